@@ -1,0 +1,8 @@
+/** Who is asking: one key is one caller. */
+export interface Caller {
+  /** Stable; never the key itself. */
+  readonly id: string;
+  readonly role: 'admin' | 'user';
+  /** True while the gateway is open on a loopback address and nobody needs a key. */
+  readonly isOpen: boolean;
+}

@@ -1,0 +1,89 @@
+/** The `type` of an OpenAI error body. */
+export type ErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'not_found_error'
+  | 'rate_limit_error'
+  | 'server_error';
+
+/**
+ * Every error that a client may see: its stable code, the HTTP status before the first byte, and OpenAI's type.
+ * A code is never reused for another meaning.
+ */
+export const errorTable = {
+  invalid_request: { status: 400, type: 'invalid_request_error' },
+  unknown_mode: { status: 400, type: 'invalid_request_error' },
+  unknown_tool_id: { status: 400, type: 'invalid_request_error' },
+  document_required: { status: 400, type: 'invalid_request_error' },
+  invalid_api_key: { status: 401, type: 'authentication_error' },
+  forbidden: { status: 403, type: 'permission_error' },
+  egress_denied: { status: 403, type: 'permission_error' },
+  model_not_found: { status: 404, type: 'not_found_error' },
+  not_found: { status: 404, type: 'not_found_error' },
+  method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  request_timeout: { status: 408, type: 'invalid_request_error' },
+  payload_too_large: { status: 413, type: 'invalid_request_error' },
+  unsupported_media_type: { status: 415, type: 'invalid_request_error' },
+  upstream_rate_limited: { status: 429, type: 'rate_limit_error' },
+  /** The backend refused the request itself (4xx): its own status and message are kept. */
+  upstream_rejected: { status: 400, type: 'invalid_request_error' },
+  /** The backend says that this model or server has no native tool calls; `auto` falls back to `default`. */
+  tools_unsupported: { status: 400, type: 'invalid_request_error' },
+  upstream_unreachable: { status: 502, type: 'server_error' },
+  upstream_auth_failed: { status: 502, type: 'server_error' },
+  upstream_invalid_response: { status: 502, type: 'server_error' },
+  upstream_line_too_long: { status: 502, type: 'server_error' },
+  /** The stream ended with neither a finish reason nor `[DONE]`. */
+  upstream_incomplete: { status: 502, type: 'server_error' },
+  upstream_error: { status: 502, type: 'server_error' },
+  upstream_timeout: { status: 504, type: 'server_error' },
+  run_cancelled: { status: 409, type: 'invalid_request_error' },
+  server_shutting_down: { status: 503, type: 'server_error' },
+  overloaded: { status: 503, type: 'server_error' },
+  internal_error: { status: 500, type: 'server_error' },
+} as const satisfies Record<string, { status: number; type: ErrorType }>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+export interface GatewayErrorDetails {
+  /** The request field at fault, as a path such as `messages.0.role`. */
+  param?: string;
+  /** Overrides the table's status, for an upstream status that is kept. */
+  status?: number;
+  /** Seconds or HTTP date, copied to `Retry-After`. */
+  retryAfter?: string;
+  cause?: unknown;
+}
+
+/** An error whose message may reach a client: it names the thing and the cure, and holds no secret. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly type: ErrorType;
+  readonly param: string | null;
+  readonly retryAfter: string | undefined;
+
+  constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'GatewayError';
+    this.code = code;
+    this.status = details.status ?? errorTable[code].status;
+    this.type = errorTable[code].type;
+    this.param = details.param ?? null;
+    this.retryAfter = details.retryAfter;
+  }
+}
+
+/** What went wrong on the way to a peer. Adapters turn it into their own words: an upstream fault, or a tool's error. */
+export type OutboundFailure = 'denied' | 'unreachable' | 'timeout' | 'cut' | 'redirected' | 'invalid_request';
+
+export class OutboundError extends Error {
+  readonly failure: OutboundFailure;
+
+  constructor(failure: OutboundFailure, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'OutboundError';
+    this.failure = failure;
+  }
+}

@@ -1,0 +1,63 @@
+import type { ChatMessage, ModelEvent } from './chat.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+import type { ToolSpec } from './tool.ts';
+
+/** One question to a backend. */
+export interface ModelRequest {
+  /** The backend's own name of the model, without a prefix. */
+  model: string;
+  messages: ChatMessage[];
+  /** Functions offered by the gateway; empty: no `tools` key is sent unless `callerTools` has entries. */
+  tools: ToolSpec[];
+  /** The caller's own entries of `tools`, forwarded as they came. */
+  callerTools: JsonObject[];
+  toolChoice: JsonValue | undefined;
+  parallelToolCalls: boolean | undefined;
+  /** OpenAI's names; unknown ones are forwarded where the protocol allows. */
+  parameters: JsonObject;
+  stream: boolean;
+  signal: AbortSignal;
+}
+
+/**
+ * Something that answers a chat. Yields text and reasoning as they come, each tool call whole, usage when known, and last one `finish` a choice.
+ * @throws GatewayError (`upstream_*`, `tools_unsupported`) before or amid the events; the signal's reason when aborted.
+ */
+export interface ModelBackend {
+  chat(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined>;
+}
+
+/** A model in the catalogue. */
+export interface ModelRecord {
+  /** As clients name it; with the backend's prefix where it has one. */
+  id: string;
+  /** `ollama`, `openai`, `demo`, or what the backend says (`owned_by`). */
+  owner: string;
+  /** Whether it runs on this side (Ollama, demo): decides between TASK_MODEL and TASK_MODEL_EXTERNAL. */
+  isLocal: boolean;
+  /** Seconds since 1970. */
+  created: number;
+  /** Shown in the model list, e.g. `["completion", "tools", "thinking"]`; undefined when the backend says nothing. */
+  capabilities: string[] | undefined;
+  /** Everything else the backend listed, for the list's `ollama` or `openai` key. */
+  details: JsonObject;
+}
+
+/** A model that can be asked. */
+export interface FoundModel {
+  record: ModelRecord;
+  /** The backend's own name of it. */
+  name: string;
+  backend: ModelBackend;
+  /** Whether native calls work: stated, learned from a refusal, or unknown (then taken to be able). */
+  nativeTools: 'yes' | 'no' | 'unknown';
+}
+
+export interface ModelFinder {
+  /** @throws GatewayError `model_not_found`, with what helps (for an empty Ollama: the `ollama pull` to run). */
+  require(id: string, signal: AbortSignal): Promise<FoundModel>;
+  /** Every reachable backend's models; a dead backend costs its own models, and at most two seconds. */
+  list(signal: AbortSignal): Promise<ModelRecord[]>;
+  /** Remembers for an hour that a backend refused tools for this model. */
+  rememberNoTools(id: string): void;
+}

@@ -1,0 +1,65 @@
+/**
+ * Whether and how far a destination is trusted. There is no default: each caller of the door has to say.
+ * - `configured`: an operator entered this origin (a backend, a registered tool server); exactly it may be addressed, private addresses included.
+ * - `request`: a request, a model or a document supplied it; the egress rules decide.
+ */
+export type Trust = { kind: 'configured'; origin: string } | { kind: 'request'; mayReachPrivate: boolean };
+
+export interface OutboundRequest {
+  method: string;
+  /** Absolute, `http:` or `https:`, without user information. */
+  url: string;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array;
+  trust: Trust;
+  signal: AbortSignal;
+  /** From sending to the response's headers. */
+  firstByteTimeoutMs: number;
+  /** Between two pieces of the body. */
+  idleTimeoutMs: number;
+}
+
+export interface OutboundResponse {
+  status: number;
+  /** Names in lower case; repeated headers joined with `, `. */
+  headers: Record<string, string>;
+  /** Read it to its end or leave the loop early: both release the connection. Throws `OutboundError` when the peer cuts it. */
+  body: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * The only door out. Follows no redirect (a 3xx throws `redirected`), asks for no compression, and checks literal, DNS answers and peer address.
+ * @throws OutboundError with its `failure`; the signal's own reason when it was aborted.
+ */
+export type SendOutbound = (request: OutboundRequest) => Promise<OutboundResponse>;
+
+/** Reads at most `maxBytes`; what lies beyond is not read, and `isTruncated` says so. */
+export async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<{ bytes: Uint8Array; isTruncated: boolean }> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  let isTruncated = false;
+  for await (const piece of body) {
+    const room = maxBytes - size;
+    isTruncated = piece.byteLength > room;
+    pieces.push(isTruncated ? piece.subarray(0, room) : piece);
+    size += Math.min(piece.byteLength, room);
+    if (isTruncated) break;
+  }
+  return { bytes: concatenate(pieces, size), isTruncated };
+}
+
+/** Text as UTF-8; invalid bytes, a character cut by the limit among them, become U+FFFD. */
+export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<{ text: string; isTruncated: boolean }> {
+  const { bytes, isTruncated } = await readBytes(body, maxBytes);
+  return { text: new TextDecoder().decode(bytes), isTruncated };
+}
+
+function concatenate(pieces: readonly Uint8Array[], size: number): Uint8Array {
+  const whole = new Uint8Array(size);
+  let offset = 0;
+  for (const piece of pieces) {
+    whole.set(piece, offset);
+    offset += piece.byteLength;
+  }
+  return whole;
+}

@@ -1,0 +1,4 @@
+import type { Reporter } from 'vitest/node';
+
+const reporter: Reporter = {};
+export default reporter;

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+/** `quick` runs before every commit; `slow` holds what starts processes, moves megabytes or waits for real time limits. */
+export default defineConfig({
+  test: {
+    reporters: ['default', './test/_support/requirements-reporter.ts'],
+    testTimeout: 15_000,
+    hookTimeout: 15_000,
+    projects: [
+      { extends: true, test: { name: 'quick', include: ['test/**/*.test.ts'], exclude: ['test/slow/**'] } },
+      { extends: true, test: { name: 'slow', include: ['test/slow/**/*.test.ts'], testTimeout: 60_000 } },
+    ],
+  },
+});
