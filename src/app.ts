@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto';
+import cors from '@fastify/cors';
+import { fastify } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import { parseMode } from './chat/choose-mode.ts';
+import { createContinuations } from './chat/continue-run.ts';
+import { defaultSelectionTemplate } from './chat/selection-prompt.ts';
+import { defaultContextTemplate } from './chat/use-files.ts';
+import type { Config } from './config.ts';
+import type { Caller } from './core/caller.ts';
+import { limits } from './core/limits.ts';
+import type { SendOutbound } from './core/outbound.ts';
+import type { Registry } from './core/registry.ts';
+import { createAuthenticator } from './http/authenticate.ts';
+import { installErrorHandling } from './http/error-handler.ts';
+import { chatRoute } from './http/routes/chat.ts';
+import { clientRoute } from './http/routes/client.ts';
+import { healthRoutes } from './http/routes/health.ts';
+import { modelRoutes } from './http/routes/models.ts';
+import { socketRoute } from './http/routes/socket.ts';
+import { toolRoutes } from './http/routes/tools.ts';
+import { createRunStarter } from './http/run-starter.ts';
+import { startSocketChat } from './http/start-socket-chat.ts';
+import { createBackends } from './create-backends.ts';
+import type { CatalogBackend } from './models/model-catalog.ts';
+import { createModelCatalog } from './models/model-catalog.ts';
+import { createOutbound } from './policy/outbound-request.ts';
+import { createMemoryRegistry } from './registry/memory-registry.ts';
+import { createBrowserRelay } from './relay/browser-relay.ts';
+import { createInProcessBus } from './relay/bus.ts';
+import { createToolCatalog } from './tools/tool-catalog.ts';
+import { version } from './version.ts';
+
+/** What tests replace; everything else follows from the configuration. */
+export interface AppParts {
+  logger: FastifyBaseLogger;
+  backends?: CatalogBackend[];
+  registry?: Registry;
+  send?: SendOutbound;
+  /** Milliseconds since 1970. */
+  now?: () => number;
+}
+
+export interface App {
+  server: FastifyInstance;
+  /** Lets running answers finish for as long as the configuration allows, then closes everything. */
+  close(): Promise<void>;
+}
+
+/** The composition root: the only place that knows which implementation stands behind which port. */
+export async function buildApp(config: Config, parts: AppParts): Promise<App> {
+  parseMode(config.functionCalling);
+  const now = parts.now ?? Date.now;
+  const outbound = createOutbound({ egress: config.egress });
+  const send = parts.send ?? outbound.send;
+  const { backends, embed } = createBackends(config, send);
+  const models = createModelCatalog({ backends: parts.backends ?? backends, now });
+  const bus = createInProcessBus();
+  const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
+  const tools = createToolCatalog({
+    registry: parts.registry ?? createMemoryRegistry(config.toolServers),
+    send,
+    callBrowser: relay.callBrowser,
+    toolTimeoutMs: config.toolTimeoutMs,
+    browserToolTimeoutMs: config.browserToolTimeoutMs,
+    egressMode: config.egress.mode,
+    now,
+  });
+  const runs = createRunStarter(
+    {
+      models,
+      tools,
+      continuations: createContinuations(now),
+      settings: {
+        taskModel: config.taskModel,
+        taskModelExternal: config.taskModelExternal,
+        selectionTemplate: config.selectionTemplate ?? defaultSelectionTemplate,
+        contextTemplate: config.ragTemplate ?? defaultContextTemplate,
+        functionCalling: config.functionCalling,
+        maxToolRounds: config.maxToolRounds,
+        toolTimeoutMs: config.toolTimeoutMs,
+      },
+      newCallId: () => `call_${randomBytes(12).toString('base64url')}`,
+      now,
+    },
+    newId,
+  );
+  const authenticator = createAuthenticator({ adminKey: config.adminKey });
+
+  const server = fastify({
+    loggerInstance: parts.logger,
+    bodyLimit: config.bodyLimitBytes,
+    // Node's own guard against bodies that never end, which Fastify switches off; it does not cut answers.
+    requestTimeout: 120_000,
+    // Model ids hold slashes and digests; the default of 100 characters would turn a long one into a 414.
+    routerOptions: { maxParamLength: 1_024 },
+    genReqId: () => newId(),
+    // The start and end of every request would be two lines each; the run says it in one.
+    disableRequestLogging: true,
+    forceCloseConnections: true,
+  });
+  server.server.headersTimeout = 30_000;
+  installErrorHandling(server);
+  if (config.corsOrigins.length > 0) await server.register(cors, { origin: config.corsOrigins.includes('*') ? '*' : [...config.corsOrigins] });
+
+  const callerOf = (request: FastifyRequest): Caller => request.getDecorator<Caller>('caller');
+  const isDraining = (): boolean => runs.isDraining();
+  await server.register(healthRoutes, {
+    isDraining,
+    report: async () => ({ backends: await models.backends(), tool_servers: await tools.servers() }),
+  });
+  await server.register(clientRoute);
+  await server.register(socketRoute, {
+    relay,
+    authenticateToken: (token) => authenticator.findByToken(token),
+    openCaller: (request) => authenticator.findOpenCaller(request),
+    allowedOrigins: config.corsOrigins,
+    pingIntervalMs: config.wsPingIntervalMs,
+    startChat: startSocketChat(runs),
+  });
+  await server.register(async (guarded) => {
+    guarded.decorateRequest('caller');
+    guarded.addHook('onRequest', (request, _reply, done) => {
+      request.setDecorator('caller', authenticator.requireCaller(request));
+      done();
+    });
+    await guarded.register(chatRoute, { callerOf, startRun: runs.start, runInBackground: backgroundRuns({ runs, relay }), stallMs: config.clientStallTimeoutMs, now });
+    await guarded.register(modelRoutes, { models, embed: (body, signal) => embed(models, body, signal), version });
+    await guarded.register(toolRoutes, { tools, callerOf });
+  });
+  tools.start();
+
+  return {
+    server,
+    async close() {
+      await runs.drain(config.drainTimeoutMs);
+      tools.close();
+      await relay.close();
+      await server.close();
+      await bus.close();
+      await outbound.close();
+    },
+  };
+}
+
+/** 128 random bits: ids of runs, sessions and calls cannot be guessed. */
+function newId(): string {
+  return randomBytes(16).toString('base64url');
+}

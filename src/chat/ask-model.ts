@@ -1,0 +1,45 @@
+import type { ChatEvent, FinishReason, ToolCall } from '../core/chat.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { ModelBackend, ModelRequest } from '../core/model.ts';
+
+/** What one answer of a model came to. */
+export interface Turn {
+  text: string;
+  toolCalls: ToolCall[];
+  finishReason: FinishReason;
+}
+
+/** Asks once, passes words on as they come, and returns the turn; calls and the finish are kept for the loop to decide on. */
+export async function* askModel(backend: ModelBackend, request: ModelRequest): AsyncGenerator<ChatEvent, Turn> {
+  const turn: Turn = { text: '', toolCalls: [], finishReason: 'stop' };
+  for await (const event of backend.chat(request)) {
+    if (event.type === 'tool-call') turn.toolCalls.push(event.call);
+    else if (event.type === 'finish') turn.finishReason = event.reason;
+    else {
+      if (event.type === 'text') turn.text += event.text;
+      yield event;
+    }
+  }
+  return turn;
+}
+
+/**
+ * Asks for the answer that ends a run: without tools, so that the model has to speak. A backend that refuses a history with calls
+ * but without `tools` gets them back with `tool_choice: "none"`.
+ */
+export async function* askForAnswer(backend: ModelBackend, request: ModelRequest): AsyncGenerator<ChatEvent, Turn> {
+  const withoutTools: ModelRequest = { ...request, tools: [], callerTools: [], toolChoice: undefined, parallelToolCalls: undefined };
+  let hasSpoken = false;
+  try {
+    const asked = askModel(backend, withoutTools);
+    for (let next = await asked.next(); ; next = await asked.next()) {
+      if (next.done === true) return next.value;
+      hasSpoken = true;
+      yield next.value;
+    }
+  } catch (error) {
+    const isRefusal = error instanceof GatewayError && error.code === 'upstream_rejected';
+    if (!isRefusal || hasSpoken) throw error;
+  }
+  return yield* askModel(backend, { ...request, toolChoice: 'none' });
+}

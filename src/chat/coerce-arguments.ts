@@ -1,0 +1,104 @@
+import { parse } from 'secure-json-parse';
+import { isJsonObject, ownValue } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+
+/** Arguments fitted to a schema, with what was changed on the way. */
+export interface CoercedArguments {
+  args: JsonObject;
+  /** Sentences such as `limit: "5" read as 5`, for the run's events. */
+  changes: string[];
+}
+
+/**
+ * Fits what a model wrote to the function's schema where the meaning is beyond doubt: `"5"` for a number, `"true"` for a boolean,
+ * JSON text for an object or array, `null` for an optional argument that was left open. Unknown arguments are dropped, unless the
+ * schema takes additional ones. Nothing is invented: what does not fit stays and fails validation.
+ */
+export function coerceArguments(args: JsonObject, schema: JsonObject): CoercedArguments {
+  const changes: string[] = [];
+  return { args: coerceObject(args, schema, { path: '', changes, dropsUnknown: true }), changes };
+}
+
+interface Place {
+  path: string;
+  changes: string[];
+  /** Only at the root: below it, unknown keys may be data. */
+  dropsUnknown: boolean;
+}
+
+function coerceObject(value: JsonObject, schema: JsonObject, place: Place): JsonObject {
+  const properties = ownValue(schema, 'properties');
+  if (!isJsonObject(properties)) return value;
+  const required = ownValue(schema, 'required');
+  const isRequired = (key: string): boolean => Array.isArray(required) && required.includes(key);
+  const takesMore = isJsonObject(schema.additionalProperties) || schema.additionalProperties === true;
+  const entries: [string, JsonValue][] = [];
+  for (const [key, child] of Object.entries(value)) {
+    if (child === undefined) continue;
+    const path = place.path === '' ? key : `${place.path}.${key}`;
+    const childSchema = ownValue(properties, key);
+    if (childSchema === undefined) {
+      if (takesMore || !place.dropsUnknown) entries.push([key, child]);
+      else place.changes.push(`${path}: unknown argument left out`);
+    } else if (child === null && !isRequired(key) && isJsonObject(childSchema) && !allowsType(childSchema, 'null')) {
+      place.changes.push(`${path}: null left out`);
+    } else entries.push([key, coerceValue(child, childSchema, { ...place, path, dropsUnknown: false })]);
+  }
+  return Object.fromEntries(entries);
+}
+
+function coerceValue(value: JsonValue, schema: JsonValue, place: Place): JsonValue {
+  if (!isJsonObject(schema)) return value;
+  const fitted = typeof value === 'string' ? fromText(value, schema) : fromScalar(value, schema);
+  if (fitted !== value) place.changes.push(`${place.path}: ${shown(value)} read as ${shown(fitted)}`);
+  if (isJsonObject(fitted)) return coerceObject(fitted, schema, place);
+  const items = ownValue(schema, 'items');
+  if (!Array.isArray(fitted) || items === undefined) return fitted;
+  return fitted.map((item, index) => coerceValue(item, items, { ...place, path: `${place.path}[${index}]` }));
+}
+
+function fromText(text: string, schema: JsonObject): JsonValue {
+  if (allowsType(schema, 'string')) return text;
+  const trimmed = text.trim();
+  if ((allowsType(schema, 'integer') || allowsType(schema, 'number')) && /^-?\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?$/i.test(trimmed))
+    return Number(trimmed);
+  if (allowsType(schema, 'boolean') && /^(?:true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === 'true';
+  if (allowsType(schema, 'null') && /^(?:null|none)$/i.test(trimmed)) return null;
+  if (!allowsType(schema, 'object') && !allowsType(schema, 'array')) return text;
+  const decoded = decode(trimmed);
+  return (isJsonObject(decoded) && allowsType(schema, 'object')) || (Array.isArray(decoded) && allowsType(schema, 'array'))
+    ? decoded
+    : text;
+}
+
+/** A number or boolean where only text is allowed: its written form. */
+function fromScalar(value: JsonValue, schema: JsonObject): JsonValue {
+  const isScalar = typeof value === 'number' || typeof value === 'boolean';
+  const allowsItself =
+    typeof value === 'number' ? allowsType(schema, 'number') || allowsType(schema, 'integer') : allowsType(schema, 'boolean');
+  return isScalar && allowsType(schema, 'string') && !allowsItself ? String(value) : value;
+}
+
+function decode(text: string): JsonValue | undefined {
+  try {
+    return parse(text, undefined, { protoAction: 'remove', constructorAction: 'remove' }) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only types that the schema states outright; a schema without `type` allows nothing here, so that nothing is converted. */
+function allowsType(schema: JsonObject, type: string): boolean {
+  const stated = ownValue(schema, 'type');
+  if (stated === type) return true;
+  if (Array.isArray(stated)) return stated.includes(type);
+  return ['anyOf', 'oneOf'].some((key) => {
+    const branches = ownValue(schema, key);
+    return Array.isArray(branches) && branches.some((branch) => isJsonObject(branch) && allowsType(branch, type));
+  });
+}
+
+function shown(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

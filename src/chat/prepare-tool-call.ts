@@ -1,0 +1,68 @@
+import { parse } from 'secure-json-parse';
+import type { ToolCall } from '../core/chat.ts';
+import { isDeeperThan, isJsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import type { Tool, ToolErrorCode } from '../core/tool.ts';
+import { coerceArguments } from './coerce-arguments.ts';
+import { findOfferedName } from './find-offered-name.ts';
+import { argumentErrors } from './validate-arguments.ts';
+
+/** A call that may run, or the reason why it must not. */
+export type PreparedCall =
+  | { type: 'ready'; call: ToolCall; tool: Tool; args: JsonObject; repairs: string[] }
+  | { type: 'refused'; call: ToolCall; tool: Tool | undefined; code: ToolErrorCode; message: string };
+
+/**
+ * Finds, parses, fits and checks one call, without any effect. Only tools offered in this run are found.
+ * Damaged arguments never run: they are told to the model, which may call again.
+ */
+export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): PreparedCall {
+  const match = findOfferedName(call.name, [...tools.keys()]);
+  const tool = match.type === 'unknown' ? undefined : tools.get(match.name);
+  const refuse = (code: ToolErrorCode, message: string): PreparedCall => ({ type: 'refused', call, tool, code, message });
+  if (match.type === 'unknown' || tool === undefined)
+    return refuse('tool_not_found', unknownName(call.name, match.type === 'unknown' ? match.candidates : []));
+  if (Buffer.byteLength(call.arguments) > limits.argumentsBytes) {
+    return refuse(
+      'args_too_large',
+      `The arguments of '${tool.spec.name}' are larger than ${limits.argumentsBytes} bytes. Call it again with less.`,
+    );
+  }
+  const parsed = parseArguments(call.arguments);
+  if (parsed === undefined) {
+    return refuse(
+      'args_not_json',
+      `The arguments of '${tool.spec.name}' are not a JSON object. Call it again with one, such as {"key": "value"}.`,
+    );
+  }
+  const { args, changes } = coerceArguments(parsed, tool.spec.parameters);
+  const errors = argumentErrors(args, tool.spec.parameters);
+  if (errors.length > 0) return refuse('args_invalid', `Invalid arguments for '${tool.spec.name}': ${errors.join('; ')}.`);
+  const repairs = match.type === 'repaired' ? [`name: "${call.name}" read as "${match.name}"`, ...changes] : changes;
+  return { type: 'ready', call, tool, args, repairs };
+}
+
+/** An empty text is what models send for functions without arguments; a JSON text in a JSON string is decoded once. */
+function parseArguments(text: string): JsonObject | undefined {
+  if (text.trim() === '' || text.trim() === 'null') return {};
+  const value = parseJson(text);
+  const decoded = typeof value === 'string' ? parseJson(value) : value;
+  if (!isJsonObject(decoded) || isDeeperThan(decoded, limits.jsonDepth)) return undefined;
+  return decoded;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return parse(text, undefined, { protoAction: 'remove', constructorAction: 'remove' });
+  } catch {
+    return undefined;
+  }
+}
+
+function unknownName(name: string, candidates: string[]): string {
+  const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name;
+  return candidates.length === 0
+    ? `There is no function '${shown}'.`
+    : `There is no function '${shown}'. Available: ${candidates.join(', ')}.`;
+}

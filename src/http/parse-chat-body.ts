@@ -1,0 +1,241 @@
+import { z } from 'zod';
+import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestToolServer } from '../core/chat.ts';
+import { GatewayError } from '../core/errors.ts';
+import { isDeeperThan, isJsonObject } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+
+/** Fields of Open WebUI and of the gateway: read or ignored here, and never sent to a backend. */
+const extensionFields: ReadonlySet<string> = new Set([
+  'tool_servers',
+  'tool_ids',
+  'params',
+  'session_id',
+  'chat_id',
+  'id',
+  'variables',
+  'files',
+  'features',
+  'model_item',
+  'background_tasks',
+  'metadata',
+  'background',
+  'message_ids',
+  'parent_id',
+  'user_message',
+  'assistant_message_id',
+  'folder_id',
+  'filter_ids',
+  'skill_ids',
+  'terminal_id',
+  'chat_variables',
+  'regeneration_prompt',
+]);
+/** Keys of `params` that steer the gateway or a frontend, and are no model parameters. */
+const steeringParams: ReadonlySet<string> = new Set([
+  'function_calling',
+  'max_tool_rounds',
+  'tool_timeout_ms',
+  'system',
+  'stream_response',
+  'stream_delta_chunk_size',
+  'reasoning_tags',
+  'compact_token_threshold',
+  'note_id',
+  'custom_params',
+]);
+const ownFields: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice', 'parallel_tool_calls']);
+
+const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
+const contentSchema = z.union(
+  [z.string(), z.array(z.looseObject({ type: z.string() })).max(10_000)],
+  'must be a string or an array of parts',
+);
+const callSchema = z.looseObject({
+  id: z.string(),
+  function: z.object({ name: z.string(), arguments: z.union([z.string(), jsonObject]).optional() }),
+});
+const messageSchema = z.discriminatedUnion(
+  'role',
+  [
+    z.looseObject({ role: z.enum(['system', 'developer', 'user']), content: contentSchema }),
+    z.looseObject({ role: z.literal('assistant'), content: contentSchema.nullish(), tool_calls: z.array(callSchema).nullish() }),
+    z.looseObject({ role: z.literal('tool'), content: contentSchema, tool_call_id: z.string() }),
+  ],
+  'must be one of system, developer, user, assistant, tool',
+);
+const serverSchema = z.looseObject({
+  url: z.string().max(2_048),
+  path: z.string().max(2_048).nullish(),
+  openapi: jsonObject.nullish(),
+  info: jsonObject.nullish(),
+  specs: z.array(jsonObject).max(1_000).nullish(),
+  auth_type: z.string().nullish(),
+  key: z.string().nullish(),
+  headers: z.record(z.string(), z.string()).nullish(),
+  execution: z.enum(['browser', 'gateway']).nullish(),
+});
+const positive = z.number().int().positive();
+const bodySchema = z.looseObject({
+  model: z.string().min(1, 'must name a model').max(256),
+  messages: z.array(messageSchema).min(1, 'must hold at least one message').max(limits.messages),
+  stream: z.boolean().nullish(),
+  n: positive.max(128).nullish(),
+  tools: z.array(jsonObject).max(limits.toolsPerRequest).nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  tool_servers: z.array(serverSchema).max(limits.toolServersPerRequest).nullish(),
+  tool_ids: z.array(z.string().max(256)).max(1_000).nullish(),
+  params: z
+    .looseObject({
+      function_calling: z.string().nullish(),
+      max_tool_rounds: positive.max(limits.maxToolRounds).nullish(),
+      tool_timeout_ms: positive.max(2_147_483_647).nullish(),
+      system: z.string().nullish(),
+    })
+    .nullish(),
+  session_id: z.string().max(256).nullish(),
+  chat_id: z.string().max(256).nullish(),
+  id: z.string().max(256).nullish(),
+  variables: jsonObject.nullish(),
+  files: z.array(jsonObject).max(1_000).nullish(),
+  metadata: jsonObject.nullish(),
+  stream_options: jsonObject.nullish(),
+  background: z.boolean().nullish(),
+});
+type Body = z.infer<typeof bodySchema>;
+
+/** A chat request, and what only the answer's wire format needs to know. */
+export interface ParsedChat {
+  request: ChatRequest;
+  includeUsage: boolean;
+  includeEvents: boolean;
+  isBackground: boolean;
+}
+
+/** @throws GatewayError `invalid_request` with `param` set to the first field at fault. */
+export function parseChatBody(value: unknown): ParsedChat {
+  if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and messages.');
+  if (isDeeperThan(value['messages'], limits.jsonDepth)) throw tooDeep('messages');
+  const parsed = bodySchema.safeParse(value);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const param = issue?.path.join('.') ?? '';
+    throw new GatewayError('invalid_request', `${param === '' ? 'body' : param}: ${issue?.message ?? 'is invalid'}`, { param });
+  }
+  return toParsedChat(parsed.data, value);
+}
+
+function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
+  const options = body.stream_options ?? {};
+  const { functions, hosted } = sortTools(body.tools ?? []);
+  const request: ChatRequest = {
+    model: body.model,
+    messages: withSystem(body.messages.map(toMessage), body.params?.system ?? undefined),
+    stream: body.stream ?? false,
+    callerFunctions: functions,
+    hostedTools: hosted,
+    toolChoice: wire['tool_choice'] ?? undefined,
+    parallelToolCalls: body.parallel_tool_calls ?? undefined,
+    parameters: modelParameters(wire),
+    toolServers: (body.tool_servers ?? []).map(toToolServer),
+    toolIds: body.tool_ids ?? undefined,
+    mode: body.params?.function_calling ?? undefined,
+    maxToolRounds: body.params?.max_tool_rounds ?? undefined,
+    toolTimeoutMs: body.params?.tool_timeout_ms ?? undefined,
+    sessionId: body.session_id ?? undefined,
+    chatId: body.chat_id ?? undefined,
+    messageId: body.id ?? undefined,
+    variables: Object.fromEntries(
+      Object.entries(body.variables ?? {}).map(([key, text]) => [key, typeof text === 'string' ? text : JSON.stringify(text ?? '')]),
+    ),
+    files: (body.files ?? []).flatMap(toFile),
+    isTask: body.metadata?.['task'] !== undefined && body.metadata['task'] !== null,
+  };
+  return {
+    request,
+    includeUsage: options['include_usage'] === true,
+    includeEvents: options['include_events'] === true,
+    isBackground: body.background ?? false,
+  };
+}
+
+/** Precedence: top level, then `params`. What is left is the backend's, unknown OpenAI parameters included. */
+function modelParameters(wire: JsonObject): JsonObject {
+  const params = isJsonObject(wire['params']) ? wire['params'] : {};
+  const custom = isJsonObject(params['custom_params']) ? params['custom_params'] : {};
+  const isSet = ([, value]: [string, unknown]): boolean => value !== null && value !== undefined;
+  const fromParams = Object.entries({ ...params, ...custom }).filter(([key]) => !steeringParams.has(key) && !ownFields.has(key));
+  const topLevel = Object.entries(wire).filter(([key]) => !extensionFields.has(key) && !ownFields.has(key) && key !== 'stream_options');
+  const { include_events: _ours, ...streamOptions } = isJsonObject(wire['stream_options']) ? wire['stream_options'] : {};
+  const options: [string, JsonValue][] = Object.keys(streamOptions).length > 0 ? [['stream_options', streamOptions]] : [];
+  return Object.fromEntries([...fromParams.filter(isSet), ...topLevel.filter(isSet), ...options]);
+}
+
+function sortTools(tools: readonly JsonObject[]): { functions: ChatRequest['callerFunctions']; hosted: JsonObject[] } {
+  const functions: ChatRequest['callerFunctions'] = [];
+  const hosted: JsonObject[] = [];
+  tools.forEach((wire, index) => {
+    const definition = wire['function'];
+    if (wire['type'] !== 'function' && wire['type'] !== undefined) hosted.push(wire);
+    else if (isJsonObject(definition) && typeof definition['name'] === 'string') functions.push({ name: definition['name'], wire });
+    else
+      throw new GatewayError('invalid_request', `tools.${index}.function: must be an object with a name`, {
+        param: `tools.${index}.function`,
+      });
+  });
+  return { functions, hosted };
+}
+
+function toMessage(message: Body['messages'][number]): ChatMessage {
+  const { role: _role, content: _content, ...rest } = message;
+  if (message.role === 'assistant') {
+    const { tool_calls: calls, ...extra } = rest as Record<string, unknown>;
+    const toolCalls = (Array.isArray(calls) ? (calls as z.infer<typeof callSchema>[]) : []).map((call) => ({
+      id: call.id,
+      name: call.function.name,
+      arguments: typeof call.function.arguments === 'string' ? call.function.arguments : JSON.stringify(call.function.arguments ?? {}),
+    }));
+    return { role: 'assistant', content: toContent(message.content), toolCalls, ...withExtra(extra) };
+  }
+  if (message.role === 'tool') {
+    const { tool_call_id: toolCallId, name, ...extra } = rest as { tool_call_id: string; name?: unknown };
+    const named = typeof name === 'string' ? { name } : {};
+    return { role: 'tool', toolCallId, content: toContent(message.content) ?? '', ...named, ...withExtra(extra) };
+  }
+  return { role: message.role, content: toContent(message.content) ?? '', ...withExtra(rest) };
+}
+
+function toContent(content: unknown): MessageContent | null {
+  return typeof content === 'string' || Array.isArray(content) ? (content as string | ContentPart[]) : null;
+}
+
+function withExtra(extra: Record<string, unknown>): { extra?: JsonObject } {
+  return Object.keys(extra).length === 0 ? {} : { extra: extra as JsonObject };
+}
+
+function withSystem(messages: ChatMessage[], system: string | undefined): ChatMessage[] {
+  return system === undefined || system === '' ? messages : [{ role: 'system', content: system }, ...messages];
+}
+
+function toToolServer(server: z.infer<typeof serverSchema>): RequestToolServer {
+  return {
+    url: server.url,
+    authType: server.auth_type === 'bearer' || (server.auth_type === undefined && server.key) ? 'bearer' : 'none',
+    headers: server.headers ?? {},
+    ...(server.path ? { path: server.path } : {}),
+    ...(server.openapi ? { openapi: server.openapi } : {}),
+    ...(server.info ? { info: server.info } : {}),
+    ...(server.specs ? { specs: server.specs } : {}),
+    ...(server.key ? { key: server.key } : {}),
+    ...(server.execution ? { execution: server.execution } : {}),
+  };
+}
+
+function toFile(file: JsonObject): ChatRequest['files'] {
+  const { type, name, content } = file;
+  return type === 'text' && typeof content === 'string' ? [{ name: typeof name === 'string' ? name : 'document', content }] : [];
+}
+
+function tooDeep(param: string): GatewayError {
+  return new GatewayError('invalid_request', `${param}: nested deeper than ${limits.jsonDepth} levels`, { param });
+}

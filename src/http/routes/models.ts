@@ -1,0 +1,56 @@
+import type { FastifyPluginCallback } from 'fastify';
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject } from '../../core/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { ModelFinder, ModelRecord } from '../../core/model.ts';
+
+export interface ModelRouteOptions {
+  models: ModelFinder;
+  /** Passes a body on to the backend that owns its model. */
+  embed(body: JsonObject, signal: AbortSignal): Promise<{ status: number; body: JsonValue }>;
+  version: string;
+}
+
+/** The model list in OpenAI's shape, `/v1/models/{id}` (ids may contain `/`), embeddings, and the version. */
+export const modelRoutes: FastifyPluginCallback<ModelRouteOptions> = (app, options, done) => {
+  const list = async () => {
+    const records = await options.models.list(listSignal());
+    return { object: 'list', data: records.map(toWire) };
+  };
+  app.get('/v1/models', list);
+  app.get('/api/models', list);
+  app.get('/api/v1/models', list);
+  app.get<{ Params: { '*': string } }>('/v1/models/*', async (request) => {
+    const found = await options.models.require(request.params['*'], listSignal());
+    return toWire(found.record);
+  });
+  app.post('/v1/embeddings', async (request, reply) => {
+    if (!isJsonObject(request.body)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and input.');
+    const leave = new AbortController();
+    reply.raw.once('close', () => leave.abort(new DOMException('The client left', 'AbortError')));
+    const answer = await options.embed(request.body, leave.signal);
+    return reply.code(answer.status).send(answer.body);
+  });
+  app.get('/api/version', () => ({ version: options.version }));
+  done();
+};
+
+/** `owned_by` decides nothing here, but Open WebUI's frontends look at it, and at the `ollama` key beside it. */
+function toWire(record: ModelRecord): JsonObject {
+  return {
+    id: record.id,
+    object: 'model',
+    created: record.created,
+    owned_by: record.owner,
+    name: record.id,
+    connection_type: record.isLocal ? 'local' : 'external',
+    ...(record.capabilities === undefined ? {} : { capabilities: record.capabilities }),
+    ...record.details,
+  };
+}
+
+/** A list never takes longer: a backend that does loses its models for this answer. */
+function listSignal(): AbortSignal {
+  return AbortSignal.timeout(2 * limits.modelListTimeoutMs);
+}

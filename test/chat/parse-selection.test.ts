@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { findOfferedName } from '../../src/chat/find-offered-name.ts';
+import { parseSelection } from '../../src/chat/parse-tool-calls/parse-selection.ts';
+
+const call = { name: 'get_time', arguments: { zone: 'UTC' } };
+const json = '{"name": "get_time", "parameters": {"zone": "UTC"}}';
+
+test.each([
+  ['the asked form', `{"tool_calls": [${json}]}`],
+  ['a single call', json],
+  ['an array of calls', `[${json}]`],
+  ['a fence', `\`\`\`json\n{"tool_calls": [${json}]}\n\`\`\``],
+  ['prose around it', `Sure {not json}, here you are: {"tool_calls": [${json}]} I hope {this} helps.`],
+  ['thinking before it', `<think>maybe {"tool_calls": [{"name": "other", "parameters": {}}]}</think>{"tool_calls": [${json}]}`],
+  ['thinking whose opening tag is missing', `I could use {"name": "other", "parameters": {}} but no.</think>\n${json}`],
+  ['arguments as a JSON string', '{"tool_calls": [{"name": "get_time", "arguments": "{\\"zone\\": \\"UTC\\"}"}]}'],
+  ['the OpenAI form', '{"tool_calls": [{"type": "function", "function": {"name": "get_time", "arguments": "{\\"zone\\": \\"UTC\\"}"}}]}'],
+  ['single quotes and a trailing comma', "{'tool_calls': [{'name': 'get_time', 'parameters': {'zone': 'UTC',}}]}"],
+  ['the arguments before the name', '{"parameters": {"zone": "UTC"}, "name": "get_time"}'],
+  ['a brace inside a string before it', `Note "{" : ${json}`],
+])('a call is read from %s', (_form, text) => {
+  expect(parseSelection(text).calls).toEqual([call]);
+});
+
+test('several calls are read in order, once each', () => {
+  const other = '{"name": "b", "parameters": {}}';
+  expect(parseSelection(`${json}\n${other}\n${json}`).calls.map((found) => found.name)).toEqual(['get_time', 'b']);
+});
+
+test.each([
+  ['an explicit nothing', '{"tool_calls": []}', true],
+  ['prose', 'No tool is needed here.', false],
+  ['a truncated call', '{"tool_calls": [{"name": "get_time", "parameters": {"zone": "U', false],
+  ['data with a name', '{"name": "Alice", "age": 7}', false],
+  ['a call inside thinking that never ends', `<think>${json}`, false],
+  ['empty text', '', false],
+  ['a broken sibling without a name', '[{"parameters": {}}]', false],
+])('nothing is called for %s', (_form, text, isReadable) => {
+  expect(parseSelection(text)).toMatchObject({ calls: [], isReadable });
+});
+
+test('a bad call does not take a good sibling with it', () => {
+  expect(parseSelection(`{"tool_calls": [{"parameters": 7}, ${json}]}`).calls).toEqual([call]);
+});
+
+test('a megabyte of brackets is given up in bounded time', () => {
+  const started = performance.now();
+  parseSelection('{"a":['.repeat(200_000));
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+interface OutputCase {
+  id: string;
+  family: string;
+  policy: string;
+  tools: { name: string }[];
+  text: string;
+  finish_reason: string;
+  expect: { calls: { name: string; arguments: unknown }[]; forbid?: string[]; loose?: string[] };
+}
+const families = new Set(['openwebui-json', 'bare-json', 'fenced', 'think-wrapped', 'shortened-name', 'irrelevance', 'parallel']);
+const file = process.env['MODEL_OUTPUTS'];
+
+describe.skipIf(file === undefined)('recorded model outputs (MODEL_OUTPUTS)', () => {
+  const cases = (file === undefined ? '' : readFileSync(file, 'utf8'))
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as OutputCase)
+    .filter(
+      ({ family, policy, text }) => families.has(family) && policy === 'prompt' && /^[^<]*\{/su.test(text) && !text.includes('<tool'),
+    );
+
+  test('there are cases to read', () => expect(cases.length).toBeGreaterThan(20));
+
+  test.each(cases)('$family $id', ({ tools, text, finish_reason: reason, expect: expected }) => {
+    const names = tools.map((tool) => tool.name);
+    const found = reason === 'length' ? [] : parseSelection(text).calls;
+    const matched = found.flatMap(({ name }) => {
+      const match = findOfferedName(name, names);
+      return match.type === 'unknown' ? [] : [match.name];
+    });
+    for (const name of expected.forbid ?? []) expect(matched).not.toContain(name);
+    if (expected.loose?.includes('calls') !== true) expect(matched).toEqual(expected.calls.map((wanted) => wanted.name));
+  });
+});

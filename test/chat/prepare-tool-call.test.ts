@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { prepareToolCall } from '../../src/chat/prepare-tool-call.ts';
+import { toolMap, toolNamed } from '../_support/tools.ts';
+
+const seedNames = [
+  'get_current_utc_get_current_utc_time_get',
+  'get_current_local_get_current_local_time_get',
+  'format_current_time_format_time_post',
+  'list_time_zones_list_time_zones_get',
+];
+const seedTools = toolMap(...seedNames.map((name) => toolNamed(name, 1)));
+
+test.each([
+  ['get_current_local_get_current_local_time_get', 'get_current_local_get_current_local_time_get'],
+  ['get_current_local', 'get_current_local_get_current_local_time_get'],
+  ['getCurrentLocal', 'get_current_local_get_current_local_time_get'],
+  ['GET-CURRENT-UTC-get-current-utc-time-get', 'get_current_utc_get_current_utc_time_get'],
+  ['time/format_current_time_format_time_post', 'format_current_time_format_time_post'],
+  ['list_time_zones', 'list_time_zones_list_time_zones_get'],
+])('the name %s is understood as %s', (written, expected) => {
+  const prepared = prepareToolCall({ id: '1', name: written, arguments: '{}' }, seedTools);
+  expect(prepared.type === 'ready' && prepared.tool.spec.name).toBe(expected);
+});
+
+test.each([['get_current'], ['get'], ['get_cur'], ['time'], ['constructor'], ['__proto__'], [''], ['get_current_locale']])(
+  'the name %s fits no function or more than one, and is refused',
+  (written) => {
+    expect(prepareToolCall({ id: '1', name: written, arguments: '{}' }, seedTools)).toMatchObject({
+      type: 'refused',
+      code: 'tool_not_found',
+    });
+  },
+);
+
+const parameters = {
+  type: 'object',
+  properties: {
+    count: { type: 'integer' },
+    ratio: { anyOf: [{ type: 'number' }, { type: 'null' }] },
+    isOn: { type: 'boolean' },
+    name: { type: 'string' },
+    unit: { type: 'string', enum: ['seconds', 'hours'] },
+    tags: { type: 'array', items: { type: 'string' } },
+    place: { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] },
+  },
+  required: [],
+};
+const tools = toolMap(toolNamed('f', 1, { parameters }), toolNamed('strict', 1, { parameters: { ...parameters, required: ['name'] } }));
+
+test.each([
+  ['', {}],
+  ['{}', {}],
+  ['null', {}],
+  ['"{\\"count\\": 3}"', { count: 3 }],
+  ['{"count": "5"}', { count: 5 }],
+  ['{"ratio": "0.5"}', { ratio: 0.5 }],
+  ['{"ratio": null}', { ratio: null }],
+  ['{"count": null}', {}],
+  ['{"isOn": "TRUE"}', { isOn: true }],
+  ['{"name": 42}', { name: '42' }],
+  ['{"name": "42"}', { name: '42' }],
+  ['{"tags": "[\\"a\\"]"}', { tags: ['a'] }],
+  ['{"tags": [1, "b"]}', { tags: ['1', 'b'] }],
+  ['{"place": "{\\"x\\": \\"2\\"}"}', { place: { x: 2 } }],
+  ['{"unit": "hours", "invented": 1}', { unit: 'hours' }],
+  ['{"__proto__": {"polluted": 1}, "count": 1}', { count: 1 }],
+])('the arguments %s become %j', (text, expected) => {
+  const prepared = prepareToolCall({ id: '1', name: 'f', arguments: text }, tools);
+  expect(prepared.type === 'ready' && prepared.args).toEqual(expected);
+});
+
+test.each([
+  ['f', '{"count": ', 'args_not_json', 'JSON object'],
+  ['f', '[1]', 'args_not_json', 'JSON object'],
+  ['f', '7', 'args_not_json', 'JSON object'],
+  ['f', '{"a":1}{"b":2}', 'args_not_json', 'JSON object'],
+  ['f', '{"count": "five"}', 'args_invalid', 'count: must be integer'],
+  ['f', '{"unit": "days"}', 'args_invalid', 'unit: must be one of ["seconds","hours"]'],
+  ['f', '{"place": {}}', 'args_invalid', 'place.x: is required'],
+  ['strict', '{}', 'args_invalid', 'name: is required'],
+  ['f', `{"name": "${'x'.repeat(300_000)}"}`, 'args_too_large', 'Call it again with less'],
+  ['f', `{"tags": ${'['.repeat(200)}${']'.repeat(200)}}`, 'args_not_json', 'JSON object'],
+])('%s(%.40s) is refused with %s', (name, text, code, message) => {
+  const prepared = prepareToolCall({ id: '1', name, arguments: text }, tools);
+  expect(prepared).toMatchObject({ type: 'refused', code, message: expect.stringContaining(message) });
+});
+
+test('a pattern that would block a backtracking engine is checked in linear time', () => {
+  const hostile = toolMap(
+    toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: [] } }),
+  );
+  const started = performance.now();
+  const prepared = prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ a: `${'a'.repeat(40)}!` }) }, hostile);
+  expect(prepared).toMatchObject({ type: 'refused', code: 'args_invalid' });
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+test('a schema that cannot be compiled leaves the check to the tool server', () => {
+  const broken = toolMap(
+    toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'nonsense', pattern: '(' } }, required: [] } }),
+  );
+  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{"a": 1}' }, broken)).toMatchObject({ type: 'ready' });
+});
