@@ -101,7 +101,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   });
   server.server.headersTimeout = 30_000;
   installErrorHandling(server);
-  if (config.corsOrigins.length > 0) await server.register(cors, { origin: config.corsOrigins.includes('*') ? '*' : [...config.corsOrigins] });
+  if (config.corsOrigins.length > 0)
+    await server.register(cors, { origin: config.corsOrigins.includes('*') ? '*' : [...config.corsOrigins] });
 
   const callerOf = (request: FastifyRequest): Caller => request.getDecorator<Caller>('caller');
   const isDraining = (): boolean => runs.isDraining();
@@ -124,7 +125,13 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
       request.setDecorator('caller', authenticator.requireCaller(request));
       done();
     });
-    await guarded.register(chatRoute, { callerOf, startRun: runs.start, runInBackground: backgroundRuns({ runs, relay }), stallMs: config.clientStallTimeoutMs, now });
+    await guarded.register(chatRoute, {
+      callerOf,
+      startRun: runs.start,
+      runInBackground: backgroundRuns({ runs, relay }),
+      stallMs: config.clientStallTimeoutMs,
+      now,
+    });
     await guarded.register(modelRoutes, { models, embed: (body, signal) => embed(models, body, signal), version });
     await guarded.register(toolRoutes, { tools, callerOf });
   });

@@ -1,0 +1,165 @@
+import { readBackends } from './config/backends.ts';
+import type { BackendConfig } from './config/backends.ts';
+import { ConfigError } from './config/config-error.ts';
+import { parseConfigFile } from './config/config-file.ts';
+import type { ConfigFile } from './config/config-file.ts';
+import { createSettingsReader } from './config/read-settings.ts';
+import type { SettingsReader } from './config/read-settings.ts';
+import { GatewayError } from './core/errors.ts';
+import { ownValue } from './core/json.ts';
+import type { JsonValue } from './core/json.ts';
+import type { ToolServerRecord } from './core/registry.ts';
+import { deepFreeze } from './registry/deep-freeze.ts';
+import { parseToolServerConnections } from './registry/tool-server-connection.ts';
+
+export { ConfigError } from './config/config-error.ts';
+export { settings } from './config/settings.ts';
+export type { BackendConfig } from './config/backends.ts';
+
+/** Everything an operator decides. Times in milliseconds. Holds secrets: it is never logged or returned as a whole. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** In the order in which a model id is looked up. */
+  readonly backends: readonly BackendConfig[];
+  readonly toolServers: readonly ToolServerRecord[];
+  readonly taskModel: string | undefined;
+  readonly taskModelExternal: string | undefined;
+  /** Undefined: the built-in template. */
+  readonly selectionTemplate: string | undefined;
+  readonly ragTemplate: string | undefined;
+  readonly functionCalling: string;
+  readonly maxToolRounds: number;
+  readonly toolTimeoutMs: number;
+  readonly toolTotalTimeoutMs: number;
+  readonly browserToolTimeoutMs: number;
+  readonly approvalTimeoutMs: number;
+  readonly dataDir: string;
+  readonly databaseUrl: string;
+  readonly redisUrl: string | undefined;
+  readonly adminKey: string | undefined;
+  readonly secret: string | undefined;
+  /** Undefined: the demo model is listed until a backend is configured. */
+  readonly demo: boolean | undefined;
+  readonly egress: { readonly mode: 'public' | 'any' | 'none'; readonly allow: readonly string[] };
+  /** Origins as browsers send them, or `*`. Empty: the same origin only. */
+  readonly corsOrigins: readonly string[];
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly clientStallTimeoutMs: number;
+  readonly drainTimeoutMs: number;
+  readonly wsPingIntervalMs: number;
+  readonly bodyLimitBytes: number;
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+  readonly logFormat: 'json' | 'pretty';
+  /** Sections of the file as they stand there, variables expanded. */
+  readonly raw: { readonly models?: JsonValue; readonly toolsets?: JsonValue; readonly hooks?: JsonValue; readonly toolsDir?: JsonValue };
+}
+
+/** Reads a file as text; undefined when it does not exist. */
+export type ReadFile = (path: string) => string | undefined;
+
+const defaultPath = './toolwharf.yaml';
+
+/**
+ * The environment, then the configuration file, then defaults. An empty value counts as not set.
+ * @throws ConfigError for the first wrong value.
+ */
+export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, isTerminal = false): Config {
+  const file = readConfigFile(environment, readFile);
+  const settings = createSettingsReader(environment, file);
+  const dataDir = settings.read('TOOLWHARF_DATA_DIR');
+  const config: Config = {
+    host: settings.read('HOST'),
+    port: settings.read('PORT'),
+    backends: readBackends(settings, file),
+    toolServers: readToolServers(settings, file),
+    taskModel: settings.read('TASK_MODEL'),
+    taskModelExternal: settings.read('TASK_MODEL_EXTERNAL'),
+    selectionTemplate: settings.read('TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE'),
+    ragTemplate: settings.read('RAG_TEMPLATE'),
+    functionCalling: settings.read('FUNCTION_CALLING'),
+    maxToolRounds: settings.read('CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS'),
+    toolTimeoutMs: settings.read('TOOL_TIMEOUT_MS'),
+    toolTotalTimeoutMs: settings.read('TOOL_TOTAL_TIMEOUT_MS'),
+    browserToolTimeoutMs: settings.read('BROWSER_TOOL_TIMEOUT_MS'),
+    approvalTimeoutMs: settings.read('APPROVAL_TIMEOUT_MS'),
+    dataDir,
+    databaseUrl: settings.read('DATABASE_URL') ?? `sqlite:${dataDir.replace(/\/+$/, '')}/toolwharf.db`,
+    redisUrl: settings.read('REDIS_URL'),
+    adminKey: settings.read('TOOLWHARF_ADMIN_KEY'),
+    secret: settings.read('TOOLWHARF_SECRET'),
+    demo: settings.read('TOOLWHARF_DEMO'),
+    egress: { mode: settings.read('TOOL_SERVER_EGRESS'), allow: settings.read('TOOL_SERVER_ALLOW') ?? [] },
+    corsOrigins: settings.read('CORS_ALLOW_ORIGIN') ?? [],
+    firstByteTimeoutMs: settings.read('UPSTREAM_FIRST_BYTE_TIMEOUT_MS'),
+    idleTimeoutMs: settings.read('UPSTREAM_IDLE_TIMEOUT_MS'),
+    clientStallTimeoutMs: settings.read('CLIENT_STALL_TIMEOUT_MS'),
+    drainTimeoutMs: settings.read('DRAIN_TIMEOUT_MS'),
+    wsPingIntervalMs: settings.read('WS_PING_INTERVAL_MS'),
+    bodyLimitBytes: settings.read('BODY_LIMIT_BYTES'),
+    logLevel: settings.read('LOG_LEVEL'),
+    logFormat: settings.read('LOG_FORMAT') ?? (isTerminal ? 'pretty' : 'json'),
+    raw: readRawSections(file),
+  };
+  requireSharedSecret(config);
+  return deepFreeze(config);
+}
+
+function readConfigFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): ConfigFile | undefined {
+  const named = environment['TOOLWHARF_CONFIG']?.trim() ?? '';
+  const path = named === '' ? defaultPath : named;
+  const text = readText(path, readFile);
+  if (text !== undefined) return parseConfigFile({ path, text, environment });
+  if (named !== '') throw new ConfigError(`TOOLWHARF_CONFIG: there is no file "${named}"; create it or correct the path.`);
+  return undefined;
+}
+
+function readText(path: string, readFile: ReadFile): string | undefined {
+  try {
+    return readFile(path);
+  } catch (error) {
+    throw new ConfigError(`${path} cannot be read (${error instanceof Error ? error.message : String(error)}); check its permissions.`);
+  }
+}
+
+/** Those of the environment first. An id may stand in one of the two places only. */
+function readToolServers(settings: SettingsReader, file: ConfigFile | undefined): ToolServerRecord[] {
+  const fromEnvironment = parseNamed('TOOL_SERVER_CONNECTIONS', () =>
+    parseToolServerConnections(settings.readAt('TOOL_SERVER_CONNECTIONS', 'environment') ?? [], 'environment'),
+  );
+  if (file === undefined) return fromEnvironment;
+  const taken = new Set(fromEnvironment.map((record) => record.id));
+  const fromFile = parseNamed(`tool_servers in ${file.path}`, () =>
+    parseToolServerConnections(ownValue(file.entries, 'tool_servers') ?? [], 'file', taken),
+  );
+  return [...fromEnvironment, ...fromFile];
+}
+
+function parseNamed<Value>(name: string, parse: () => Value): Value {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    throw new ConfigError(`${name}: ${error.message}`);
+  }
+}
+
+function readRawSections(file: ConfigFile | undefined): Config['raw'] {
+  const entries = file?.entries ?? {};
+  const { models, toolsets, hooks, tools_dir: toolsDir } = entries;
+  return {
+    ...(models !== undefined && { models }),
+    ...(toolsets !== undefined && { toolsets }),
+    ...(hooks !== undefined && { hooks }),
+    ...(toolsDir !== undefined && { toolsDir }),
+  };
+}
+
+/** Replicas that made their own secrets would refuse each other's signatures. */
+function requireSharedSecret(config: Config): void {
+  if (config.secret !== undefined) return;
+  const shared = config.redisUrl !== undefined ? 'REDIS_URL' : config.databaseUrl.startsWith('sqlite:') ? undefined : 'DATABASE_URL';
+  if (shared === undefined) return;
+  throw new ConfigError(`TOOLWHARF_SECRET is required with ${shared}; set the same value on every replica, from \`openssl rand -hex 32\`.`);
+}

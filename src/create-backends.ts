@@ -1,0 +1,54 @@
+import type { BackendConfig, Config } from './config.ts';
+import type { JsonObject, JsonValue } from './core/json.ts';
+import { GatewayError } from './core/errors.ts';
+import type { ModelFinder } from './core/model.ts';
+import type { SendOutbound } from './core/outbound.ts';
+import { createDemoBackend, demoModel } from './models/demo-model.ts';
+import type { CatalogBackend } from './models/model-catalog.ts';
+import { createOllamaBackend, listOllamaModels } from './models/ollama.ts';
+import { createOpenAiBackend, embed, listOpenAiModels } from './models/openai-compatible.ts';
+import type { OpenAiConnection } from './models/openai-compatible.ts';
+
+export interface Backends {
+  backends: CatalogBackend[];
+  /** Passes an embeddings request on to the backend that lists its model. */
+  embed(models: ModelFinder, body: JsonObject, signal: AbortSignal): Promise<{ status: number; body: JsonValue }>;
+}
+
+/** The configured backends, and the demo model while none is configured; an Ollama found at the default address does not hide it. */
+export function createBackends(config: Config, send: SendOutbound): Backends {
+  const timeouts = { firstByteTimeoutMs: config.firstByteTimeoutMs, idleTimeoutMs: config.idleTimeoutMs };
+  const embedders = new Map<unknown, OpenAiConnection>();
+  const backends = config.backends.map((entry): CatalogBackend => {
+    const prefix = entry.prefix === undefined ? {} : { prefix: entry.prefix };
+    if (entry.kind === 'ollama') {
+      const connection = { baseUrl: entry.url, name: entry.name, maxContext: entry.maxContext, ...timeouts };
+      const backend = createOllamaBackend(connection, send);
+      // Ollama serves OpenAI's embeddings below /v1.
+      embedders.set(backend, toOpenAi({ ...entry, url: `${entry.url}/v1` }, timeouts));
+      return { name: entry.name, ...prefix, isLocal: true, backend, list: (signal) => listOllamaModels(connection, send, signal) };
+    }
+    const connection = toOpenAi(entry, timeouts);
+    const backend = createOpenAiBackend(connection, send);
+    embedders.set(backend, connection);
+    return { name: entry.name, ...prefix, isLocal: false, backend, list: (signal) => listOpenAiModels(connection, send, signal) };
+  });
+  if (config.demo ?? !config.backends.some((entry) => entry.isExplicit)) {
+    backends.push({ name: 'demo', isLocal: true, backend: createDemoBackend(), list: async () => [demoModel] });
+  }
+  return {
+    backends,
+    async embed(models, body, signal) {
+      const model = body['model'];
+      if (typeof model !== 'string') throw new GatewayError('invalid_request', 'model: must name a model', { param: 'model' });
+      const found = await models.require(model, signal);
+      const connection = embedders.get(found.backend);
+      if (connection === undefined) throw new GatewayError('invalid_request', `model: ${model} has no embeddings.`, { param: 'model' });
+      return embed(connection, send, { body: { ...body, model: found.name }, signal });
+    },
+  };
+}
+
+function toOpenAi(entry: BackendConfig, timeouts: { firstByteTimeoutMs: number; idleTimeoutMs: number }): OpenAiConnection {
+  return { baseUrl: entry.url, key: entry.key, headers: entry.headers, ...timeouts };
+}

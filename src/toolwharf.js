@@ -1,0 +1,30 @@
+#!/usr/bin/env node
+// Plain JavaScript: it checks the version of Node before anything that an older one could not read is loaded.
+import './require-node.js';
+
+// Sources run as they are in a checkout; a built package holds JavaScript beside this file.
+const extension = import.meta.url.includes('/dist/') ? 'js' : 'ts';
+const commands = {
+  serve: () => import(`./server.${extension}`).then(({ serve }) => serve(process.env)),
+  demo: () => import(`./run-demo.${extension}`).then(({ runDemo }) => runDemo()),
+  'time-server': () => import(`./serve-time.${extension}`).then(({ serveTime }) => serveTime(process.env)),
+};
+
+const name = process.argv[2] ?? 'serve';
+if (!Object.hasOwn(commands, name)) {
+  console.error(`toolwharf: there is no command "${name}". Commands: ${Object.keys(commands).join(', ')}.`);
+  process.exit(2);
+}
+await commands[name]().catch((error) => {
+  console.error(lineFor(error) ?? error);
+  process.exit(1);
+});
+
+/** What an operator can mend is told in one line; anything else is a fault of ours and shows where. */
+function lineFor(error) {
+  if (error?.name === 'ConfigError' || error?.name === 'GatewayError') return `toolwharf: ${error.message}`;
+  if (error?.code === 'EADDRINUSE') return `toolwharf: port ${error.port} is taken; set PORT to another one, or end what listens there.`;
+  if (error?.code === 'EACCES') return `toolwharf: port ${error.port} needs more rights; set PORT to one above 1023.`;
+  if (error?.code === 'EADDRNOTAVAIL') return `toolwharf: ${error.address} is no address of this machine; correct HOST.`;
+  return undefined;
+}

