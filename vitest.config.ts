@@ -1,16 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
-/** `quick` runs before every commit; `slow` holds what starts processes, moves megabytes or waits for real time limits. */
 /** Where `TEST_REPORT` names a file, the results are written there as JSON too. */
 const report = process.env['TEST_REPORT'];
+const reportTo: ['json', { outputFile: string }][] = report === undefined ? [] : [['json', { outputFile: report }]];
 
+/** `quick` runs before every commit; `slow` holds what starts processes, moves megabytes or waits for real time limits. */
 export default defineConfig({
   test: {
-    reporters: [
-      'default',
-      './test/_support/requirements-reporter.ts',
-      ...(report === undefined ? [] : [['json', { outputFile: report }] as const]),
-    ],
+    reporters: ['default', './test/_support/requirements-reporter.ts', ...reportTo],
     testTimeout: 15_000,
     hookTimeout: 15_000,
     projects: [

@@ -20,7 +20,7 @@ import { modelRoutes } from './http/routes/models.ts';
 import { socketRoute } from './http/routes/socket.ts';
 import { toolRoutes } from './http/routes/tools.ts';
 import { createRunStarter } from './http/run-starter.ts';
-import { startSocketChat } from './http/start-socket-chat.ts';
+import { createBackgroundRuns, startSocketChat } from './http/start-socket-chat.ts';
 import { createBackends } from './create-backends.ts';
 import type { CatalogBackend } from './models/model-catalog.ts';
 import { createModelCatalog } from './models/model-catalog.ts';
@@ -61,9 +61,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     registry: parts.registry ?? createMemoryRegistry(config.toolServers),
     send,
     callBrowser: relay.callBrowser,
-    toolTimeoutMs: config.toolTimeoutMs,
     browserToolTimeoutMs: config.browserToolTimeoutMs,
-    egressMode: config.egress.mode,
     now,
   });
   const runs = createRunStarter(
@@ -128,7 +126,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     await guarded.register(chatRoute, {
       callerOf,
       startRun: runs.start,
-      runInBackground: backgroundRuns({ runs, relay }),
+      runInBackground: createBackgroundRuns({ runs, relay, log: parts.logger }),
       stallMs: config.clientStallTimeoutMs,
       now,
     });

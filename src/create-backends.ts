@@ -12,7 +12,7 @@ import type { OpenAiConnection } from './models/openai-compatible.ts';
 export interface Backends {
   backends: CatalogBackend[];
   /** Passes an embeddings request on to the backend that lists its model. */
-  embed(models: ModelFinder, body: JsonObject, signal: AbortSignal): Promise<{ status: number; body: JsonValue }>;
+  embed: (models: ModelFinder, body: JsonObject, signal: AbortSignal) => Promise<{ status: number; body: JsonValue }>;
 }
 
 /** The configured backends, and the demo model while none is configured; an Ollama found at the default address does not hide it. */

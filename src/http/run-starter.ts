@@ -9,7 +9,7 @@ import type { StartedRun } from './routes/chat.ts';
 /** Starts runs and knows which are under way, so that a shutdown can wait for them and then end them with a word. */
 export interface RunStarter {
   /** @throws GatewayError `server_shutting_down`. The controller's abort ends the run. */
-  start(request: ChatRequest, caller: Caller, leave: AbortController): StartedRun;
+  start: (request: ChatRequest, caller: Caller, leave: AbortController) => StartedRun;
   countRunning(): number;
   /** No new runs; resolves when the running ones have ended, at the latest after `timeoutMs`, and then aborts the rest. */
   drain(timeoutMs: number): Promise<void>;

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { ChatEvent } from '../core/chat.ts';
-import { limits } from '../core/limits.ts';
 
 export interface StreamOptions {
   /** Text for the client, or nothing for events it does not see. */
@@ -13,6 +12,8 @@ export interface StreamOptions {
   headers: Record<string, string>;
   /** A client that reads nothing for this long is cut off. */
   stallMs: number;
+  /** Headers go out at the latest after this time, and comments when nothing else has been sent for the other. */
+  patience: { headersMs: number; keepAliveMs: number };
   /** Aborts the run when the client leaves or stalls. */
   leave: AbortController;
 }
@@ -23,7 +24,7 @@ const keepAliveComment = ': keep-alive\n\n';
 
 /**
  * Streams a run. The first thing for the client is awaited before anything is sent, so that an early failure is thrown and keeps its
- * HTTP status; after ten seconds the headers go out all the same. What arrives within one tick is written once; a full socket stops
+ * HTTP status; after a while the headers go out all the same. What arrives within one tick is written once; a full socket stops
  * the reading of the upstream until it drains.
  */
 export async function streamReply(reply: FastifyReply, events: AsyncGenerator<ChatEvent>, options: StreamOptions): Promise<FastifyReply> {
@@ -64,7 +65,7 @@ async function firstWords(
   options: StreamOptions,
 ): Promise<{ text: string; pending: Pending | undefined }> {
   const { promise: late, resolve } = Promise.withResolvers<'late'>();
-  const timer = setTimeout(() => resolve('late'), limits.headersDelayMs);
+  const timer = setTimeout(() => resolve('late'), options.patience.headersMs);
   let text = '';
   try {
     for (;;) {
@@ -138,7 +139,7 @@ function createTickWriter(raw: ServerResponse, options: StreamOptions): TickWrit
   const keepAlive = setInterval(() => {
     if (!hasWritten && !isFull && !raw.destroyed) raw.write(keepAliveComment);
     hasWritten = false;
-  }, limits.keepAliveMs);
+  }, options.patience.keepAliveMs);
   keepAlive.unref();
   raw.once('close', () => clearInterval(keepAlive));
 

@@ -2,6 +2,7 @@ import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastif
 import type { Caller } from '../../core/caller.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/run.ts';
 import { toGatewayError } from '../error-handler.ts';
 import { collectCompletion, createChunkEncoder, errorFrame } from '../openai-wire.ts';
@@ -50,6 +51,7 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Cha
       failure: (error) => errorFrame(loggedError(error, request, leave.signal)),
       headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
       stallMs: options.stallMs,
+      patience: { headersMs: limits.headersDelayMs, keepAliveMs: limits.keepAliveMs },
       leave,
     });
   }

@@ -1,10 +1,9 @@
 import type { FastifyPluginCallback } from 'fastify';
-import type { JsonObject } from '../../core/json.ts';
 
 export interface HealthRouteOptions {
   isDraining(): boolean;
   /** State of backends and tool servers: reported, but no reason to take this gateway out of service. */
-  report(): Promise<{ backends: JsonObject[]; tool_servers: JsonObject[] }>;
+  report(): Promise<{ backends: object[]; tool_servers: object[] }>;
 }
 
 /** `/health`: this process is alive. `/ready`: it may be sent requests. Both need no key and show no address. */

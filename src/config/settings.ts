@@ -1,0 +1,140 @@
+import { limits } from '../core/limits.ts';
+import {
+  addressWith,
+  browserOrigin,
+  credential,
+  delayMs,
+  flag,
+  hostName,
+  httpOrigin,
+  httpUrlOrEmpty,
+  json,
+  keyOrEmpty,
+  listOf,
+  longestDelayMs,
+  oneOf,
+  templateWith,
+  text,
+  wholeNumber,
+} from './setting-values.ts';
+import type { ParseValue } from './setting-values.ts';
+
+export interface Setting<Value> {
+  /** The default, written as an operator would write it; it goes through `parse` like any other value. */
+  readonly fallback?: string;
+  /** The default in words, where it is not a fixed value. */
+  readonly shownDefault?: string;
+  readonly meaning: string;
+  readonly parse: ParseValue<Value>;
+  /** The value is never printed. */
+  readonly isSecret?: true;
+}
+
+const modes = ['auto', 'native', 'function_call', 'default', 'legacy', 'prompt', 'react', 'simple'] as const;
+const noUnlimited = '; there is no unlimited, so that every answer ends';
+
+/** Every variable, its default, its meaning and its check: the only list of them. README's table is pinned against it. */
+export const settingTable = {
+  HOST: { fallback: '127.0.0.1', parse: hostName, meaning: 'address to listen on' },
+  PORT: { fallback: '8080', parse: wholeNumber(0, 65_535), meaning: 'port to listen on; 0 takes a free one' },
+  TOOLWHARF_CONFIG: { shownDefault: './toolwharf.yaml when it exists', parse: text, meaning: 'path of the configuration file' },
+  OLLAMA_BASE_URLS: {
+    fallback: 'http://127.0.0.1:11434',
+    parse: listOf(';', httpUrlOrEmpty),
+    meaning: '`;`-separated Ollama servers; the default one is used when it answers',
+  },
+  OLLAMA_BASE_URL: { parse: listOf(';', httpUrlOrEmpty), meaning: 'the same, used when OLLAMA_BASE_URLS is not set' },
+  OPENAI_API_BASE_URLS: {
+    parse: listOf(';', httpUrlOrEmpty),
+    meaning: '`;`-separated servers that speak the OpenAI API; an empty entry, or a key alone, means https://api.openai.com/v1',
+  },
+  OPENAI_API_KEYS: {
+    parse: listOf(';', keyOrEmpty),
+    isSecret: true,
+    meaning: '`;`-separated keys, paired with OPENAI_API_BASE_URLS by position; an empty entry means no key',
+  },
+  OPENAI_API_BASE_URL: { parse: listOf(';', httpUrlOrEmpty), meaning: 'the same, used when OPENAI_API_BASE_URLS is not set' },
+  OPENAI_API_KEY: {
+    parse: listOf(';', keyOrEmpty),
+    isSecret: true,
+    meaning: 'the same, used when OPENAI_API_KEYS is not set',
+  },
+  TOOL_SERVER_CONNECTIONS: { parse: json, isSecret: true, meaning: "JSON array of tool servers in Open WebUI's shape" },
+  TASK_MODEL: { parse: text, meaning: 'model that selects tools when the chat model is local' },
+  TASK_MODEL_EXTERNAL: { parse: text, meaning: 'model that selects tools when the chat model is external' },
+  TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE: {
+    shownDefault: 'built in',
+    parse: templateWith('{{TOOLS}}'),
+    meaning: 'prompt of the tool selection, with `{{TOOLS}}`',
+  },
+  RAG_TEMPLATE: {
+    shownDefault: 'built in',
+    parse: templateWith('{{CONTEXT}}'),
+    meaning: 'frame of sources, with `{{CONTEXT}}` and `{{QUERY}}`',
+  },
+  FUNCTION_CALLING: { fallback: 'auto', parse: oneOf(modes), meaning: `default mode: ${modes.join(', ')}` },
+  CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS: {
+    fallback: String(limits.toolRounds),
+    parse: wholeNumber(1, limits.maxToolRounds, noUnlimited),
+    meaning: `rounds of tool calls in one answer, 1 to ${limits.maxToolRounds}`,
+  },
+  TOOL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'one call of a tool; progress starts it anew' },
+  TOOL_TOTAL_TIMEOUT_MS: { fallback: '300000', parse: delayMs, meaning: 'one call of a tool, progress or not' },
+  BROWSER_TOOL_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: "one call that runs in the user's browser" },
+  APPROVAL_TIMEOUT_MS: { fallback: '300000', parse: delayMs, meaning: 'how long a call waits for an approval over a socket' },
+  TOOLWHARF_DATA_DIR: { fallback: './data', parse: text, meaning: 'folder of everything the gateway keeps; created when missing' },
+  DATABASE_URL: {
+    shownDefault: 'sqlite:<data dir>/toolwharf.db',
+    parse: addressWith(['sqlite:', 'postgres://', 'postgresql://'], 'postgres://user:password@host/toolwharf'),
+    isSecret: true,
+    meaning: '`sqlite:<file>` or `postgres://…`',
+  },
+  REDIS_URL: {
+    parse: addressWith(['redis://', 'rediss://'], 'redis://127.0.0.1:6379'),
+    isSecret: true,
+    meaning: 'relay, limits and invalidation across replicas',
+  },
+  TOOLWHARF_ADMIN_KEY: { parse: credential(1), isSecret: true, meaning: 'fixed administrator key' },
+  TOOLWHARF_SECRET: {
+    shownDefault: 'generated into the data folder',
+    parse: credential(16),
+    isSecret: true,
+    meaning: 'signs approvals and encrypts stored credentials; required with PostgreSQL or Redis',
+  },
+  TOOLWHARF_DEMO: {
+    shownDefault: 'until a backend is configured',
+    parse: flag,
+    meaning: '`true` or `false`: whether the demo model and the bundled tool server are there',
+  },
+  TOOL_SERVER_EGRESS: {
+    fallback: 'public',
+    parse: oneOf(['public', 'any', 'none']),
+    meaning: 'what tool servers named by a request may address: `public`, `any` or `none`',
+  },
+  TOOL_SERVER_ALLOW: { parse: listOf(',', httpOrigin), meaning: 'comma-separated origins that are always allowed' },
+  CORS_ALLOW_ORIGIN: { shownDefault: 'same origin only', parse: listOf(';', browserOrigin), meaning: '`;`-separated origins, or `*`' },
+  UPSTREAM_FIRST_BYTE_TIMEOUT_MS: { fallback: '120000', parse: delayMs, meaning: 'a model that thinks long' },
+  UPSTREAM_IDLE_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: 'a stream that stalls' },
+  CLIENT_STALL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'a client that does not read' },
+  DRAIN_TIMEOUT_MS: { fallback: '25000', parse: wholeNumber(0, longestDelayMs), meaning: 'how long streams may finish after SIGTERM' },
+  WS_PING_INTERVAL_MS: { fallback: '25000', parse: delayMs, meaning: 'finds half-open sockets' },
+  BODY_LIMIT_BYTES: { fallback: String(limits.bodyBytes), parse: wholeNumber(1024, 2 ** 30), meaning: 'largest request body (10 MiB)' },
+  LOG_LEVEL: {
+    fallback: 'info',
+    parse: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    meaning: 'trace, debug, info, warn, error, fatal or silent',
+  },
+  LOG_FORMAT: { shownDefault: 'json (pretty on a terminal)', parse: oneOf(['json', 'pretty']), meaning: '`json` or `pretty`' },
+} as const satisfies Record<string, Setting<unknown>>;
+
+export type SettingName = keyof typeof settingTable;
+
+/** The table as README shows it. */
+export const settings: readonly { name: SettingName; default: string; meaning: string }[] = settingNames().map((name) => {
+  const setting: Setting<unknown> = settingTable[name];
+  return { name, default: setting.shownDefault ?? setting.fallback ?? '–', meaning: setting.meaning };
+});
+
+export function settingNames(): SettingName[] {
+  return Object.keys(settingTable) as SettingName[];
+}

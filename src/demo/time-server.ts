@@ -1,0 +1,136 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import fastify from 'fastify';
+import { timeServerDocument } from './time/openapi-document.ts';
+import { Refusal } from './time/refusal.ts';
+import { createTimeOperations } from './time/time-operations.ts';
+import { findTimeZone } from './time/time-zones.ts';
+
+/** The largest sensible body is a timestamp and two zones. */
+const bodyLimitBytes = 64 * 1024;
+/** From a connection's first byte of a request to its last: a client that dribbles must not hold a connection. */
+const requestTimeoutMs = 10_000;
+/** How long a browser may remember a preflight's answer. */
+const preflightMaxAgeSeconds = 600;
+
+export interface TimeServerOptions {
+  /** Milliseconds since 1970; the system's clock by default. */
+  now?: () => number;
+  /** IANA name of the zone of `get_current_local_time`; the system's by default. */
+  localZone?: string;
+}
+
+export interface StartTimeServerOptions extends TimeServerOptions {
+  host: string;
+  /** 0: any free port. */
+  port: number;
+  /** Closes the server when aborted. */
+  signal?: AbortSignal;
+}
+
+/**
+ * The bundled tool server: "Secure Time Utilities API", with its document at `/openapi.json`. It answers as a FastAPI server does:
+ * `{"detail": …}` with 400, 404, 405 or 422. Every web page may call it: it keeps nothing, reads nothing, and knows no caller.
+ * @throws when `localZone` is no IANA zone.
+ */
+export function createTimeServer(options: TimeServerOptions = {}): FastifyInstance {
+  const zoneName = options.localZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const localZone = findTimeZone(zoneName);
+  if (localZone === undefined) throw new Error(`The local time zone ${zoneName} is unknown: name one of the IANA database, such as UTC.`);
+
+  const app = fastify({
+    logger: false,
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: requestTimeoutMs,
+    // Kept-alive connections of browsers would otherwise hold up the end.
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    routerOptions: { ignoreTrailingSlash: true },
+    // A URL that cannot be decoded.
+    frameworkErrors: (_error, _request, reply: FastifyReply) => void reply.code(404).send({ detail: 'Not Found' }),
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => done(null, text));
+  app.addHook('onRequest', openToEveryOrigin);
+
+  const methods = new Map([['/openapi.json', 'GET']]);
+  app.get('/openapi.json', () => timeServerDocument);
+  for (const operation of createTimeOperations({ now: options.now ?? Date.now, localZone })) {
+    methods.set(operation.path, operation.method);
+    app.route({
+      method: operation.method,
+      url: operation.path,
+      handler: (request, reply) => reply.send(operation.run(receivedBody(request))),
+    });
+  }
+
+  app.setNotFoundHandler((request, reply) => {
+    const method = methods.get(pathOf(request.url));
+    if (method === undefined) return reply.code(404).send({ detail: 'Not Found' });
+    return reply.code(405).header('allow', method).send({ detail: 'Method Not Allowed' });
+  });
+  app.setErrorHandler((error, _request, reply) => {
+    if (error instanceof Refusal) return reply.code(error.status).send({ detail: error.detail });
+    const status = statusOf(error);
+    return reply.code(status).send({ detail: status < 500 && error instanceof Error ? error.message : 'Internal Server Error' });
+  });
+  return app;
+}
+
+/**
+ * Listens until it is closed or its signal is aborted. The URL names a loopback address where the host is a wildcard.
+ * @throws when the address cannot be had, and the signal's reason when it was aborted before.
+ */
+export async function startTimeServer(options: StartTimeServerOptions): Promise<{ url: string; close(): Promise<void> }> {
+  const { host, port, signal } = options;
+  signal?.throwIfAborted();
+  const app = createTimeServer(options);
+  await app.listen({ host, port });
+  const close = async () => {
+    signal?.removeEventListener('abort', onAbort);
+    await app.close();
+  };
+  const onAbort = () => void close();
+  signal?.addEventListener('abort', onAbort, { once: true });
+  if (signal?.aborted) {
+    await close();
+    signal.throwIfAborted();
+  }
+  const address = app.server.address();
+  return { url: urlOf(host, typeof address === 'object' && address !== null ? address.port : port), close };
+}
+
+/**
+ * CORS without credentials, for any origin. A preflight ends here; its headers are named back, because `*` would leave out `Authorization`.
+ * Browsers also ask before a public page reaches a private address (Private Network Access).
+ */
+async function openToEveryOrigin(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+  if (request.headers.origin === undefined) return undefined;
+  reply.header('access-control-allow-origin', '*');
+  if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return undefined;
+  reply.header('access-control-allow-methods', 'GET, POST, OPTIONS').header('access-control-max-age', preflightMaxAgeSeconds);
+  reply.header('vary', 'Access-Control-Request-Headers, Access-Control-Request-Private-Network');
+  const requestedHeaders = request.headers['access-control-request-headers'];
+  if (requestedHeaders !== undefined) reply.header('access-control-allow-headers', requestedHeaders);
+  if (request.headers['access-control-request-private-network'] === 'true') reply.header('access-control-allow-private-network', 'true');
+  return reply.code(200).type('text/plain; charset=utf-8').send('OK');
+}
+
+function receivedBody(request: FastifyRequest) {
+  return typeof request.body === 'string' ? { contentType: request.headers['content-type'], text: request.body } : undefined;
+}
+
+function pathOf(url: string): string {
+  const path = url.split('?', 1)[0] ?? '';
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+function statusOf(error: unknown): number {
+  const status = typeof error === 'object' && error !== null && 'statusCode' in error ? error.statusCode : undefined;
+  return typeof status === 'number' && status >= 400 ? status : 500;
+}
+
+function urlOf(host: string, port: number): string {
+  if (host === '0.0.0.0' || host === '') return `http://127.0.0.1:${port}`;
+  if (host === '::') return `http://[::1]:${port}`;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,74 @@
+import type { ParsedResult } from 'chrono-node';
+import { casual } from 'chrono-node/en';
+import type { Moment } from './moment.ts';
+import { toMoment } from './moment.ts';
+import type { TimeZone } from './time-zones.ts';
+
+/**
+ * Longer English names no single point in time. The parser's patterns slow down with the length: with single blanks and this length its worst
+ * texts take milliseconds, with runs of blanks or twice the length they take seconds.
+ */
+const maxWordedLength = 100;
+
+/** Expressions that say a time of day without a clock's number, and so keep the one that chrono puts in. */
+const timesOfDay = ['morning', 'afternoon', 'evening', 'tonight'].map((name) => `casualReference/${name}` as const);
+
+export interface WordedContext {
+  /** Milliseconds since 1970, for `tomorrow` and `in 2 hours`. */
+  now: number;
+  zone: TimeZone;
+}
+
+/**
+ * Dates in English words, RFC 2822 dates, `06/01/2024` (month first, unless it cannot be a month), and times relative to now. The whole text has
+ * to be one point in time: a date somewhere in a sentence, or a range, is refused. A date without a time is its midnight.
+ * Expects single blanks.
+ */
+export function parseWordedTimestamp(text: string, context: WordedContext): Moment | undefined {
+  const wording = withMilliseconds(withoutComment(text));
+  if (wording.length > maxWordedLength) return undefined;
+  const offsetMinutes = context.zone.offsetSecondsAt(Math.floor(context.now / 1000)) / 60;
+  const results = casual.parse(wording, { instant: new Date(context.now), timezone: offsetMinutes });
+  const [result] = results;
+  if (result === undefined || results.length > 1 || result.end) return undefined;
+  const around = wording.slice(0, result.index) + wording.slice(result.index + result.text.length);
+  return /^[\s,.;]*$/.test(around) ? toMomentOf(result, context.zone) : undefined;
+}
+
+/**
+ * Counts from the parts of the result: its own `date()` goes through the zone of this process and is an hour off where that zone's clocks change.
+ * An offset is certain where the text names one, and where it counts in hours from now.
+ */
+function toMomentOf(result: ParsedResult, zone: TimeZone): Moment | undefined {
+  const { start } = result;
+  const tags = result.tags();
+  const hasTime = start.isCertain('hour') || tags.has('result/relativeDate') || timesOfDay.some((tag) => tags.has(tag));
+  const clockPart = (name: Parameters<typeof start.get>[0]) => (hasTime ? part(result, name) : 0);
+  return toMoment(
+    {
+      year: part(result, 'year'),
+      month: part(result, 'month'),
+      day: part(result, 'day'),
+      hour: clockPart('hour'),
+      minute: clockPart('minute'),
+      second: clockPart('second'),
+      microsecond: clockPart('millisecond') * 1000,
+    },
+    start.isCertain('timezoneOffset') ? part(result, 'timezoneOffset') * 60 : zone,
+  );
+}
+
+function part(result: ParsedResult, name: Parameters<ParsedResult['start']['get']>[0]): number {
+  return result.start.get(name) ?? 0;
+}
+
+/** `… GMT+0200 (Central European Summer Time)`: a comment of RFC 2822, which browsers append to a date. */
+function withoutComment(text: string): string {
+  const start = text.endsWith(')') ? text.lastIndexOf('(') : -1;
+  return start < 0 ? text : text.slice(0, start).trimEnd();
+}
+
+/** chrono reads the digits after a second as a count of milliseconds, so `.5` has to be written `.500`. */
+function withMilliseconds(text: string): string {
+  return text.replace(/(:\d\d)[.,](\d+)/, (_match, second: string, fraction: string) => `${second}.${fraction.slice(0, 3).padEnd(3, '0')}`);
+}

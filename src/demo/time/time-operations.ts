@@ -1,0 +1,108 @@
+import { formatStrftime } from './format-strftime.ts';
+import type { Moment } from './moment.ts';
+import { momentFromMilliseconds, toIsoFormat, toLocalTime } from './moment.ts';
+import { maxTimestampLength, parseTimestamp } from './parse-timestamp.ts';
+import type { ReceivedBody } from './read-body.ts';
+import { readBody } from './read-body.ts';
+import { Refusal } from './refusal.ts';
+import type { TimeZone } from './time-zones.ts';
+import { findTimeZone, listTimeZones } from './time-zones.ts';
+
+/** A directive can stand for 24 characters, so this bounds the answer as well. */
+const maxFormatLength = 1000;
+/** How much of a refused value comes back in the message. */
+const maxEchoLength = 100;
+
+const secondsPerUnit = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 };
+type Unit = keyof typeof secondsPerUnit;
+
+export interface TimeOperationOptions {
+  /** Milliseconds since 1970. */
+  now: () => number;
+  localZone: TimeZone;
+}
+
+/** An operation: its path, its method, and what it answers. It throws a `Refusal` for what it cannot answer. */
+export interface TimeOperation {
+  method: 'GET' | 'POST';
+  path: string;
+  run(body: ReceivedBody | undefined): unknown;
+}
+
+/** The seven operations of the time server's document. */
+export function createTimeOperations({ now, localZone }: TimeOperationOptions): TimeOperation[] {
+  const utc = requireTimeZone('UTC');
+  let timeZones: string[] | undefined;
+  const parse = (text: string, zone: TimeZone) => requireMoment(text, { now: now(), zone });
+  const currentTime = (zone: TimeZone) => toLocalTime(momentFromMilliseconds(now()), zone);
+  return [
+    { method: 'GET', path: '/get_current_utc_time', run: () => ({ utc: toIsoFormat(currentTime(utc), 'with offset') }) },
+    { method: 'GET', path: '/get_current_local_time', run: () => ({ local_time: toIsoFormat(currentTime(localZone), 'without offset') }) },
+    {
+      method: 'POST',
+      path: '/format_time',
+      run(body) {
+        const { format, timezone } = readBody(body, { format: { fallback: '%Y-%m-%d %H:%M:%S' }, timezone: { fallback: 'UTC' } });
+        const zone = requireTimeZone(timezone);
+        if (format.length > maxFormatLength) throw new Refusal(400, `Invalid format string: more than ${maxFormatLength} characters`);
+        return { formatted_time: formatStrftime(format, currentTime(zone)) };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/convert_time',
+      run(body) {
+        const { timestamp, from_tz, to_tz } = readBody(body, { timestamp: {}, from_tz: {}, to_tz: {} });
+        const [fromZone, toZone] = [requireTimeZone(from_tz), requireTimeZone(to_tz)];
+        const converted = toLocalTime(parse(timestamp, fromZone), toZone);
+        // The last hours of the year 9999 in UTC are already the year 10000 east of it.
+        if (converted.year < 1 || converted.year > 9999) throw new Refusal(400, 'Invalid timestamp: date value out of range');
+        return { converted_time: toIsoFormat(converted, 'with offset') };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/elapsed_time',
+      run(body) {
+        const { start, end, units } = readBody(body, {
+          start: {},
+          end: {},
+          units: { choices: Object.keys(secondsPerUnit), fallback: 'seconds' },
+        });
+        // A timestamp without an offset is one of UTC, as everywhere in this API where nothing else is said.
+        return { elapsed: secondsBetween(parse(start, utc), parse(end, utc)) / secondsPerUnit[units as Unit], unit: units };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/parse_timestamp',
+      run(body) {
+        const { timestamp, timezone } = readBody(body, { timestamp: {}, timezone: { fallback: 'UTC' } });
+        return { utc: toIsoFormat(toLocalTime(parse(timestamp, requireTimeZone(timezone)), utc), 'with offset') };
+      },
+    },
+    { method: 'GET', path: '/list_time_zones', run: () => (timeZones ??= listTimeZones()) },
+  ];
+}
+
+/** Negative when the end comes first. One division of whole microseconds, so that 0.1 s does not become 0.09999. */
+function secondsBetween(start: Moment, end: Moment): number {
+  return ((end.epochSeconds - start.epochSeconds) * 1_000_000 + (end.microsecond - start.microsecond)) / 1_000_000;
+}
+
+function requireTimeZone(name: string): TimeZone {
+  const zone = findTimeZone(name);
+  if (zone === undefined) throw new Refusal(400, `Invalid timezone: ${echo(name)}`);
+  return zone;
+}
+
+function requireMoment(text: string, context: { now: number; zone: TimeZone }): Moment {
+  const moment = parseTimestamp(text, context);
+  if (moment !== undefined) return moment;
+  const reason = text.length > maxTimestampLength ? `more than ${maxTimestampLength} characters` : text;
+  throw new Refusal(400, `Could not parse timestamp: ${echo(reason)}`);
+}
+
+function echo(text: string): string {
+  return text.length > maxEchoLength ? `${text.slice(0, maxEchoLength)}…` : text;
+}

@@ -1,0 +1,64 @@
+import { parse } from 'secure-json-parse';
+import { z } from 'zod';
+import { isDeeperThan, isJsonObject, ownValue } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+
+/** What a browser may say on the socket. */
+export type ClientFrame =
+  | { type: 'auth'; token?: string | undefined; sessionId?: string | undefined }
+  /** The fields as they came; `toChatBody` makes a chat of them. */
+  | { type: 'message'; fields: JsonObject }
+  | { type: 'cancel'; runId: string }
+  | { type: 'execute:tool:result'; id: string; result?: JsonValue | undefined; error?: JsonValue | undefined };
+
+export type ParsedFrame = { type: 'frame'; frame: ClientFrame } | { type: 'invalid'; message: string };
+
+const id = z.string().min(1).max(256);
+const anyJson = z.custom<JsonValue>().optional();
+
+const frameSchemas = {
+  auth: z
+    .object({ token: z.string().max(4_096).nullish(), session_id: z.string().max(256).nullish() })
+    .transform(({ token, session_id }): ClientFrame => ({ type: 'auth', token: token ?? undefined, sessionId: session_id ?? undefined })),
+  message: z.custom<JsonObject>(isJsonObject).transform((fields): ClientFrame => ({ type: 'message', fields })),
+  cancel: z.object({ run_id: id }).transform(({ run_id }): ClientFrame => ({ type: 'cancel', runId: run_id })),
+  'execute:tool:result': z
+    .object({ id, result: anyJson, error: anyJson })
+    .transform((data): ClientFrame => ({ type: 'execute:tool:result', ...data })),
+} as const;
+const knownTypes = Object.keys(frameSchemas);
+
+/** One text frame: `{type, data:{…}}`, or flat as `{type, …}`. Unknown types and malformed data are told, never thrown. */
+export function parseSocketFrame(text: string): ParsedFrame {
+  let value: unknown;
+  try {
+    value = parse(text, { protoAction: 'remove', constructorAction: 'remove' });
+  } catch {
+    return invalid('A frame must be JSON.');
+  }
+  if (!isJsonObject(value)) return invalid('A frame must be an object {type, data}.');
+  if (isDeeperThan(value, limits.jsonDepth)) return invalid(`A frame may nest ${limits.jsonDepth} levels deep, no deeper.`);
+  const type = ownValue(value, 'type');
+  if (typeof type !== 'string') return invalid('A frame needs a type.');
+  if (!isKnownType(type)) return invalid(`Unknown type ${JSON.stringify(type.slice(0, 64))}. Known: ${knownTypes.join(', ')}.`);
+  const parsed = frameSchemas[type].safeParse(dataOf(value));
+  if (parsed.success) return { type: 'frame', frame: parsed.data };
+  const [issue] = parsed.error.issues;
+  return invalid(`${type}: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'malformed'}`.replaceAll(/\s+/g, ' '));
+}
+
+function isKnownType(type: string): type is keyof typeof frameSchemas {
+  return Object.hasOwn(frameSchemas, type);
+}
+
+function dataOf(frame: JsonObject): JsonObject {
+  const data = ownValue(frame, 'data');
+  if (isJsonObject(data)) return data;
+  const { type: _type, ...fields } = frame;
+  return fields;
+}
+
+function invalid(message: string): ParsedFrame {
+  return { type: 'invalid', message };
+}

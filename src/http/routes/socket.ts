@@ -1,0 +1,152 @@
+import websocket from '@fastify/websocket';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { Caller } from '../../core/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { BrowserRelay } from '../../relay/browser-relay.ts';
+import { isOwnOrigin, tokenOf } from '../authenticate.ts';
+import { createSocketChats } from '../socket-chats.ts';
+import type { StartChat } from '../socket-chats.ts';
+import { serveConnection } from '../socket-connection.ts';
+import type { Credential } from '../socket-connection.ts';
+
+export interface SocketRouteOptions {
+  relay: BrowserRelay;
+  /** Undefined when the token is unknown. */
+  authenticateToken(token: string): Caller | undefined;
+  /** The caller when nobody needs a key and this request may use the open door; otherwise undefined. */
+  openCaller(request: FastifyRequest): Caller | undefined;
+  /** Origins of pages that may connect besides the gateway's own; `*` allows every page. */
+  allowedOrigins: readonly string[];
+  pingIntervalMs: number;
+  startChat: StartChat;
+  /** The model of a `message` that names none. */
+  defaultModel?: () => Promise<string | undefined>;
+  /** Cancels a run of this caller that was not started over a socket here; false when there is none. */
+  cancelRun?: (runId: string, caller: Caller) => boolean;
+}
+
+const path = '/ws';
+const protocol = 'toolwharf.v1';
+const bearerPrefix = 'bearer.';
+/** Time for a peer to answer our close frame before its connection is cut. */
+const closeTimeoutMs = 2_000;
+/** Sockets that have not said who they are; each is closed after `limits.socketAuthTimeoutMs`. */
+const anonymousSockets = 256;
+
+/** `GET /ws`: checks origin and credential before the upgrade, then serves the socket. */
+export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, options) => {
+  const sockets = new Map<string, number>();
+  let anonymous = 0;
+  const chats = createSocketChats({ ...options, log: app.log });
+
+  // Without it Node takes every request with an `Upgrade` header (curl and Java offer `h2c`) away from the HTTP parser and its timeouts.
+  Object.assign(app.server, { shouldUpgradeCallback: isSocketUpgrade });
+  const serverOptions = {
+    maxPayload: limits.socketFrameBytes,
+    closeTimeout: closeTimeoutMs,
+    // Only the protocol's own name is echoed: the other one carries a key.
+    handleProtocols: (offered: Set<string>) => (offered.has(protocol) ? protocol : false),
+  };
+  await app.register(websocket, {
+    options: serverOptions,
+    errorHandler(error, socket, request) {
+      request.log.info({ err: error }, 'socket failed');
+      if (socket.readyState === socket.OPEN) socket.close(1011, 'Internal error.');
+    },
+    preClose(done) {
+      for (const socket of app.websocketServer.clients) socket.close(1001, 'The gateway is shutting down.');
+      app.websocketServer.close();
+      done();
+    },
+  });
+
+  function takeSlot(callerId: string): boolean {
+    const taken = sockets.get(callerId) ?? 0;
+    if (taken >= limits.socketsPerCaller) return false;
+    sockets.set(callerId, taken + 1);
+    return true;
+  }
+
+  function releaseSlot(callerId: string): void {
+    const taken = sockets.get(callerId) ?? 0;
+    if (taken <= 1) sockets.delete(callerId);
+    else sockets.set(callerId, taken - 1);
+  }
+
+  app.route({
+    method: 'GET',
+    url: path,
+    onRequest: async (request) => {
+      refuseForeignOrigin(request, options.allowedOrigins);
+      if (credentialOf(request, options).type !== 'refused' || tokenOf(request.headers) === undefined) return;
+      throw new GatewayError('invalid_api_key', 'The API key is not known here.');
+    },
+    handler: () => {
+      throw new GatewayError('invalid_request', `${path} speaks WebSocket: connect with ws:// or wss:// and the subprotocol ${protocol}.`, {
+        status: 426,
+      });
+    },
+    wsHandler: (socket, request) => {
+      const credential = credentialOf(request, options);
+      const isAnonymous = credential.type === 'none';
+      if (isAnonymous && anonymous >= anonymousSockets) return socket.close(1013, 'Too many sockets wait for their auth frame.');
+      if (isAnonymous) anonymous += 1;
+      let slotOf: string | undefined;
+      let isCounted = isAnonymous;
+      const forget = (): void => {
+        if (isCounted) anonymous -= 1;
+        isCounted = false;
+      };
+      socket.on('close', () => {
+        forget();
+        if (slotOf !== undefined) releaseSlot(slotOf);
+      });
+      serveConnection(socket, credential, {
+        ...options,
+        chats,
+        log: request.log,
+        takeSlot(callerId) {
+          forget();
+          if (!takeSlot(callerId)) return false;
+          slotOf = callerId;
+          return true;
+        },
+      });
+    },
+  });
+};
+
+function isSocketUpgrade(request: { url?: string; headers: { upgrade?: string } }): boolean {
+  const target = request.url?.split('?', 1)[0];
+  return target === path && request.headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/** Browsers let any page open a socket anywhere, and send the address bar's origin along: it is all that tells them apart (RFC 6455, 10.2). */
+function refuseForeignOrigin(request: FastifyRequest, allowedOrigins: readonly string[]): void {
+  const origin = request.headers.origin;
+  if (origin === undefined || isOwnOrigin(origin, request.headers.host ?? '')) return;
+  if (allowedOrigins.includes('*') || allowedOrigins.includes(origin)) return;
+  throw new GatewayError(
+    'forbidden',
+    `The page ${origin.slice(0, 200)} may not open a socket here. Add its origin to CORS_ALLOW_ORIGIN to allow it.`,
+  );
+}
+
+function credentialOf(request: FastifyRequest, options: SocketRouteOptions): Credential {
+  const open = options.openCaller(request);
+  if (open !== undefined) return { type: 'open', caller: open };
+  const token = tokenOf(request.headers) ?? protocolToken(request.headers['sec-websocket-protocol']);
+  if (token === undefined) return { type: 'none' };
+  const caller = options.authenticateToken(token);
+  return caller === undefined ? { type: 'refused' } : { type: 'token', caller, token };
+}
+
+/** Pages cannot set headers on a socket; the subprotocol is the one field they have, and unlike the URL it is not logged by proxies. */
+function protocolToken(header: string | undefined): string | undefined {
+  const entry = header
+    ?.split(',')
+    .map((part) => part.trim())
+    .find((part) => part.startsWith(bearerPrefix));
+  return entry === undefined || entry === bearerPrefix ? undefined : entry.slice(bearerPrefix.length);
+}

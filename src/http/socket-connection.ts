@@ -1,0 +1,177 @@
+import type { WebSocket } from '@fastify/websocket';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Caller } from '../core/caller.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import type { BrowserRelay } from '../relay/browser-relay.ts';
+import type { RelaySession, SessionSocket } from '../relay/session.ts';
+import { parseSocketFrame } from './parse-socket-frame.ts';
+import type { ClientFrame, ParsedFrame } from './parse-socket-frame.ts';
+import type { SocketChats } from './socket-chats.ts';
+import { errorFrame } from './socket-wire.ts';
+import { watchSocket } from './watch-socket.ts';
+
+/** Who opened the socket, as far as its handshake says. */
+export type Credential =
+  | { type: 'open'; caller: Caller }
+  | { type: 'token'; caller: Caller; token: string }
+  /** A wrong key in the subprotocol: a page learns of it only by a close code, since it cannot read an HTTP status. */
+  | { type: 'refused' }
+  /** The first frame has to be `auth`. */
+  | { type: 'none' };
+
+export interface ConnectionOptions {
+  relay: BrowserRelay;
+  chats: SocketChats;
+  authenticateToken(token: string): Caller | undefined;
+  /** Counts the socket for its caller until it closes; false when the caller has enough of them. */
+  takeSlot(callerId: string): boolean;
+  pingIntervalMs: number;
+  log: FastifyBaseLogger;
+}
+
+/** Frames that came while a session was being opened; more than this is a flood. */
+const earlyFrames = 256;
+/** Frames that make no sense; a client that keeps sending them is broken or hostile. */
+const invalidFrames = 20;
+
+/** Serves one socket from its handshake to its end. */
+export function serveConnection(socket: WebSocket, credential: Credential, options: ConnectionOptions): void {
+  const { relay, chats, log } = options;
+  let caller: Caller | undefined;
+  let token: string | undefined;
+  let session: RelaySession | undefined;
+  /** The open session's way to this socket; an earlier one has lost its own. */
+  let line: SessionSocket | undefined;
+  let isOpening = false;
+  let isOver = false;
+  let framesSeen = 0;
+  let badFrames = 0;
+  const early: ParsedFrame[] = [];
+
+  const authTimer = setTimeout(() => end(4401, 'No auth frame came in time.'), limits.socketAuthTimeoutMs);
+  const watch = watchSocket(socket, { pingIntervalMs: options.pingIntervalMs, onFailure: end });
+  socket.on('message', (data, isBinary) => receive(isBinary ? undefined : (data as Buffer).toString()));
+  socket.on('close', leave);
+
+  if (credential.type === 'refused') end(4401, 'The key is not known here.');
+  if (credential.type === 'open') void open(credential.caller);
+  if (credential.type === 'token') {
+    token = credential.token;
+    void open(credential.caller);
+  }
+
+  /** Our word that the socket is over; its calls fail now, not when the peer agrees. */
+  function end(code: number, reason: string): void {
+    if (isOver) return;
+    leave();
+    socket.close(code, reason);
+    log.debug({ code, reason, callerId: caller?.id }, 'socket closed');
+  }
+
+  function leave(): void {
+    isOver = true;
+    clearTimeout(authTimer);
+    watch.stop();
+    session?.disconnected();
+  }
+
+  function send(frame: JsonObject): void {
+    if (isOver) return;
+    if (socket.bufferedAmount > limits.socketBufferBytes) end(1013, 'The browser does not read.');
+    else socket.send(JSON.stringify(frame));
+  }
+
+  function newLine(): SessionSocket {
+    const own: SessionSocket = {
+      send(frame) {
+        if (line === own) send(frame);
+      },
+      close(code, reason) {
+        if (line === own) end(code, reason);
+      },
+    };
+    return own;
+  }
+
+  async function open(by: Caller, resume?: string): Promise<void> {
+    isOpening = true;
+    clearTimeout(authTimer);
+    if (caller === undefined && !options.takeSlot(by.id)) return end(1013, `More than ${limits.socketsPerCaller} sockets of one caller.`);
+    caller = by;
+    const before = session;
+    const socketOfSession = newLine();
+    line = socketOfSession;
+    before?.end();
+    try {
+      session = await relay.open({ caller: by, socket: socketOfSession, ...(resume === undefined ? {} : { resume }) });
+    } catch (error) {
+      log.warn({ err: error }, 'no session could be opened');
+      return end(1013, 'The gateway cannot open a session now.');
+    }
+    // The key may have been revoked, and the browser may have left, while the session was being opened.
+    if (token !== undefined && options.authenticateToken(token) === undefined) {
+      line = undefined;
+      session.end();
+      return end(4401, 'The key is no longer valid.');
+    }
+    if (isOver) return session.disconnected();
+    isOpening = false;
+    for (const parsed of early.splice(0)) admit(parsed);
+  }
+
+  /** `undefined` for a binary frame. */
+  function receive(text: string | undefined): void {
+    if (isOver || !watch.mayReceive()) return;
+    const parsed: ParsedFrame = text === undefined ? { type: 'invalid', message: 'Frames are text, not binary.' } : parseSocketFrame(text);
+    admit(parsed);
+  }
+
+  function admit(parsed: ParsedFrame): void {
+    if (isOver) return;
+    if (!isOpening) return handle(parsed);
+    early.push(parsed);
+    if (early.length > earlyFrames) end(1008, 'Too many frames before the session was open.');
+  }
+
+  function handle(parsed: ParsedFrame): void {
+    framesSeen += 1;
+    if (session === undefined || caller === undefined) return authenticate(parsed);
+    if (parsed.type === 'invalid') return refuse(parsed.message);
+    const { frame } = parsed;
+    if (frame.type === 'auth') return authenticateAgain(frame);
+    if (frame.type === 'message') void chats.start(frame.fields, session, caller);
+    if (frame.type === 'cancel') chats.cancel(frame.runId, session, caller);
+    if (frame.type === 'execute:tool:result') session.answer(answerOf(frame));
+  }
+
+  function authenticate(parsed: ParsedFrame): void {
+    if (parsed.type === 'invalid' || parsed.frame.type !== 'auth') return end(4401, 'The first frame must be auth with a token.');
+    token = parsed.frame.token;
+    const by = token === undefined ? undefined : options.authenticateToken(token);
+    if (by === undefined) return end(4401, 'The key is not known here.');
+    void open(by, parsed.frame.sessionId);
+  }
+
+  /** A first frame `auth` on a socket that its handshake has authenticated: it takes an earlier session up. */
+  function authenticateAgain(frame: Extract<ClientFrame, { type: 'auth' }>): void {
+    if (caller === undefined || session === undefined) return;
+    if (framesSeen > 1) return refuse('This socket is authenticated already; auth can only be its first frame.');
+    if (token !== undefined && frame.token !== undefined && options.authenticateToken(frame.token)?.id !== caller.id) {
+      return end(4401, 'The key is not that of this socket.');
+    }
+    if (frame.sessionId !== undefined && frame.sessionId !== session.id) void open(caller, frame.sessionId);
+    else send({ type: 'session', data: { session_id: session.id, ...(frame.sessionId === undefined ? {} : { resumed: true }) } });
+  }
+
+  function refuse(message: string): void {
+    badFrames += 1;
+    if (badFrames > invalidFrames) end(1008, 'Too many invalid frames.');
+    else send(errorFrame('invalid_frame', message));
+  }
+}
+
+function answerOf(frame: Extract<ClientFrame, { type: 'execute:tool:result' }>): { id: string; result?: JsonValue; error?: unknown } {
+  const { id, result, error } = frame;
+  return { id, error, ...(result === undefined ? {} : { result }) };
+}

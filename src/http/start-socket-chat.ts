@@ -1,0 +1,43 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { Caller } from '../core/caller.ts';
+import type { BrowserRelay } from '../relay/browser-relay.ts';
+import { parseChatBody } from './parse-chat-body.ts';
+import type { ParsedChat } from './parse-chat-body.ts';
+import type { RunStarter } from './run-starter.ts';
+import { streamToSession } from './socket-chats.ts';
+import type { StartChat } from './socket-chats.ts';
+
+/** A chat that came over a socket: the same body and the same run as over HTTP. */
+export function startSocketChat(runs: RunStarter): StartChat {
+  return ({ body, caller, signal }) => {
+    const leave = new AbortController();
+    if (signal.aborted) leave.abort(signal.reason);
+    signal.addEventListener('abort', () => leave.abort(signal.reason), { once: true });
+    const { run, events } = runs.start(parseChatBody(body).request, caller, leave);
+    return { runId: run.runId, events };
+  };
+}
+
+/**
+ * A chat that came over HTTP with `background: true`: streams to the caller's session until its end.
+ * Resolves with the run's id once the session has taken the first frame, or with nothing when there is no such session.
+ */
+export function createBackgroundRuns({ runs, relay, log }: { runs: RunStarter; relay: BrowserRelay; log: FastifyBaseLogger }) {
+  return async ({ request }: ParsedChat, caller: Caller): Promise<string | undefined> => {
+    const sessionId = request.sessionId ?? '';
+    const leave = new AbortController();
+    const { run, events } = runs.start(request, caller, leave);
+    const first = Promise.withResolvers<boolean>();
+    const watched: BrowserRelay = {
+      ...relay,
+      async sendTo(...target) {
+        const isThere = await relay.sendTo(...target).catch(() => false);
+        first.resolve(isThere);
+        return isThere;
+      },
+    };
+    const head = { runId: run.runId, model: request.model, chatId: request.chatId, messageId: request.messageId };
+    void streamToSession({ relay: watched, sessionId, caller, head, events, leave, log }).finally(() => first.resolve(false));
+    return (await first.promise) ? run.runId : undefined;
+  };
+}

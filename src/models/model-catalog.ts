@@ -1,0 +1,225 @@
+import { GatewayError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
+import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/model.ts';
+import { ollamaPullHint } from './ollama-models.ts';
+
+/** A backend with its list of models. */
+export interface CatalogBackend {
+  /** For operators and error messages: `ollama`, `openai-2`, `demo`. */
+  name: string;
+  /** Puts `<prefix>/` before every id of this backend. */
+  prefix?: string;
+  /** Whether its models run on this side. */
+  isLocal: boolean;
+  backend: ModelBackend;
+  /** Resolves with ids of the backend's own, or rejects; the catalogue sets the time limit. */
+  list(signal: AbortSignal): Promise<ModelRecord[]>;
+}
+
+export interface ModelCatalogOptions {
+  /** In the order in which they are searched and listed. */
+  backends: CatalogBackend[];
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** What helps when a backend answers but lists no model, as a sentence. Default: for a local one the `ollama pull` to run. */
+  emptyHint?: (backend: CatalogBackend, requestedId: string) => string | undefined;
+}
+
+export interface BackendReport {
+  name: string;
+  state: 'ok' | 'unreachable';
+  models: number;
+  error?: string;
+}
+
+export type ModelCatalog = ModelFinder & {
+  /** The state of every backend, from lists that are at most `modelListTtlMs` old. */
+  backends(): Promise<BackendReport[]>;
+};
+
+/** How old a list may be before an unknown id makes the gateway look again: a model that was just pulled is found at once. */
+const unknownIdAgeMs = 2_000;
+/** How long a failure is believed: a backend that hangs costs its two seconds no more often than this. */
+const failureTtlMs = 5_000;
+const knownIdsInError = 8;
+/** Refusals that are remembered; one backend's models are far fewer. */
+const rememberedRefusals = 1_000;
+
+interface ListState {
+  source: CatalogBackend;
+  /** By the backend's own name. Empty after a failure. */
+  records: Map<string, ModelRecord>;
+  listedAt: number;
+  error: string | undefined;
+  refresh: Promise<void> | undefined;
+}
+
+/** One catalogue over all backends. Lists are kept `modelListTtlMs`; a backend that does not answer costs only its own models. */
+export function createModelCatalog({ backends, now, emptyHint = pullHint }: ModelCatalogOptions): ModelCatalog {
+  const states = backends.map((source): ListState => ({
+    source,
+    records: new Map(),
+    listedAt: -Infinity,
+    error: undefined,
+    refresh: undefined,
+  }));
+  const withoutToolsUntil = new Map<string, number>();
+
+  const ageOf = (state: ListState): number => now() - state.listedAt;
+  const isDue = (state: ListState): boolean => ageOf(state) >= (state.error === undefined ? limits.modelListTtlMs : failureTtlMs);
+
+  function refresh(state: ListState): Promise<void> {
+    state.refresh ??= listWithin(state.source).then((outcome) => {
+      state.records = new Map(outcome.records.map((record) => [record.id, record]));
+      state.error = outcome.error;
+      state.listedAt = now();
+      state.refresh = undefined;
+    });
+    return state.refresh;
+  }
+
+  async function refreshDue(): Promise<void> {
+    await Promise.all(states.filter(isDue).map((state) => refresh(state)));
+  }
+
+  function isRefused(id: string): boolean {
+    const until = withoutToolsUntil.get(id);
+    return until !== undefined && until > now();
+  }
+
+  function publicRecord(state: ListState, record: ModelRecord): ModelRecord {
+    const id = state.source.prefix === undefined ? record.id : `${state.source.prefix}/${record.id}`;
+    const listed = { ...record, id };
+    if (!isRefused(id)) return listed;
+    return { ...listed, capabilities: (record.capabilities ?? ['completion']).filter((capability) => capability !== 'tools') };
+  }
+
+  function findListed(id: string): FoundModel | undefined {
+    for (const state of states) {
+      const name = nameWithin(state.source, id);
+      if (name === undefined || isDue(state)) continue;
+      const record = state.records.get(name) ?? state.records.get(`${name}:latest`);
+      if (record === undefined) continue;
+      const listed = publicRecord(state, record);
+      return { record: listed, name: record.id, backend: state.source.backend, nativeTools: nativeToolsOf(listed) };
+    }
+    return undefined;
+  }
+
+  /** Asks all backends in `due` at once, but waits no longer than until one of them has the model; those that failed before come last. */
+  async function findAfterRefresh(id: string, due: ListState[]): Promise<FoundModel | undefined> {
+    const waiting = due.map((state) => ({ hadFailed: state.error !== undefined, done: refresh(state) }));
+    for (const { done } of waiting.toSorted((one, other) => Number(one.hadFailed) - Number(other.hadFailed))) {
+      await done;
+      const found = findListed(id);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  function notFound(id: string): GatewayError {
+    const ids = states.flatMap((state) => [...state.records.values()].map((record) => publicRecord(state, record).id));
+    const known = ids.slice(0, knownIdsInError).join(', ');
+    const more = ids.length > knownIdsInError ? ` and ${ids.length - knownIdsInError} more` : '';
+    const dead = states.filter((state) => state.error !== undefined).map((state) => state.source.name);
+    const hints = states
+      .filter((state) => state.error === undefined && state.records.size === 0)
+      .flatMap((state) => emptyHint(state.source, nameWithin(state.source, id) ?? id) ?? []);
+    const sentences = [
+      `The model "${id.slice(0, 200)}" is not known.`,
+      ids.length > 0 ? `Known models: ${known}${more}.` : 'No backend lists any model.',
+      ...(dead.length > 0 ? [`Backends that do not answer: ${dead.join(', ')}.`] : []),
+      ...hints,
+    ];
+    return new GatewayError('model_not_found', sentences.join(' '), { param: 'model' });
+  }
+
+  return {
+    async require(id, signal) {
+      signal.throwIfAborted();
+      const listed = findListed(id);
+      if (listed !== undefined) return listed;
+      const found = await whileWanted(findAfterRefresh(id, states.filter(isDue)), signal);
+      if (found !== undefined) return found;
+      const older = states.filter((state) => ageOf(state) > unknownIdAgeMs);
+      const foundLater = await whileWanted(findAfterRefresh(id, older), signal);
+      if (foundLater !== undefined) return foundLater;
+      throw notFound(id);
+    },
+
+    async list(signal) {
+      await whileWanted(refreshDue(), signal);
+      const byId = new Map<string, ModelRecord>();
+      for (const state of states) {
+        for (const record of state.records.values()) {
+          const listed = publicRecord(state, record);
+          if (!byId.has(listed.id)) byId.set(listed.id, listed);
+        }
+      }
+      return [...byId.values()];
+    },
+
+    rememberNoTools(id) {
+      withoutToolsUntil.delete(id);
+      withoutToolsUntil.set(id, now() + limits.noToolsMemoryMs);
+      const oldest = withoutToolsUntil.keys().next().value;
+      if (withoutToolsUntil.size > rememberedRefusals && oldest !== undefined) withoutToolsUntil.delete(oldest);
+    },
+
+    async backends() {
+      await refreshDue();
+      return states.map(({ source, records, error }) =>
+        error === undefined
+          ? { name: source.name, state: 'ok', models: records.size }
+          : { name: source.name, state: 'unreachable', models: 0, error },
+      );
+    },
+  };
+}
+
+/** An Ollama is the only kind of local backend that can be without models. */
+function pullHint(backend: CatalogBackend, requestedId: string): string | undefined {
+  return backend.isLocal ? ollamaPullHint(backend.name, requestedId) : undefined;
+}
+
+/** The backend's own name for an id, or undefined when the id cannot be one of its models. */
+function nameWithin(source: CatalogBackend, id: string): string | undefined {
+  if (source.prefix === undefined) return id;
+  return id.startsWith(`${source.prefix}/`) ? id.slice(source.prefix.length + 1) : undefined;
+}
+
+function nativeToolsOf(record: ModelRecord): FoundModel['nativeTools'] {
+  if (record.capabilities === undefined) return 'unknown';
+  return record.capabilities.includes('tools') ? 'yes' : 'no';
+}
+
+/** Never rejects. The limit holds even for a list that does not heed its signal. */
+async function listWithin(source: CatalogBackend): Promise<{ records: ModelRecord[]; error: string | undefined }> {
+  const deadline = new AbortController();
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const reason = new DOMException(`No answer within ${limits.modelListTimeoutMs / 1000} s`, 'TimeoutError');
+    deadline.abort(reason);
+    reject(reason);
+  }, limits.modelListTimeoutMs);
+  try {
+    return { records: await Promise.race([source.list(deadline.signal), late]), error: undefined };
+  } catch (error) {
+    return { records: [], error: error instanceof Error ? error.message : 'The list of models could not be read' };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A list is shared by all who wait for it, so a caller who leaves stops waiting and does not stop the list. */
+async function whileWanted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: left, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason as Error);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, left]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

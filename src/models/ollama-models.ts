@@ -1,0 +1,164 @@
+import pLimit from 'p-limit';
+
+import { isJsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { ModelRecord, ModelRequest } from '../core/model.ts';
+import type { SendOutbound } from '../core/outbound.ts';
+import { nameOf, openOllama } from './ollama-transport.ts';
+import type { OllamaConnection } from './ollama-transport.ts';
+import { upstreamFault } from './upstream-faults.ts';
+
+/** What `POST /api/show` says about a model, as far as the gateway needs it. */
+export interface OllamaFacts {
+  /** `completion`, `tools`, `vision`, `thinking`, `embedding`, …; servers before 0.6.4 say nothing. */
+  capabilities: string[] | undefined;
+  /** What the model was trained for, in tokens. */
+  contextLength: number | undefined;
+  /** `PARAMETER num_ctx` of its Modelfile. */
+  defaultContext: number | undefined;
+}
+
+interface Known {
+  digest: string;
+  facts: OllamaFacts;
+}
+
+/** Questions about models that run at the same time: more would keep a small server from answering chats. */
+const parallelShows = 4;
+/** All of them together; a list without capabilities is better than none. */
+const showTimeoutMs = 1_000;
+
+/** What is known of a server's models, by name. It lives as long as the connection and is replaced when a model's digest changes. */
+const knownByConnection = new WeakMap<OllamaConnection, Map<string, Known>>();
+
+function knownOf(connection: OllamaConnection): Map<string, Known> {
+  let known = knownByConnection.get(connection);
+  if (known === undefined) {
+    known = new Map();
+    knownByConnection.set(connection, known);
+  }
+  return known;
+}
+
+/** What the last list learned of a model, without asking. */
+export function findFacts(connection: OllamaConnection, model: string): OllamaFacts | undefined {
+  const known = knownOf(connection);
+  return (known.get(model) ?? known.get(`${model}:latest`))?.facts;
+}
+
+/** The facts of one model, asked for when no list has them. A server that does not answer costs a second, not the chat. */
+export async function learnFacts(
+  connection: OllamaConnection,
+  send: SendOutbound,
+  request: Pick<ModelRequest, 'model' | 'signal'>,
+): Promise<OllamaFacts | undefined> {
+  const known = findFacts(connection, request.model);
+  if (known !== undefined) return known;
+  const facts = await show(connection, send, request);
+  request.signal.throwIfAborted();
+  if (facts !== undefined) knownOf(connection).set(request.model, { digest: '', facts });
+  return facts;
+}
+
+/**
+ * Every model that a server has, with its capabilities as far as they could be learned within a second.
+ * @throws GatewayError `upstream_*` when `GET /api/tags` fails; the signal's reason when aborted.
+ */
+export async function listOllamaModels(connection: OllamaConnection, send: SendOutbound, signal: AbortSignal): Promise<ModelRecord[]> {
+  const entries = await listTags(connection, send, signal);
+  const known = knownOf(connection);
+  const limit = pLimit(parallelShows);
+  const patience = AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]);
+  const records = await Promise.all(entries.map((entry) => limit(() => describe(entry))));
+  signal.throwIfAborted();
+  const names = new Set(entries.map((entry) => entry.name));
+  for (const name of known.keys()) if (!names.has(name)) known.delete(name);
+  return records;
+
+  async function describe({ name, wire }: TagEntry): Promise<ModelRecord> {
+    const digest = typeof wire['digest'] === 'string' ? wire['digest'] : '';
+    const before = known.get(name);
+    if (before !== undefined && before.digest === digest) return toRecord(name, wire, before.facts);
+    const facts = patience.aborted ? undefined : await show(connection, send, { model: name, signal: patience });
+    if (facts !== undefined) known.set(name, { digest, facts });
+    return toRecord(name, wire, facts);
+  }
+}
+
+/** The cure for a server without models, for the model that was asked for. */
+export function ollamaPullHint(backendName: string, model: string): string {
+  return `The model backend "${backendName}" answers but has no models. Run: ollama pull ${/^[\w./:-]{1,128}$/u.test(model) ? model : 'llama3.2'}`;
+}
+
+interface TagEntry {
+  name: string;
+  wire: JsonObject;
+}
+
+async function listTags(connection: OllamaConnection, send: SendOutbound, signal: AbortSignal): Promise<TagEntry[]> {
+  const call = openOllama(connection, send, signal);
+  try {
+    const listed: unknown = (await call.client.list()).models;
+    if (!Array.isArray(listed)) return [];
+    return listed.flatMap((wire: unknown) => {
+      const name = isJsonObject(wire) ? (wire['name'] ?? wire['model']) : undefined;
+      return isJsonObject(wire) && typeof name === 'string' && name !== '' ? [{ name, wire }] : [];
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw upstreamFault(error, nameOf(connection));
+  } finally {
+    await call.close();
+  }
+}
+
+/** Undefined for whatever reason: the facts only refine what works without them. */
+async function show(
+  connection: OllamaConnection,
+  send: SendOutbound,
+  { model, signal }: Pick<ModelRequest, 'model' | 'signal'>,
+): Promise<OllamaFacts | undefined> {
+  const patience = AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]);
+  const call = openOllama(connection, send, patience);
+  try {
+    return toFacts(await call.client.show({ model }));
+  } catch {
+    return undefined;
+  } finally {
+    await call.close();
+  }
+}
+
+function toFacts(shown: unknown): OllamaFacts {
+  const wire = isJsonObject(shown) ? shown : {};
+  const { capabilities, model_info: info, parameters } = wire;
+  return {
+    capabilities: Array.isArray(capabilities) ? capabilities.filter((entry) => typeof entry === 'string') : undefined,
+    contextLength: isJsonObject(info) ? contextLengthOf(info) : undefined,
+    defaultContext: typeof parameters === 'string' ? defaultContextOf(parameters) : undefined,
+  };
+}
+
+/** `<architecture>.context_length`, for example `llama.context_length`. */
+function contextLengthOf(info: JsonObject): number | undefined {
+  const entry = Object.entries(info).find(([key, value]) => key.endsWith('.context_length') && typeof value === 'number' && value > 0);
+  return typeof entry?.[1] === 'number' ? entry[1] : undefined;
+}
+
+/** `parameters` is text, one parameter a line: `num_ctx    8192`. */
+function defaultContextOf(parameters: string): number | undefined {
+  const digits = /^num_ctx\s+(\d{1,9})\s*$/mu.exec(parameters)?.[1];
+  return digits === undefined || Number(digits) === 0 ? undefined : Number(digits);
+}
+
+function toRecord(name: string, wire: JsonObject, facts: OllamaFacts | undefined): ModelRecord {
+  const modified = typeof wire['modified_at'] === 'string' ? Date.parse(wire['modified_at']) : Number.NaN;
+  return {
+    id: name,
+    owner: 'ollama',
+    isLocal: true,
+    created: Number.isNaN(modified) ? 0 : Math.floor(modified / 1000),
+    capabilities: facts?.capabilities,
+    details: { ...wire, ...(facts?.contextLength === undefined ? {} : { context_length: facts.contextLength }) },
+  };
+}

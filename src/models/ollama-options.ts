@@ -1,0 +1,115 @@
+import { GatewayError } from '../core/errors.ts';
+import { isJsonObject, ownValue } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+
+/**
+ * OpenAI parameter → Ollama option (`options.<name>` of `POST /api/chat`). Where two parameters mean one option the later row wins.
+ * Entries of a caller's own `options` object win over all of them.
+ *
+ * Not options but fields of the request: `response_format` → `format`, `reasoning_effort` → `think`, and `keep_alive`, `think`, `format`
+ * under their own names. Dropped, because Ollama has no word for them and would ignore them: `logit_bias`, `logprobs`, `top_logprobs`,
+ * `user`, `store`, `metadata`, `service_tier`, `stream_options`, `verbosity`, `prediction`, `modalities`, and every unknown name.
+ * `n` above 1 is refused, since Ollama gives one answer.
+ */
+export const optionByParameter: Readonly<Record<string, string>> = {
+  temperature: 'temperature',
+  top_p: 'top_p',
+  top_k: 'top_k',
+  min_p: 'min_p',
+  typical_p: 'typical_p',
+  tfs_z: 'tfs_z',
+  seed: 'seed',
+  stop: 'stop',
+  max_tokens: 'num_predict',
+  max_completion_tokens: 'num_predict',
+  num_predict: 'num_predict',
+  num_keep: 'num_keep',
+  num_ctx: 'num_ctx',
+  frequency_penalty: 'frequency_penalty',
+  presence_penalty: 'presence_penalty',
+  repeat_penalty: 'repeat_penalty',
+  repetition_penalty: 'repeat_penalty',
+  repeat_last_n: 'repeat_last_n',
+  penalize_newline: 'penalize_newline',
+  mirostat: 'mirostat',
+  mirostat_eta: 'mirostat_eta',
+  mirostat_tau: 'mirostat_tau',
+  num_batch: 'num_batch',
+  num_gpu: 'num_gpu',
+  main_gpu: 'main_gpu',
+  num_thread: 'num_thread',
+  numa: 'numa',
+  low_vram: 'low_vram',
+  use_mmap: 'use_mmap',
+  use_mlock: 'use_mlock',
+};
+
+/** What of a chat's parameters goes into Ollama's request. */
+export interface OllamaParameters {
+  options: JsonObject;
+  fields: { format?: string | JsonObject; keep_alive?: string | number; think?: boolean | 'low' | 'medium' | 'high' };
+}
+
+/**
+ * @param canThink what the model says about itself; a `reasoning_effort` for a model without it is dropped, since Ollama would refuse the request.
+ * @throws GatewayError `invalid_request` for `n` above 1.
+ */
+export function toOllamaParameters(parameters: JsonObject, canThink: boolean | undefined): OllamaParameters {
+  refuseSeveralAnswers(parameters);
+  const options: JsonObject = {};
+  for (const [parameter, option] of Object.entries(optionByParameter)) {
+    const value = ownValue(parameters, parameter);
+    if (value !== undefined && value !== null) options[option] = value;
+  }
+  const own = ownValue(parameters, 'options');
+  if (isJsonObject(own)) {
+    for (const [option, value] of Object.entries(own)) if (value !== null && value !== undefined) options[option] = value;
+  }
+  if (typeof options['stop'] === 'string') options['stop'] = [options['stop']];
+  return { options, fields: { ...formatOf(parameters), ...keepAliveOf(parameters), ...thinkOf(parameters, canThink) } };
+}
+
+function refuseSeveralAnswers(parameters: JsonObject): void {
+  const count = ownValue(parameters, 'n');
+  if (typeof count !== 'number' || count <= 1) return;
+  throw new GatewayError('invalid_request', 'Ollama gives one answer per request: leave out "n" or set it to 1.', { param: 'n' });
+}
+
+/** Ollama's own `format` comes first; `json_schema` without a schema is plain JSON. */
+function formatOf(parameters: JsonObject): { format?: string | JsonObject } {
+  const own = ownValue(parameters, 'format');
+  if (typeof own === 'string' || isJsonObject(own)) return own === '' ? {} : { format: own };
+  const wanted = ownValue(parameters, 'response_format');
+  if (!isJsonObject(wanted)) return {};
+  const type = ownValue(wanted, 'type');
+  if (type === 'json_object') return { format: 'json' };
+  if (type !== 'json_schema') return {};
+  const named = ownValue(wanted, 'json_schema');
+  const schema = isJsonObject(named) ? ownValue(named, 'schema') : undefined;
+  return { format: isJsonObject(schema) ? schema : 'json' };
+}
+
+function keepAliveOf(parameters: JsonObject): { keep_alive?: string | number } {
+  const value = ownValue(parameters, 'keep_alive');
+  return typeof value === 'string' || typeof value === 'number' ? { keep_alive: value } : {};
+}
+
+const thinkByEffort: ReadonlyMap<JsonValue | undefined, boolean | 'low' | 'medium' | 'high'> = new Map<
+  JsonValue | undefined,
+  boolean | 'low' | 'medium' | 'high'
+>([
+  ['none', false],
+  ['minimal', 'low'],
+  ['low', 'low'],
+  ['medium', 'medium'],
+  ['high', 'high'],
+  ['xhigh', 'high'],
+]);
+
+function thinkOf(parameters: JsonObject, canThink: boolean | undefined): { think?: boolean | 'low' | 'medium' | 'high' } {
+  const own = ownValue(parameters, 'think');
+  if (typeof own === 'boolean') return { think: own };
+  const think = thinkByEffort.get(own ?? ownValue(parameters, 'reasoning_effort'));
+  if (think === undefined || (own === undefined && canThink === false)) return {};
+  return { think };
+}

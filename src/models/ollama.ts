@@ -1,0 +1,161 @@
+import type { ChatRequest, ChatResponse } from 'ollama/browser';
+
+import type { FinishReason, ModelEvent, ToolCall } from '../core/chat.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import { isJsonObject } from '../core/json.ts';
+import type { ModelBackend, ModelRequest } from '../core/model.ts';
+import type { SendOutbound } from '../core/outbound.ts';
+import type { RunEvent } from '../core/run.ts';
+import { mindContext } from './mind-context.ts';
+import type { ContextQuestion } from './mind-context.ts';
+import { toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
+import { findFacts, learnFacts, listOllamaModels } from './ollama-models.ts';
+import type { OllamaFacts } from './ollama-models.ts';
+import { toOllamaParameters } from './ollama-options.ts';
+import { nameOf, openOllama } from './ollama-transport.ts';
+import type { OllamaConnection } from './ollama-transport.ts';
+import type { ReasoningPiece } from './split-reasoning.ts';
+import { ReasoningSplitter } from './split-reasoning.ts';
+import { TemplateMemory } from './template-memory.ts';
+import { makeCallId } from './tool-call-assembler.ts';
+import { upstreamFault } from './upstream-faults.ts';
+
+export { listOllamaModels };
+export type { OllamaConnection };
+
+/** Ollama unloads an idle model after five minutes; until then a smaller `num_ctx` would make it load again. */
+const loadedForMs = 5 * 60 * 1000;
+
+/**
+ * A model behind Ollama's own API. The answer is always streamed from Ollama, also for a caller who does not stream, so that a long answer
+ * is measured by its pauses and not by its length, and so that leaving stops it.
+ */
+export function createOllamaBackend(connection: OllamaConnection, send: SendOutbound, now: () => number = Date.now): ModelBackend {
+  const loaded = new Map<string, { numCtx: number; until: number }>();
+  const templates = new TemplateMemory();
+
+  /** The context of a request, and what to send for it. The server is asked about the model only when its default may be too small. */
+  async function withContext(request: ModelRequest, prepared: ChatRequest): Promise<RunEvent | undefined> {
+    const options: JsonObject = prepared.options ?? {};
+    const last = loaded.get(request.model);
+    const question: ContextQuestion = {
+      messages: request.messages,
+      tools: prepared.tools ?? [],
+      requested: positive(options['num_ctx']),
+      answerTokens: positive(options['num_predict']),
+      modelDefault: undefined,
+      contextLength: undefined,
+      maxContext: connection.maxContext,
+      loadedWith: last !== undefined && last.until > now() ? last.numCtx : undefined,
+    };
+    const guess = mindContext(question);
+    const isSettled = question.requested !== undefined || (guess.numCtx === undefined && guess.warning === undefined);
+    const facts = isSettled ? undefined : await learnFacts(connection, send, request);
+    const choice = facts === undefined ? guess : mindContext({ ...question, ...contextFacts(facts) });
+    if (choice.numCtx === undefined || question.requested !== undefined) return choice.warning;
+    loaded.set(request.model, { numCtx: choice.numCtx, until: now() + loadedForMs });
+    prepared.options = { ...prepared.options, num_ctx: choice.numCtx };
+    return choice.warning;
+  }
+
+  return {
+    async *chat(request) {
+      const prepared = toOllamaRequest(request, findFacts(connection, request.model));
+      const call = openOllama(connection, send, request.signal);
+      try {
+        const warning = await withContext(request, prepared);
+        if (warning !== undefined) yield { type: 'run-event', event: warning };
+        const answer = await call.client.chat({ ...prepared, stream: true });
+        const splitter = new ReasoningSplitter({ isOpen: templates.startsInReasoning(request.model) });
+        yield* toEvents(answer, splitter);
+        templates.learn(request.model, splitter.opensInTemplate);
+      } catch (error) {
+        request.signal.throwIfAborted();
+        throw toFault(error, request.model, connection);
+      } finally {
+        await call.close();
+      }
+    },
+  };
+}
+
+function toOllamaRequest(request: ModelRequest, facts: OllamaFacts | undefined): ChatRequest {
+  const { options, fields } = toOllamaParameters(request.parameters, facts?.capabilities?.includes('thinking'));
+  const tools = toOllamaTools(request);
+  return {
+    model: request.model,
+    messages: toOllamaMessages(request.messages),
+    ...(tools.length > 0 ? { tools } : {}),
+    ...fields,
+    ...(Object.keys(options).length > 0 ? { options } : {}),
+  };
+}
+
+function contextFacts(facts: OllamaFacts): Pick<ContextQuestion, 'modelDefault' | 'contextLength'> {
+  return { modelDefault: facts.defaultContext, contextLength: facts.contextLength };
+}
+
+/** Ollama's lines in our words. Its calls come whole, several in one line or one a line, often without id and all with index 0. */
+async function* toEvents(answer: AsyncIterable<ChatResponse>, splitter: ReasoningSplitter): AsyncGenerator<ModelEvent, void, undefined> {
+  const ids = new Set<string>();
+  for await (const line of answer) {
+    const message: unknown = line.message;
+    if (isJsonObject(message)) {
+      if (typeof message['thinking'] === 'string' && message['thinking'] !== '') yield { type: 'reasoning', text: message['thinking'] };
+      if (typeof message['content'] === 'string') yield* pieces(splitter.push(message['content']));
+      for (const call of toCalls(message['tool_calls'], ids)) yield { type: 'tool-call', call };
+    }
+    if (!line.done) continue;
+    const reason = finishReason(line.done_reason, ids.size > 0);
+    yield* pieces(splitter.flush({ isCut: reason === 'length' }));
+    const usage = usageOf(line);
+    if (usage !== undefined) yield usage;
+    yield { type: 'finish', reason };
+  }
+}
+
+function* pieces(list: ReasoningPiece[]): Generator<ModelEvent, void, undefined> {
+  for (const { type, text } of list) yield { type, text };
+}
+
+function toCalls(value: unknown, ids: Set<string>): ToolCall[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((entry: unknown): ToolCall[] => {
+    const called = isJsonObject(entry) ? entry['function'] : undefined;
+    if (!isJsonObject(entry) || !isJsonObject(called) || typeof called['name'] !== 'string') return [];
+    const own = entry['id'];
+    const id = typeof own === 'string' && own !== '' && !ids.has(own) ? own : makeCallId();
+    ids.add(id);
+    const given = called['arguments'];
+    return [{ id, name: called['name'], arguments: typeof given === 'string' ? given : JSON.stringify(given ?? {}) }];
+  });
+}
+
+/** `load` and `unload` answer a request without messages; Ollama says `stop` after calls as well. */
+function finishReason(reason: unknown, hasCalls: boolean): FinishReason {
+  if (reason === 'length') return 'length';
+  return hasCalls ? 'tool_calls' : 'stop';
+}
+
+/** A prompt that was wholly in Ollama's cache has no `prompt_eval_count`. */
+function usageOf(line: Partial<ChatResponse>): ModelEvent | undefined {
+  const { prompt_eval_count: asked, eval_count: answered } = line;
+  if (typeof asked !== 'number' && typeof answered !== 'number') return undefined;
+  const prompt = asked ?? 0;
+  const completion = answered ?? 0;
+  return { type: 'usage', usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion } };
+}
+
+/** A model that is not there gets the command that fetches it. */
+function toFault(error: unknown, model: string, connection: OllamaConnection): GatewayError {
+  const name = nameOf(connection);
+  const fault = upstreamFault(error, name);
+  if (fault.status !== 404 || !/not found/iu.test(fault.message)) return fault;
+  const message = `The model backend "${name}" does not have the model "${model}". Run: ollama pull ${model}`;
+  return new GatewayError('model_not_found', message, { param: 'model', cause: error });
+}
+
+function positive(value: unknown): number | undefined {
+  return typeof value === 'number' && value > 0 ? value : undefined;
+}

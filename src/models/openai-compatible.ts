@@ -1,0 +1,146 @@
+import type { ModelEvent } from '../core/chat.ts';
+import { OutboundError } from '../core/errors.ts';
+import type { GatewayError } from '../core/errors.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+import { isJsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import type { ModelBackend, ModelRecord, ModelRequest } from '../core/model.ts';
+import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
+import { OpenAiExchange, kindOf, parseJson } from './openai-exchange.ts';
+import type { OpenAiConnection } from './openai-exchange.ts';
+import { foreignStreamOptions, toChatBody } from './openai-messages.ts';
+import { toModelRecords } from './openai-model-list.ts';
+import { CompletionReader } from './read-completion.ts';
+import { readServerSentEvents } from './read-server-sent-events.ts';
+import type { ServerSentEvent } from './read-server-sent-events.ts';
+import { TemplateMemory } from './template-memory.ts';
+import { makeCallId } from './tool-call-assembler.ts';
+
+export type { OpenAiConnection } from './openai-exchange.ts';
+
+/** Time for a backend to end its answer after `[DONE]`: then the connection can be used again. */
+const endOfAnswerMs = 50;
+
+/** A backend that speaks OpenAI's chat completions. `makeId` gives ids to calls that came without one. */
+export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutbound, makeId: () => string = makeCallId): ModelBackend {
+  const exchange = new OpenAiExchange(connection, send);
+  const templates = new TemplateMemory();
+  let takesStreamOptions = true;
+
+  async function ask(request: ModelRequest, signal: AbortSignal): Promise<OutboundResponse> {
+    const asksForUsage = takesStreamOptions && request.stream;
+    const response = await exchange.ask('/chat/completions', signal, toChatBody(request, asksForUsage));
+    if (response.status < 400) return response;
+    const fault = await exchange.faultOf(response);
+    if (!asksForUsage || !refusesOurStreamOptions(fault, request)) throw fault;
+    takesStreamOptions = false;
+    const second = await exchange.ask('/chat/completions', signal, toChatBody(request, false));
+    if (second.status >= 400) throw await exchange.faultOf(second);
+    return second;
+  }
+
+  async function* chat(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
+    const closer = new AbortController();
+    try {
+      request.signal.throwIfAborted();
+      const response = await ask(request, AbortSignal.any([request.signal, closer.signal]));
+      const kind = kindOf(response);
+      if (kind === undefined) throw exchange.invalid('answers with neither JSON nor an event stream');
+      const isWhole = kind === 'json';
+      const reader = new CompletionReader({ model: request.model, templates, toolNames: namesOf(request), makeCallId: makeId, isWhole });
+      yield* isWhole ? readWhole(exchange, await exchange.readJson(response), reader) : readStream(response, { exchange, reader, closer });
+    } catch (error) {
+      request.signal.throwIfAborted();
+      throw exchange.toFault(error);
+    } finally {
+      // Closes the connection whatever state it is in; nothing happens to one whose answer was read to its end.
+      closer.abort();
+    }
+  }
+
+  return { chat };
+}
+
+function* readWhole(exchange: OpenAiExchange, answer: JsonValue, reader: CompletionReader): Generator<ModelEvent, void, undefined> {
+  const events = reader.read(exchange.toPayload(answer) ?? {});
+  if (!reader.hasChoices) throw exchange.invalid('answers without a completion');
+  yield* events;
+  yield* reader.finish();
+}
+
+interface OpenStream {
+  exchange: OpenAiExchange;
+  reader: CompletionReader;
+  closer: AbortController;
+}
+
+async function* readStream(response: OutboundResponse, stream: OpenStream): AsyncGenerator<ModelEvent, void, undefined> {
+  const { exchange, reader, closer } = stream;
+  let isDone = false;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    for await (const batch of readServerSentEvents(response.body, limits.upstreamLineBytes)) {
+      if (isDone) continue;
+      const end = batch.findIndex((event) => event.data.trim() === '[DONE]');
+      for (const event of end === -1 ? batch : batch.slice(0, end)) yield* readEvent(event, stream);
+      if (end === -1) continue;
+      isDone = true;
+      timer = setTimeout(() => closer.abort(), endOfAnswerMs);
+      yield* reader.finish();
+    }
+  } catch (error) {
+    // A connection that breaks after everything was said has taken nothing from the answer.
+    const isLate = isDone || (error instanceof OutboundError && reader.isComplete);
+    if (!isLate) throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+  if (isDone) return;
+  if (!reader.isComplete) throw exchange.incomplete();
+  yield* reader.finish();
+}
+
+function readEvent(event: ServerSentEvent, { exchange, reader }: OpenStream): ModelEvent[] {
+  if (event.data.trim() === '') return [];
+  const chunk = parseJson(event.data);
+  if (chunk === undefined) {
+    // The last line of a stream that was cut is no malformed answer.
+    if (event.isUnfinished) return [];
+    throw exchange.invalid('sends malformed JSON');
+  }
+  if (event.name === 'error') throw exchange.reported(chunk);
+  const payload = exchange.toPayload(chunk);
+  return payload === undefined ? [] : reader.read(payload);
+}
+
+function namesOf(request: ModelRequest): ReadonlySet<string> {
+  const callers = request.callerTools.flatMap((tool) => (isJsonObject(tool.function) ? tool.function.name : []));
+  return new Set([...request.tools.map((tool) => tool.name), ...callers.filter((name) => typeof name === 'string')]);
+}
+
+/** With options of the caller's own among them the refusal may be about those, and is the caller's to read. */
+function refusesOurStreamOptions(fault: GatewayError, request: ModelRequest): boolean {
+  if (fault.status !== 400 && fault.status !== 422) return false;
+  if (Object.keys(foreignStreamOptions(request.parameters.stream_options)).length > 0) return false;
+  return /stream_options|include_usage/.test(`${fault.param ?? ''} ${fault.message}`);
+}
+
+/** `GET {baseUrl}/models`. Capabilities are given only where the backend states them. */
+export async function listOpenAiModels(connection: OpenAiConnection, send: SendOutbound, signal: AbortSignal): Promise<ModelRecord[]> {
+  const firstByteTimeoutMs = Math.min(connection.firstByteTimeoutMs, limits.modelListTimeoutMs);
+  const idleTimeoutMs = Math.min(connection.idleTimeoutMs, limits.modelListTimeoutMs);
+  const exchange = new OpenAiExchange({ ...connection, firstByteTimeoutMs, idleTimeoutMs }, send);
+  const { body } = await exchange.exchange('/models', signal);
+  const records = toModelRecords(body);
+  if (records === undefined) throw exchange.invalid('answers without a list of models');
+  return records;
+}
+
+/** `POST {baseUrl}/embeddings`, passed through in both directions. */
+export async function embed(
+  connection: OpenAiConnection,
+  send: SendOutbound,
+  { body, signal }: { body: JsonObject; signal: AbortSignal },
+): Promise<{ status: number; body: JsonValue }> {
+  return new OpenAiExchange(connection, send).exchange('/embeddings', signal, body);
+}

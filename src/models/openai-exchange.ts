@@ -1,0 +1,148 @@
+import { GatewayError } from '../core/errors.ts';
+import { isJsonObject } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import { readText } from '../core/outbound.ts';
+import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
+import { answerFault, reportedFault, upstreamFault } from './upstream-faults.ts';
+
+export interface OpenAiConnection {
+  /** Such as `https://api.openai.com/v1`; a query string is kept. */
+  baseUrl: string;
+  key: string | undefined;
+  /** Replace the gateway's own of the same name. */
+  headers?: Record<string, string>;
+  firstByteTimeoutMs: number;
+  idleTimeoutMs: number;
+  /** How errors name the backend; never its address. */
+  name?: string;
+}
+
+const secretHeader = /auth|key|token|secret|cookie/i;
+
+/** Requests to one backend that speaks the OpenAI API, and the faults of its answers. The key leaves it in the header only. */
+export class OpenAiExchange {
+  readonly #connection: OpenAiConnection;
+  readonly #send: SendOutbound;
+  readonly #base: URL;
+  readonly #name: string;
+  readonly #secrets: string[];
+
+  constructor(connection: OpenAiConnection, send: SendOutbound) {
+    this.#connection = connection;
+    this.#send = send;
+    this.#base = new URL(connection.baseUrl);
+    this.#name = connection.name ?? 'OpenAI-compatible';
+    const headers = Object.entries(connection.headers ?? {}).filter(([name]) => secretHeader.test(name));
+    this.#secrets = [connection.key ?? '', ...headers.map(([, value]) => value)];
+  }
+
+  /** Sends; without a body it is a GET. Whatever the status, the body is the caller's to read. */
+  async ask(path: string, signal: AbortSignal, body?: JsonObject): Promise<OutboundResponse> {
+    const { key, headers, firstByteTimeoutMs, idleTimeoutMs } = this.#connection;
+    const url = new URL(this.#base);
+    url.pathname = url.pathname.replace(/\/*$/, path);
+    const own = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
+    try {
+      return await this.#send({
+        method: body === undefined ? 'GET' : 'POST',
+        url: url.href,
+        headers: {
+          accept: body?.stream === true ? 'text/event-stream, application/json' : 'application/json',
+          'accept-encoding': 'identity',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(key === undefined || key === '' ? {} : { authorization: `Bearer ${key}` }),
+          ...Object.fromEntries(own),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        trust: { kind: 'configured', origin: this.#base.origin },
+        signal,
+        firstByteTimeoutMs,
+        idleTimeoutMs,
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw upstreamFault(error, this.#name, 'request');
+    }
+  }
+
+  /** Sends and reads a JSON answer. @throws GatewayError for a status of 400 or more, or anything but JSON. */
+  async exchange(path: string, signal: AbortSignal, body?: JsonObject): Promise<{ status: number; body: JsonValue }> {
+    const closer = new AbortController();
+    try {
+      const response = await this.ask(path, AbortSignal.any([signal, closer.signal]), body);
+      if (response.status >= 400) throw await this.faultOf(response);
+      if (kindOf(response) !== 'json') throw this.invalid('answers without JSON');
+      return { status: response.status, body: await this.readJson(response) };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw this.toFault(error);
+    } finally {
+      closer.abort();
+    }
+  }
+
+  async readJson(response: OutboundResponse): Promise<JsonValue> {
+    const { text, isTruncated } = await readText(response.body, limits.upstreamAnswerBytes);
+    if (isTruncated) throw this.invalid(`sends more than ${limits.upstreamAnswerBytes} bytes`);
+    const value = parseJson(text);
+    if (value === undefined) throw this.invalid('sends malformed JSON');
+    return value;
+  }
+
+  /**
+   * The object in a chunk or an answer; undefined when there is none.
+   * @throws GatewayError for an error that is reported in it, at the top or within a choice.
+   */
+  toPayload(value: JsonValue): JsonObject | undefined {
+    const payload = Array.isArray(value) ? value[0] : value;
+    if (!isJsonObject(payload)) return undefined;
+    if (isReport(payload.error) || payload.object === 'error') throw this.reported(payload);
+    const failed = Array.isArray(payload.choices)
+      ? payload.choices.find((choice) => isJsonObject(choice) && isReport(choice.error))
+      : undefined;
+    if (failed !== undefined) throw this.reported(failed);
+    return payload;
+  }
+
+  faultOf(response: OutboundResponse): Promise<GatewayError> {
+    return answerFault(response, this.#name, this.#secrets);
+  }
+
+  reported(payload: JsonValue): GatewayError {
+    return reportedFault(payload, this.#name, this.#secrets);
+  }
+
+  invalid(what: string): GatewayError {
+    return new GatewayError('upstream_invalid_response', `The model backend "${this.#name}" ${what}. Check its base URL.`);
+  }
+
+  incomplete(): GatewayError {
+    return new GatewayError('upstream_incomplete', `The model backend "${this.#name}" ended its stream before its answer was complete.`);
+  }
+
+  toFault(error: unknown): GatewayError {
+    return upstreamFault(error, this.#name);
+  }
+}
+
+function isReport(error: JsonValue | undefined): boolean {
+  return isJsonObject(error) || (typeof error === 'string' && error !== '');
+}
+
+/** By content type alone. A compressed answer was not asked for and could be a bomb. */
+export function kindOf(response: OutboundResponse): 'json' | 'events' | undefined {
+  const encoding = response.headers['content-encoding'] ?? 'identity';
+  if (encoding.trim().toLowerCase() !== 'identity') return undefined;
+  const type = (response.headers['content-type'] ?? '').toLowerCase();
+  if (type.includes('text/event-stream')) return 'events';
+  return /^application\/(?:[\w.-]+\+)?json\b/.test(type.trim()) ? 'json' : undefined;
+}
+
+export function parseJson(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}

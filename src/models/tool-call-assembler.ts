@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import type { ToolCall } from '../core/chat.ts';
+import { isDeeperThan, isJsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+
+export interface AssemblerOptions {
+  /** Ids for calls that came without one, or with another call's. */
+  makeId?: () => string;
+  /** The offered functions: they tell a name in pieces from a second call. */
+  names?: ReadonlySet<string>;
+}
+
+interface Fragment {
+  id: string;
+  index: number | undefined;
+  name: string;
+  text: string;
+}
+
+interface OpenCall extends Fragment {
+  /** Kept beside the text, because looking at the whole text for each fragment takes quadratic time. */
+  isBlank: boolean;
+  progress: ObjectProgress;
+}
+
+/** A call id of our own. */
+export function makeCallId(): string {
+  return `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
+}
+
+/**
+ * Puts tool calls together from the fragments of a stream. A fragment belongs to the call with its id, else to the latest with its index,
+ * else to the latest; unless it carries a name and cannot be a part of that one. A parsable prefix never ends a call by itself,
+ * because the prefix of a longer argument can parse.
+ */
+export class ToolCallAssembler {
+  readonly #calls: OpenCall[] = [];
+  readonly #makeId: () => string;
+  readonly #names: ReadonlySet<string>;
+
+  constructor(options: AssemblerOptions = {}) {
+    this.#makeId = options.makeId ?? makeCallId;
+    this.#names = options.names ?? new Set();
+  }
+
+  /** One entry of `delta.tool_calls`, or a legacy `function_call`. Anything else is ignored. */
+  add(fragment: unknown): void {
+    const part = toFragment(fragment);
+    if (part === undefined) return;
+    const call = this.#findCall(part) ?? this.#open(part);
+    if (call === undefined || isRepetition(call, part)) return;
+    if (call.id === '') call.id = part.id;
+    call.index ??= part.index;
+    call.name = this.#joinName(call.name, part.name);
+    append(call, part.text);
+  }
+
+  /** The calls in the order in which they began, each with an id of its own; fragments that never had a name are left out. */
+  finish(): ToolCall[] {
+    const taken = new Set<string>();
+    return this.#calls
+      .filter((call) => call.name !== '')
+      .map(({ id, name, text, isBlank }) => {
+        const own = id === '' || taken.has(id) ? this.#makeId() : id;
+        taken.add(own);
+        return { id: own, name, arguments: isBlank ? '{}' : text };
+      });
+  }
+
+  #open(part: Fragment): OpenCall | undefined {
+    // One more than may run, so that the round is seen to be too large.
+    if (this.#calls.length > limits.callsPerRound) return undefined;
+    const call = { id: part.id, index: part.index, name: '', text: '', isBlank: true, progress: new ObjectProgress() };
+    this.#calls.push(call);
+    return call;
+  }
+
+  #findCall(part: Fragment): OpenCall | undefined {
+    const named = part.id === '' ? undefined : this.#calls.findLast((call) => call.id === part.id && isSameIndex(call, part));
+    const call = named ?? this.#calls.findLast((call) => part.index === undefined || call.index === part.index);
+    return call === undefined || this.#startsAnother(call, part) ? undefined : call;
+  }
+
+  #startsAnother(call: OpenCall, part: Fragment): boolean {
+    const isOtherId = part.id !== '' && call.id !== '' && part.id !== call.id;
+    const hasMore = part.text.trim() !== '';
+    if (part.name === '') return isOtherId && call.progress.isComplete && hasMore;
+    if (call.name === '') return isOtherId && call.progress.isComplete;
+    if (isOtherId) return true;
+    if (call.isBlank) return part.name !== call.name && !this.#isPartOfName(call.name, part.name);
+    if (part.name !== call.name) return true;
+    return call.progress.isComplete && hasMore && !isRepetition(call, part);
+  }
+
+  #isPartOfName(begun: string, piece: string): boolean {
+    if (this.#names.size === 0) return true;
+    if (this.#isGrown(begun, piece)) return true;
+    const joined = begun + piece;
+    for (const name of this.#names) if (name.startsWith(joined)) return true;
+    return !this.#names.has(begun) && !this.#names.has(piece);
+  }
+
+  /** Some servers send the name from its start each time. */
+  #isGrown(begun: string, piece: string): boolean {
+    return piece.startsWith(begun) && this.#names.has(piece) && !this.#names.has(begun + piece);
+  }
+
+  #joinName(begun: string, piece: string): string {
+    if (piece === '' || piece === begun) return begun;
+    return this.#isGrown(begun, piece) ? piece : begun + piece;
+  }
+}
+
+/** A whole call that was sent again under its own id. */
+function isRepetition(call: OpenCall, part: Fragment): boolean {
+  return (
+    part.id !== '' &&
+    part.id === call.id &&
+    part.name !== '' &&
+    part.name === call.name &&
+    call.progress.isComplete &&
+    part.text === call.text
+  );
+}
+
+function isSameIndex(call: Fragment, part: Fragment): boolean {
+  return call.index === undefined || part.index === undefined || call.index === part.index;
+}
+
+function append(call: OpenCall, text: string): void {
+  if (text === '') return;
+  // Some servers open every call with `{}` and send the real arguments after it.
+  if (call.text === '{}' && text.trimStart().startsWith('{')) {
+    call.text = '';
+    call.progress = new ObjectProgress();
+  }
+  // What exceeds the limit is refused by whoever runs the call; here it only must not grow.
+  if (call.text.length > limits.argumentsBytes) return;
+  const kept = text.slice(0, limits.argumentsBytes + 1 - call.text.length);
+  call.text += kept;
+  call.isBlank &&= kept.trim() === '';
+  call.progress.feed(kept);
+}
+
+function toFragment(value: unknown): Fragment | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const body = isJsonObject(value.function) ? value.function : value;
+  const id = typeof value.id === 'number' ? String(value.id) : value.id;
+  return {
+    id: typeof id === 'string' ? id.trim() : '',
+    index: typeof value.index === 'number' ? value.index : undefined,
+    name: typeof body.name === 'string' ? body.name : '',
+    text: toText(body.arguments),
+  };
+}
+
+/** Arguments that came as an object are written as the text that they should have been. */
+function toText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value === undefined || value === null || isDeeperThan(value, limits.jsonDepth)) return '';
+  return JSON.stringify(value);
+}
+
+/** Follows JSON text and knows when its first object or array is closed, without reading anything twice. */
+class ObjectProgress {
+  isComplete = false;
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+
+  feed(text: string): void {
+    for (const character of text) {
+      if (this.isComplete) return;
+      this.#step(character);
+    }
+  }
+
+  #step(character: string): void {
+    if (this.#isInString) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (character === '\\') this.#isEscaped = true;
+      else if (character === '"') this.#isInString = false;
+      return;
+    }
+    if (character === '"') this.#isInString = true;
+    else if (character === '{' || character === '[') this.#depth += 1;
+    else if (character === '}' || character === ']') {
+      this.#depth -= 1;
+      this.isComplete = this.#depth <= 0;
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import { GatewayError, OutboundError } from '../core/errors.ts';
+import type { OutboundFailure } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
+import { readText } from '../core/outbound.ts';
+import type { OutboundResponse } from '../core/outbound.ts';
+import { parseErrorReport } from './parse-error-report.ts';
+import type { ErrorReport } from './parse-error-report.ts';
+
+/** Characters of an upstream message that are passed on. */
+const maxMessage = 2_000;
+/** Shorter secrets are none, and masking them would garble ordinary words. */
+const shortestSecret = 4;
+
+/**
+ * What went wrong on the way to a backend, in a client's words: no address and no key.
+ * `within: 'answer'` (the default) is for bodies; before the headers a cut connection means that nothing answered.
+ */
+export function upstreamFault(error: unknown, backendName: string, within: 'answer' | 'request' = 'answer'): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const backend = `The model backend "${backendName}"`;
+  if (!(error instanceof OutboundError)) return new GatewayError('upstream_error', `${backend} failed.`, { cause: error });
+  const failure: OutboundFailure = error.failure === 'cut' && within === 'request' ? 'unreachable' : error.failure;
+  switch (failure) {
+    case 'unreachable':
+      return new GatewayError('upstream_unreachable', `${backend} cannot be reached. Check that it runs and that its base URL is right.`, {
+        cause: error,
+      });
+    case 'timeout':
+      return new GatewayError('upstream_timeout', `${backend} did not answer in time.`, { cause: error });
+    case 'cut':
+      return new GatewayError('upstream_incomplete', `${backend} closed the connection before its answer was complete.`, { cause: error });
+    case 'redirected':
+      return new GatewayError('upstream_invalid_response', `${backend} redirects elsewhere. Set its final address as the base URL.`, {
+        cause: error,
+      });
+    case 'denied':
+      return new GatewayError('upstream_unreachable', `${backend} is at an address that may not be reached from here.`, { cause: error });
+    case 'invalid_request':
+      return new GatewayError(
+        'upstream_unreachable',
+        `The request to the model backend "${backendName}" cannot be sent. Check its base URL, key and headers.`,
+        {
+          cause: error,
+        },
+      );
+  }
+}
+
+/**
+ * The error behind an answer with a status of 400 or more; reads its body. Secrets found in the backend's words are masked, HTML is never repeated.
+ */
+export async function answerFault(response: OutboundResponse, backendName: string, secrets: readonly string[] = []): Promise<GatewayError> {
+  const text = await readErrorText(response);
+  const report = parseErrorReport(text, response.headers['content-type'] ?? '');
+  const { status } = response;
+  const retryAfter = cleanRetryAfter(response.headers['retry-after']);
+  return toGatewayError({ ...report, status, message: clean(report.message, secrets) }, { backendName, retryAfter });
+}
+
+/** The error that a backend reports within an answer of status 200, such as `{"error": {…}}`: the object itself or the whole payload. */
+export function reportedFault(payload: unknown, backendName: string, secrets: readonly string[] = []): GatewayError {
+  const report = parseErrorReport(payload, 'application/json');
+  return toGatewayError({ ...report, message: clean(report.message, secrets) }, { backendName, retryAfter: undefined });
+}
+
+const noTools = [
+  // Ollama, DeepSeek, Bedrock, LM Studio.
+  /\b(?:does not|doesn't|do not|don't|cannot|can't) (?:currently |yet )?support (?:the use of )?(?:native )?(?:tools?|tool[- ](?:use|usage|calls?|calling)|functions?|function[- ]call(?:s|ing)?)\b(?! ?(?:choice|type|schema|parameter|name|result|message)s?\b)(?!_)/i,
+  // OpenAI, Azure, DeepInfra, Groq, Mistral, Gemini.
+  /(?<!parallel |strict |custom |multiple |several )\b(?:tools?|tool[- ](?:use|usage|calls?|calling)|(?:tool use with )?function[- ]call(?:s|ing)?|functions|tools param(?:eter)?)[`'"]? (?:is|are) (?:currently )?(?:unsupported|disabled|not (?:fully |currently |yet )?(?:supported|enabled|available))\b/i,
+  // llama.cpp before and since templates.
+  /\bunsupported param(?:eter)?s?: ?[`'"]?tools\b/i,
+  /\btools param requires --jinja\b/i,
+  // vLLM, SGLang.
+  /--enable-auto-tool-choice\b|--tool-call-parser\b/i,
+  // OpenRouter.
+  /\bno endpoints found that support tool use\b/i,
+];
+
+/** Whether a backend says that the model or the server has no tool calls at all; complaints about one function or `tool_choice` are not meant. */
+export function isToolsUnsupported(message: string): boolean {
+  const text = message.slice(0, maxMessage).replaceAll('’', "'");
+  return noTools.some((wording) => wording.test(text));
+}
+
+interface FaultPlace {
+  backendName: string;
+  retryAfter: string | undefined;
+}
+
+function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultPlace): GatewayError {
+  const { message, status } = report;
+  const backend = `The model backend "${backendName}"`;
+  if (status === 401 || status === 403) {
+    const text = `${backend} refuses the gateway's credentials (HTTP ${status}). Check the key that is configured for it.`;
+    return new GatewayError('upstream_auth_failed', text);
+  }
+  if (message !== undefined && isToolsUnsupported(message)) return new GatewayError('tools_unsupported', message);
+  const details = { ...(status === undefined ? {} : { status }), ...(retryAfter === undefined ? {} : { retryAfter }) };
+  if (status === 429)
+    return new GatewayError('upstream_rate_limited', message ?? `${backend} is asked too often. Try again later.`, details);
+  if (status !== undefined && status < 500) {
+    const param = report.param === undefined ? {} : { param: report.param };
+    return new GatewayError('upstream_rejected', message ?? `${backend} refused the request (HTTP ${status}).`, { ...details, ...param });
+  }
+  if (message !== undefined && report.isJson) return new GatewayError('upstream_error', message, details);
+  return new GatewayError('upstream_error', `${backend} failed${status === undefined ? '' : ` (HTTP ${status})`}.`);
+}
+
+/** An error page that breaks off or stalls still has a status, which says more than the broken page. */
+async function readErrorText(response: OutboundResponse): Promise<string> {
+  try {
+    return (await readText(response.body, limits.upstreamErrorBytes)).text;
+  } catch (error) {
+    if (error instanceof OutboundError) return '';
+    throw error;
+  }
+}
+
+function clean(message: string | undefined, secrets: readonly string[]): string | undefined {
+  if (message === undefined) return undefined;
+  let text = message;
+  for (const secret of secrets) if (secret.length >= shortestSecret) text = text.replaceAll(secret, '***');
+  return text.length > maxMessage ? `${text.slice(0, maxMessage)}…` : text;
+}
+
+/** Seconds or an HTTP date (RFC 9110, section 10.2.3). */
+function cleanRetryAfter(value: string | undefined): string | undefined {
+  return value !== undefined && /^[\w ,:]{1,40}$/.test(value) ? value : undefined;
+}

@@ -1,0 +1,155 @@
+import ipaddr from 'ipaddr.js';
+
+import type { Trust } from '../core/outbound.ts';
+
+/** What an operator decided about tool servers that come with a request. */
+export interface EgressRules {
+  /** `TOOL_SERVER_EGRESS`: public addresses, any, or no server that is not in `allow`. */
+  mode: 'public' | 'any' | 'none';
+  /** `TOOL_SERVER_ALLOW`: origins that a request may always name, private ones included. */
+  allow: readonly string[];
+}
+
+/**
+ * `private` is what only a local network routes (RFC 1918, RFC 4193, RFC 6598), `loopback` this host, `metadata` a cloud's service that hands
+ * out credentials, `other` what no server has (multicast, documentation, reserved). Only `public` is routed everywhere.
+ */
+export type AddressClass = 'public' | 'private' | 'loopback' | 'link-local' | 'metadata' | 'other';
+
+/** How far one call may go: `private` means everything but link-local and metadata addresses. */
+export type Reach = 'public' | 'private';
+
+export type EgressDecision = { isAllowed: true; reach: Reach } | { isAllowed: false; message: string };
+
+/** Metadata services outside 169.254.0.0/16: Alibaba, Azure, Oracle, Volcengine. The last octets are hosts, not ranges. */
+const metadataIPv4 = new Set(['100.100.100.200', '168.63.129.16', '192.0.0.192', '100.96.0.96', '169.254.169.254', '169.254.170.2']);
+/** Amazon (instances, containers), Google, Oracle, Linode, Scaleway; in the spelling of RFC 5952. */
+const metadataIPv6 = new Set(['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:c1::a9fe:a9fe', 'fd00:a9fe:a9fe::1', 'fd00:42::42']);
+
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
+const localTranslation = ipaddr.IPv6.parseCIDR('64:ff9b:1::/48');
+const sixToFour = ipaddr.IPv6.parseCIDR('2002::/16');
+const teredo = ipaddr.IPv6.parseCIDR('2001::/32');
+/** IPv4-compatible, IPv4-mapped, IPv4-translated (RFC 4291, RFC 6145) and NAT64 (RFC 6052): the IPv4 address is at the end. */
+const endsInIPv4 = ['::/96', '::ffff:0:0/96', '::ffff:0:0:0/96', '64:ff9b::/96'].map((range) => ipaddr.IPv6.parseCIDR(range));
+
+/** Where RFC 6052 puts the IPv4 address for prefixes of 48, 56, 64 and 96 bits. */
+const translationPositions = [
+  [6, 7, 9, 10],
+  [7, 9, 10, 11],
+  [9, 10, 11, 12],
+  [12, 13, 14, 15],
+];
+
+/**
+ * The class of an address as a parser, a resolver or a socket gives it. Judged by its bytes, with IPv4 addresses inside IPv6 ones decoded,
+ * because a rule on the text is passed by the next spelling. What is no address is `other`.
+ */
+export function classifyAddress(ip: string): AddressClass {
+  if (!ipaddr.isValid(ip)) return 'other';
+  const address = ipaddr.parse(ip);
+  return address instanceof ipaddr.IPv4 ? classifyIPv4(address.octets) : classifyIPv6(address);
+}
+
+function classifyIPv4(octets: number[]): AddressClass {
+  const address = new ipaddr.IPv4(octets);
+  const text = address.toString();
+  if (metadataIPv4.has(text)) return 'metadata';
+  // Connecting to "no address" reaches this host.
+  if (text === '0.0.0.0') return 'loopback';
+  const range = address.range();
+  if (range === 'unicast') return 'public';
+  if (range === 'loopback') return 'loopback';
+  if (range === 'linkLocal') return 'link-local';
+  return range === 'private' || range === 'carrierGradeNat' ? 'private' : 'other';
+}
+
+function classifyIPv6(address: ipaddr.IPv6): AddressClass {
+  const text = new ipaddr.IPv6(address.parts).toRFC5952String();
+  if (metadataIPv6.has(text)) return 'metadata';
+  if (text === '::' || text === '::1') return 'loopback';
+  const embedded = embeddedIPv4(address);
+  if (embedded !== undefined) return classifyIPv4(embedded);
+  if (address.match(localTranslation)) return classifyLocalTranslation(address.toByteArray());
+  const range: string = address.range();
+  if (range === 'linkLocal') return 'link-local';
+  if (range === 'uniqueLocal' || range === 'deprecatedSiteLocal') return 'private';
+  // The library calls unassigned space "unicast" too.
+  return range === 'unicast' && address.match(globalUnicast) ? 'public' : 'other';
+}
+
+function embeddedIPv4(address: ipaddr.IPv6): number[] | undefined {
+  const bytes = address.toByteArray();
+  if (endsInIPv4.some((range) => address.match(range))) return bytes.slice(12);
+  if (address.match(sixToFour)) return bytes.slice(2, 6);
+  // RFC 4380 section 4: the client's address is stored inverted.
+  return address.match(teredo) ? bytes.slice(12).map((byte) => byte ^ 0xff) : undefined;
+}
+
+/** RFC 8215 leaves the prefix length to the network, so every position is looked at; the translator itself is a local one. */
+function classifyLocalTranslation(bytes: number[]): AddressClass {
+  const classes = translationPositions.map((positions) => classifyIPv4(positions.map((position) => bytes[position] ?? 0)));
+  return classes.find((found) => found === 'metadata' || found === 'link-local') ?? 'private';
+}
+
+export function isReachable(addressClass: AddressClass, reach: Reach): boolean {
+  if (addressClass === 'link-local' || addressClass === 'metadata') return false;
+  return addressClass === 'public' || reach === 'private';
+}
+
+/**
+ * Whether a call may leave, and how far. Decides finally for a URL whose host is an address; for a name it says what its addresses
+ * have to be (`isReachable`), since only the connection knows them. The message names the setting that would allow it.
+ */
+export function decideEgress(url: URL, trust: Trust, rules: EgressRules): EgressDecision {
+  const decision = trust.kind === 'configured' ? decideConfigured(url, trust.origin) : decideRequested(url, trust.mayReachPrivate, rules);
+  const literal = literalAddress(url);
+  if (!decision.isAllowed || literal === undefined) return decision;
+  const addressClass = classifyAddress(literal);
+  if (isReachable(addressClass, decision.reach)) return decision;
+  return { isAllowed: false, message: explainRefusal(url.origin, addressClass, rules) };
+}
+
+function decideConfigured(url: URL, configured: string): EgressDecision {
+  if (originOf(configured) === url.origin) return { isAllowed: true, reach: 'private' };
+  return {
+    isAllowed: false,
+    message: `A connection that is registered for ${originOf(configured) ?? 'nothing'} may not address ${url.origin}.`,
+  };
+}
+
+function decideRequested(url: URL, mayReachPrivate: boolean, rules: EgressRules): EgressDecision {
+  if (rules.allow.some((allowed) => originOf(allowed) === url.origin)) return { isAllowed: true, reach: 'private' };
+  if (rules.mode === 'none') {
+    const reason = `${url.origin} came with a request, and TOOL_SERVER_EGRESS=none refuses such servers.`;
+    return { isAllowed: false, message: `${reason} ${cureFor(url.origin, rules)}` };
+  }
+  return { isAllowed: true, reach: rules.mode === 'any' || mayReachPrivate ? 'private' : 'public' };
+}
+
+/** The class is told, the address behind a name is not: a refusal must not answer questions about the local network. */
+export function explainRefusal(origin: string, addressClass: AddressClass, rules: EgressRules): string {
+  if (addressClass === 'link-local' || addressClass === 'metadata') {
+    const kind = addressClass === 'metadata' ? 'cloud metadata' : 'link-local';
+    return `${origin} leads to a ${kind} address. Credentials are handed out there, so it is refused to everyone, and no setting allows it.`;
+  }
+  const kind = addressClass === 'other' ? 'reserved' : addressClass;
+  return `${origin} leads to a ${kind} address, and servers that come with a request may only have public ones. ${cureFor(origin, rules)}`;
+}
+
+function cureFor(origin: string, rules: EgressRules): string {
+  const remark = rules.allow.length === 0 ? '' : ' (beside what it holds, separated by a comma)';
+  return `To allow it, set${remark}: TOOL_SERVER_ALLOW=${origin}`;
+}
+
+/** The origin of a URL in its one spelling; undefined for what is no `http:` or `https:` URL. */
+export function originOf(url: string): string | undefined {
+  const parsed = URL.parse(url);
+  return parsed?.protocol === 'http:' || parsed?.protocol === 'https:' ? parsed.origin : undefined;
+}
+
+/** The parsed host when it is an address. The URL parser has already turned `2130706433`, `0x7f.1` and the like into plain ones. */
+function literalAddress(url: URL): string | undefined {
+  const host = url.hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>');
+  return ipaddr.isValid(host) ? host : undefined;
+}

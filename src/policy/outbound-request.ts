@@ -1,0 +1,225 @@
+import { lookup as lookupByDns } from 'node:dns';
+import type { LookupFunction, Socket } from 'node:net';
+
+import { Agent, buildConnector } from 'undici';
+
+import { OutboundError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
+import type { OutboundRequest, OutboundResponse, SendOutbound } from '../core/outbound.ts';
+import { checkHeaders, checkMethod, checkTimeLimit, parseDestination } from './check-outbound-request.ts';
+import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
+import type { AddressClass, EgressRules, Reach } from './egress.ts';
+import { explainFailedRequest } from './explain-outbound-failure.ts';
+import { readOutboundBody } from './read-outbound-body.ts';
+
+export interface OutboundOptions {
+  egress: EgressRules;
+  /** Calls beyond it wait for a connection, within their first-byte limit. */
+  maxConnectionsPerOrigin?: number;
+  connectTimeoutMs?: number;
+  /** Resolves names; tests put a lying resolver here. */
+  lookup?: LookupFunction;
+}
+
+/** A thousand streams to one backend are the aim; more exhaust file descriptors. */
+const maxConnectionsPerOrigin = 1_024;
+/** Below the five seconds after which common servers close an idle connection: a request is never repeated, so it must not meet a closing one. */
+const keepAliveMs = 4_000;
+/** Of all headers of a response; a proxy with long policies stays below. */
+const responseHeaderBytes = 32 * 1024;
+/** What waits for our reader in one stream, beside as much in its socket and what the kernel holds. */
+const bufferedBytes = 16 * 1024;
+/** The last resort for a body whose reader neither reads nor leaves. */
+const abandonedBodyMs = 10 * 60 * 1000;
+
+/** An address that the connection may not have. Carries no text: the one who sent knows the origin and the rules. */
+class AddressRefused extends Error {
+  readonly addressClass: AddressClass;
+
+  constructor(addressClass: AddressClass) {
+    super(`The address is ${addressClass}`);
+    this.name = 'AddressRefused';
+    this.addressClass = addressClass;
+  }
+}
+
+/**
+ * The only door out. Connections are shared per trust and reach, so that a call never rides on one that was opened under looser rules.
+ * A request is sent once: whether a peer acted on one that failed is unknown, and only the caller may know that repeating does no harm.
+ * `close` ends every connection at once.
+ * @throws TypeError when an entry of `egress.allow` is no origin.
+ */
+export function createOutbound(options: OutboundOptions): { send: SendOutbound; close: () => Promise<void> } {
+  const wrong = options.egress.allow.find((entry) => originOf(entry) === undefined);
+  if (wrong !== undefined) throw new TypeError(`TOOL_SERVER_ALLOW holds ${JSON.stringify(wrong)}, which is no http or https origin.`);
+  const agents = new Map<string, Agent>();
+  let isClosed = false;
+
+  function agentFor(trust: OutboundRequest['trust'], reach: Reach): Agent {
+    const key = `${trust.kind} ${reach}`;
+    const agent = agents.get(key) ?? createAgent(reach, options);
+    agents.set(key, agent);
+    return agent;
+  }
+
+  async function send(request: OutboundRequest): Promise<OutboundResponse> {
+    request.signal.throwIfAborted();
+    const url = parseDestination(request.url);
+    const decision = decideEgress(url, request.trust, options.egress);
+    if (!decision.isAllowed) throw new OutboundError('denied', decision.message);
+    if (isClosed) throw new OutboundError('unreachable', `${url.origin} was not called: the gateway shuts down.`);
+    return exchange(agentFor(request.trust, decision.reach), { request, url, egress: options.egress });
+  }
+
+  async function close(): Promise<void> {
+    isClosed = true;
+    await Promise.all([...agents.values()].map((agent) => agent.destroy()));
+  }
+
+  return { send, close };
+}
+
+interface Exchange {
+  request: OutboundRequest;
+  url: URL;
+  egress: EgressRules;
+}
+
+async function exchange(agent: Agent, { request, url, egress }: Exchange): Promise<OutboundResponse> {
+  const method = checkMethod(request.method);
+  const headers = checkHeaders(request.headers ?? {});
+  const firstByteTimeoutMs = checkTimeLimit(request.firstByteTimeoutMs);
+  const idleTimeoutMs = checkTimeLimit(request.idleTimeoutMs);
+
+  const stop = new AbortController();
+  const leave = (): void => stop.abort(request.signal.reason);
+  const forget = (): void => request.signal.removeEventListener('abort', leave);
+  request.signal.addEventListener('abort', leave, { once: true });
+  const timer = setTimeout(() => {
+    stop.abort(new OutboundError('timeout', `${url.origin} did not answer within ${firstByteTimeoutMs / 1000} s.`));
+  }, firstByteTimeoutMs);
+
+  try {
+    const sent = agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method,
+      headers: [...headers].flat(),
+      body: request.body ?? null,
+      signal: stop.signal,
+      highWaterMark: bufferedBytes,
+      headersTimeout: firstByteTimeoutMs,
+      bodyTimeout: checkTimeLimit(idleTimeoutMs + abandonedBodyMs),
+    });
+    const response = await orAborted(sent, stop.signal);
+    response.body.on('error', () => {}).once('close', forget);
+    const answer = { status: response.statusCode, headers: joinHeaders(response.headers) };
+    const refusal = refuseAnswer(answer, url, headers);
+    if (refusal !== undefined) {
+      response.body.destroy();
+      throw refusal;
+    }
+    return { ...answer, body: readOutboundBody(response.body, { signal: request.signal, origin: url.origin, idleTimeoutMs }) };
+  } catch (error) {
+    forget();
+    if (request.signal.aborted) throw request.signal.reason;
+    if (error instanceof AddressRefused) throw new OutboundError('denied', explainRefusal(url.origin, error.addressClass, egress));
+    throw explainFailedRequest(error, url.origin);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** undici looks at the signal only once a connection is there; who waits for one must be able to leave as well. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  return Promise.race([promise, aborted]);
+}
+
+function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Map<string, string>): OutboundError | undefined {
+  if (answer.status >= 300 && answer.status < 400) {
+    const target = URL.parse(answer.headers['location'] ?? '', url.href)?.origin;
+    // The path is left out: a redirect may carry a secret in it.
+    const place = answer.headers['location'] === undefined || target === undefined || target === 'null' ? 'no usable address' : target;
+    return new OutboundError(
+      'redirected',
+      `${url.origin} answered ${answer.status} and points to ${place}. Redirects are not followed: enter the final address.`,
+    );
+  }
+  const encoding = answer.headers['content-encoding'] ?? 'identity';
+  if (encoding.toLowerCase() !== 'identity' && sent.get('accept-encoding') === 'identity') {
+    return new OutboundError('unreachable', `${url.origin} compresses its answer although it was asked not to.`);
+  }
+  return undefined;
+}
+
+function joinHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), Array.isArray(value) ? value.join(', ') : (value ?? '')]),
+  );
+}
+
+function createAgent(reach: Reach, options: OutboundOptions): Agent {
+  return new Agent({
+    connect: createConnector(reach, options),
+    connections: options.maxConnectionsPerOrigin ?? maxConnectionsPerOrigin,
+    // One request after the other on a connection: an answer can then belong to no other.
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
+    maxHeaderSize: responseHeaderBytes,
+  });
+}
+
+/**
+ * Checks every DNS answer before, and the peer's address after connecting, so that there is no moment between check and use in which a name
+ * could change. Hosts that are addresses never reach the lookup; `decideEgress` has judged them.
+ */
+function createConnector(reach: Reach, options: OutboundOptions): buildConnector.connector {
+  const settings = {
+    allowH2: false,
+    timeout: options.connectTimeoutMs ?? limits.connectTimeoutMs,
+    lookup: filterLookup(options.lookup ?? lookupByDns, reach),
+    highWaterMark: bufferedBytes,
+    // Said aloud, because an environment variable could switch it off.
+    rejectUnauthorized: true,
+  };
+  const connect = buildConnector(settings);
+  return (target, callback) => {
+    connect(target, (error, socket) => {
+      if (error !== null) return callback(error, null);
+      if (socket.remoteAddress === undefined) return callback(new Error('The peer left at once'), null);
+      const addressClass = classifyAddress(socket.remoteAddress);
+      if (!isReachable(addressClass, reach)) {
+        socket.destroy();
+        return callback(new AddressRefused(addressClass), null);
+      }
+      return callback(null, markResets(socket));
+    });
+  };
+}
+
+/**
+ * undici takes a reset for the proper end of a body that only the connection's end delimits, and fails calls that merely wait for the
+ * connection. Under its own code for a broken socket the one is cut and the others get a new connection.
+ */
+function markResets<T extends Socket>(socket: T): T {
+  return socket.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'ECONNRESET') error.code = 'UND_ERR_SOCKET';
+  });
+}
+
+/** Keeps the answers that may be reached: a name with a link-local address beside a good one is common in home networks. */
+function filterLookup(lookup: LookupFunction, reach: Reach): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, answers) => {
+      if (error !== null) return callback(error, []);
+      const found = typeof answers === 'string' ? [] : answers;
+      const [first, ...others] = found.filter(({ address }) => isReachable(classifyAddress(address), reach));
+      if (first === undefined) return callback(new AddressRefused(classifyAddress(found[0]?.address ?? '')), []);
+      return options.all === true ? callback(null, [first, ...others]) : callback(null, first.address, first.family);
+    });
+  };
+}

@@ -1,0 +1,95 @@
+import type { Caller } from '../core/caller.ts';
+import type { JsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import type { RelayBus } from './bus.ts';
+import { parseSessionMessage, sessionChannel } from './bus-messages.ts';
+import type { SessionMessage } from './bus-messages.ts';
+import type { Correspondence } from './correspondence.ts';
+import { createSession } from './session.ts';
+import type { LocalSession } from './session.ts';
+
+/** Another replica only has to look into its memory. */
+const takeTimeoutMs = 2_000;
+/** Messages that may reach a session while it moves here. */
+const heldMessages = 1_000;
+const sessionIdPattern = /^[\w-]{1,256}$/;
+
+export interface AdmitSessionOptions {
+  /** The sessions that live here, by id; sessions leave it by themselves. */
+  sessions: Map<string, LocalSession>;
+  correspondence: Correspondence;
+  bus: RelayBus;
+  replicaId: string;
+  newId: () => string;
+  now: () => number;
+  graceMs: number;
+  onIgnored: () => void;
+}
+
+export interface AdmitSession {
+  create(caller: Caller): Promise<LocalSession>;
+  /** Undefined when there is no such session of this caller. */
+  takeUp(id: string, caller: Caller): Promise<LocalSession | undefined>;
+}
+
+export function createAdmitSession(options: AdmitSessionOptions): AdmitSession {
+  const { sessions, correspondence, bus, replicaId, newId } = options;
+
+  function admit(entry: { id: string; callerId: string; frames?: JsonObject[]; unsubscribe: () => Promise<void> }): LocalSession {
+    const { unsubscribe, ...rest } = entry;
+    const onGone = (): void => {
+      if (sessions.get(session.id) === session) sessions.delete(session.id);
+      unsubscribe().catch(() => undefined);
+    };
+    const session = createSession({ ...rest, graceMs: options.graceMs, now: options.now, onGone, onIgnored: options.onIgnored });
+    sessions.set(session.id, session);
+    return session;
+  }
+
+  return {
+    async create(caller) {
+      // Somebody who connects and leaves in a loop must not fill the memory with sessions that wait.
+      const away = [...sessions.values()].filter((session) => session.callerId === caller.id && session.isAway());
+      if (away.length >= limits.socketsPerCaller) away[0]?.end(1013, 'Too many sessions wait for their browser.');
+      const id = newId();
+      const unsubscribe = await bus.subscribe(sessionChannel(id), (raw) => {
+        const message = parseSessionMessage(raw);
+        const session = sessions.get(id);
+        if (message?.sessionId === id && session !== undefined) correspondence.handle(session, message);
+      });
+      return admit({ id, callerId: caller.id, unsubscribe });
+    },
+
+    /**
+     * From another replica: both listen for a moment, and the channel's order says for whom a message is. What comes before our `take`
+     * is the other's, what comes after it is ours.
+     */
+    async takeUp(id, caller) {
+      if (!sessionIdPattern.test(id)) return undefined;
+      const local = sessions.get(id);
+      if (local !== undefined) return local.canBeTaken(caller.id) ? local : undefined;
+      const takeId = newId();
+      const held: SessionMessage[] = [];
+      let isOurs = false;
+      let session: LocalSession | undefined;
+      const unsubscribe = await bus.subscribe(sessionChannel(id), (raw) => {
+        const message = parseSessionMessage(raw);
+        if (message === undefined || message.sessionId !== id) return;
+        if (session !== undefined) correspondence.handle(session, message);
+        else if (message.id === takeId) isOurs = true;
+        else if (isOurs && held.length < heldMessages) held.push(message);
+      });
+      const take: SessionMessage = { type: 'take', id: takeId, sessionId: id, replyTo: replicaId, callerId: caller.id };
+      const send = (): Promise<number> => bus.publish(sessionChannel(id), take);
+      // Our own subscription is one receiver, its owner's another.
+      const result = await correspondence.ask({ id: takeId, sessionId: id, timeoutMs: takeTimeoutMs, receivers: 2, send });
+      if (result.type !== 'reply' || result.reply.type !== 'taken') {
+        unsubscribe().catch(() => undefined);
+        return undefined;
+      }
+      session = admit({ id, callerId: caller.id, frames: result.reply.frames, unsubscribe });
+      for (const message of held) correspondence.handle(session, message);
+      return session;
+    },
+  };
+}

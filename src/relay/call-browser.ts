@@ -1,0 +1,87 @@
+import type { JsonObject } from '../core/json.ts';
+import type { BrowserCall, CallBrowser, ToolOutcome } from '../core/tool.ts';
+import { disconnected, unavailable } from './browser-answer.ts';
+import { longestTimerMs } from './bus-messages.ts';
+import type { SessionMessage } from './bus-messages.ts';
+import type { Correspondence } from './correspondence.ts';
+import type { AskResult } from './pending-asks.ts';
+
+/** How often a call on another replica is looked after: a replica that was killed says nothing, but is no subscriber any more. */
+const probeIntervalMs = 5_000;
+
+export interface CallBrowserOptions {
+  correspondence: Correspondence;
+  replicaId: string;
+  newId: () => string;
+  isHere: (sessionId: string) => boolean;
+  /** Called with 1 when a call begins to wait for another replica, with -1 when it has settled. */
+  onRemoteCall: (change: 1 | -1) => void;
+}
+
+/** The core's port over the relay. Every call has an id of its own: a model's call ids repeat, and a late answer must not meet another call. */
+export function createCallBrowser({ correspondence, replicaId, newId, isHere, onRemoteCall }: CallBrowserOptions): CallBrowser {
+  /** Looks after a call that another replica's session runs, and fails it when that session is gone. */
+  function watchRemote(question: { id: string; sessionId: string; replyTo: string }, name: string): () => void {
+    onRemoteCall(1);
+    const { id, sessionId } = question;
+    const lost = { type: 'reply', id, sessionId, reply: { type: 'outcome', outcome: disconnected(name) } };
+    const timer = setInterval(() => {
+      correspondence.post({ type: 'probe', ...question }).then(
+        (count) => {
+          if (count === 0) correspondence.receive(lost);
+        },
+        // A bus that is away says nothing about the session: the call's own limit decides.
+        () => undefined,
+      );
+    }, probeIntervalMs);
+    return () => {
+      onRemoteCall(-1);
+      clearInterval(timer);
+    };
+  }
+
+  return async (call, invocation) => {
+    const { sessionId, runId, caller } = invocation.run;
+    const signal = AbortSignal.any([invocation.run.signal, invocation.signal]);
+    signal.throwIfAborted();
+    if (sessionId === undefined) return unavailable(call.offeredName);
+    const question = { id: newId(), sessionId, replyTo: replicaId };
+    const timeoutMs = Math.min(Math.max(invocation.timeoutMs, 1), longestTimerMs);
+    const message: SessionMessage = { type: 'call', ...question, callerId: caller.id, runId, timeoutMs, data: callData(call) };
+    const send = (): Promise<number> => correspondence.post(message);
+    const cancel = (): void => {
+      correspondence.post({ type: 'cancel', id: question.id, sessionId }).catch(() => undefined);
+    };
+    const stopWatching = isHere(sessionId) ? undefined : watchRemote(question, call.offeredName);
+    try {
+      const result = await correspondence.ask({ id: question.id, sessionId, timeoutMs, signal, send });
+      if (result.type === 'timeout' || result.type === 'closed') cancel();
+      return outcomeOf(result, call.offeredName, invocation.timeoutMs);
+    } catch (error) {
+      cancel();
+      throw error;
+    } finally {
+      stopWatching?.();
+    }
+  };
+}
+
+/** The data of `execute:tool` as far as the asking side knows it. */
+function callData({ name, offeredName, params, server, request }: BrowserCall): JsonObject {
+  const { url, info } = server;
+  return {
+    name,
+    offered_name: offeredName,
+    params,
+    server: { url, ...(info === undefined ? {} : { info }) },
+    ...(request === undefined ? {} : { request: { ...request } }),
+  };
+}
+
+function outcomeOf(result: AskResult, name: string, timeoutMs: number): ToolOutcome {
+  if (result.type === 'timeout')
+    return { type: 'error', code: 'tool_timeout', message: `Tool '${name}' timed out after ${timeoutMs / 1000}s` };
+  if (result.type === 'closed') return disconnected(name);
+  if (result.type === 'nobody') return unavailable(name);
+  return result.reply.type === 'outcome' ? result.reply.outcome : unavailable(name);
+}

@@ -1,0 +1,205 @@
+import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { RecursionFinder } from './find-recursion.ts';
+import { mergeSchemas } from './merge-schemas.ts';
+import { OmittedOperation } from './operation.ts';
+import { referenceOf, resolveReference } from './resolve-references.ts';
+import { completed, plainKeywords, withNull, withoutUnknownRequired } from './schema-keywords.ts';
+
+/** The schemas of one function grew beyond what was allowed for them. */
+export class SchemaTooLarge extends OmittedOperation {}
+
+export interface AdapterOptions {
+  document: JsonObject;
+  isRecursive: RecursionFinder;
+  /** Keep every reference as a definition, not only recursive ones: longer chains of inlining grow without measure. */
+  keepsReferences: boolean;
+  maxNodes: number;
+  /** Nodes left for all functions of the document together. */
+  budget: { nodes: number };
+}
+
+/** Turns schemas of a document into JSON Schema for one function; all of them share its definitions. */
+export interface SchemaAdapter {
+  /** For an argument: a recursive schema becomes a reference to a definition. */
+  adapt(schema: JsonValue | undefined): JsonObject;
+  /** For a body whose properties become arguments: the schema itself, even where it is recursive further down. */
+  adaptRoot(schema: JsonValue | undefined): JsonObject;
+  /** What `$defs` has to hold; empty when nothing is recursive. */
+  definitions: JsonObject;
+}
+
+/** Where in the schema the adapter stands. */
+interface Position {
+  /**
+   * References that were opened for the same value, through `allOf` and its like. Meeting one again asks for nothing new, and a validator
+   * that followed it would never come back.
+   */
+  opened: readonly string[];
+  depth: number;
+}
+
+/** @throws OmittedOperation for a reference that cannot be resolved, SchemaTooLarge beyond the limits. */
+export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
+  const definitions: JsonObject = {};
+  const names = new Map<string, string>();
+  let nodes = 0;
+
+  const count = (depth: number): void => {
+    nodes += 1;
+    options.budget.nodes -= 1;
+    if (nodes > options.maxNodes) throw new SchemaTooLarge(`its parameters have more than ${options.maxNodes} schemas`);
+    if (options.budget.nodes < 0) throw new OmittedOperation('the schemas of the document are too large altogether');
+    if (depth > limits.documentDepth) throw new OmittedOperation(`its parameters are nested deeper than ${limits.documentDepth} levels`);
+  };
+
+  /** A value of its own: a property, an item. */
+  const adaptChild = (schema: JsonValue | undefined, depth: number): JsonObject => {
+    if (schema === false) return { not: {} };
+    if (!isJsonObject(schema)) return {};
+    const reference = referenceOf(schema);
+    if (reference === undefined || !(options.keepsReferences || options.isRecursive(reference)))
+      return adaptWhole(schema, depth);
+    count(depth);
+    const { description } = plainKeywords(schema);
+    const pointer = { ...(description === undefined ? {} : { description }), $ref: `#/$defs/${define(reference, depth)}` };
+    return isNullable(schema) ? withNull(pointer) : pointer;
+  };
+
+  const define = (reference: string, depth: number): string => {
+    const known = names.get(reference);
+    if (known !== undefined) return known;
+    const name = freeName(reference, definitions);
+    names.set(reference, name);
+    definitions[name] = {};
+    definitions[name] = adaptWhole({ $ref: reference }, depth + 1);
+    return name;
+  };
+
+  const adaptWhole = (schema: JsonObject, depth: number): JsonObject =>
+    withoutUnknownRequired(adaptHere(schema, { opened: [], depth }) ?? {});
+
+  /** The same value as the schema around it. `undefined`: the schema leads back to itself. */
+  const adaptHere = (schema: JsonObject, position: Position): JsonObject | undefined => {
+    count(position.depth);
+    const reference = referenceOf(schema);
+    if (reference === undefined) return adaptOwn(schema, position);
+    if (position.opened.includes(reference)) return undefined;
+    const target = resolveReference(options.document, reference);
+    const inner = { opened: [...position.opened, reference], depth: position.depth + 1 };
+    const base = isJsonObject(target) ? adaptHere(target, inner) : adaptChild(target, inner.depth);
+    if (base === undefined || Object.keys(schema).length === 1) return base;
+    const { $ref: _reference, ...beside } = schema;
+    const own = adaptOwn(beside, inner);
+    const merged = completed(mergeSchemas(own, base) ?? { ...own, allOf: [base] });
+    return isNullable(schema) ? withNull(merged) : merged;
+  };
+
+  const adaptOwn = (schema: JsonObject, position: Position): JsonObject => {
+    let result: JsonObject = { ...plainKeywords(schema), ...adaptParts(schema, position.depth + 1) };
+    for (const key of ['not', 'if', 'then', 'else']) {
+      const branch = isJsonObject(ownValue(schema, key)) ? adaptBranch(schema[key], position) : undefined;
+      if (branch !== undefined) result[key] = branch;
+    }
+    const together = listOf(schema, 'allOf').map((branch) => adaptBranch(branch, position));
+    const choices: JsonObject[][] = [];
+    for (const key of ['anyOf', 'oneOf']) {
+      const branches = listOf(schema, key).map((branch) => adaptBranch(branch, position));
+      const known = branches.filter((branch) => branch !== undefined);
+      // A choice that leads back to the schema itself admits whatever the schema admits.
+      if (known.length < branches.length || known.length === 0) continue;
+      if (known.length === 1) together.push(known[0]);
+      else choices.push(known);
+    }
+    const [first, second] = choices;
+    if (first !== undefined) result.anyOf = first;
+    if (second !== undefined) together.push({ anyOf: second });
+    for (const branch of together) result = joined(result, branch);
+    const finished = completed(result);
+    return isNullable(schema) ? withNull(finished) : finished;
+  };
+
+  const adaptBranch = (branch: JsonValue | undefined, position: Position): JsonObject | undefined =>
+    isJsonObject(branch)
+      ? adaptHere(branch, { opened: position.opened, depth: position.depth + 1 })
+      : adaptChild(branch, position.depth + 1);
+
+  const adaptParts = (schema: JsonObject, depth: number): JsonObject => {
+    const parts: JsonObject = {};
+    const removed = new Set<string>();
+    for (const key of ['properties', 'patternProperties']) {
+      const members = ownValue(schema, key);
+      if (!isJsonObject(members)) continue;
+      const entries = Object.entries(members).filter(([name, member]) => {
+        if (isReadOnly(options.document, member)) removed.add(name);
+        return !removed.has(name);
+      });
+      parts[key] = Object.fromEntries(entries.map(([name, member]) => [name, adaptChild(member, depth)]));
+    }
+    const required = listOf(schema, 'required').filter((name) => typeof name === 'string' && !removed.has(name));
+    if (required.length > 0) parts.required = required;
+    const additional = ownValue(schema, 'additionalProperties');
+    if (typeof additional === 'boolean') parts.additionalProperties = additional;
+    if (isJsonObject(additional)) parts.additionalProperties = Object.keys(additional).length === 0 || adaptChild(additional, depth);
+    // A list in `items` was the tuple of older drafts.
+    const tuple = [...listOf(schema, 'prefixItems'), ...listOf(schema, 'items')];
+    if (tuple.length > 0) parts.prefixItems = tuple.map((item) => adaptChild(item, depth));
+    for (const key of ['items', 'contains', 'propertyNames']) {
+      const part = ownValue(schema, key);
+      if (isJsonObject(part) || typeof part === 'boolean') parts[key] = adaptChild(part, depth);
+    }
+    return parts;
+  };
+
+  return {
+    adapt: (schema) => adaptChild(schema, 0),
+    adaptRoot: (schema) => (isJsonObject(schema) ? adaptWhole(schema, 0) : adaptChild(schema, 0)),
+    definitions,
+  };
+}
+
+function joined(outer: JsonObject, branch: JsonObject | undefined): JsonObject {
+  if (branch === undefined) return outer;
+  const merged = mergeSchemas(outer, branch);
+  if (merged !== undefined) return merged;
+  const others = Array.isArray(outer.allOf) ? outer.allOf : [];
+  return { ...outer, allOf: [...others, branch] };
+}
+
+/** What only answers hold must not be asked from a model: the server would ignore or refuse it. */
+function isReadOnly(document: JsonObject, schema: JsonValue | undefined): boolean {
+  let current = schema;
+  const seen = new Set<string>();
+  while (isJsonObject(current)) {
+    if (current.readOnly === true) return true;
+    const reference = referenceOf(current) ?? referenceOf(onlyBranch(current));
+    if (reference === undefined || seen.has(reference)) return onlyBranch(current).readOnly === true;
+    seen.add(reference);
+    current = resolveReference(document, reference);
+  }
+  return false;
+}
+
+/** `allOf` with one branch is how 3.0 documents put words beside a reference. */
+function onlyBranch(schema: JsonObject): JsonObject {
+  const [branch, ...others] = listOf(schema, 'allOf');
+  return isJsonObject(branch) && others.length === 0 ? branch : {};
+}
+
+function isNullable(schema: JsonObject): boolean {
+  return schema.nullable === true || schema['x-nullable'] === true;
+}
+
+function listOf(schema: JsonObject, key: string): JsonValue[] {
+  const value = ownValue(schema, key);
+  return Array.isArray(value) ? value : [];
+}
+
+function freeName(reference: string, definitions: JsonObject): string {
+  const last = reference.slice(reference.lastIndexOf('/') + 1).replaceAll(/[^A-Za-z0-9_.-]+/g, '_');
+  const name = last.replaceAll(/^_+|_+$/g, '') || 'Definition';
+  let free = name;
+  for (let number = 2; Object.hasOwn(definitions, free); number += 1) free = `${name}_${number}`;
+  return free;
+}

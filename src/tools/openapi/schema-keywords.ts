@@ -1,0 +1,120 @@
+import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
+
+/** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
+export const descriptionCharacters = 1_024;
+
+const types = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
+const texts = ['format', 'pattern', 'contentEncoding', 'contentMediaType'];
+const numbers = ['multipleOf', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'];
+
+/**
+ * The keywords of JSON Schema that hold no other schema, as a JSON Schema of 2020-12 has them. Titles, examples and everything that is
+ * OpenAPI's own (`discriminator`, `xml`, `externalDocs`, `deprecated`, …) costs tokens and is left out.
+ */
+export function plainKeywords(schema: JsonObject): JsonObject {
+  const kept: JsonObject = {};
+  const type = knownTypes(ownValue(schema, 'type'));
+  if (type !== undefined) kept.type = type;
+  const description = ownValue(schema, 'description');
+  if (typeof description === 'string' && description.trim() !== '') kept.description = shortened(description);
+  const choices = ownValue(schema, 'enum');
+  if (Array.isArray(choices) && choices.length > 0) kept.enum = choices;
+  for (const key of ['const', 'default']) if (ownValue(schema, key) !== undefined) kept[key] = schema[key];
+  for (const key of texts) if (typeof ownValue(schema, key) === 'string') kept[key] = schema[key];
+  for (const key of numbers) if (typeof ownValue(schema, key) === 'number') kept[key] = schema[key];
+  if (schema.uniqueItems === true) kept.uniqueItems = true;
+  keepBound(schema, kept, { bound: 'minimum', exclusive: 'exclusiveMinimum' });
+  keepBound(schema, kept, { bound: 'maximum', exclusive: 'exclusiveMaximum' });
+  return kept;
+}
+
+/** Until OpenAPI 3.0 `exclusiveMinimum` was a boolean beside `minimum`, since 3.1 it is the bound itself. */
+function keepBound(schema: JsonObject, kept: JsonObject, { bound, exclusive }: { bound: string; exclusive: string }): void {
+  const limit = ownValue(schema, bound);
+  const other = ownValue(schema, exclusive);
+  if (typeof other === 'number') kept[exclusive] = other;
+  if (typeof limit !== 'number') return;
+  kept[other === true ? exclusive : bound] = limit;
+}
+
+/** `file` is Swagger 2.0's word for uploads and downloads; types that JSON Schema does not know say nothing. */
+function knownTypes(type: JsonValue | undefined): JsonValue | undefined {
+  if (type === 'file') return 'string';
+  if (typeof type === 'string') return types.has(type) ? type : undefined;
+  if (!Array.isArray(type)) return undefined;
+  const known = [...new Set(type.filter((entry) => typeof entry === 'string' && types.has(entry)))];
+  return known.length > 1 ? known : known[0];
+}
+
+/** Cut at a whole character, with a mark. */
+export function shortened(text: string, maxCharacters: number = descriptionCharacters): string {
+  const trimmed = text.trim();
+  if (trimmed.length <= maxCharacters) return trimmed;
+  return `${trimmed
+    .slice(0, maxCharacters - 1)
+    .toWellFormed()
+    .replace(/\uFFFD$/u, '')}…`;
+}
+
+/** Allows null as well: OpenAPI 3.0's `nullable`, and `x-nullable` of Swagger 2.0. */
+export function withNull(schema: JsonObject): JsonObject {
+  const wrapped = ['$ref', 'allOf', 'not', 'if'].some((key) => schema[key] !== undefined);
+  if (wrapped) {
+    const { description, ...rest } = schema;
+    return { ...(description === undefined ? {} : { description }), anyOf: [rest, { type: 'null' }] };
+  }
+  const result = { ...schema };
+  const stated = typeof schema.type === 'string' ? [schema.type] : schema.type;
+  if (Array.isArray(stated) && !stated.includes('null')) result.type = [...stated, 'null'];
+  if (Array.isArray(schema.enum) && !schema.enum.includes(null)) result.enum = [...schema.enum, null];
+  if (schema.const !== undefined && schema.const !== null) {
+    delete result.const;
+    result.enum = [schema.const, null];
+  }
+  if (Array.isArray(schema.anyOf) && !schema.anyOf.some(allowsNull)) result.anyOf = [...schema.anyOf, { type: 'null' }];
+  return result;
+}
+
+/** Whether a schema says outright that null is a value. */
+export function allowsNull(schema: JsonValue | undefined): boolean {
+  if (!isJsonObject(schema)) return false;
+  if (schema.type === 'null' || schema.const === null) return true;
+  if (Array.isArray(schema.type)) return schema.type.includes('null');
+  if (Array.isArray(schema.enum)) return schema.enum.includes(null);
+  return Array.isArray(schema.anyOf) && schema.anyOf.some(allowsNull);
+}
+
+/**
+ * Says what the schema left to be understood, because providers insist on it: the type of what has properties, items or choices, and items for
+ * every array. Drops a null default that its own type refuses.
+ */
+export function completed(schema: JsonObject): JsonObject {
+  const result = { ...schema };
+  result.type ??= impliedType(result);
+  if (result.type === undefined) delete result.type;
+  const stated = Array.isArray(result.type) ? result.type : [result.type];
+  if (stated.includes('array') && result.items === undefined && result.prefixItems === undefined) result.items = {};
+  if (result.default === null && result.type !== undefined && !stated.includes('null')) delete result.default;
+  return result;
+}
+
+/**
+ * Without required properties that nobody describes: a read-only one that was left out, or an author's slip. To be asked of whole schemas only:
+ * a branch of an `allOf` may well require what another branch describes.
+ */
+export function withoutUnknownRequired(schema: JsonObject): JsonObject {
+  const { required, ...rest } = schema;
+  const isComposed = ['allOf', 'anyOf', 'not', 'if', 'patternProperties'].some((key) => schema[key] !== undefined);
+  const { properties } = schema;
+  if (!Array.isArray(required) || !isJsonObject(properties) || isComposed) return schema;
+  const known = required.filter((name) => typeof name === 'string' && Object.hasOwn(properties, name));
+  return known.length === 0 ? rest : { ...rest, required: known };
+}
+
+function impliedType(schema: JsonObject): string | undefined {
+  if (isJsonObject(schema.properties)) return 'object';
+  if (schema.items !== undefined || schema.prefixItems !== undefined) return 'array';
+  const choices = Array.isArray(schema.enum) ? schema.enum : [];
+  return choices.length > 0 && choices.every((choice) => typeof choice === 'string') ? 'string' : undefined;
+}

@@ -1,0 +1,88 @@
+import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
+
+/** What of an operation describes its request, in the words of OpenAPI 3. References of the parameters are resolved. */
+export interface RequestParts {
+  parameters: JsonObject[];
+  requestBody: JsonValue | undefined;
+}
+
+/** `collectionFormat` (Swagger 2.0) in the words of OpenAPI 3; `csv`, the default, is a comma between the values. */
+const styles: Record<string, JsonObject> = {
+  csv: { explode: false },
+  multi: { style: 'form', explode: true },
+  ssv: { style: 'spaceDelimited', explode: false },
+  pipes: { style: 'pipeDelimited', explode: false },
+};
+const parameterKeys = new Set(['name', 'in', 'required', 'collectionFormat', 'allowEmptyValue']);
+const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data'];
+
+/** Whether a document is Swagger 2.0, whose operations have to be put into the words of OpenAPI 3 first. */
+export function isSwagger(document: JsonObject): boolean {
+  return typeof ownValue(document, 'swagger') === 'string' && ownValue(document, 'openapi') === undefined;
+}
+
+/** Parameters of Swagger 2.0 carry their type themselves, and its bodies are parameters. `consumes` is the operation's, else the document's. */
+export function upgradeRequest(document: JsonObject, operation: JsonObject, parameters: readonly JsonObject[]): RequestParts {
+  const consumes = mediaTypes(ownValue(operation, 'consumes') ?? ownValue(document, 'consumes'));
+  const body = parameters.find((parameter) => parameter.in === 'body');
+  const fields = parameters.filter((parameter) => parameter.in === 'formData');
+  const others = parameters.filter((parameter) => parameter.in !== 'body' && parameter.in !== 'formData').map(upgradeParameter);
+  if (body !== undefined) return { parameters: others, requestBody: upgradeBody(body, consumes) };
+  return { parameters: others, requestBody: fields.length > 0 ? upgradeForm(fields, consumes) : undefined };
+}
+
+function upgradeParameter(parameter: JsonObject): JsonObject {
+  const format = ownValue(parameter, 'collectionFormat');
+  const style = parameter.type === 'array' ? (styles[typeof format === 'string' ? format : 'csv'] ?? styles.csv) : {};
+  const { description, ...schema } = schemaOf(parameter);
+  const { name, in: place, required } = parameter;
+  return { name, in: place, required, description, schema, ...style };
+}
+
+function upgradeBody(body: JsonObject, consumes: readonly string[]): JsonObject {
+  const types = consumes.length > 0 ? consumes : ['application/json'];
+  const content = types.map((type): [string, JsonObject] => [type, { schema: ownValue(body, 'schema') }]);
+  return { required: body.required === true, description: body.description, content: Object.fromEntries(content) };
+}
+
+function upgradeForm(fields: readonly JsonObject[], consumes: readonly string[]): JsonObject {
+  const hasFile = fields.some((field) => field.type === 'file');
+  const declared = formTypes.filter((type) => consumes.includes(type) && !(hasFile && type === formTypes[0]));
+  const types = declared.length > 0 ? declared : [hasFile ? 'multipart/form-data' : 'application/x-www-form-urlencoded'];
+  const named = fields.filter((field) => typeof field.name === 'string');
+  const schema: JsonObject = {
+    type: 'object',
+    properties: Object.fromEntries(named.map((field) => [String(field.name), schemaOf(field)])),
+    required: named.filter((field) => field.required === true).map((field) => String(field.name)),
+  };
+  return {
+    required: named.some((field) => field.required === true),
+    content: Object.fromEntries(types.map((type) => [type, { schema }])),
+  };
+}
+
+function schemaOf(parameter: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(parameter).filter(([key]) => !parameterKeys.has(key)));
+}
+
+function mediaTypes(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((type) => typeof type === 'string') : [];
+}
+
+/** Parameters of the path item hold for each of its operations, unless the operation has one of the same name and place. */
+export function mergeParameters(shared: readonly JsonObject[], own: readonly JsonObject[]): JsonObject[] {
+  const merged = new Map<string, JsonObject>();
+  for (const parameter of [...shared, ...own]) merged.set(identityOf(parameter), parameter);
+  return [...merged.values()];
+}
+
+/** Header names are the same in any case (RFC 9110 section 5.1). */
+function identityOf(parameter: JsonObject): string {
+  const name = String(parameter.name);
+  return `${String(parameter.in)}:${parameter.in === 'header' ? name.toLowerCase() : name}`;
+}
+
+export function isNamed(parameter: JsonObject | undefined): parameter is JsonObject & { name: string; in: string } {
+  return isJsonObject(parameter) && typeof parameter.name === 'string' && parameter.name !== '' && typeof parameter.in === 'string';
+}

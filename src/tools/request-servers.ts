@@ -1,0 +1,175 @@
+import type { ChatRequest, RequestToolServer } from '../core/chat.ts';
+import { GatewayError, OutboundError } from '../core/errors.ts';
+import { isJsonObject, ownValue } from '../core/json.ts';
+import type { JsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import type { SendOutbound, Trust } from '../core/outbound.ts';
+import type { RunContext } from '../core/run.ts';
+import type { CallBrowser } from '../core/tool.ts';
+import { createBrowserTool } from './browser-tool.ts';
+import { credentialHeaders, mergeHeaders } from './connection-headers.ts';
+import type { Candidate, Warning } from './offer-tools.ts';
+import { buildRequest } from './openapi/build-request.ts';
+import { convertOperations } from './openapi/convert-operations.ts';
+import { loadDocument } from './openapi/load-document.ts';
+import { createOpenApiTool } from './openapi/openapi-tool.ts';
+import type { Operation } from './openapi/operation.ts';
+import { serverBaseUrl } from './openapi/server-base-url.ts';
+import { toSpecs } from './request-specs.ts';
+
+export interface RequestServersOptions {
+  send: SendOutbound;
+  callBrowser: CallBrowser;
+  /** For functions that run in a browser, unless the request sets its own limit. */
+  browserToolTimeoutMs: number;
+}
+
+/** What one server of a request has to offer. */
+export interface SuppliedFunctions {
+  candidates: Candidate[];
+  warnings: Warning[];
+}
+
+type Place = { server: RequestToolServer; index: number; run: RunContext; timeoutMs: number };
+
+/**
+ * The functions of a request's own `tool_servers`, one result a server in their order. In the browser: from `openapi`, else `specs`, else the
+ * fetched document; in the gateway: from `openapi`, else the fetched document. A server whose document is not to be had is left out with a warning.
+ * @throws GatewayError `document_required` for specs that the gateway would have to execute, `invalid_request`; the signal's reason.
+ */
+export async function openRequestServers(
+  request: Pick<ChatRequest, 'toolServers' | 'toolTimeoutMs'>,
+  run: RunContext,
+  options: RequestServersOptions,
+): Promise<SuppliedFunctions[]> {
+  const { toolServers, toolTimeoutMs } = request;
+  if (toolServers.length > limits.toolServersPerRequest) {
+    const message = `tool_servers: ${toolServers.length} servers in one request; at most ${limits.toolServersPerRequest} are possible.`;
+    throw new GatewayError('invalid_request', message, { param: 'tool_servers' });
+  }
+  const timeoutMs = toolTimeoutMs ?? options.browserToolTimeoutMs;
+  const places = toolServers.map((server, index): Place => ({ server, index, run, timeoutMs }));
+  // Before anything is fetched, so that a wrong request costs nothing.
+  for (const place of places) checkServer(place);
+  return Promise.all(places.map((place) => openServer(place, options)));
+}
+
+function runsInBrowser({ server, run }: Place): boolean {
+  return (server.execution ?? (run.sessionId === undefined ? 'gateway' : 'browser')) === 'browser';
+}
+
+function checkServer(place: Place): void {
+  const { server, index } = place;
+  const url = URL.parse(server.url);
+  if (url === null || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '') {
+    const message = `tool_servers.${index}.url must be an http:// or https:// address without user name and password.`;
+    throw new GatewayError('invalid_request', message, { param: `tool_servers.${index}.url` });
+  }
+  const hasSpecsAlone = server.specs !== undefined && server.openapi === undefined && server.path === undefined;
+  if (hasSpecsAlone && !runsInBrowser(place)) {
+    const message =
+      `tool_servers.${index}: the gateway cannot execute functions from "specs" alone, because they do not say how to call the server. ` +
+      'Send its document as "openapi", or its address as "path"; or let the browser execute it with "session_id".';
+    throw new GatewayError('document_required', message, { param: `tool_servers.${index}` });
+  }
+}
+
+async function openServer(place: Place, options: RequestServersOptions): Promise<SuppliedFunctions> {
+  const { server } = place;
+  const isInBrowser = runsInBrowser(place);
+  if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(place, server.specs, options);
+  try {
+    const document = server.openapi ?? (await fetchDocument(place, options.send, isInBrowser));
+    const { operations, omitted } = convertOperations(document);
+    const toCandidate = isInBrowser ? browserCandidate(place, document, options) : gatewayCandidate(place, document, options);
+    const candidates = operations.map((operation) => toCandidate(operation));
+    const [first] = omitted;
+    const reason = first === undefined ? 'its document has no operation' : `${first.operation}: ${first.reason}`;
+    return { candidates, warnings: candidates.length === 0 ? [leftOut(place, 'tool_server_empty', reason)] : [] };
+  } catch (error) {
+    place.run.signal.throwIfAborted();
+    return { candidates: [], warnings: [leftOut(place, codeOf(error), error instanceof Error ? error.message : String(error))] };
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof OutboundError)) return 'tool_server_invalid';
+  return error.failure === 'denied' ? 'egress_denied' : 'tool_server_unreachable';
+}
+
+function leftOut({ server, index }: Place, code: string, reason: string): Warning {
+  return { code, message: `The tool server ${new URL(server.url).origin} (tool_servers.${index}) is left out: ${reason}` };
+}
+
+/** Whoever may reach private addresses anyway may name them here too. */
+function trustOf(run: RunContext): Trust {
+  return { kind: 'request', mayReachPrivate: run.caller.role === 'admin' || run.caller.isOpen };
+}
+
+/** A browser's server gets no credential from the gateway, not even for its document. */
+function gatewayHeaders(server: RequestToolServer): Record<string, string> {
+  const { authType, key, headers } = server;
+  return mergeHeaders(headers, credentialHeaders(key === undefined ? { authType } : { authType, key }));
+}
+
+function fetchDocument({ server, run }: Place, send: SendOutbound, isInBrowser: boolean): Promise<JsonObject> {
+  const { url, path = 'openapi.json' } = server;
+  const isSameOrigin = URL.parse(path, url)?.origin === new URL(url).origin;
+  const headers = isInBrowser || !isSameOrigin ? {} : gatewayHeaders(server);
+  const signal = AbortSignal.any([run.signal, AbortSignal.timeout(limits.documentTimeoutMs)]);
+  return loadDocument({ url, path, headers, trust: trustOf(run) }, send, signal);
+}
+
+function gatewayCandidate(
+  { server, index, run }: Place,
+  document: JsonObject,
+  { send }: RequestServersOptions,
+): (operation: Operation) => Candidate {
+  const headers = gatewayHeaders(server);
+  const baseUrl = serverBaseUrl(document, server.url, undefined);
+  const connection = { baseUrl, trust: trustOf(run), send, headersFor: () => headers, query: {} };
+  return (operation) => ({
+    wanted: operation.spec.name,
+    key: `${index} ${operation.method} ${operation.path}`,
+    toTool: (offeredName) => createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection }),
+  });
+}
+
+function browserCandidate(place: Place, document: JsonObject, { callBrowser }: RequestServersOptions): (operation: Operation) => Candidate {
+  const { server, index, timeoutMs } = place;
+  const baseUrl = serverBaseUrl(document, server.url, undefined);
+  const info = server.info ?? ownValue(document, 'info');
+  return (operation) => ({
+    wanted: operation.spec.name,
+    key: `${index} ${operation.method} ${operation.path}`,
+    toTool: (offeredName) =>
+      createBrowserTool({
+        spec: { ...operation.spec, name: offeredName },
+        label: operation.spec.name,
+        ownName: operation.operationId,
+        server: { url: server.url, ...(isJsonObject(info) && { info }) },
+        prepare: (args) => buildRequest(operation, args, baseUrl),
+        callBrowser,
+        timeoutMs,
+      }),
+  });
+}
+
+/** Specs are lossy, and serve only where there is no document. */
+function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestServersOptions): SuppliedFunctions {
+  const { server, index, timeoutMs } = place;
+  const { usable, problems } = toSpecs(specs);
+  const candidates = usable.map(({ ownName, spec }, position): Candidate => {
+    const toTool: Candidate['toTool'] = (offeredName) =>
+      createBrowserTool({
+        spec: { ...spec, name: offeredName },
+        label: spec.name,
+        ownName,
+        server: { url: server.url, ...(server.info !== undefined && { info: server.info }) },
+        callBrowser,
+        timeoutMs,
+      });
+    return { wanted: spec.name, key: `${index} ${ownName} ${position}`, toTool };
+  });
+  return { candidates, warnings: problems.map((problem) => leftOut(place, 'function_invalid', problem)) };
+}

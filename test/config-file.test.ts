@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, readConfig } from '../src/config.ts';
+
+const read = (text: string, environment: NodeJS.ProcessEnv = {}) =>
+  readConfig(environment, (path) => (path === (environment['TOOLWHARF_CONFIG'] ?? './toolwharf.yaml') ? text : undefined));
+
+function thrownBy(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+function problemOf(run: () => unknown): string {
+  const error = thrownBy(run);
+  if (error instanceof ConfigError) return error.message;
+  throw new Error('No ConfigError was thrown.', { cause: error });
+}
+
+describe('toolwharf.yaml', () => {
+  it('holds the settings under their names in lower case, lists as lists', () => {
+    const config = read('port: 9000\nollama_base_urls: [http://a, http://b]\ntoolwharf_demo: false\ntool_server_allow: [http://x.test]\n');
+    expect(config).toMatchObject({ port: 9000, demo: false, egress: { allow: ['http://x.test'] } });
+    expect(config.backends.map((backend) => backend.url)).toEqual(['http://a', 'http://b']);
+  });
+
+  it('comes after the environment, and an empty variable or key counts as not set', () => {
+    expect(read('port: 9000\nhost: 0.0.0.0\nlog_level:\n', { PORT: '9001', HOST: '' })).toMatchObject({
+      port: 9001,
+      host: '0.0.0.0',
+      logLevel: 'info',
+    });
+    expect(read('ollama_base_urls: http://file', { OLLAMA_BASE_URL: 'http://env' }).backends[0]?.url).toBe('http://env');
+  });
+
+  it('may be empty, or lie elsewhere', () => {
+    expect(read('').port).toBe(8080);
+    expect(read('port: 1', { TOOLWHARF_CONFIG: '/etc/toolwharf.yaml' }).port).toBe(1);
+  });
+
+  it('lists backends with everything a variable cannot hold', () => {
+    const text = `
+openai_api_base_url: http://a/v1
+backends:
+  - { type: openai, url: https://api.groq.test/v1/, key: "\${GROQ_KEY}", prefix: groq, name: groq, headers: { x-team: one } }
+  - { type: ollama, url: http://gpu:11434, max_context: 65536 }
+`;
+    expect(read(text, { GROQ_KEY: 'k' }).backends).toEqual([
+      { kind: 'openai', url: 'http://a/v1', name: 'openai', headers: {}, maxContext: 32_768, isExplicit: true },
+      {
+        kind: 'openai',
+        url: 'https://api.groq.test/v1',
+        key: 'k',
+        prefix: 'groq',
+        name: 'groq',
+        headers: { 'x-team': 'one' },
+        maxContext: 32_768,
+        isExplicit: true,
+      },
+      { kind: 'ollama', url: 'http://gpu:11434', name: 'ollama', headers: {}, maxContext: 65_536, isExplicit: true },
+    ]);
+  });
+
+  it('lists tool servers beside those of the environment', () => {
+    const environment = { TOOL_SERVER_CONNECTIONS: '[{"id":"time","url":"http://a.test"}]' };
+    const config = read(
+      'tool_servers:\n  - { url: "http://a.test", info: { id: time } }\n  - { id: maps, url: "http://b.test" }',
+      environment,
+    );
+    expect(config.toolServers.map(({ id, origin }) => [id, origin])).toEqual([
+      ['time', 'environment'],
+      ['time-2', 'file'],
+      ['maps', 'file'],
+    ]);
+    expect(problemOf(() => read('tool_servers: [{ id: time, url: "http://b.test" }]', environment))).toBe(
+      'tool_servers in ./toolwharf.yaml: 0.id: "time" is already used; give each connection its own id',
+    );
+  });
+
+  it('keeps the sections that other parts read', () => {
+    const text = 'models: [{ id: m }]\ntoolsets: []\nhooks: ./h.js\ntools_dir: ./tools';
+    expect(read(text).raw).toEqual({ models: [{ id: 'm' }], toolsets: [], hooks: './h.js', toolsDir: './tools' });
+  });
+
+  it.each<[string, RegExp]>([
+    ['prot: 1', /^\.\/toolwharf\.yaml: "prot" is not a known setting; did you mean "port"\?/],
+    ['tool_server: []', /did you mean "tool_servers"/],
+    ['OLLAMA_BASE_URLS: x', /did you mean "ollama_base_urls"/],
+    ['port: abc', /^port in \.\/toolwharf\.yaml: "abc" is not a whole number/],
+    ['port: [1]', /^port in .*is not text/],
+    ['- a', /must hold settings by name/],
+    ['port: 1\nport: 2', /is not valid YAML: .*unique.* line 2/],
+    ['key: "CANARY', /is not valid YAML/],
+    ['backends: [{ type: openai }]', /^backends\.0\.url in \.\/toolwharf\.yaml: /],
+    ['backends: [{ type: groq, url: "http://a" }]', /^backends\.0\.type/],
+    ['backends: [{ type: openai, url: "http://a", kee: CANARY }]', /backends\.0 in .*kee/],
+    ['backends: [{ type: openai, url: "http://u:CANARY@a" }]', /^backends\.0\.url/],
+    ['backends: [{ type: openai, url: "http://a", name: n }, { type: openai, url: "http://b", name: n }]', /"n" is used twice/],
+    ['tool_servers: [{ url: "ftp://a" }]', /^tool_servers in \.\/toolwharf\.yaml: 0\.url: must be/],
+  ])('%j stops the start with one line', (text, expected) => {
+    const problem = problemOf(() => read(text));
+    expect(problem).toMatch(expected);
+    expect(problem).not.toContain('CANARY');
+  });
+
+  it('says when it cannot be read', () => {
+    const unreadable = (): string => {
+      throw new Error('EACCES: permission denied');
+    };
+    expect(problemOf(() => readConfig({}, unreadable))).toMatch(/^\.\/toolwharf\.yaml cannot be read \(EACCES.*check its permissions/);
+  });
+});
+
+describe('${NAME} in toolwharf.yaml', () => {
+  it('becomes the value of the variable, also within text and lists', () => {
+    const config = read('port: ${P}\nollama_base_urls: ["http://${H}:1", "${U}"]', { P: '7', H: 'h', U: 'http://u' });
+    expect(config.port).toBe(7);
+    expect(config.backends.map((backend) => backend.url)).toEqual(['http://h:1', 'http://u']);
+  });
+
+  it('is expanded once, after parsing: a value adds neither structure nor further expansions', () => {
+    expect(read('tools_dir: ${A}', { A: 'x"\nport: 1\n${B}', B: 'no' }).raw.toolsDir).toBe('x"\nport: 1\n${B}');
+  });
+
+  it('is written literally as $${', () => {
+    expect(read('tools_dir: "a$${B}c"').raw.toolsDir).toBe('a${B}c');
+  });
+
+  it.each<[string, RegExp]>([
+    [
+      'tool_servers: [{ url: "${NOWHERE}" }]',
+      /^\.\/toolwharf\.yaml: tool_servers\.0\.url uses \$\{NOWHERE\}, which is not set in the environment; set NOWHERE/,
+    ],
+    ['tools_dir: ${EMPTY}', /\$\{EMPTY\}, which is not set/],
+    ['tools_dir: "${A:-b}"', /tools_dir has a "\$\{" without a variable's name; write \$\{NAME\}/],
+  ])('is an error in %j', (text, expected) => {
+    expect(problemOf(() => read(text, { EMPTY: '' }))).toMatch(expected);
+  });
+
+  it('means nothing in the environment', () => {
+    expect(read('', { TASK_MODEL: '${HOME}', HOME: '/root' }).taskModel).toBe('${HOME}');
+  });
+});

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { findJsonFault } from '../../src/demo/time/find-json-fault.ts';
+import { readBody } from '../../src/demo/time/read-body.ts';
+import { Refusal } from '../../src/demo/time/refusal.ts';
+
+const fields = { start: {}, end: {}, units: { choices: ['seconds', 'minutes', 'hours', 'days'], fallback: 'seconds' } };
+const json = 'application/json';
+
+function refusalOf(text: string | undefined, contentType: string | undefined = json): { status: number; detail: unknown } {
+  try {
+    readBody(text === undefined ? undefined : { contentType, text }, fields);
+  } catch (error) {
+    if (error instanceof Refusal) return { status: error.status, detail: error.detail };
+    throw error;
+  }
+  throw new Error('was not refused');
+}
+
+const notAnObject = 'Input should be a valid dictionary or object to extract fields from';
+const choices = "'seconds', 'minutes', 'hours' or 'days'";
+
+describe('readBody', () => {
+  it('fills in fallbacks and leaves unknown fields out', () => {
+    expect(readBody({ contentType: json, text: '{"start":"a","end":"b","__proto__":"x","more":1}' }, fields)).toEqual({
+      start: 'a',
+      end: 'b',
+      units: 'seconds',
+    });
+  });
+
+  it.each(['application/json; charset=utf-8', 'APPLICATION/JSON', 'application/vnd.time+json', undefined])(
+    'reads JSON of the type %s',
+    (contentType) => {
+      expect(readBody({ contentType, text: '{"start":"a","end":"b","units":"days"}' }, fields).units).toBe('days');
+    },
+  );
+
+  // The expected bodies are the answers of FastAPI 0.165 with pydantic 2.14 for the same model.
+  it.each([
+    ['no body', undefined, [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]],
+    ['an empty body', '', [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]],
+    [
+      'missing fields',
+      '{"units":"days"}',
+      [
+        { type: 'missing', loc: ['body', 'start'], msg: 'Field required', input: { units: 'days' } },
+        { type: 'missing', loc: ['body', 'end'], msg: 'Field required', input: { units: 'days' } },
+      ],
+    ],
+    [
+      'wrong types',
+      '{"start":true,"end":["x"],"units":null,"zz":1}',
+      [
+        { type: 'string_type', loc: ['body', 'start'], msg: 'Input should be a valid string', input: true },
+        { type: 'string_type', loc: ['body', 'end'], msg: 'Input should be a valid string', input: ['x'] },
+        { type: 'literal_error', loc: ['body', 'units'], msg: `Input should be ${choices}`, input: null, ctx: { expected: choices } },
+      ],
+    ],
+    [
+      'an unknown choice and a null',
+      '{"start":"a","end":null,"units":"weeks"}',
+      [
+        { type: 'string_type', loc: ['body', 'end'], msg: 'Input should be a valid string', input: null },
+        { type: 'literal_error', loc: ['body', 'units'], msg: `Input should be ${choices}`, input: 'weeks', ctx: { expected: choices } },
+      ],
+    ],
+    ['an array', '[]', [{ type: 'model_attributes_type', loc: ['body'], msg: notAnObject, input: [] }]],
+    ['a text', '"x"', [{ type: 'model_attributes_type', loc: ['body'], msg: notAnObject, input: 'x' }]],
+    ['null', 'null', [{ type: 'model_attributes_type', loc: ['body'], msg: notAnObject, input: null }]],
+    [
+      'broken JSON',
+      '{"start":',
+      [{ type: 'json_invalid', loc: ['body', 9], msg: 'JSON decode error', input: {}, ctx: { error: 'Expecting value' } }],
+    ],
+  ])('refuses %s as FastAPI does', (_what, text, detail) => {
+    expect(refusalOf(text)).toEqual({ status: 422, detail });
+  });
+
+  it('does not look into a body of another type', () => {
+    const input = '{"start":"a","end":"b"}';
+    expect(refusalOf(input, 'text/plain').detail).toEqual([{ type: 'model_attributes_type', loc: ['body'], msg: notAnObject, input }]);
+  });
+
+  it('does not find fields on the prototype', () => {
+    expect(() => readBody({ contentType: json, text: '{}' }, { constructor: {} })).toThrow(Refusal);
+  });
+
+  it('refuses a body that is nested deeper than anything it could need', () => {
+    expect(refusalOf(`${'['.repeat(30_000)}${']'.repeat(30_000)}`)).toEqual({ status: 400, detail: 'There was an error parsing the body' });
+  });
+});
+
+describe('findJsonFault', () => {
+  // Position and words of Python 3.11's json.loads.
+  it.each<[text: string, position: number, error: string]>([
+    ['{"start":', 9, 'Expecting value'],
+    ['{start:1}', 1, 'Expecting property name enclosed in double quotes'],
+    ['hello', 0, 'Expecting value'],
+    ['{"a":}', 5, 'Expecting value'],
+    ['{"a" 1}', 5, "Expecting ':' delimiter"],
+    ['{"a":1,}', 7, 'Expecting property name enclosed in double quotes'],
+    ['{} x', 3, 'Extra data'],
+    ['{"a":"b', 5, 'Unterminated string starting at'],
+    ['{"a":"\\x"}', 6, 'Invalid \\escape'],
+    ['{"a":"\n"}', 6, 'Invalid control character at'],
+    ['{"a":01}', 6, "Expecting ',' delimiter"],
+    ['[1,]', 3, 'Expecting value'],
+    ['{"a":1 "b":2}', 7, "Expecting ',' delimiter"],
+    ['', 0, 'Expecting value'],
+    ['  ', 2, 'Expecting value'],
+    ['{', 1, 'Expecting property name enclosed in double quotes'],
+    ['[', 1, 'Expecting value'],
+    ['{"a"', 4, "Expecting ':' delimiter"],
+    ['{"a":1', 6, "Expecting ',' delimiter"],
+    ['[1', 2, "Expecting ',' delimiter"],
+    ['{"a":"\\u12"}', 7, 'Invalid \\uXXXX escape'],
+    ['{"a":"\\', 5, 'Unterminated string starting at'],
+    ['{"a":tru}', 5, 'Expecting value'],
+    ['[1}', 2, "Expecting ',' delimiter"],
+    ['{"a":-}', 5, 'Expecting value'],
+    ['{"a":1.}', 6, "Expecting ',' delimiter"],
+    ['{"a":[1,{"b":}]}', 13, 'Expecting value'],
+    ["{'a':1}", 1, 'Expecting property name enclosed in double quotes'],
+    ['{"a":1}}', 7, 'Extra data'],
+    ['[,1]', 1, 'Expecting value'],
+    ['{,}', 1, 'Expecting property name enclosed in double quotes'],
+    ['{"a":1 , }', 9, 'Expecting property name enclosed in double quotes'],
+    ['nul', 0, 'Expecting value'],
+    ['"x" "y"', 4, 'Extra data'],
+    ['{"a\\q":1}', 3, 'Invalid \\escape'],
+    ['"\\u', 2, 'Invalid \\uXXXX escape'],
+    ['"\u007f\u0085é😀" 1', 8, 'Extra data'],
+    ['{"a":[true,false,null,-1.5e+3,"\\u00e9\\n",{}],"b":[]}]', 52, 'Extra data'],
+  ])('finds the fault of %j', (text, position, error) => {
+    expect(findJsonFault(text)).toEqual({ position, error });
+  });
+
+  it('needs no stack for deep nesting', () => {
+    expect(findJsonFault('['.repeat(60_000)).position).toBe(60_000);
+  });
+});

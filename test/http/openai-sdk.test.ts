@@ -1,0 +1,74 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTimeServer } from '../../src/demo/time-server.ts';
+import { listen, testApp } from '../_support/build-app.ts';
+import type { TestApp } from '../_support/build-app.ts';
+
+let app: TestApp;
+let client: OpenAI;
+let time: Awaited<ReturnType<typeof startTimeServer>>;
+const question = { model: 'demo', messages: [{ role: 'user' as const, content: 'what time is it in Osaka?' }] };
+
+beforeAll(async () => {
+  time = await startTimeServer({ host: '127.0.0.1', port: 0 });
+  const connections = JSON.stringify([{ url: time.url, info: { id: 'time' } }]);
+  app = await testApp({ TOOL_SERVER_CONNECTIONS: connections, TOOLWHARF_DEMO: 'true', OLLAMA_BASE_URLS: 'http://127.0.0.1:1' });
+  client = new OpenAI({ baseURL: `${await listen(app)}/v1`, apiKey: 'any', maxRetries: 0 });
+});
+afterAll(async () => {
+  await app.close();
+  await time.close();
+});
+
+test('the SDK gets a completion with the sources beside it', async () => {
+  const completion = await client.chat.completions.create(question);
+  expect(completion.choices[0]?.finish_reason).toBe('stop');
+  expect(completion.choices[0]?.message.content).toContain('Asia/Tokyo');
+  expect((completion as unknown as { sources: { source: { name: string } }[] }).sources[0]?.source.name).toMatch(
+    /^TOOL:time\/format_current_time/,
+  );
+  expect(completion.usage?.total_tokens).toBeGreaterThan(0);
+});
+
+test('the stream helper of the SDK builds the same answer', async () => {
+  const stream = client.chat.completions.stream({
+    ...question,
+    stream_options: { include_usage: true, include_events: true } as { include_usage: boolean },
+  });
+  let chunks = 0;
+  for await (const _chunk of stream) chunks++;
+  const completion = await stream.finalChatCompletion();
+  expect(chunks).toBeGreaterThan(3);
+  expect(completion.choices[0]?.message.content).toContain('Asia/Tokyo');
+  expect(completion.usage?.total_tokens).toBeGreaterThan(0);
+});
+
+test('the SDK runs a function of its own beside the tools of the gateway', async () => {
+  const first = await client.chat.completions.create({
+    ...question,
+    tool_choice: { type: 'function', function: { name: 'get_weather' } },
+    tools: [
+      {
+        type: 'function',
+        function: {
+          name: 'get_weather',
+          description: 'Weather of a city',
+          parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+        },
+      },
+    ],
+  });
+  expect(first.choices[0]?.finish_reason).toBe('tool_calls');
+  expect(first.choices[0]?.message.tool_calls?.[0]).toMatchObject({ type: 'function', function: { name: 'get_weather' } });
+});
+
+test('the SDK lists and finds models', async () => {
+  const models = await client.models.list();
+  expect(models.data.map((model) => model.id)).toContain('demo');
+  expect((await client.models.retrieve('demo')).owned_by).toBe('demo');
+});
+
+test('errors arrive as the errors of the SDK', async () => {
+  await expect(client.chat.completions.create({ ...question, model: 'gone' })).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  await expect(client.chat.completions.create({ ...question, messages: [] })).rejects.toMatchObject({ status: 400, param: 'messages' });
+});

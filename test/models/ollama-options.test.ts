@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+
+import type { JsonObject } from '../../src/core/json.ts';
+import { toOllamaParameters } from '../../src/models/ollama-options.ts';
+
+describe('OpenAI parameters for Ollama', () => {
+  test.each<[string, JsonObject, JsonObject]>([
+    [
+      'sampling',
+      { temperature: 0.2, top_p: 0.9, seed: 7, frequency_penalty: 1, presence_penalty: -1 },
+      { temperature: 0.2, top_p: 0.9, seed: 7, frequency_penalty: 1, presence_penalty: -1 },
+    ],
+    ['the newer length limit before the older', { max_completion_tokens: 20, max_tokens: 10 }, { num_predict: 20 }],
+    ['one stop text', { stop: 'END' }, { stop: ['END'] }],
+    ['several stop texts', { stop: ['a', 'b'] }, { stop: ['a', 'b'] }],
+    [
+      'names of Ollama',
+      { top_k: 40, min_p: 0.1, mirostat: 2, mirostat_tau: 5, num_ctx: 8192, num_gpu: 1 },
+      { top_k: 40, min_p: 0.1, mirostat: 2, mirostat_tau: 5, num_ctx: 8192, num_gpu: 1 },
+    ],
+    ["another server's name", { repetition_penalty: 1.1 }, { repeat_penalty: 1.1 }],
+    [
+      'an options object before everything',
+      { temperature: 1, max_tokens: 5, options: { temperature: 0, num_predict: 9, draft: 1 } },
+      { temperature: 0, num_predict: 9, draft: 1 },
+    ],
+    ['null as absent', { temperature: null, stop: null, options: { top_k: null } }, {}],
+    [
+      'nothing that Ollama would ignore',
+      { logit_bias: { 5: 1 }, logprobs: true, top_logprobs: 2, user: 'me', service_tier: 'auto', whatever: 1 },
+      {},
+    ],
+    ['nothing of the prototype', JSON.parse('{"toString":1,"constructor":2}') as JsonObject, {}],
+  ])('%s', (_name, parameters, options) => {
+    expect(toOllamaParameters(parameters, undefined)).toEqual({ options, fields: {} });
+  });
+
+  const schema = { type: 'object', properties: { a: { type: 'string' } } };
+  test.each<[string, JsonObject, object]>([
+    ['JSON', { response_format: { type: 'json_object' } }, { format: 'json' }],
+    ['a schema', { response_format: { type: 'json_schema', json_schema: { name: 'x', strict: true, schema } } }, { format: schema }],
+    ['a schema that is missing', { response_format: { type: 'json_schema' } }, { format: 'json' }],
+    ['plain text', { response_format: { type: 'text' } }, {}],
+    ["Ollama's own format", { format: schema, response_format: { type: 'json_object' } }, { format: schema }],
+    ['how long the model stays', { keep_alive: -1 }, { keep_alive: -1 }],
+    ['an effort', { reasoning_effort: 'high' }, { think: 'high' }],
+    ['the least effort', { reasoning_effort: 'minimal' }, { think: 'low' }],
+    ['no effort', { reasoning_effort: 'none' }, { think: false }],
+    ["Ollama's own switch", { think: true, reasoning_effort: 'none' }, { think: true }],
+    ["Ollama's own level", { think: 'medium' }, { think: 'medium' }],
+    ['an unknown effort', { reasoning_effort: 'heroic' }, {}],
+  ])('become fields of the request: %s', (_name, parameters, fields) => {
+    expect(toOllamaParameters(parameters, undefined)).toEqual({ options: {}, fields });
+  });
+
+  test('leave an effort out where the model cannot think, and a plain "think" in', () => {
+    expect(toOllamaParameters({ reasoning_effort: 'low' }, false).fields).toEqual({});
+    expect(toOllamaParameters({ reasoning_effort: 'low' }, true).fields).toEqual({ think: 'low' });
+    expect(toOllamaParameters({ think: true }, false).fields).toEqual({ think: true });
+  });
+
+  test('ask for one answer only', () => {
+    expect(toOllamaParameters({ n: 1 }, undefined).options).toEqual({});
+    expect(() => toOllamaParameters({ n: 3 }, undefined)).toThrow(/Ollama.*"n"/u);
+  });
+});

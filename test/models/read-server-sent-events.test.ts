@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readServerSentEvents } from '../../src/models/read-server-sent-events.ts';
+import { cutAt } from '../_support/model-answers.ts';
+
+async function* inTurn(pieces: Uint8Array[]): AsyncGenerator<Uint8Array, void, undefined> {
+  for (const piece of pieces) yield await Promise.resolve(piece);
+}
+
+/** What was read before the end or the error, and the error's code. */
+async function read(pieces: Uint8Array[], maxLineBytes = 1024): Promise<{ events: [string | undefined, string][]; code: unknown }> {
+  const events: [string | undefined, string][] = [];
+  try {
+    for await (const batch of readServerSentEvents(inTurn(pieces), maxLineBytes)) {
+      for (const event of batch) events.push([event.name, event.data]);
+    }
+  } catch (error) {
+    return { events, code: error instanceof Error && 'code' in error ? error.code : error };
+  }
+  return { events, code: undefined };
+}
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+describe('readServerSentEvents', () => {
+  it.each([
+    ['line feeds', 'data: a\n\ndata: b\n\n'],
+    ['carriage returns with line feeds', 'data: a\r\n\r\ndata: b\r\n\r\n'],
+    ['carriage returns', 'data: a\r\rdata: b\r\r'],
+    ['a byte order mark', '\uFEFFdata: a\n\ndata: b\n\n'],
+    ['no space after the colon', 'data:a\n\ndata:b\n\n'],
+    ['comments and unknown fields', ': waiting\n\ndata: a\n\n: waiting\nnonsense\nretry: soon\ndata: b\n\n'],
+    ['a last event without its blank line', 'data: a\n\ndata: b'],
+  ])('reads %s', async (_, text) => {
+    expect((await read([bytes(text)])).events.map(([, data]) => data)).toEqual(['a', 'b']);
+  });
+
+  it('joins the data lines of one event and keeps its name', async () => {
+    expect((await read([bytes('event: error\ndata: {"a":\ndata: 1}\n\n')])).events).toEqual([['error', '{"a":\n1}']]);
+  });
+
+  it('marks what the end of the stream cut off', async () => {
+    const seen: boolean[] = [];
+    for await (const batch of readServerSentEvents(inTurn([bytes('data: a\n\ndata: {"b')]), 99))
+      for (const event of batch) seen.push(event.isUnfinished);
+    expect(seen).toEqual([false, true]);
+  });
+
+  it('gives together what arrived together, and no empty batches', async () => {
+    const sizes: number[] = [];
+    for await (const batch of readServerSentEvents(inTurn([bytes('data: a\n\ndata: b\n\nda'), bytes('ta: c'), bytes('\n\n')]), 99))
+      sizes.push(batch.length);
+    expect(sizes).toEqual([2, 1]);
+  });
+
+  it('turns invalid UTF-8 into replacement characters', async () => {
+    const broken = Buffer.concat([bytes('data: '), Buffer.from([0xff, 0xfe]), bytes('!\n\n')]);
+    expect((await read([broken])).events).toEqual([[undefined, '\uFFFD\uFFFD!']]);
+  });
+
+  it('gives the same events for every cut, every kind of line end and every character', async () => {
+    const text =
+      '\uFEFF: hi\r\nevent: x\r\ndata: Zürich 🕑\r\n\r\ndata: one\rdata: two\r\rdata: {"q":"\\"𐍈\\""}\n\ndata:\n\ndata: [DONE]\n\n';
+    const whole = await read([bytes(text)]);
+    expect(whole.events).toHaveLength(5);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(), { maxLength: 40 }), async (offsets) => {
+        expect(await read(cutAt(bytes(text), offsets))).toEqual(whole);
+      }),
+      { numRuns: 300 },
+    );
+    expect(await read(Array.from(bytes(text), (byte) => Uint8Array.of(byte)))).toEqual(whole);
+  });
+
+  it.each([
+    ['data', `data: ${'x'.repeat(60)}`],
+    ['a comment', `:${'x'.repeat(70)}`],
+    ['no field at all', 'x'.repeat(70)],
+    ['multi-byte characters', `data: ${'é'.repeat(30)}`],
+  ])('refuses a too long line of %s wherever it is cut, after the events before it', async (_, line) => {
+    const text = bytes(`data: a\n\n${line}\n\ndata: b\n\n`);
+    for (let offset = 0; offset <= text.byteLength; offset += 1) {
+      expect(await read(cutAt(text, [offset]), 64)).toEqual({ events: [[undefined, 'a']], code: 'upstream_line_too_long' });
+    }
+  });
+
+  it('takes a line of exactly the limit', async () => {
+    expect((await read([bytes(`data: ${'x'.repeat(58)}\r\n\r\n`)], 64)).events).toHaveLength(1);
+  });
+
+  it('refuses an event that grows by many short lines', async () => {
+    expect((await read([bytes('data: xxxxxxxx\n'.repeat(20))], 64)).code).toBe('upstream_line_too_long');
+  });
+
+  it('stops reading a line without end soon after the limit', async () => {
+    let given = 0;
+    async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
+      for (;;) {
+        given += 1000;
+        yield await Promise.resolve(Buffer.alloc(1000, 'x'));
+      }
+    }
+    await expect(async () => {
+      for await (const _ of readServerSentEvents(endless(), 10_000)) void _;
+    }).rejects.toMatchObject({ code: 'upstream_line_too_long' });
+    expect(given).toBe(11_000);
+  });
+});

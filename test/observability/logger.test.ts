@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
+import { createLogger } from '../../src/observability/logger.ts';
+import type { Logger, LoggerOptions } from '../../src/observability/logger.ts';
+
+function logged(write: (logger: Logger) => void, options: Partial<LoggerOptions> = {}): string {
+  let output = '';
+  const destination = { write: (line: string) => void (output += line) };
+  write(createLogger({ level: 'info', format: 'json', destination, ...options }));
+  return output;
+}
+
+const line = (write: (logger: Logger) => void): Record<string, unknown> => JSON.parse(logged(write)) as Record<string, unknown>;
+
+describe('a line of the log', () => {
+  it('is one JSON object with level, time, facts and message', () => {
+    expect(line((logger) => logger.info({ run_id: 'r', nested: { list: [1, null, true] } }, 'run ended'))).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      run_id: 'r',
+      nested: { list: [1, null, true] },
+      msg: 'run ended',
+    });
+  });
+
+  it('has of a request its id, method and path, of a reply its status', () => {
+    const req = { id: 'q', method: 'GET', url: '/v1/models?key=CANARY#CANARY', headers: { 'x-other': 'CANARY' }, body: 'CANARY' };
+    const fields = line((logger) => logger.info({ req, res: { statusCode: 204, headers: { 'set-cookie': 'CANARY' } } }));
+    expect(fields).toMatchObject({ req: { id: 'q', method: 'GET', path: '/v1/models' }, res: { statusCode: 204 } });
+    expect(JSON.stringify(fields)).not.toContain('CANARY');
+  });
+
+  it('has of an error its type, code, message, stack and causes, and no field of an upstream', () => {
+    const cause = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', address: 'CANARY' });
+    const error = Object.assign(new GatewayError('upstream_error', 'The backend failed.', { cause }), {
+      body: 'CANARY',
+      response: { text: 'CANARY' },
+    });
+    const fields = line((logger) => logger.error(error));
+    expect(fields).toMatchObject({
+      err: { type: 'GatewayError', code: 'upstream_error', status: 502, message: 'The backend failed.', cause: { code: 'ECONNREFUSED' } },
+      msg: 'The backend failed.',
+    });
+    expect(JSON.stringify(fields)).not.toContain('CANARY');
+  });
+
+  it('is written at its level and above only', () => {
+    expect(logged((logger) => logger.debug('x'))).toBe('');
+    expect(logged((logger) => logger.fatal('x'), { level: 'silent' })).toBe('');
+  });
+
+  it('names live objects without walking through them, and ends at circles', () => {
+    const circle: { self?: unknown } = {};
+    circle.self = circle;
+    const fields = line((logger) => logger.info({ circle, socket: new AbortController(), day: new Date(0) }));
+    expect(fields).toMatchObject({ socket: '[AbortController]', day: '1970-01-01T00:00:00.000Z' });
+  });
+});
+
+describe('a secret', () => {
+  const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJDQU5BUlkifQ.Q0FOQVJZ';
+  it.each<[string, (logger: Logger) => void]>([
+    ['under its name', (logger) => logger.info({ authorization: 'CANARY', 'x-api-key': 'CANARY', cookie: 'CANARY', password: 'CANARY' })],
+    [
+      'under its name in another spelling',
+      (logger) => logger.info({ Authorization: 'CANARY', apiKey: 'CANARY', 'Set-Cookie': ['CANARY'] }),
+    ],
+    ['deep inside', (logger) => logger.info({ a: { b: [{ c: { key: 'CANARY', token: { value: 'CANARY' } } }] } })],
+    ["in a tool server's headers", (logger) => logger.info({ server: { id: 'time', key: 'CANARY', headers: { 'x-whatever': 'CANARY' } } })],
+    ['deeper than a log goes', (logger) => logger.info({ a: { b: { c: { d: { e: { f: { g: { h: 'CANARY' } } } } } } } })],
+    ['given to a child logger', (logger) => logger.child({ server: { headers: { a: 'CANARY' } }, token: 'CANARY' }).info('x')],
+    [
+      'given to a child of a child',
+      (logger) =>
+        logger
+          .child({ a: 1 })
+          .child({ b: { secret: 'CANARY' } }, { level: 'info' })
+          .info('x'),
+    ],
+    ['in a message, as a key', (logger) => logger.info('used sk-tw-CANARY1234 and sk-proj-CANARY_abc-1')],
+    ['in a message, as a bearer token', (logger) => logger.info('sent Authorization: Bearer CANARYCANARY')],
+    ['in a message, as basic credentials', (logger) => logger.info('sent basic CANARYCANARY==')],
+    ['in a message, as a signed token', (logger) => logger.info(`sent ${jwt}`)],
+    ['in the user part of an address', (logger) => logger.info({ url: 'postgres://user:CANARY@host/db' }, 'redis://:CANARY@host')],
+    [
+      'in the query of an address',
+      (logger) => logger.info({ url: 'http://host/a?api_key=CANARY&b=CANARY' }, 'GET https://h/?k=CANARY failed'),
+    ],
+    ['in the message of an error', (logger) => logger.error(new Error('Bearer CANARYCANARY refused by http://h/x?key=CANARY'))],
+    ['in the message of a cause', (logger) => logger.error({ err: new Error('a', { cause: new Error('sk-CANARYCANARY') }) }, 'b')],
+    [
+      'in an error under another name',
+      (logger) => logger.error({ reason: Object.assign(new Error('a'), { headers: 'CANARY', config: 'CANARY' }) }),
+    ],
+    [
+      'in text that holds JSON',
+      (logger) => logger.info(JSON.stringify({ apiKey: 'CANARY', client_secret: 'CANARY', 'x-api-key': 'CANARY' })),
+    ],
+  ])('%s does not appear', (_case, write) => {
+    for (const format of ['json', 'pretty'] as const) {
+      const output = logged(write, { format });
+      expect(output).not.toBe('');
+      expect(output).not.toMatch(/CANARY|Q0FOQVJZ/);
+    }
+    expect(() => line(write)).not.toThrow();
+  });
+
+  it('is looked for quickly in a hostile message', () => {
+    const hostile = ['a.', 'http://', '\\', '\\"token\\":', 'eyJa-', 'Bearer '].map((piece) => piece.repeat(60_000 / piece.length));
+    const start = performance.now();
+    for (const message of hostile) logged((logger) => logger.info(message));
+    expect(performance.now() - start).toBeLessThan(2_000);
+  });
+});
+
+describe('pretty', () => {
+  it('is for people: level, message, facts', () => {
+    const output = logged((logger) => logger.warn({ tool: 'time' }, 'slow'), { format: 'pretty' });
+    expect(output).toMatch(/WARN.*slow/);
+    expect(output).toContain('tool: "time"');
+  });
+});

@@ -1,0 +1,205 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { expect, test, vi } from 'vitest';
+import { listen, readChunks, testApp } from '../_support/build-app.ts';
+
+interface Peer {
+  url: string;
+  /** Requests whose connection the gateway has closed before they were answered. */
+  abandoned: number;
+  requests: number;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A peer of the gateway; the handler gets every request but the model list. */
+async function peer(handle: (request: IncomingMessage, response: ServerResponse) => void): Promise<Peer> {
+  const server = createServer((request, response) => {
+    if (request.url?.endsWith('/models') === true) {
+      response.setHeader('content-type', 'application/json').end('{"data":[{"id":"m"}]}');
+      return;
+    }
+    state.requests++;
+    response.on('close', () => {
+      if (!response.writableFinished) state.abandoned++;
+    });
+    request.resume().on('end', () => handle(request, response));
+  });
+  const state: Peer = {
+    url: '',
+    abandoned: 0,
+    requests: 0,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return state;
+}
+
+const sse = { 'content-type': 'text/event-stream' };
+const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const environment = (url: string): NodeJS.ProcessEnv => ({
+  OPENAI_API_BASE_URLS: `${url}/v1`,
+  OPENAI_API_KEYS: 'k',
+  OLLAMA_BASE_URLS: 'http://127.0.0.1:1',
+});
+
+async function post(url: string, body: object, signal?: AbortSignal): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: signal ?? null,
+  });
+}
+const question = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], tool_ids: [] };
+
+test.each([true, false])('a client that leaves ends the call to the backend at once (stream: %s)', async (stream) => {
+  await using backend = await peer((_request, response) => {
+    if (stream) response.writeHead(200, sse).write(chunk({ content: 'Hel' }));
+  });
+  await using app = await testApp(environment(backend.url));
+  const url = await listen(app);
+  const leave = new AbortController();
+  const asked = post(url, { ...question, stream }, leave.signal).then((response) => response.text());
+  await vi.waitFor(() => expect(backend.requests).toBe(1));
+  const left = performance.now();
+  leave.abort();
+  await expect(asked).rejects.toThrow();
+  await vi.waitFor(() => expect(backend.abandoned).toBe(1), { interval: 5 });
+  expect(performance.now() - left).toBeLessThan(1_000);
+});
+
+test('a client that leaves during a tool call ends that call at once, and the model is not asked again', async () => {
+  await using toolServer = await peer(() => undefined);
+  await using backend = await peer((_request, response) => {
+    response
+      .writeHead(200, sse)
+      .end(
+        `${chunk({ tool_calls: [{ index: 0, id: 'c1', function: { name: 'slow', arguments: '{}' } }] })}${chunk({}, 'tool_calls')}data: [DONE]\n\n`,
+      );
+  });
+  const openapi = {
+    openapi: '3.1.0',
+    info: { title: 'Slow', version: '1' },
+    paths: { '/slow': { get: { operationId: 'slow', responses: {} } } },
+  };
+  await using app = await testApp(environment(backend.url));
+  const url = await listen(app);
+  const leave = new AbortController();
+  const asked = post(url, { ...question, stream: true, tool_servers: [{ url: toolServer.url, openapi }] }, leave.signal).then((response) =>
+    response.text(),
+  );
+  await vi.waitFor(() => expect(toolServer.requests).toBe(1));
+  leave.abort();
+  await expect(asked).rejects.toThrow();
+  await vi.waitFor(() => expect(toolServer.abandoned).toBe(1));
+  expect(backend.requests).toBe(1);
+});
+
+test('a backend that is cut amid its answer gives one error in the stream and no [DONE]', async () => {
+  await using backend = await peer((_request, response) => {
+    response.writeHead(200, sse).write(chunk({ content: 'Hel' }));
+    setTimeout(() => response.destroy(), 50);
+  });
+  await using app = await testApp(environment(backend.url));
+  const response = await post(await listen(app), { ...question, stream: true });
+  const text = await response.text();
+  expect(response.status).toBe(200);
+  expect(text).toContain('Hel');
+  expect(readChunks(text).filter((entry) => typeof entry === 'object' && entry['error'] !== undefined)).toHaveLength(1);
+  expect(text).not.toContain('[DONE]');
+});
+
+test('of an endless answer little is taken for a client that does not read, and that client is cut off', async () => {
+  let taken = 0;
+  await using backend = await peer((_request, response) => {
+    response.writeHead(200, sse);
+    const piece = chunk({ content: 'x'.repeat(16 * 1024) });
+    const write = (): void => {
+      while (taken < 50 * 1024 * 1024 && !response.destroyed) {
+        taken += piece.length;
+        if (!response.write(piece)) return void response.once('drain', write);
+      }
+      response.end(`${chunk({}, 'stop')}data: [DONE]\n\n`);
+    };
+    write();
+  });
+  await using app = await testApp({ ...environment(backend.url), CLIENT_STALL_TIMEOUT_MS: '1500' });
+  const url = new URL(await listen(app));
+  const body = JSON.stringify({ ...question, stream: true });
+  const socket = connect(Number(url.port), url.hostname);
+  let isClosed = false;
+  socket.on('close', () => (isClosed = true)).on('error', () => undefined);
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  socket.pause();
+  await vi.waitFor(() => expect(backend.abandoned).toBe(1), { timeout: 20_000, interval: 50 });
+  expect(taken).toBeLessThan(8 * 1024 * 1024);
+  socket.resume();
+  await vi.waitFor(() => expect(isClosed).toBe(true), { timeout: 5_000 });
+});
+
+test('two hundred streams at once arrive whole, each its own', async () => {
+  let count = 0;
+  await using backend = await peer((request, response) => {
+    const marker = String(count++);
+    response.writeHead(200, sse);
+    let sent = 0;
+    const timer = setInterval(() => {
+      response.write(chunk({ content: `<${marker}>` }));
+      if (++sent < 10) return;
+      clearInterval(timer);
+      response.end(`${chunk({}, 'stop')}data: [DONE]\n\n`);
+    }, 5);
+    request.socket.on('close', () => clearInterval(timer));
+  });
+  await using app = await testApp(environment(backend.url));
+  const url = await listen(app);
+  const texts = await Promise.all(Array.from({ length: 200 }, async () => (await post(url, { ...question, stream: true })).text()));
+  const markers = texts.map((text) => {
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+    const seen = readChunks(text).flatMap((entry) =>
+      typeof entry === 'string' ? [] : [(entry['choices'] as { delta: { content?: string } }[])[0]?.delta.content ?? ''],
+    );
+    const own = seen.filter((piece) => piece !== '');
+    expect(own).toHaveLength(10);
+    expect(new Set(own).size).toBe(1);
+    return own[0];
+  });
+  expect(new Set(markers).size).toBe(200);
+});
+
+test('a shutdown lets running answers finish and refuses new ones', async () => {
+  const release = Promise.withResolvers<void>();
+  await using backend = await peer((_request, response) => {
+    response.writeHead(200, sse).write(chunk({ content: 'Hel' }));
+    void release.promise.then(() => response.end(`${chunk({ content: 'lo.' })}${chunk({}, 'stop')}data: [DONE]\n\n`));
+  });
+  const app = await testApp(environment(backend.url));
+  const url = await listen(app);
+  const first = await post(url, { ...question, stream: true });
+  const closing = app.close();
+  await vi.waitFor(async () => expect((await fetch(`${url}/ready`)).status).toBe(503));
+  expect((await post(url, question)).status).toBe(503);
+  release.resolve();
+  expect(await first.text()).toContain('[DONE]');
+  await closing;
+});
+
+test('at the end of the drain time an endless answer is told that the gateway shuts down', async () => {
+  await using backend = await peer((_request, response) => void response.writeHead(200, sse).write(chunk({ content: 'Hel' })));
+  const app = await testApp({ ...environment(backend.url), DRAIN_TIMEOUT_MS: '200' });
+  const url = await listen(app);
+  const first = await post(url, { ...question, stream: true });
+  await app.close();
+  const text = await first.text();
+  expect(text).toContain('server_shutting_down');
+  expect(text).not.toContain('[DONE]');
+});
