@@ -44,7 +44,7 @@ describe('toolwharf.yaml', () => {
     const text = `
 openai_api_base_url: http://a/v1
 backends:
-  - { type: openai, url: https://api.groq.test/v1/, key: "\${GROQ_KEY}", prefix: groq, name: groq, headers: { x-team: one } }
+  - { type: openai, url: https://api.groq.test/v1/, key: "\${GROQ_KEY}", prefix: groq/, name: groq, headers: { x-team: one } }
   - { type: ollama, url: http://gpu:11434, max_context: 65536 }
 `;
     expect(read(text, { GROQ_KEY: 'k' }).backends).toEqual([

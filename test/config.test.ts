@@ -153,6 +153,8 @@ describe('each variable', () => {
     ['TOOL_SERVER_CONNECTIONS', '[{"key":"CANARY"'],
     ['TOOL_SERVER_CONNECTIONS', '[{"url":"http://user:CANARY@a.test"}]'],
     ['OLLAMA_BASE_URLS', 'http://user:CANARY@a.test'],
+    ['OLLAMA_BASE_URLS', 'ftp://user:CANARY/1@a.test'],
+    ['OPENAI_API_BASE_URL', 'sk-proj-CANARY'],
   ])('%s is refused without printing its value', (name, value) => {
     const problem = problemOf(() => read({ [name]: value }));
     expect(problem).toContain(name);

@@ -4,132 +4,110 @@
  *
  * @typedef {{ type: string, data: Record<string, any> }} Frame
  *
- * @typedef {object} ServerAccess What this page lends to requests for one tool server.
- * @property {HeadersInit | (() => HeadersInit | Promise<HeadersInit>)} [headers] Set on every request, over what the gateway prepared.
- * @property {RequestCredentials} [credentials] Default `omit`: cookies go along only when the page says so.
+ * @typedef {{ headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>), credentials?: RequestCredentials }} ServerAccess
+ * @typedef {(params: any, context: { signal: AbortSignal, call: any }) => unknown} PageFunction
  *
- * @typedef {object} ConnectOptions
- * @property {string} [url] The gateway, as `https://host`; default: where this page comes from.
- * @property {string} [token] A key of the gateway.
- * @property {Record<string, ServerAccess>} [servers] By URL: only requests below one of these are sent. The gateway cannot name others.
- * @property {(url: string) => boolean} [allowServer] Allows further request URLs; they get no credentials.
- * @property {Record<string, (params: any, context: { signal: AbortSignal, call: Record<string, any> }) => unknown>} [functions]
- *   By the frontend's own name: tools that this page runs itself, because its `specs` have no document.
- * @property {(question: any) => unknown} [confirm] Answers `confirmation`: true, false, or `{decision, params?, message?, remember?}`.
- * @property {(question: any) => unknown} [input] Answers `input`; undefined cancels.
- * @property {(sessionId: string, resumed: boolean) => void} [onSession]
- * @property {(status: 'connecting' | 'open' | 'waiting' | 'closed', reason?: string) => void} [onStatus]
- * @property {(frame: Frame) => void} [onFrame] Every frame, also those of chats that began elsewhere.
- * @property {number} [maxResultBytes] Larger results are errors: a frame above 1 MiB would cost the socket.
- * @property {number} [retryMs] First pause before connecting again; doubles up to 30 s.
- *
- * @typedef {object} ChatHandlers
- * @property {(text: string) => void} [onText]
- * @property {(text: string) => void} [onReasoning]
- * @property {(tools: { id: string, name: string, args: any }[]) => void} [onToolCalls]
- * @property {(result: any) => void} [onToolResult]
- * @property {(event: any) => void} [onEvent]
- *
- * @typedef {object} ChatStream Iterate over its frames, or await `done`; both throw an Error with a `code` when the chat fails.
- * @property {Promise<{ content: string, finish_reason: string, usage: any, sources: any[], tool_calls?: any[] }>} done
- * @property {() => string | undefined} runId
- * @property {() => void} cancel
- * @property {() => AsyncIterator<Frame>} [Symbol.asyncIterator]
+ * What each option is for stands in the README beside this file.
+ * @typedef {{ url?: string, token?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
+ *   functions?: Record<string, PageFunction>, confirm?: (question: any) => unknown, input?: (question: any) => unknown,
+ *   onSession?: (sessionId: string, isResumed: boolean) => void, onFrame?: (frame: Frame) => void,
+ *   onStatus?: (status: 'connecting' | 'open' | 'waiting' | 'closed', reason?: string) => void,
+ *   maxResultBytes?: number, retryMs?: number }} ConnectOptions
  */
 
 const protocol = 'toolwharf.v1';
-/** Codes after which connecting again would not help: wrong key, taken up elsewhere, misbehaved. */
+/** Closed for good: misbehaved, wrong key, taken up by another connection. */
 const finalCodes = new Set([1008, 4401, 4409]);
-const longestRetryMs = 30_000;
 
-/** @param {ConnectOptions} options */
+/** @param {ConnectOptions} [options] */
 export function connect(options = {}) {
-  const { token, functions = {}, retryMs = 500 } = options;
-  /** @type {Map<string, ReturnType<typeof createStream>>} Chats by the id of their message. */
+  const { token, functions = {}, retryMs = 500, maxResultBytes = 900_000 } = options;
+  /** @type {Map<string, ReturnType<typeof createChat>>} By the id of their message. */
   const chats = new Map();
   /** @type {Map<string, AbortController>} */
   const calls = new Map();
-  let ready = /** @type {PromiseWithResolvers<string>} */ (newReady());
-  /** @type {WebSocket | undefined} */
-  let socket;
+  /** @type {PromiseWithResolvers<string>} */
+  let ready = newPromise();
+  let isReady = false;
+  let isClosed = false;
+  let attempts = 0;
   /** @type {string | undefined} */
   let sessionId;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let retryTimer;
-  let attempts = 0;
-  let isClosed = false;
-
-  open();
+  let socket = open();
 
   function open() {
     const resume = sessionId;
-    // Only tokens of HTTP fit into a subprotocol, and only the frame can name a session.
+    // A key with other characters does not fit into a subprotocol, and only a frame can name the session to go on with.
     const isInHandshake = token !== undefined && resume === undefined && /^[!#$%&'*+.^`|~\w-]+$/.test(token);
     options.onStatus?.('connecting');
-    const own = new WebSocket(socketUrl(options.url), isInHandshake ? [protocol, `bearer.${token}`] : [protocol]);
-    socket = own;
-    own.onopen = () => {
+    const opened = new WebSocket(socketUrl(options.url), isInHandshake ? [protocol, `bearer.${token}`] : [protocol]);
+    opened.addEventListener('open', () => {
       if (!isInHandshake && (token !== undefined || resume !== undefined)) send('auth', { token, session_id: resume });
-    };
-    own.onmessage = (message) => receive(JSON.parse(message.data), resume);
-    own.onclose = (event) => lost(event.code, event.reason);
+    });
+    opened.addEventListener('message', (message) => void receive(JSON.parse(message.data), resume));
+    opened.addEventListener('close', (event) => lost(event.code, event.reason));
+    return opened;
   }
 
   /** @param {number} code @param {string} reason */
   function lost(code, reason) {
     for (const abort of calls.values()) abort.abort();
-    for (const [id, chat] of chats) {
-      // Nobody can say whether the gateway still got it.
-      if (chat.runId() === undefined) endChat(id, 'client_disconnected', 'The connection was lost before the answer began.');
+    // Nobody can say whether the gateway still got these.
+    endChats((chat) => chat.isSent && chat.runId() === undefined, 'The connection was lost before the answer began.');
+    if (isReady) ready = newPromise();
+    isReady = false;
+    if (isClosed || finalCodes.has(code)) {
+      isClosed = true;
+      const why = reason || `The connection was closed (${code}).`;
+      ready.reject(new Error(why));
+      endChats(() => true, why);
+      options.onStatus?.('closed', why);
+      return;
     }
-    if (sessionId !== undefined || finalCodes.has(code)) ready.reject(new Error(reason || `Closed with code ${code}.`));
-    ready = newReady();
-    if (isClosed || finalCodes.has(code)) return shut(reason);
     options.onStatus?.('waiting', reason);
-    const pause = Math.min(retryMs * 2 ** attempts, longestRetryMs);
-    attempts += 1;
-    // Spread out, so that all pages of a gateway that restarts do not come at once.
-    retryTimer = setTimeout(open, pause * (0.5 + Math.random() / 2));
+    // Spread out, so that the pages of a gateway that restarts do not come all at once.
+    const pauseMs = Math.min(retryMs * 2 ** attempts++, 30_000) * (0.5 + Math.random() / 2);
+    retryTimer = setTimeout(() => (socket = open()), pauseMs);
   }
 
-  /** @param {string} reason */
-  function shut(reason) {
-    isClosed = true;
-    ready.reject(new Error(reason || 'The connection is closed.'));
-    for (const id of [...chats.keys()]) endChat(id, 'client_disconnected', reason || 'The connection is closed.');
-    options.onStatus?.('closed', reason);
-  }
-
-  /** @param {string} id @param {string} code @param {string} message */
-  function endChat(id, code, message) {
-    chats.get(id)?.push({ type: 'error', data: { code, message } });
-    chats.delete(id);
+  /** @param {(chat: ReturnType<typeof createChat>) => boolean} isMeant @param {string} message */
+  function endChats(isMeant, message) {
+    for (const [id, chat] of chats)
+      if (isMeant(chat)) feed({ type: 'error', data: { code: 'client_disconnected', message, message_id: id } });
   }
 
   /** @param {string} type @param {Record<string, any>} data */
   function send(type, data) {
-    if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type, data }));
+    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type, data }));
   }
 
   /** @param {Frame} frame @param {string | undefined} resume */
-  function receive(frame, resume) {
+  async function receive(frame, resume) {
     options.onFrame?.(frame);
-    const { type, data = {} } = frame;
+    const { type, data } = frame;
     if (type === 'session') greet(data, resume);
-    else if (type === 'execute:tool') void execute(data);
+    else if (type === 'execute:tool') await execute(data);
     else if (type === 'execute:tool:cancel') calls.get(data.id)?.abort();
-    else if (type === 'confirmation') void answerConfirmation(data);
-    else if (type === 'input') void answerInput(data);
-    else feed(frame);
+    else if (type === 'confirmation') {
+      const decision = await attempt(() => options.confirm?.(data));
+      const isPlain = typeof decision !== 'object' || decision === null;
+      send('confirmation:result', { id: data.id, ...(isPlain ? { decision: decision === true ? 'approve' : 'reject' } : decision) });
+    } else if (type === 'input') {
+      const value = await attempt(() => options.input?.(data));
+      send('input:result', { id: data.id, ...(value === undefined ? { cancelled: true } : { value }) });
+    } else feed(frame);
   }
 
   /** @param {Record<string, any>} data @param {string | undefined} resume */
   function greet(data, resume) {
-    // An open gateway greets at once; what counts is its answer to our wish to go on.
+    // An open gateway greets at once; what counts is its answer to the wish to go on.
     if (resume !== undefined && data.resumed === undefined) return;
-    if (data.resumed !== true) for (const [id, chat] of chats) if (chat.isSent) endChat(id, 'client_disconnected', 'The session was lost.');
+    if (data.resumed !== true) endChats((chat) => chat.isSent, 'The session was lost.');
     sessionId = data.session_id;
     attempts = 0;
+    isReady = true;
     ready.resolve(data.session_id);
     options.onSession?.(data.session_id, data.resumed === true);
     options.onStatus?.('open');
@@ -137,7 +115,7 @@ export function connect(options = {}) {
 
   /** @param {Frame} frame */
   function feed(frame) {
-    const { run_id: runId, message_id: messageId } = frame.data ?? {};
+    const { run_id: runId, message_id: messageId } = frame.data;
     const [id, chat] = [...chats].find(([id, chat]) => id === messageId || (runId !== undefined && chat.runId() === runId)) ?? [];
     chat?.push(frame);
     if (id !== undefined && (frame.type === 'assistant_end' || frame.type === 'error')) chats.delete(id);
@@ -145,72 +123,156 @@ export function connect(options = {}) {
 
   /** @param {Record<string, any>} call */
   async function execute(call) {
-    if (calls.has(call.id)) return;
     const abort = new AbortController();
     calls.set(call.id, abort);
     const timer = setTimeout(() => abort.abort(), call.timeout_ms);
     const { signal } = abort;
+    /** @type {Record<string, unknown>} */
+    let answer;
     try {
-      const handler = Object.hasOwn(functions, call.name) ? functions[call.name] : undefined;
-      if (call.request === undefined && handler === undefined) throw new Error(`This page has no function '${call.name}'.`);
-      const result = call.request === undefined ? await handler?.(call.params, { signal, call }) : await sendRequest(call.request, signal, options);
-      if (!signal.aborted) answer(call.id, { result: result ?? null });
+      const run = Object.hasOwn(functions, call.name) ? functions[call.name] : undefined;
+      if (call.request === undefined && run === undefined) throw new Error(`This page has no function '${call.name}'.`);
+      const result =
+        call.request === undefined ? await run?.(call.params, { signal, call }) : await sendRequest(call.request, signal, options);
+      answer = { id: call.id, result: result ?? null };
     } catch (error) {
-      if (!signal.aborted) answer(call.id, { error: describeError(error) });
-    } finally {
-      clearTimeout(timer);
-      calls.delete(call.id);
+      const { message, status, body } = /** @type {any} */ (error);
+      answer = { id: call.id, error: status === undefined ? String(message ?? error) : { message, status, body } };
     }
-  }
-
-  /** @param {string} id @param {{ result: unknown } | { error: unknown }} fields */
-  function answer(id, fields) {
-    const isTooLarge = JSON.stringify(fields).length > (options.maxResultBytes ?? defaultResultBytes);
-    send('execute:tool:result', { id, ...(isTooLarge ? { error: 'The result is too large.' } : fields) });
-  }
-
-  /** @param {Record<string, any>} question */
-  async function answerConfirmation(question) {
-    const decision = await Promise.resolve(options.confirm?.(question)).catch(() => false);
-    const fields = typeof decision === 'object' && decision !== null ? decision : { decision: decision === true ? 'approve' : 'reject' };
-    send('confirmation:result', { id: question.id, ...fields });
-  }
-
-  /** @param {Record<string, any>} question */
-  async function answerInput(question) {
-    const value = await Promise.resolve(options.input?.(question)).catch(() => undefined);
-    send('input:result', { id: question.id, ...(value === undefined ? { cancelled: true } : { value }) });
+    clearTimeout(timer);
+    calls.delete(call.id);
+    if (signal.aborted) return;
+    const size = new TextEncoder().encode(JSON.stringify(answer)).length;
+    send('execute:tool:result', size <= maxResultBytes ? answer : { id: call.id, error: `The result is too large (${size} bytes).` });
   }
 
   return {
-    /** Resolves with the session's id once there is a session; rejects when there will be none. */
+    /** Resolves with the session's id while there is a session, or once there is one; rejects when there will be none. */
     ready: () => ready.promise,
     sessionId: () => sessionId,
     /** @param {string} runId */
     cancel: (runId) => send('cancel', { run_id: runId }),
     /**
-     * Starts a chat: a text, or `{content | messages, model, mode?, tool_servers?, tool_ids?, …}`.
-     * @param {string | Record<string, any>} message @param {ChatHandlers} [handlers] @returns {ChatStream}
+     * Starts a chat: `{content | messages, model, mode?, tool_servers?, tool_ids?, …}`, or its text alone.
+     * Iterate over its frames, or await `done`; both throw an Error with a `code` when the chat fails.
+     * @param {string | Record<string, any>} message @param {{ onText?: (text: string) => void, onFrame?: (frame: Frame) => void }} [handlers]
      */
     chat(message, handlers = {}) {
-      const fields = typeof message === 'string' ? { content: message } : message;
-      const id = fields.id ?? randomId();
-      const stream = createStream(handlers, (runId) => send('cancel', { run_id: runId }));
-      chats.set(id, stream);
-      ready.promise.then(
-        () => {
-          stream.isSent = true;
-          send('message', { ...fields, id });
-        },
-        (error) => endChat(id, 'client_unavailable', error.message),
+      // Not randomUUID: pages without TLS do not have it.
+      const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+      const fields = { id, ...(typeof message === 'string' ? { content: message } : message) };
+      const chat = createChat(handlers, (runId) => send('cancel', { run_id: runId }));
+      chats.set(fields.id, chat);
+      const start = () => {
+        chat.isSent = true;
+        send('message', fields);
+      };
+      ready.promise.then(start, (error) =>
+        feed({ type: 'error', data: { code: 'client_unavailable', message: error.message, message_id: fields.id } }),
       );
-      return stream.chat;
+      return { done: chat.done, runId: chat.runId, cancel: chat.cancel, [Symbol.asyncIterator]: chat.frames };
     },
     close() {
       isClosed = true;
       clearTimeout(retryTimer);
-      if (socket === undefined || socket.readyState === WebSocket.CLOSED) shut('');
+      if (socket.readyState === WebSocket.CLOSED) lost(1000, '');
       else socket.close(1000);
     },
   };
+}
+
+/** @param {{ onText?: (text: string) => void, onFrame?: (frame: Frame) => void }} handlers @param {(runId: string) => void} cancelRun */
+function createChat(handlers, cancelRun) {
+  /** @type {Frame[]} */
+  const kept = [];
+  const done = newPromise();
+  let wake = () => {};
+  let isCancelled = false;
+  /** @type {string | undefined} */
+  let runId;
+  let content = '';
+
+  /** @param {Frame} frame */
+  function push(frame) {
+    const { type, data } = frame;
+    if (type === 'assistant_start') runId = data.run_id;
+    if (type === 'assistant_start' && isCancelled) cancelRun(data.run_id);
+    if (type === 'assistant_chunk') content += data.content;
+    if (type === 'assistant_chunk') handlers.onText?.(data.content);
+    handlers.onFrame?.(frame);
+    // The gateway's text is whole even where chunks went down with a connection.
+    if (type === 'assistant_end') done.resolve({ ...data, content: data.content ?? content });
+    if (type === 'error') done.reject(Object.assign(new Error(data.message), { code: data.code }));
+    kept.push(frame);
+    wake();
+  }
+
+  async function* frames() {
+    for (let next = 0; ; next++) {
+      while (next >= kept.length) await new Promise((resolve) => (wake = () => resolve(undefined)));
+      const frame = kept[next];
+      if (frame.type === 'error') await done.promise;
+      yield frame;
+      if (frame.type === 'assistant_end') return;
+    }
+  }
+
+  function cancel() {
+    isCancelled = true;
+    if (runId !== undefined) cancelRun(runId);
+  }
+  return { push, frames, cancel, done: done.promise, runId: () => runId, isSent: false };
+}
+
+/**
+ * Sends what the gateway prepared, but only to where this page has said so, and never along a redirect, which could lead elsewhere.
+ * @param {any} request @param {AbortSignal} signal @param {ConnectOptions} options
+ */
+async function sendRequest({ method, url, headers, body }, signal, options) {
+  const { headers: own, credentials = 'omit' } = findAccess(url, options);
+  const sent = new Headers(headers);
+  new Headers(typeof own === 'function' ? await own() : own).forEach((value, name) => sent.set(name, value));
+  const response = await fetch(url, { method, headers: sent, body, credentials, redirect: 'error', signal });
+  const text = await response.text();
+  const value = await attempt(() => JSON.parse(text), text);
+  if (response.ok) return text === '' ? null : value;
+  throw Object.assign(new Error(`HTTP ${response.status} ${response.statusText}`.trim()), { status: response.status, body: value });
+}
+
+/** @param {string} url @param {ConnectOptions} options @returns {ServerAccess} */
+function findAccess(url, { servers = {}, allowServer }) {
+  const { origin, pathname } = new URL(url);
+  const known = Object.keys(servers).filter((server) => {
+    const base = new URL(server);
+    return base.origin === origin && `${pathname}/`.startsWith(`${base.pathname.replace(/\/$/, '')}/`);
+  });
+  // `..` in disguise: a server that decodes it would leave the path that was allowed.
+  const isPlain = !/(^|[/\\])\.\.([/\\]|$)/.test(decodeURIComponent(pathname));
+  const [longest] = known.sort((left, right) => right.length - left.length);
+  if (isPlain && longest !== undefined) return servers[longest] ?? {};
+  if (isPlain && allowServer?.(url) === true) return {};
+  throw new Error(`This page has not allowed requests to ${origin}${pathname}.`);
+}
+
+/** @param {string | undefined} url */
+function socketUrl(url) {
+  const { protocol: scheme, host, pathname } = new URL(url ?? '/', globalThis.location?.href);
+  return `${scheme.replace('http', 'ws')}//${host}${pathname.replace(/(\/ws)?\/?$/, '')}/ws`;
+}
+
+/** @returns {PromiseWithResolvers<any>} */
+function newPromise() {
+  const parts = Promise.withResolvers();
+  // Whoever waits is told; nobody has to wait.
+  parts.promise.catch(() => undefined);
+  return parts;
+}
+
+/** @param {() => unknown} run @param {unknown} [otherwise] @returns {Promise<any>} */
+async function attempt(run, otherwise) {
+  try {
+    return await run();
+  } catch {
+    return otherwise;
+  }
 }

@@ -11,7 +11,7 @@ export interface BackendConfig {
   /** Without a trailing slash; for `openai` up to and with `/v1`. */
   url: string;
   key?: string;
-  /** Put before the ids of its models. */
+  /** Put before the ids of its models with a `/` between; without one at its end. */
   prefix?: string;
   /** Unique; shown instead of the address. */
   name: string;
@@ -123,7 +123,7 @@ function listedBackends(file: ConfigFile | undefined): Unnamed[] {
     maxContext: entry.max_context ?? defaultMaxContext,
     isExplicit: true,
     ...(entry.key && { key: entry.key }),
-    ...(entry.prefix && { prefix: entry.prefix }),
+    ...(entry.prefix && { prefix: entry.prefix.replace(/\/+$/, '') }),
   }));
 }
 

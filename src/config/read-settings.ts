@@ -61,7 +61,7 @@ function parse<Name extends SettingName>(name: Name, raw: JsonValue, shownName: 
 
 function show(value: JsonValue): string {
   const written = typeof value === 'string' ? value : JSON.stringify(value);
-  // A password before the @ of an address must not be printed.
-  if (/:\/\/[^/]*@/.test(written)) return 'its value';
+  // A password before the @ of an address must not be printed, nor a key that was put into the wrong variable.
+  if (/@|\bsk-/.test(written)) return 'its value';
   return `"${written.length > shownLength ? `${written.slice(0, shownLength)}…` : written}"`;
 }

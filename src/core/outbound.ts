@@ -13,7 +13,7 @@ export interface OutboundRequest {
   body?: string | Uint8Array;
   trust: Trust;
   signal: AbortSignal;
-  /** From sending to the response's headers. */
+  /** From the call to the response's headers, the wait for a free connection included. */
   firstByteTimeoutMs: number;
   /** Between two pieces of the body. */
   idleTimeoutMs: number;

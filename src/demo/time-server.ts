@@ -3,6 +3,7 @@ import fastify from 'fastify';
 import { timeServerDocument } from './time/openapi-document.ts';
 import { Refusal } from './time/refusal.ts';
 import { createTimeOperations } from './time/time-operations.ts';
+import type { TimeZone } from './time/time-zones.ts';
 import { findTimeZone } from './time/time-zones.ts';
 
 /** The largest sensible body is a timestamp and two zones. */
@@ -33,9 +34,9 @@ export interface StartTimeServerOptions extends TimeServerOptions {
  * @throws when `localZone` is no IANA zone.
  */
 export function createTimeServer(options: TimeServerOptions = {}): FastifyInstance {
-  const zoneName = options.localZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const localZone = findTimeZone(zoneName);
-  if (localZone === undefined) throw new Error(`The local time zone ${zoneName} is unknown: name one of the IANA database, such as UTC.`);
+  const localZone = findLocalZone(options.localZone);
+  if (localZone === undefined)
+    throw new Error(`The time zone ${options.localZone} is unknown: name one of the IANA database, such as UTC.`);
 
   const app = fastify({
     logger: false,
@@ -113,6 +114,14 @@ async function openToEveryOrigin(request: FastifyRequest, reply: FastifyReply): 
   if (requestedHeaders !== undefined) reply.header('access-control-allow-headers', requestedHeaders);
   if (request.headers['access-control-request-private-network'] === 'true') reply.header('access-control-allow-private-network', 'true');
   return reply.code(200).type('text/plain; charset=utf-8').send('OK');
+}
+
+/** A system whose own zone has no IANA name (`TZ=UTC+3`, a bare container) keeps the time of UTC instead of failing. */
+function findLocalZone(name: string | undefined): TimeZone | undefined {
+  if (name !== undefined) return findTimeZone(name);
+  // The type promises a name; with such a setting there is none.
+  const systemName: string | undefined = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return findTimeZone(systemName ?? 'UTC') ?? findTimeZone('UTC');
 }
 
 function receivedBody(request: FastifyRequest) {

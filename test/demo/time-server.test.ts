@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import SwaggerParser from '@apidevtools/swagger-parser';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTimeServer, startTimeServer } from '../../src/demo/time-server.ts';
 import { timeServerDocument } from '../../src/demo/time/openapi-document.ts';
 
@@ -61,6 +61,14 @@ describe('the operations', () => {
     await using server = closing(createTimeServer());
     const response = await server.app.inject({ url: '/get_current_local_time' });
     expect(response.json()).toEqual({ local_time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?$/) });
+  });
+
+  it.each([undefined, 'Etc/Unknown'])('keeps the time of UTC where the zone of the system is called %s', async (timeZone) => {
+    const real = Intl.DateTimeFormat().resolvedOptions();
+    const spy = vi.spyOn(Intl.DateTimeFormat.prototype, 'resolvedOptions').mockReturnValue({ ...real, timeZone: timeZone as string });
+    await using server = closing(createTimeServer({ now: () => now }));
+    spy.mockRestore();
+    expect((await server.app.inject({ url: '/get_current_local_time' })).json()).toEqual({ local_time: '2026-03-10T08:30:15.250000' });
   });
 
   it('leaves the fraction out of a whole second', async () => {

@@ -176,6 +176,11 @@ describe('parseTimestamp', () => {
     expect(parseIn('UTC', '2024-06-01'.padEnd(201))).toBeUndefined();
   });
 
+  it('reads 100 characters in words and not one more', () => {
+    expect(parseIn('UTC', 'June 1, 2024'.padEnd(100, '.'))).toBe('2024-06-01T00:00:00Z');
+    expect(parseIn('UTC', 'June 1, 2024'.padEnd(101, '.'))).toBeUndefined();
+  });
+
   it('stays quick for texts that keep a pattern searching', () => {
     const pieces = [
       '2 days    ',

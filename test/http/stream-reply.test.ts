@@ -54,14 +54,12 @@ test('comments keep the connection alive between words that are far apart', asyn
 
 test('a failure before the first words keeps its status, one after the headers is told in the stream', async () => {
   await using early = await serverOf(async function* () {
-    throw new GatewayError('upstream_timeout', 'silent');
-    yield text('never');
+    yield await Promise.reject<ChatEvent>(new GatewayError('upstream_timeout', 'silent'));
   });
   expect((await fetch(early.url)).status).toBe(504);
   await using late = await serverOf(async function* () {
     await wait(100);
-    throw new GatewayError('upstream_timeout', 'silent');
-    yield text('never');
+    yield await Promise.reject<ChatEvent>(new GatewayError('upstream_timeout', 'silent'));
   });
   const response = await fetch(late.url);
   expect(response.status).toBe(200);

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, integer, nat, option, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { estimateTokens, mindContext, textTokens } from '../../src/models/mind-context.ts';
@@ -69,11 +69,11 @@ describe('the context', () => {
   });
 
   test('never exceeds a maximum by itself, and never warns of a request that fits', () => {
-    fc.assert(
-      fc.property(
-        fc.nat(60_000),
-        fc.option(fc.integer({ min: 512, max: 200_000 }), { nil: undefined }),
-        fc.integer({ min: 512, max: 100_000 }),
+    assert(
+      property(
+        nat(60_000),
+        option(integer({ min: 512, max: 200_000 }), { nil: undefined }),
+        integer({ min: 512, max: 100_000 }),
         (size, contextLength, maxContext) => {
           const { numCtx, warning } = mindContext({ ...blank, ...sized(size + 8), contextLength, maxContext });
           expect(numCtx ?? 0).toBeLessThanOrEqual(Math.min(maxContext, contextLength ?? Infinity));

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readServerSentEvents } from '../../src/models/read-server-sent-events.ts';
 import { cutAt } from '../_support/model-answers.ts';

@@ -176,11 +176,11 @@ describe('the signal', () => {
 describe('time', () => {
   it('that our own reader takes is not the peer’s', async () => {
     const peer = await startPeer((socket) => socket.write(chunkedHead + chunk('one')));
-    const response = await openDoor().send({ url: peer.origin, idleTimeoutMs: 60 });
+    const response = await openDoor().send({ url: peer.origin, idleTimeoutMs: 110 });
     const seen: string[] = [];
     for await (const piece of response.body) {
       seen.push(Buffer.from(piece).toString());
-      await settle(130);
+      await settle(190);
       setTimeout(() => peer.connections[0]?.write(seen.length === 1 ? chunk('two') : '0\r\n\r\n'), 10);
     }
     expect(seen).toEqual(['one', 'two']);
@@ -192,11 +192,11 @@ describe('time', () => {
       let count = 0;
       const drip = setInterval(() => {
         count += 1;
-        socket.write(count < 6 ? chunk('x') : '0\r\n\r\n');
-        if (count === 6) clearInterval(drip);
-      }, 25);
+        socket.write(count < 9 ? chunk('x') : '0\r\n\r\n');
+        if (count === 9) clearInterval(drip);
+      }, 30);
     });
-    expect(await textOf(await openDoor().send({ url: peer.origin, idleTimeoutMs: 80 }))).toBe('xxxxx');
+    expect(await textOf(await openDoor().send({ url: peer.origin, idleTimeoutMs: 160 }))).toBe('xxxxxxxx');
   });
 
   it('ends for an answer that nobody reads', async () => {

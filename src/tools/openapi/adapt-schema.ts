@@ -59,8 +59,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     if (schema === false) return { not: {} };
     if (!isJsonObject(schema)) return {};
     const reference = referenceOf(schema);
-    if (reference === undefined || !(options.keepsReferences || options.isRecursive(reference)))
-      return adaptWhole(schema, depth);
+    if (reference === undefined || !(options.keepsReferences || options.isRecursive(reference))) return adaptWhole(schema, depth);
     count(depth);
     const { description } = plainKeywords(schema);
     const pointer = { ...(description === undefined ? {} : { description }), $ref: `#/$defs/${define(reference, depth)}` };

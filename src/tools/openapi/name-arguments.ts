@@ -43,7 +43,10 @@ function firstFree(plain: string, place: string, used: ReadonlySet<string>): str
 function legalArgument(name: string): string {
   // The one legal name that is no ordinary key of an object.
   if (legal.test(name) && name !== '__proto__') return name;
-  const words = name.replaceAll('<', '_lt').replaceAll('>', '_gt').split(/[^A-Za-z0-9_.-]+/);
+  const words = name
+    .replaceAll('<', '_lt')
+    .replaceAll('>', '_gt')
+    .split(/[^A-Za-z0-9_.-]+/);
   const joined = words.filter((word) => word !== '').join('_');
   if (joined !== '' && joined.length <= maxLength && joined !== '__proto__' && !/[^\P{L}A-Za-z]/u.test(name)) return joined;
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 6);

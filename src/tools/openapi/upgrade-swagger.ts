@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
+import { ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 
 /** What of an operation describes its request, in the words of OpenAPI 3. References of the parameters are resolved. */
@@ -50,14 +50,15 @@ function upgradeForm(fields: readonly JsonObject[], consumes: readonly string[])
   const hasFile = fields.some((field) => field.type === 'file');
   const declared = formTypes.filter((type) => consumes.includes(type) && !(hasFile && type === formTypes[0]));
   const types = declared.length > 0 ? declared : [hasFile ? 'multipart/form-data' : 'application/x-www-form-urlencoded'];
-  const named = fields.filter((field) => typeof field.name === 'string');
+  const named = fields.flatMap((field) => (typeof field.name === 'string' ? [{ name: field.name, field }] : []));
+  const required = named.filter(({ field }) => field.required === true).map(({ name }) => name);
   const schema: JsonObject = {
     type: 'object',
-    properties: Object.fromEntries(named.map((field) => [String(field.name), schemaOf(field)])),
-    required: named.filter((field) => field.required === true).map((field) => String(field.name)),
+    properties: Object.fromEntries(named.map(({ name, field }) => [name, schemaOf(field)])),
+    required,
   };
   return {
-    required: named.some((field) => field.required === true),
+    required: required.length > 0,
     content: Object.fromEntries(types.map((type) => [type, { schema }])),
   };
 }
@@ -68,21 +69,4 @@ function schemaOf(parameter: JsonObject): JsonObject {
 
 function mediaTypes(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((type) => typeof type === 'string') : [];
-}
-
-/** Parameters of the path item hold for each of its operations, unless the operation has one of the same name and place. */
-export function mergeParameters(shared: readonly JsonObject[], own: readonly JsonObject[]): JsonObject[] {
-  const merged = new Map<string, JsonObject>();
-  for (const parameter of [...shared, ...own]) merged.set(identityOf(parameter), parameter);
-  return [...merged.values()];
-}
-
-/** Header names are the same in any case (RFC 9110 section 5.1). */
-function identityOf(parameter: JsonObject): string {
-  const name = String(parameter.name);
-  return `${String(parameter.in)}:${parameter.in === 'header' ? name.toLowerCase() : name}`;
-}
-
-export function isNamed(parameter: JsonObject | undefined): parameter is JsonObject & { name: string; in: string } {
-  return isJsonObject(parameter) && typeof parameter.name === 'string' && parameter.name !== '' && typeof parameter.in === 'string';
 }

@@ -1,0 +1,57 @@
+import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isSwagger } from './upgrade-swagger.ts';
+
+/**
+ * Where the paths of a document begin: the registered URL followed by the path part of the document's own first server entry, what overlaps written
+ * once (`http://host/api` and `/api/v1` give `http://host/api/v1`). The entry's host is ignored: it is often `localhost`, a placeholder or an
+ * address of another network, and a document must not choose where credentials go. `basePath` takes the place of the entry. Without a `/` at the end.
+ */
+export function serverBaseUrl(document: JsonObject, registeredUrl: string, basePath: string | undefined): string {
+  const { origin, pathname } = new URL(registeredUrl);
+  const own = segmentsOf(pathname);
+  const added = segmentsOf(basePath === undefined ? serverPath(document) : pathOf(basePath));
+  const overlap = longestOverlap(own, added);
+  return [origin, ...own, ...added.slice(overlap)].join('/');
+}
+
+function longestOverlap(own: readonly string[], added: readonly string[]): number {
+  for (let length = Math.min(own.length, added.length); length > 0; length -= 1) {
+    const end = own.slice(-length);
+    if (end.every((segment, index) => segment === added[index])) return length;
+  }
+  return 0;
+}
+
+function serverPath(document: JsonObject): string {
+  if (isSwagger(document)) {
+    const basePath = ownValue(document, 'basePath');
+    return typeof basePath === 'string' ? pathOf(basePath) : '/';
+  }
+  const servers = ownValue(document, 'servers');
+  const [first]: (JsonValue | undefined)[] = Array.isArray(servers) ? servers : [];
+  const url = isJsonObject(first) ? ownValue(first, 'url') : undefined;
+  return isJsonObject(first) && typeof url === 'string' ? pathOf(withVariables(url, ownValue(first, 'variables'))) : '/';
+}
+
+/** `{name}` → the variable's default; a variable without one leaves nothing. */
+function withVariables(url: string, variables: JsonValue | undefined): string {
+  return url.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
+    const variable = isJsonObject(variables) ? ownValue(variables, name) : undefined;
+    const value = isJsonObject(variable) ? ownValue(variable, 'default') : undefined;
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  });
+}
+
+/** The path of an absolute, scheme-relative or relative URL, and of a host without a scheme (`localhost:3000/api`). */
+function pathOf(url: string): string {
+  const trimmed = url.trim();
+  const withoutHost = /^(?:[^/?#]+:\d+|[^/?#]+\.[a-z]{2,})(?=\/|$)/i.exec(trimmed)?.[0];
+  const isAbsolute = /^(?:[a-z][a-z0-9+.-]*:)?\/\//i.test(trimmed);
+  const relative = isAbsolute || withoutHost === undefined ? trimmed : trimmed.slice(withoutHost.length);
+  return URL.parse(relative, 'http://host/')?.pathname ?? '/';
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter((segment) => segment !== '');
+}

@@ -1,0 +1,132 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { createOpenAiBackend, embed, listOpenAiModels } from '../../src/models/openai-compatible.ts';
+import type { OpenAiConnection } from '../../src/models/openai-compatible.ts';
+import { directSend } from '../_support/direct-send.ts';
+import { askModel } from '../_support/model-answers.ts';
+import { events, respond, startUpstream, stream } from '../_support/upstream-server.ts';
+import type { Script, UpstreamServer } from '../_support/upstream-server.ts';
+
+let server: UpstreamServer;
+afterEach(() => server.close());
+
+async function upstream(script: Script): Promise<OpenAiConnection> {
+  server = await startUpstream(script);
+  return { baseUrl: `${server.origin}/v1`, key: 'k-1234', firstByteTimeoutMs: 300, idleTimeoutMs: 300 };
+}
+
+const never = new AbortController().signal;
+const first = events({ choices: [{ index: 0, delta: { content: 'Hi' } }] });
+
+describe('leaving', () => {
+  it('closes the connection when the reader stops', async () => {
+    const connection = await upstream(stream(first, { end: 'stall' }));
+    for await (const event of createOpenAiBackend(connection, directSend).chat(askModel())) {
+      expect(event).toEqual({ type: 'text', text: 'Hi' });
+      break;
+    }
+    await server.requests[0]?.closed;
+  });
+
+  it.each(['before the headers', 'amid the answer'])(
+    'closes the connection and throws the reason when the signal aborts %s',
+    async (moment) => {
+      const connection = await upstream(moment === 'amid the answer' ? stream(first, { end: 'stall' }) : [{ act: 'stall' }]);
+      const leave = new AbortController();
+      const answer = createOpenAiBackend(connection, directSend).chat(askModel({ signal: leave.signal }));
+      if (moment === 'amid the answer') await answer.next();
+      const next = answer.next();
+      const request = await server.request(0);
+      const reason = new Error('the caller left');
+      leave.abort(reason);
+      await expect(next).rejects.toBe(reason);
+      await request.closed;
+    },
+  );
+
+  it('asks nothing when the signal was aborted before', async () => {
+    const connection = await upstream(respond(200, {}));
+    const reason = new Error('gone');
+    const answer = createOpenAiBackend(connection, directSend).chat(askModel({ signal: AbortSignal.abort(reason) }));
+    await expect(answer.next()).rejects.toBe(reason);
+    expect(server.connections).toBe(0);
+  });
+});
+
+describe('listOpenAiModels', () => {
+  it('gives records, with capabilities only where they are stated', async () => {
+    const data = [
+      { id: 'gpt-4o', object: 'model', created: 1715367049, owned_by: 'system' },
+      { id: 'qwen/qwen3', name: 'Qwen', created: 'x', supported_parameters: ['tools', 'top_p'], context_length: 4096 },
+      { id: 'r1', supported_parameters: ['top_p'] },
+      { id: 'mistral', capabilities: { completion_chat: true, function_calling: true, vision: false } },
+      { id: 'local', capabilities: ['completion', 'tool-calling', 3] },
+      { id: '' },
+      { object: 'model' },
+      null,
+    ];
+    const connection = await upstream(respond(200, { object: 'list', data }));
+    const records = await listOpenAiModels(connection, directSend, never);
+    expect(server.requests[0]).toMatchObject({ method: 'GET', url: '/v1/models' });
+    expect(records[0]).toEqual({
+      id: 'gpt-4o',
+      owner: 'system',
+      isLocal: false,
+      created: 1715367049,
+      capabilities: undefined,
+      details: {},
+    });
+    expect(records[1]).toMatchObject({ owner: 'openai', created: 0, details: { name: 'Qwen', context_length: 4096 } });
+    expect(records.map(({ id, capabilities }) => [id, capabilities])).toEqual([
+      ['gpt-4o', undefined],
+      ['qwen/qwen3', ['completion', 'tools']],
+      ['r1', ['completion']],
+      ['mistral', ['completion', 'tools']],
+      ['local', ['completion', 'tools']],
+    ]);
+  });
+
+  it.each([[[{ id: 'a' }]], [{ models: [{ name: 'a' }] }]])('understands %j', async (body) => {
+    const connection = await upstream(respond(200, body));
+    expect((await listOpenAiModels(connection, directSend, never)).map(({ id }) => id)).toEqual(['a']);
+  });
+
+  it.each([
+    ['no list', respond(200, { ok: true }), 'upstream_invalid_response'],
+    ['HTML', respond(200, '<p>', { 'content-type': 'text/html' }), 'upstream_invalid_response'],
+    ['a wrong key', respond(401, { error: { message: 'no' } }), 'upstream_auth_failed'],
+    ['silence', [{ act: 'stall' as const }], 'upstream_timeout'],
+  ])('fails with %s', async (_, script, code) => {
+    const connection = await upstream(script);
+    await expect(listOpenAiModels(connection, directSend, never)).rejects.toMatchObject({ code });
+  });
+});
+
+describe('embed', () => {
+  it('passes the request and the answer through', async () => {
+    const answer = { object: 'list', data: [{ embedding: [0.1], index: 0 }], usage: { prompt_tokens: 1 } };
+    const connection = await upstream(respond(200, answer));
+    const body = { model: 'e', input: ['a'], dimensions: 1 };
+    expect(await embed(connection, directSend, { body, signal: never })).toEqual({ status: 200, body: answer });
+    expect(server.requests[0]).toMatchObject({ method: 'POST', url: '/v1/embeddings', headers: { authorization: 'Bearer k-1234' } });
+    expect(server.requests[0]?.json()).toEqual(body);
+  });
+
+  it('keeps the status and the words of a refusal', async () => {
+    const connection = await upstream(respond(404, { error: { message: 'no such model, k-1234' } }));
+    await expect(embed(connection, directSend, { body: {}, signal: never })).rejects.toMatchObject({
+      status: 404,
+      message: 'no such model, ***',
+    });
+  });
+
+  it('throws the reason of a caller who leaves', async () => {
+    const connection = await upstream([{ act: 'stall' }]);
+    const leave = new AbortController();
+    const asked = embed(connection, directSend, { body: {}, signal: leave.signal });
+    const request = await server.request(0);
+    const reason = new Error('left');
+    leave.abort(reason);
+    await expect(asked).rejects.toBe(reason);
+    await request.closed;
+  });
+});
