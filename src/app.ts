@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import cors from '@fastify/cors';
-import { fastify } from 'fastify';
+import { fastify, LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { parseMode } from './chat/choose-mode.ts';
 import { createContinuations } from './chat/continue-run.ts';
@@ -94,10 +94,12 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     routerOptions: { maxParamLength: 1_024 },
     genReqId: () => newId(),
     // The start and end of every request would be two lines each; the run says it in one.
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
   });
   server.server.headersTimeout = 30_000;
+  // Bodies are JSON or nothing: a form or a text that a foreign page may send without asking is refused.
+  server.removeContentTypeParser('text/plain');
   installErrorHandling(server);
   if (config.corsOrigins.length > 0)
     await server.register(cors, { origin: config.corsOrigins.includes('*') ? '*' : [...config.corsOrigins] });

@@ -3,11 +3,9 @@
  * It keeps a session, runs tools with the page's own credentials, and streams chats.
  *
  * @typedef {{ type: string, data: Record<string, any> }} Frame
- *
  * @typedef {{ headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>), credentials?: RequestCredentials }} ServerAccess
  * @typedef {(params: any, context: { signal: AbortSignal, call: any }) => unknown} PageFunction
- *
- * What each option is for stands in the README beside this file.
+ * What each option is for stands in the README beside this file:
  * @typedef {{ url?: string, token?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
  *   functions?: Record<string, PageFunction>, confirm?: (question: any) => unknown, input?: (question: any) => unknown,
  *   onSession?: (sessionId: string, isResumed: boolean) => void, onFrame?: (frame: Frame) => void,
@@ -16,25 +14,20 @@
  */
 
 const protocol = 'toolwharf.v1';
-/** Closed for good: misbehaved, wrong key, taken up by another connection. */
+// Closed for good: misbehaved, wrong key, taken up by another connection.
 const finalCodes = new Set([1008, 4401, 4409]);
 
 /** @param {ConnectOptions} [options] */
 export function connect(options = {}) {
   const { token, functions = {}, retryMs = 500, maxResultBytes = 900_000 } = options;
-  /** @type {Map<string, ReturnType<typeof createChat>>} By the id of their message. */
-  const chats = new Map();
-  /** @type {Map<string, AbortController>} */
-  const calls = new Map();
-  /** @type {PromiseWithResolvers<string>} */
+  const chats = /** @type {Map<string, ReturnType<typeof createChat>>} */ (new Map());
+  const calls = /** @type {Map<string, AbortController>} */ (new Map());
   let ready = newPromise();
   let isReady = false;
   let isClosed = false;
   let attempts = 0;
-  /** @type {string | undefined} */
-  let sessionId;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let retryTimer;
+  let sessionId = /** @type {string | undefined} */ (undefined);
+  let retryTimer = /** @type {any} */ (undefined);
   let socket = open();
 
   function open() {
@@ -42,7 +35,9 @@ export function connect(options = {}) {
     // A key with other characters does not fit into a subprotocol, and only a frame can name the session to go on with.
     const isInHandshake = token !== undefined && resume === undefined && /^[!#$%&'*+.^`|~\w-]+$/.test(token);
     options.onStatus?.('connecting');
-    const opened = new WebSocket(socketUrl(options.url), isInHandshake ? [protocol, `bearer.${token}`] : [protocol]);
+    const { protocol: scheme, host, pathname } = new URL(options.url ?? '/', globalThis.location?.href);
+    const address = `${scheme.replace('http', 'ws')}//${host}${pathname.replace(/(\/ws)?\/?$/, '')}/ws`;
+    const opened = new WebSocket(address, isInHandshake ? [protocol, `bearer.${token}`] : [protocol]);
     opened.addEventListener('open', () => {
       if (!isInHandshake && (token !== undefined || resume !== undefined)) send('auth', { token, session_id: resume });
     });
@@ -58,15 +53,11 @@ export function connect(options = {}) {
     endChats((chat) => chat.isSent && chat.runId() === undefined, 'The connection was lost before the answer began.');
     if (isReady) ready = newPromise();
     isReady = false;
-    if (isClosed || finalCodes.has(code)) {
-      isClosed = true;
-      const why = reason || `The connection was closed (${code}).`;
-      ready.reject(new Error(why));
-      endChats(() => true, why);
-      options.onStatus?.('closed', why);
-      return;
-    }
-    options.onStatus?.('waiting', reason);
+    const isFinal = isClosed || finalCodes.has(code);
+    const why = reason || `The connection was closed (${code}).`;
+    options.onStatus?.(isFinal ? 'closed' : 'waiting', why);
+    if (isFinal) ready.reject(new Error(why));
+    if (isFinal) return endChats(() => true, why);
     // Spread out, so that the pages of a gateway that restarts do not come all at once.
     const pauseMs = Math.min(retryMs * 2 ** attempts++, 30_000) * (0.5 + Math.random() / 2);
     retryTimer = setTimeout(() => (socket = open()), pauseMs);
@@ -96,7 +87,7 @@ export function connect(options = {}) {
       send('confirmation:result', { id: data.id, ...(isPlain ? { decision: decision === true ? 'approve' : 'reject' } : decision) });
     } else if (type === 'input') {
       const value = await attempt(() => options.input?.(data));
-      send('input:result', { id: data.id, ...(value === undefined ? { cancelled: true } : { value }) });
+      send('input:result', value === undefined ? { id: data.id, cancelled: true } : { id: data.id, value });
     } else feed(frame);
   }
 
@@ -121,29 +112,28 @@ export function connect(options = {}) {
     if (id !== undefined && (frame.type === 'assistant_end' || frame.type === 'error')) chats.delete(id);
   }
 
+  /** @param {Record<string, any>} call @param {AbortSignal} signal */
+  async function runOwn(call, signal) {
+    if (Object.hasOwn(functions, call.name)) return functions[call.name](call.params, { signal, call });
+    throw new Error(`This page has no function '${call.name}'.`);
+  }
+
   /** @param {Record<string, any>} call */
   async function execute(call) {
     const abort = new AbortController();
     calls.set(call.id, abort);
     const timer = setTimeout(() => abort.abort(), call.timeout_ms);
-    const { signal } = abort;
-    /** @type {Record<string, unknown>} */
-    let answer;
-    try {
-      const run = Object.hasOwn(functions, call.name) ? functions[call.name] : undefined;
-      if (call.request === undefined && run === undefined) throw new Error(`This page has no function '${call.name}'.`);
-      const result =
-        call.request === undefined ? await run?.(call.params, { signal, call }) : await sendRequest(call.request, signal, options);
-      answer = { id: call.id, result: result ?? null };
-    } catch (error) {
-      const { message, status, body } = /** @type {any} */ (error);
-      answer = { id: call.id, error: status === undefined ? String(message ?? error) : { message, status, body } };
-    }
+    const working = call.request ? sendRequest(call.request, abort.signal, options) : runOwn(call, abort.signal);
+    // As text at once: what cannot be written as JSON is an error like any other, and every call gets its answer.
+    const answer = await attempt(
+      async () => JSON.stringify({ result: (await working) ?? null }),
+      (error) => JSON.stringify({ error: error?.status ? { message: error.message, ...error } : String(error?.message ?? error) }),
+    );
     clearTimeout(timer);
     calls.delete(call.id);
-    if (signal.aborted) return;
-    const size = new TextEncoder().encode(JSON.stringify(answer)).length;
-    send('execute:tool:result', size <= maxResultBytes ? answer : { id: call.id, error: `The result is too large (${size} bytes).` });
+    const isTooLarge = new TextEncoder().encode(answer).length > maxResultBytes;
+    const fields = isTooLarge ? { error: `The result is too large: ${maxResultBytes} bytes are allowed.` } : JSON.parse(answer);
+    if (!abort.signal.aborted) send('execute:tool:result', { id: call.id, ...fields });
   }
 
   return {
@@ -155,7 +145,7 @@ export function connect(options = {}) {
     /**
      * Starts a chat: `{content | messages, model, mode?, tool_servers?, tool_ids?, …}`, or its text alone.
      * Iterate over its frames, or await `done`; both throw an Error with a `code` when the chat fails.
-     * @param {string | Record<string, any>} message @param {{ onText?: (text: string) => void, onFrame?: (frame: Frame) => void }} [handlers]
+     * @param {string | Record<string, any>} message @param {{ onText?: (text: string) => void }} [handlers]
      */
     chat(message, handlers = {}) {
       // Not randomUUID: pages without TLS do not have it.
@@ -167,9 +157,8 @@ export function connect(options = {}) {
         chat.isSent = true;
         send('message', fields);
       };
-      ready.promise.then(start, (error) =>
-        feed({ type: 'error', data: { code: 'client_unavailable', message: error.message, message_id: fields.id } }),
-      );
+      const fail = ({ message = '' }) => feed({ type: 'error', data: { code: 'client_unavailable', message, message_id: fields.id } });
+      ready.promise.then(start, fail);
       return { done: chat.done, runId: chat.runId, cancel: chat.cancel, [Symbol.asyncIterator]: chat.frames };
     },
     close() {
@@ -181,30 +170,26 @@ export function connect(options = {}) {
   };
 }
 
-/** @param {{ onText?: (text: string) => void, onFrame?: (frame: Frame) => void }} handlers @param {(runId: string) => void} cancelRun */
+/** @param {{ onText?: (text: string) => void }} handlers @param {(runId: string) => void} cancelRun */
 function createChat(handlers, cancelRun) {
-  /** @type {Frame[]} */
-  const kept = [];
+  const kept = /** @type {Frame[]} */ ([]);
   const done = newPromise();
   let wake = () => {};
-  let isCancelled = false;
-  /** @type {string | undefined} */
-  let runId;
+  const started = newPromise();
+  let runId = /** @type {string | undefined} */ (undefined);
   let content = '';
 
   /** @param {Frame} frame */
   function push(frame) {
     const { type, data } = frame;
-    if (type === 'assistant_start') runId = data.run_id;
-    if (type === 'assistant_start' && isCancelled) cancelRun(data.run_id);
+    if (type === 'assistant_start') started.resolve((runId = data.run_id));
     if (type === 'assistant_chunk') content += data.content;
-    if (type === 'assistant_chunk') handlers.onText?.(data.content);
-    handlers.onFrame?.(frame);
     // The gateway's text is whole even where chunks went down with a connection.
     if (type === 'assistant_end') done.resolve({ ...data, content: data.content ?? content });
     if (type === 'error') done.reject(Object.assign(new Error(data.message), { code: data.code }));
     kept.push(frame);
     wake();
+    if (type === 'assistant_chunk') handlers.onText?.(data.content);
   }
 
   async function* frames() {
@@ -217,24 +202,20 @@ function createChat(handlers, cancelRun) {
     }
   }
 
-  function cancel() {
-    isCancelled = true;
-    if (runId !== undefined) cancelRun(runId);
-  }
+  const cancel = () => void started.promise.then(cancelRun);
   return { push, frames, cancel, done: done.promise, runId: () => runId, isSent: false };
 }
 
-/**
- * Sends what the gateway prepared, but only to where this page has said so, and never along a redirect, which could lead elsewhere.
- * @param {any} request @param {AbortSignal} signal @param {ConnectOptions} options
- */
+// Only to where this page has said so, and never along a redirect, which could lead elsewhere.
+/** @param {any} request @param {AbortSignal} signal @param {ConnectOptions} options */
 async function sendRequest({ method, url, headers, body }, signal, options) {
   const { headers: own, credentials = 'omit' } = findAccess(url, options);
   const sent = new Headers(headers);
   new Headers(typeof own === 'function' ? await own() : own).forEach((value, name) => sent.set(name, value));
   const response = await fetch(url, { method, headers: sent, body, credentials, redirect: 'error', signal });
   const text = await response.text();
-  const value = await attempt(() => JSON.parse(text), text);
+  const parse = () => JSON.parse(text);
+  const value = await attempt(parse, () => text);
   if (response.ok) return text === '' ? null : value;
   throw Object.assign(new Error(`HTTP ${response.status} ${response.statusText}`.trim()), { status: response.status, body: value });
 }
@@ -242,37 +223,28 @@ async function sendRequest({ method, url, headers, body }, signal, options) {
 /** @param {string} url @param {ConnectOptions} options @returns {ServerAccess} */
 function findAccess(url, { servers = {}, allowServer }) {
   const { origin, pathname } = new URL(url);
-  const known = Object.keys(servers).filter((server) => {
-    const base = new URL(server);
-    return base.origin === origin && `${pathname}/`.startsWith(`${base.pathname.replace(/\/$/, '')}/`);
-  });
+  const isBelow = (/** @type {URL} */ base) => base.origin === origin && `${pathname}/`.startsWith(`${base.pathname.replace(/\/$/, '')}/`);
+  const known = Object.keys(servers).filter((server) => isBelow(new URL(server)));
   // `..` in disguise: a server that decodes it would leave the path that was allowed.
   const isPlain = !/(^|[/\\])\.\.([/\\]|$)/.test(decodeURIComponent(pathname));
   const [longest] = known.sort((left, right) => right.length - left.length);
-  if (isPlain && longest !== undefined) return servers[longest] ?? {};
+  if (isPlain && longest !== undefined) return servers[longest];
   if (isPlain && allowServer?.(url) === true) return {};
   throw new Error(`This page has not allowed requests to ${origin}${pathname}.`);
 }
 
-/** @param {string | undefined} url */
-function socketUrl(url) {
-  const { protocol: scheme, host, pathname } = new URL(url ?? '/', globalThis.location?.href);
-  return `${scheme.replace('http', 'ws')}//${host}${pathname.replace(/(\/ws)?\/?$/, '')}/ws`;
-}
-
-/** @returns {PromiseWithResolvers<any>} */
 function newPromise() {
-  const parts = Promise.withResolvers();
+  const parts = /** @type {PromiseWithResolvers<any>} */ (Promise.withResolvers());
   // Whoever waits is told; nobody has to wait.
   parts.promise.catch(() => undefined);
   return parts;
 }
 
-/** @param {() => unknown} run @param {unknown} [otherwise] @returns {Promise<any>} */
-async function attempt(run, otherwise) {
+/** @param {() => unknown} run @param {(error: any) => unknown} [recover] @returns {Promise<any>} */
+async function attempt(run, recover) {
   try {
     return await run();
-  } catch {
-    return otherwise;
+  } catch (error) {
+    return recover?.(error);
   }
 }

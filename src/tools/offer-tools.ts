@@ -43,6 +43,11 @@ export function offerTools({ groups, callerNames }: OfferOptions): ToolOffer {
   return { tools, warnings };
 }
 
+/** One sentence, whether or not the reason already ends as one. */
+export function leftOutWarning(code: string, what: string, reason: string): Warning {
+  return { code, message: `${what} is left out: ${reason.replace(/\.$/, '')}.` };
+}
+
 function renamedWarning(tool: Tool, { from, to, reason }: { from: string; to: string; reason: string }): Warning {
   return { code: 'function_renamed', message: `The function "${from}" of ${tool.server} is offered as "${to}": ${reason}.` };
 }

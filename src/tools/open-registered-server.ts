@@ -1,4 +1,3 @@
-import { OutboundError } from '../core/errors.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
@@ -10,7 +9,8 @@ import { convertOperations } from './openapi/convert-operations.ts';
 import { documentUrl, loadDocument } from './openapi/load-document.ts';
 import { createOpenApiTool } from './openapi/openapi-tool.ts';
 import type { Conversion, Operation } from './openapi/operation.ts';
-import { parseDocument } from './openapi/parse-document.ts';
+import { parseDocumentAside } from './openapi/parse-document-aside.ts';
+import { checkDocumentShape } from './openapi/parse-document.ts';
 import { serverBaseUrl } from './openapi/server-base-url.ts';
 
 /** A registered server whose document has become functions. */
@@ -36,7 +36,7 @@ export async function openRegisteredServer(record: ToolServerRecord, send: SendO
     const document = await documentOf(record, send, signal);
     return { type: 'opened', server: toOpenedServer(record, document, send) };
   } catch (error) {
-    return { type: 'unreachable', reason: reasonOf(error, signal) };
+    return { type: 'unreachable', reason: error instanceof Error ? error.message : String(error) };
   }
 }
 
@@ -54,9 +54,10 @@ function configValue(record: ToolServerRecord, key: string): JsonValue | undefin
   return isJsonObject(config) ? ownValue(config, key) : undefined;
 }
 
-function documentOf(record: ToolServerRecord, send: SendOutbound, signal: AbortSignal): Promise<JsonObject> | JsonObject {
+async function documentOf(record: ToolServerRecord, send: SendOutbound, signal: AbortSignal): Promise<JsonObject> {
   const { spec, url, path } = record;
-  if (spec !== undefined) return typeof spec === 'string' ? parseDocument(spec) : spec;
+  if (typeof spec === 'string') return parseDocumentAside(spec, AbortSignal.any([signal, AbortSignal.timeout(limits.documentTimeoutMs)]));
+  if (spec !== undefined) return checkDocumentShape(spec);
   const { origin } = new URL(documentUrl(url, path));
   // A document on another host is fetched without this server's credentials.
   const headers = origin === new URL(url).origin ? callHeaders(record, undefined) : {};
@@ -91,10 +92,4 @@ function mayBeOffered(operation: Operation, record: ToolServerRecord): boolean {
   const allowed = record.functionFilter.filter((entry) => !entry.startsWith('!'));
   if (blocked.some(isNamed)) return false;
   return allowed.length === 0 || allowed.some(isNamed);
-}
-
-function reasonOf(error: unknown, signal: AbortSignal): string {
-  const isOurLimit = signal.aborted && !(error instanceof OutboundError);
-  if (isOurLimit) return `its document did not arrive within ${limits.documentTimeoutMs / 1000} s`;
-  return error instanceof Error ? error.message : String(error);
 }

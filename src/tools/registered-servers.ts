@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { limits } from '../core/limits.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import { openRegisteredServer } from './open-registered-server.ts';
@@ -55,8 +54,7 @@ export function createRegisteredServers({ send, now }: RegisteredServersOptions)
 
   /** One load serves all who wait, so no single one of them may end it. */
   function startLoading(entry: Entry): Promise<Opening> {
-    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(limits.documentTimeoutMs)]);
-    const loading: Promise<Opening> = openRegisteredServer(entry.record, send, signal).then((opening) => {
+    const loading: Promise<Opening> = openRegisteredServer(entry.record, send, closing.signal).then((opening) => {
       if (entry.loading !== loading) return entry.loading ?? opening;
       entry.loading = undefined;
       entry.opening = opening;

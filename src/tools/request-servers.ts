@@ -8,12 +8,14 @@ import type { RunContext } from '../core/run.ts';
 import type { CallBrowser } from '../core/tool.ts';
 import { createBrowserTool } from './browser-tool.ts';
 import { credentialHeaders, mergeHeaders } from './connection-headers.ts';
+import { leftOutWarning } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import { buildRequest } from './openapi/build-request.ts';
 import { convertOperations } from './openapi/convert-operations.ts';
-import { loadDocument } from './openapi/load-document.ts';
+import { documentUrl, loadDocument } from './openapi/load-document.ts';
 import { createOpenApiTool } from './openapi/openapi-tool.ts';
 import type { Operation } from './openapi/operation.ts';
+import { checkDocumentShape } from './openapi/parse-document.ts';
 import { serverBaseUrl } from './openapi/server-base-url.ts';
 import { toSpecs } from './request-specs.ts';
 
@@ -79,7 +81,8 @@ async function openServer(place: Place, options: RequestServersOptions): Promise
   const isInBrowser = runsInBrowser(place);
   if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(place, server.specs, options);
   try {
-    const document = server.openapi ?? (await fetchDocument(place, options.send, isInBrowser));
+    const document =
+      server.openapi === undefined ? await fetchDocument(place, options.send, isInBrowser) : checkDocumentShape(server.openapi);
     const { operations, omitted } = convertOperations(document);
     const toCandidate = isInBrowser ? browserCandidate(place, document, options) : gatewayCandidate(place, document, options);
     const candidates = operations.map((operation) => toCandidate(operation));
@@ -98,7 +101,7 @@ function codeOf(error: unknown): string {
 }
 
 function leftOut({ server, index }: Place, code: string, reason: string): Warning {
-  return { code, message: `The tool server ${new URL(server.url).origin} (tool_servers.${index}) is left out: ${reason}` };
+  return leftOutWarning(code, `The tool server ${new URL(server.url).origin} (tool_servers.${index})`, reason);
 }
 
 /** Whoever may reach private addresses anyway may name them here too. */
@@ -114,10 +117,9 @@ function gatewayHeaders(server: RequestToolServer): Record<string, string> {
 
 function fetchDocument({ server, run }: Place, send: SendOutbound, isInBrowser: boolean): Promise<JsonObject> {
   const { url, path = 'openapi.json' } = server;
-  const isSameOrigin = URL.parse(path, url)?.origin === new URL(url).origin;
+  const isSameOrigin = new URL(documentUrl(url, path)).origin === new URL(url).origin;
   const headers = isInBrowser || !isSameOrigin ? {} : gatewayHeaders(server);
-  const signal = AbortSignal.any([run.signal, AbortSignal.timeout(limits.documentTimeoutMs)]);
-  return loadDocument({ url, path, headers, trust: trustOf(run) }, send, signal);
+  return loadDocument({ url, path, headers, trust: trustOf(run) }, send, run.signal);
 }
 
 function gatewayCandidate(
@@ -158,7 +160,7 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
 /** Specs are lossy, and serve only where there is no document. */
 function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestServersOptions): SuppliedFunctions {
   const { server, index, timeoutMs } = place;
-  const { usable, problems } = toSpecs(specs);
+  const { usable, nameless } = toSpecs(specs);
   const candidates = usable.map(({ ownName, spec }, position): Candidate => {
     const toTool: Candidate['toTool'] = (offeredName) =>
       createBrowserTool({
@@ -171,5 +173,6 @@ function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestSe
       });
     return { wanted: spec.name, key: `${index} ${ownName} ${position}`, toTool };
   });
-  return { candidates, warnings: problems.map((problem) => leftOut(place, 'function_invalid', problem)) };
+  const what = (position: number): string => `The function tool_servers.${index}.specs.${position}`;
+  return { candidates, warnings: nameless.map((position) => leftOutWarning('function_invalid', what(position), 'it has no name')) };
 }

@@ -1,6 +1,5 @@
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
-import { limits } from '../core/limits.ts';
 import type { ToolSpec } from '../core/tool.ts';
 import { legalName } from './name-functions.ts';
 
@@ -10,21 +9,25 @@ export interface SuppliedSpec {
   spec: ToolSpec;
 }
 
+/** A warning for each; more say nothing new. */
+const maxNameless = 10;
+
 /**
  * Functions as a frontend describes them (`specs`): flat `{name, description, parameters}`, with or without `type`, or wrapped as
- * `{type: "function", function: {…}}`. More than a request can offer is not read.
+ * `{type: "function", function: {…}}`. `nameless` are the
+ * positions of what cannot be called.
  */
-export function toSpecs(specs: readonly JsonObject[]): { usable: SuppliedSpec[]; problems: string[] } {
+export function toSpecs(specs: readonly JsonObject[]): { usable: SuppliedSpec[]; nameless: number[] } {
   const usable: SuppliedSpec[] = [];
-  const problems: string[] = [];
+  const nameless: number[] = [];
   for (const [index, entry] of specs.entries()) {
     const wrapped = ownValue(entry, 'function');
     const described = isJsonObject(wrapped) ? wrapped : entry;
     const name = ownValue(described, 'name');
     if (typeof name === 'string' && name !== '') usable.push({ ownName: name, spec: toSpec(name, described) });
-    else if (problems.length < limits.toolsPerRequest) problems.push(`specs.${index} has no name.`);
+    else if (nameless.length < maxNameless) nameless.push(index);
   }
-  return { usable, problems };
+  return { usable, nameless };
 }
 
 function toSpec(name: string, described: JsonObject): ToolSpec {

@@ -7,7 +7,7 @@ import type { CallBrowser, ListedTool, ToolFinder, ToolOffer } from '../core/too
 import { chooseServers, requireFunctions } from './choose-servers.ts';
 import type { ChosenServer } from './choose-servers.ts';
 import { uniqueNames } from './name-functions.ts';
-import { offerTools } from './offer-tools.ts';
+import { leftOutWarning, offerTools } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import type { OpenedServer, Opening } from './open-registered-server.ts';
 import { createRegisteredServers } from './registered-servers.ts';
@@ -137,5 +137,5 @@ function failureWarning(record: ToolServerRecord, opening: Exclude<Opening, { ty
 }
 
 function leftOut(record: ToolServerRecord, code: string, reason: string): Warning {
-  return { code, message: `The tool server "${record.id}" is left out: ${reason}.` };
+  return leftOutWarning(code, `The tool server "${record.id}"`, reason);
 }

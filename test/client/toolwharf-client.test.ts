@@ -97,9 +97,9 @@ describe('the browser client: connecting', () => {
   it.each([true, false])('takes its session up again when it is cut off (open gateway: %s)', async (isOpen) => {
     const sessions: [string, boolean][] = [];
     const onSession = (id: string, isResumed: boolean): void => void sessions.push([id, isResumed]);
-    const { app, client } = await openDoorAndClient({ isOpen }, { onSession, ...(isOpen ? { token: undefined } : {}) });
+    const { cutConnections, client } = await openDoorAndClient({ isOpen }, { onSession, ...(isOpen ? { token: undefined } : {}) });
     const id = await client.ready();
-    for (const socket of app.websocketServer.clients) socket.terminate();
+    cutConnections();
     await expect
       .poll(() => sessions)
       .toEqual([
@@ -174,7 +174,7 @@ describe('the browser client: chats', () => {
   });
 
   it('goes on with a chat over a cut connection', async () => {
-    const { app, client } = await openDoorAndClient({
+    const { cutConnections, client } = await openDoorAndClient({
       async *script() {
         for (const text of ['a', 'b', 'c', 'd']) {
           yield { type: 'text', text };
@@ -186,7 +186,7 @@ describe('the browser client: chats', () => {
     const onText = (): void => {
       if (cuts > 0) return;
       cuts += 1;
-      for (const socket of app.websocketServer.clients) socket.terminate();
+      cutConnections();
     };
     expect(await client.chat({ content: 'hi', model: 'demo' }, { onText }).done).toMatchObject({ content: 'abcd' });
   });
@@ -289,6 +289,8 @@ describe('the browser client: tools', () => {
     ['a result', (params: JsonObject) => ({ doubled: Number(params['n']) * 2 }), { type: 'result', value: { doubled: 2 } }],
     ['a failure', () => Promise.reject(new Error('no luck')), { type: 'error', code: 'tool_error', message: 'no luck' }],
     ['nothing', () => undefined, { type: 'result', value: null }],
+    ['what is no JSON', () => 1n, { type: 'error', code: 'tool_error', message: expect.stringContaining('BigInt') }],
+    ['a thrown text', () => Promise.reject('no luck'), { type: 'error', code: 'tool_error', message: 'no luck' }],
   ])('runs a function of the page: %s', async (_name, run, expected) => {
     const { request: _request, ...call } = browserCall('http://page');
     const { client } = await openDoorAndClient({ script: calling(call) }, { functions: { get_thing: run } });

@@ -11,7 +11,12 @@ const messages = [{ role: 'user', content: 'Hi' }];
 async function ask(body: unknown, turns: ScriptStep[][] = [], path = '/v1/chat/completions') {
   const model = new ScriptedModel(...turns);
   await using app = await testApp({}, { backends: [backendOf(model)] });
-  const response = await app.server.inject({ method: 'POST', url: path, headers: { host: '127.0.0.1:8080' }, payload: body as object });
+  const response = await app.server.inject({
+    method: 'POST',
+    url: path,
+    headers: { host: '127.0.0.1:8080', 'content-type': 'application/json' },
+    payload: body as object,
+  });
   return { response, model, app };
 }
 
@@ -125,7 +130,7 @@ describe('with a registered tool server', () => {
     const model = new ScriptedModel([usage(10), ...calls(['now', {}])], [usage(20), ...says('Noon.')]);
     await using app = await testApp({}, { backends: [backendOf(model)], registry, send });
     const payload = { model: 'model', messages, ...extra };
-    return app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers: { host: 'localhost' }, payload });
+    return await app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers: { host: 'localhost' }, payload });
   }
 
   test('the completion holds the sources and the usage of all rounds', async () => {

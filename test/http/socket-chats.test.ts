@@ -56,7 +56,7 @@ const waitForAbort: Script = async function* ({ signal }) {
 };
 
 function textOf(browser: FakeBrowser): string {
-  return browser.framesOf('assistant_chunk').reduce((text, frame) => text + String(frame.data['content'] as string), '');
+  return browser.framesOf('assistant_chunk').reduce((text, frame) => text + (frame.data['content'] as string), '');
 }
 
 describe('a chat over the socket', () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
@@ -41,6 +41,8 @@ export interface Door {
   url: string;
   relay: BrowserRelay;
   tokens: Map<string, Caller>;
+  /** Cuts every connection, as a network does. */
+  cutConnections: () => void;
   /** Every chat that was started. */
   chats: { body: JsonObject; signal: AbortSignal; caller: Caller; runId: string }[];
 }
@@ -77,10 +79,16 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     ...rest,
   });
   app.get('/plain', () => ({ ok: true }));
+  const connections = new Set<Socket>();
+  app.server.on('connection', (connection: Socket) => connections.add(connection));
   await app.listen({ host: '127.0.0.1', port: 0 });
+  const cutConnections = (): void => {
+    for (const connection of connections) connection.destroy();
+    connections.clear();
+  };
   onTestFinished(async () => {
     await relay.close();
     await app.close();
   });
-  return { app, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`, relay, tokens, chats };
+  return { app, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`, relay, tokens, chats, cutConnections };
 }

@@ -46,6 +46,11 @@ const cases: [title: string, fragments: unknown[], calls: string[]][] = [
     ['a get_time {"z":1}', 'b get_time {"z":2}'],
   ],
   [
+    'index 0 for all, one function, no arguments',
+    [fragment(0, 'a', 'roll_dice', ''), fragment(0, 'b', 'roll_dice', '')],
+    ['a roll_dice {}', 'b roll_dice {}'],
+  ],
+  [
     'index 0 for all, in pieces',
     [
       fragment(0, 'a', 'get_time', ''),

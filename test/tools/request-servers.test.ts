@@ -138,7 +138,9 @@ describe('a function that runs in the browser', () => {
       { type: 'object', properties: {} },
       { type: 'object', properties: {} },
     ]);
-    expect(opened.warnings).toEqual([{ code: 'function_invalid', message: expect.stringContaining('specs.2 has no name') }]);
+    expect(opened.warnings).toEqual([
+      { code: 'function_invalid', message: 'The function tool_servers.0.specs.2 is left out: it has no name.' },
+    ]);
   });
 });
 

@@ -42,6 +42,21 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Cha
   const leave = new AbortController();
   const { run, events } = options.startRun(parsed.request, caller, leave);
   reply.header('x-toolwharf-run-id', run.runId);
+  const started = options.now();
+  reply.raw.once('close', () => {
+    const isWhole = reply.raw.writableFinished;
+    request.log.info(
+      {
+        run_id: run.runId,
+        model: parsed.request.model,
+        stream: parsed.request.stream,
+        status: reply.raw.statusCode,
+        complete: isWhole,
+        duration_ms: options.now() - started,
+      },
+      'chat answered',
+    );
+  });
   const head = { id: `chatcmpl-${run.runId}`, created: Math.floor(options.now() / 1000), model: parsed.request.model };
   if (parsed.request.stream) {
     const encoder = createChunkEncoder(head, parsed);

@@ -8,13 +8,10 @@ export function answerQuestion(question: string, offered: readonly string[]): st
 
 function introduction(offered: readonly string[]): string {
   const more = offered.length > mostNames ? ` and ${offered.length - mostNames} more` : '';
-  const tools =
-    offered.length === 0
-      ? 'No functions are on offer in this chat.'
-      : `None of the functions on offer fits this question: ${offered.slice(0, mostNames).join(', ')}${more}.`;
+  const unfit = `None of the functions on offer fits this question: ${offered.slice(0, mostNames).join(', ')}${more}.`;
   return [
     "This is toolwharf's demo model: a few rules that choose functions and quote their results, not a language model.",
-    tools,
+    ...(offered.length > 0 ? [unfit] : []),
     'With the bundled time tools it answers, for example, "What time is it in Osaka and in Berlin?".',
     'For real answers connect a model: start Ollama, or set OPENAI_API_BASE_URLS and OPENAI_API_KEYS.',
   ].join(' ');

@@ -4,7 +4,7 @@ import { findMoments } from './find-moments.ts';
 import { findPlaces } from './find-places.ts';
 import { isMomentParameter, isZoneParameter, splitName } from './function-shape.ts';
 import type { FunctionShape, Parameter } from './function-shape.ts';
-import { objectOf, quotedTexts, stem } from './question-words.ts';
+import { objectOf, quotedTexts, stem, trimmed } from './question-words.ts';
 
 export interface FilledArguments {
   args: JsonObject;
@@ -12,21 +12,22 @@ export interface FilledArguments {
   isComplete: boolean;
 }
 
-/** What the question holds, each taken by at most one parameter. */
-interface Material {
+/** What a question holds, each taken by at most one parameter. */
+export interface Material {
   text: string;
   object: JsonObject;
   quoted: string[];
   numbers: number[];
   moments: string[];
   places: { zone: string; text: string }[];
-  /** What the question is about, for the one text that is still missing. */
-  rest: string | undefined;
+  /** Whether the question as a whole has become an argument. */
+  isTaken: boolean;
 }
 
 /** Fills a function's arguments from a question: named values first, then by kind, then what is left of the question. */
-export function fillArguments(shape: FunctionShape, text: string, now: number): FilledArguments {
-  const material = gather(shape, text, now);
+export function fillArguments(shape: FunctionShape, found: Material): FilledArguments {
+  const { quoted, numbers, moments, places } = found;
+  const material = { ...found, quoted: [...quoted], numbers: [...numbers], moments: [...moments], places: [...places] };
   const args: JsonObject = {};
   const ordered = shape.parameters.toSorted((one, other) => Number(other.isRequired) - Number(one.isRequired));
   for (const parameter of ordered) {
@@ -35,28 +36,25 @@ export function fillArguments(shape: FunctionShape, text: string, now: number): 
   }
   let isComplete = true;
   for (const parameter of ordered.filter(({ name, isRequired }) => isRequired && !Object.hasOwn(args, name))) {
-    const rest = parameter.type === 'string' || parameter.type === undefined ? takeRest(material) : undefined;
+    const rest = isFreeText(parameter) ? takeRest(shape, material) : undefined;
     isComplete &&= rest !== undefined;
-    args[parameter.name] = rest ?? guess(parameter);
+    args[parameter.name] = rest ?? guess(parameter, material.text);
   }
   return { args, isComplete };
 }
 
-function gather(shape: FunctionShape, text: string, now: number): Material {
+export function readMaterial(text: string, now: number): Material {
   const moments = findMoments(text, new Date(now).toISOString().slice(0, 10));
-  const places = findPlaces(text);
-  const object = jsonIn(text);
   const plain = moments.reduceRight((left, moment) => `${left.slice(0, moment.start)} ${left.slice(moment.end)}`, text);
   const numbers = [...plain.matchAll(/(?<![\p{L}\p{N}_.])-?\d{1,15}(?:\.\d{1,15})?(?![\p{L}\p{N}_])/gu)].map(([digits]) => Number(digits));
-  const functionWords = splitName(shape.name).split(' ');
   return {
     text,
-    object,
+    object: jsonIn(text),
     quoted: quotedTexts(text),
     numbers,
     moments: moments.map((moment) => moment.value),
-    places: [...places],
-    rest: objectOf(text, functionWords),
+    places: findPlaces(text),
+    isTaken: false,
   };
 }
 
@@ -77,7 +75,9 @@ function jsonIn(text: string): JsonObject {
 function namedValue(parameter: Parameter, material: Material): JsonValue | undefined {
   const given = ownValue(material.object, parameter.name);
   if (given !== undefined) return given;
-  const name = RegExp.escape(splitName(parameter.name)).replaceAll('\\x20', '[ _-]?');
+  const name = splitName(parameter.name)
+    .replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&')
+    .replaceAll(' ', '[ _-]?');
   const written = new RegExp(`(?<![\\p{L}\\p{N}_])${name}(?: ?[:=] ?| (?="))("[^"\\n]*"|[^\\s,;]+)`, 'iu').exec(material.text)?.[1];
   if (written === undefined) return undefined;
   const bare = written.replace(/^"|"$|(?<=.)[.?!]$/gu, '');
@@ -120,14 +120,28 @@ function isMentioned(value: JsonValue, text: string): boolean {
   );
 }
 
+const kinds = {
+  email: /\be-?mails?\b|\bmail address\b/u,
+  address: /\b(?:ur[il]|link|website)\b/u,
+  place: /\b(?:city|location|place|country|town|region|where)\b/u,
+};
+/** `in Springfield`, `near Stratford Upon Avon`: a place that the table does not know. */
+const capitalisedPlace = /\b(?:in|at|for|near|of|to) (\p{Lu}[\p{L}'’-]*(?: \p{Lu}[\p{L}'’-]*){0,4})/u;
+
 function textByKind(parameter: Parameter, material: Material): string | undefined {
   if (isZoneParameter(parameter)) return material.places.shift()?.zone;
   if (isMomentParameter(parameter)) return material.moments.shift();
-  if (/\b(?:e-?mail)\b/u.test(parameter.words)) return /[^\s@<>"]+@[^\s@<>"]+\.\p{L}+/u.exec(material.text)?.[0];
-  if (/\b(?:ur[il]|link|website)\b/u.test(parameter.words)) return /https?:\/\/[^\s"<>)]+/u.exec(material.text)?.[0];
-  const isPlace = /\b(?:city|location|place|country|town|region|where)\b/u.test(parameter.words);
-  const place = isPlace ? material.places.shift()?.text : undefined;
-  return place ?? (parameter.isRequired ? material.quoted.shift() : undefined);
+  if (kinds.email.test(parameter.words)) return /[^\s@<>"]{1,64}@[^\s@<>".]{1,64}(?:\.[^\s@<>".]{1,64}){1,8}/u.exec(material.text)?.[0];
+  if (kinds.address.test(parameter.words)) return /https?:\/\/[^\s"<>)]+/u.exec(material.text)?.[0];
+  if (kinds.place.test(parameter.words)) return material.places.shift()?.text ?? capitalisedPlace.exec(material.text)?.[1];
+  return parameter.isRequired ? material.quoted.shift() : undefined;
+}
+
+/** Whether what is left of the question can be its value. */
+function isFreeText(parameter: Parameter): boolean {
+  if (parameter.type !== 'string' && parameter.type !== undefined) return false;
+  if (Array.isArray(ownValue(parameter.schema, 'enum')) || isZoneParameter(parameter) || isMomentParameter(parameter)) return false;
+  return !Object.values(kinds).some((kind) => kind.test(parameter.words));
 }
 
 function listOf({ schema, isRequired }: Parameter, material: Material): JsonValue[] | undefined {
@@ -137,14 +151,15 @@ function listOf({ schema, isRequired }: Parameter, material: Material): JsonValu
   return material.quoted.length > 0 && isRequired ? material.quoted.splice(0) : undefined;
 }
 
-function takeRest(material: Material): string | undefined {
-  const { rest } = material;
-  material.rest = undefined;
+function takeRest(shape: FunctionShape, material: Material): string | undefined {
+  if (material.isTaken) return undefined;
+  material.isTaken = true;
+  const rest = objectOf(material.text, shape.words.split(/[^\p{L}\p{N}]+/u));
   return rest === '' ? undefined : rest;
 }
 
 /** Something of the right type, for a function that had to be called. */
-function guess({ schema, type }: Parameter): JsonValue {
+function guess({ schema, type }: Parameter, text: string): JsonValue {
   const values = ownValue(schema, 'enum');
   const preset = ownValue(schema, 'default') ?? (Array.isArray(values) ? values[0] : undefined);
   if (preset !== undefined) return preset;
@@ -158,7 +173,8 @@ function guess({ schema, type }: Parameter): JsonValue {
       return [];
     case 'object':
       return {};
+    case undefined:
     default:
-      return '';
+      return trimmed(text);
   }
 }

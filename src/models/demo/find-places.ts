@@ -17,7 +17,7 @@ for (const zone of Intl.supportedValuesOf('timeZone')) {
   const city = zone.slice(zone.lastIndexOf('/') + 1).toLowerCase();
   if (zone.includes('/') && !ordinaryWords.has(city)) zoneByLatinName.set(plainName(city.replaceAll('_', ' ')), zone);
 }
-for (const [zone, ...names] of placeNames) {
+for (const { zone, names } of placeNames) {
   for (const name of names) {
     if (latin.test(name)) zoneByLatinName.set(plainName(name), zone);
     else zoneByOtherName.push([name, zone]);
@@ -40,7 +40,8 @@ export function findPlaces(text: string): Place[] {
 
 /** `Europe/Berlin`, `America/Argentina/Buenos_Aires`. */
 function zoneNames(text: string): Place[] {
-  return [...text.matchAll(/\b[A-Z][A-Za-z]+(?:\/[A-Z][\w+-]+){1,2}/gu)].flatMap((match) =>
+  const names = text.matchAll(/\b[A-Z][A-Za-z]+(?:\/[A-Z][\w+-]+){1,2}/gu).take(mostPlaces);
+  return [...names].flatMap((match) =>
     isZone(match[0]) ? [{ zone: match[0], text: match[0], start: match.index, end: match.index + match[0].length }] : [],
   );
 }

@@ -10,7 +10,7 @@ const stopWords = new Set(
 /** `"…"`, `“…”`, `「…」`, `'…'` with space around, and backticks. */
 export function quotedTexts(text: string): string[] {
   const quotes =
-    /"([^"\n]{1,2000})"|“([^”\n]{1,2000})”|„([^“\n]{1,2000})“|「([^」\n]{1,2000})」|『([^』\n]{1,2000})』|`([^`\n]{1,2000})`|(?<=^|\s)'([^'\n]{1,2000})'(?=$|[\s.,;:!?])/gu;
+    /"([^"\n]{1,2000})"|“([^“”\n]{1,2000})”|„([^„“\n]{1,2000})“|「([^「」\n]{1,2000})」|『([^『』\n]{1,2000})』|`([^`\n]{1,2000})`|(?<=^|\s)'([^'\n]{1,2000})'(?=$|[\s.,;:!?])/gu;
   return [...text.matchAll(quotes)].map((match) => match.slice(1).find((group) => group !== undefined) ?? '');
 }
 
@@ -32,7 +32,7 @@ export function stem(word: string): string {
 }
 
 /**
- * What a question is about: what follows the words that name the function, without lead-ins, politeness and punctuation.
+ * What a question is about: what follows the words that speak of the function, without lead-ins, politeness and punctuation; may be empty.
  * `Search the wiki for quantum physics, please.` with `search`, `wiki` gives `quantum physics`.
  */
 export function objectOf(text: string, functionWords: Iterable<string>): string {
@@ -45,11 +45,12 @@ export function objectOf(text: string, functionWords: Iterable<string>): string 
     if (!isLead) break;
     start = word.index + word[0].length;
   }
-  return trimmed(text.slice(start)) || trimmed(text);
+  return trimmed(text.slice(start));
 }
 
 const leadWords = new Set('about also call find function hello hey hi look lookup need now perform run search tool up'.split(' '));
 
-function trimmed(text: string): string {
+/** Without politeness and marks at its ends. */
+export function trimmed(text: string): string {
   return text.replace(/[\s,]*\b(?:please|thanks|thank you|bitte)[\s.!?]*$/iu, '').replace(/^[\s:,–-]+|[\s.!?。！？]+$/gu, '');
 }

@@ -29,10 +29,10 @@ const words = {
   until: /\b(?:until|till)\b|\bbis\b|距离|距離|还有|還有|まで/iu,
   parse: /\b(?:parse|normali[sz]e|standardi[sz]e|interpret)\b|normalisiere?|解析|标准化|標準化|规范化|規範化|パース|正規化/iu,
   convert: /\bconvert|\btranslate\b|\bin(?:to)? .{1,40}\btime\b|umrechne|\brechne|wandle|转换|轉換|换算|換算|换成|換成|変換|なおし|直し/iu,
-  time: /\btimes?\b|o['’]?clock|\bclock\b|\bhour\b|\bdate\b|uhr|zeit\b|\bheure\b|\bhora\b|時間|时间|時刻|时刻|[几幾][点點]|何時|なんじ|시간|몇 ?시/iu,
-  now: /\b(?:what|current|local|exact|right) (?:is )?(?:the )?(?:current |exact |local )*times?\b(?! ?(?:complexity|zones?|line|table))|\btime is it\b|\btime (?:right )?now\b|\btell me the time\b|wie sp[äa]t|wie ?viel uhr|uhrzeit|aktuelle zeit|[几幾][点點]|(?:现在|現在|当前|當前|目前|今).{0,6}(?:时间|時間|時刻|何時)|何時|시간|몇 ?시/iu,
+  time: /\btimes?\b|o['’]?clock|\bclock\b|\bhour\b|\bdate\b|wie sp[äa]t|uhr|zeit\b|\bheure\b|\bhora\b|時間|时间|時刻|时刻|[几幾][点點]|何時|なんじ|시간|몇 ?시/iu,
+  now: /\b(?:what|current|local|exact|right) (?:is )?(?:the )?(?:current |exact |local )*times?\b(?! ?(?:complexity|zones?|line|table))|\btime is it\b|\btime (?:right )?now\b|\btell me the time\b|\bcurrent (?:utc |local )?timestamp\b|wie sp[äa]t|wie ?viel uhr|uhrzeit|aktuelle zeit|[几幾][点點]|(?:现在|現在|当前|當前|目前|今).{0,6}(?:时间|時間|時刻|何時)|何時|시간|몇 ?시/iu,
   utc: /\b(?:utc|gmt)\b/iu,
-  unknownPlace: /\b(?:in|at|for) (?:the )?\p{Lu}/u,
+  unknownPlace: /\b(?:in|at|for) (?:the )?(?!(?:ISO|JSON|XML|YAML|Unix|English|German|Chinese|Japanese)\b)\p{Lu}/u,
 };
 
 /**

@@ -61,7 +61,7 @@ function functionOfNow(shape: FunctionShape, zone: Parameter | undefined): TimeF
   if (parameters.some((parameter) => parameter.isRequired)) return {};
   if (/time ?zones/u.test(words) && /\b(?:list|all|valid|available|supported|known)\b/u.test(words)) return { listZones: shape };
   // A function that lists today's meetings speaks of time too, but not in its name.
-  if (!/\b(?:time|clock|now|utc|date)\b/u.test(splitName(shape.name).toLowerCase())) return {};
+  if (!/\b(?:time|clock|now|utc|local|date)\b/u.test(splitName(shape.name).toLowerCase())) return {};
   if (/\butc\b/u.test(words)) return { utcNow: shape };
   return /\b(?:local|current|now)\b/u.test(words) ? { localNow: shape } : {};
 }

@@ -22,10 +22,8 @@ export interface AdapterOptions {
 
 /** Turns schemas of a document into JSON Schema for one function; all of them share its definitions. */
 export interface SchemaAdapter {
-  /** For an argument: a recursive schema becomes a reference to a definition. */
+  /** The schema itself, even where it is recursive: only further down does a recursive one become a reference to a definition. */
   adapt(schema: JsonValue | undefined): JsonObject;
-  /** For a body whose properties become arguments: the schema itself, even where it is recursive further down. */
-  adaptRoot(schema: JsonValue | undefined): JsonObject;
   /** What `$defs` has to hold; empty when nothing is recursive. */
   definitions: JsonObject;
 }
@@ -152,8 +150,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   };
 
   return {
-    adapt: (schema) => adaptChild(schema, 0),
-    adaptRoot: (schema) => (isJsonObject(schema) ? adaptWhole(schema, 0) : adaptChild(schema, 0)),
+    adapt: (schema) => (isJsonObject(schema) ? adaptWhole(schema, 0) : adaptChild(schema, 0)),
     definitions,
   };
 }

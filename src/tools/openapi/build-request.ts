@@ -2,7 +2,6 @@ import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { PreparedRequest } from '../../core/tool.ts';
 import { formType } from './convert-body.ts';
-import { pathVariables } from './convert-parameters.ts';
 import type { ArgumentPlace, BodyPlan, Operation } from './operation.ts';
 import { isReservedHeader } from './reserved-headers.ts';
 import { allowsNull } from './schema-keywords.ts';
@@ -56,8 +55,8 @@ function buildUrl({ path, places }: Operation, values: readonly PlacedValue[], b
     if (found === undefined) throw new ArgumentError(`${name}: is required`);
     return pathText(found);
   });
-  const pairs = values.flatMap(({ place, value }) => (place.in === 'query' ? checkedPairs(place, value) : []));
-  const query = [fixedQuery, encodePairs(pairs)].filter((part) => part !== '').join('&');
+  const pairs = values.flatMap(({ place, value }) => (place.in === 'query' ? pairsOf(place, value) : []));
+  const query = [fixedQuery, joinPairs(pairs)].filter((part) => part !== '').join('&');
   const base = new URL(baseUrl);
   const prefix = base.pathname.replace(/\/+$/, '');
   const url = new URL(`${base.origin}${prefix}${filled}${query === '' ? '' : `?${query}`}`);
@@ -106,15 +105,12 @@ function percentEncode(argument: string, text: string): string {
   return encodeURIComponent(text);
 }
 
-function checkedPairs(place: ArgumentPlace, value: JsonValue): Pair[] {
-  const pairs = toPairs(place, value);
-  for (const [, text] of pairs) percentEncode(place.argument, text);
-  return pairs;
+function pairsOf(place: ArgumentPlace, value: JsonValue): Pair[] {
+  return toPairs(place, value, (text) => percentEncode(place.argument, text));
 }
 
-/** Brackets of names stay readable; servers decode either form. */
-function encodePairs(pairs: readonly Pair[]): string {
-  return pairs.map(([name, value]) => `${encodeURIComponent(name.toWellFormed())}=${encodeURIComponent(value)}`).join('&');
+function joinPairs(pairs: readonly Pair[]): string {
+  return pairs.map(([name, value]) => `${encodeURIComponent(name.toWellFormed())}=${value}`).join('&');
 }
 
 function buildHeaders(values: readonly PlacedValue[]): Record<string, string> {
@@ -129,7 +125,7 @@ function buildHeaders(values: readonly PlacedValue[]): Record<string, string> {
           toText(place, value, (text) => text),
         ),
       );
-    if (place.in === 'cookie') cookies.push(...checkedPairs(place, value).map(([name, text]) => `${name}=${encodeURIComponent(text)}`));
+    if (place.in === 'cookie') cookies.push(...pairsOf(place, value).map((pair) => pair.join('=')));
   }
   if (cookies.length > 0) headers.set('cookie', cookies.join('; '));
   return Object.fromEntries(headers);
@@ -140,7 +136,8 @@ function headerText(argument: string, text: string): string {
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(text))
     throw new ArgumentError(`${argument}: is sent as a header and must not contain line breaks or control characters`);
-  if (/[^\u0000-\u00ff]/.test(text)) throw new ArgumentError(`${argument}: is sent as a header and may only contain Latin-1 characters`);
+  if (Array.from(text).some((character) => character > '\u00ff'))
+    throw new ArgumentError(`${argument}: is sent as a header and may only contain Latin-1 characters`);
   return text.trim();
 }
 
@@ -150,16 +147,11 @@ function buildBody(plan: BodyPlan | undefined, values: readonly PlacedValue[]): 
   const parts = values.filter(({ place }) => place.in === 'body');
   if (parts.length === 0 && !plan.isRequired) return undefined;
   if (plan.mediaType === formType) {
-    const pairs = parts.flatMap(({ place, value }) => (value === null ? [] : checkedPairs(place, value)));
-    return { type: plan.mediaType, text: new URLSearchParams(pairs).toString() };
+    const pairs = parts.flatMap(({ place, value }) => (value === null ? [] : pairsOf(place, value)));
+    return { type: plan.mediaType, text: joinPairs(pairs) };
   }
   const [first] = parts;
   if (plan.kind === 'whole') return first === undefined ? undefined : { type: plan.mediaType, text: JSON.stringify(first.value) };
   const properties = parts.map(({ place, value }): [string, JsonValue] => [place.name, value]);
   return { type: plan.mediaType, text: JSON.stringify(Object.fromEntries(properties)) };
-}
-
-/** The variables of the path that no argument fills; empty for every operation of a `Conversion`. */
-export function unfilledVariables({ path, places }: Pick<Operation, 'path' | 'places'>): string[] {
-  return pathVariables(path).filter((name) => !places.some((place) => place.in === 'path' && place.name === name));
 }

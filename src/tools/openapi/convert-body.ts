@@ -50,7 +50,7 @@ interface BodyContext {
 
 function planJson(schema: JsonValue | undefined, context: BodyContext): PlannedBody {
   const { mediaType, isRequired, adapter } = context;
-  const root = adapter.adaptRoot(schema);
+  const root = adapter.adapt(schema);
   const properties = liftableProperties(root);
   if (properties === undefined) {
     const description = [root.description, context.body.description].find((text) => typeof text === 'string' && text.trim() !== '');
@@ -64,7 +64,7 @@ function planJson(schema: JsonValue | undefined, context: BodyContext): PlannedB
 }
 
 function planForm(schema: JsonValue | undefined, context: BodyContext): PlannedBody | undefined {
-  const root = context.adapter.adaptRoot(schema);
+  const root = context.adapter.adapt(schema);
   const properties = liftableProperties(root);
   const { mediaType, isRequired } = context;
   if (properties === undefined) return undefined;

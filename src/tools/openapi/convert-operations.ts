@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
+import { ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../name-functions.ts';
@@ -18,6 +18,7 @@ export type { ArgumentPlace, BodyPlan, Conversion, Operation } from './operation
 const inlinedNodes = 2_000;
 /** Schemas of all functions together: Kubernetes, the largest document that was seen, has a fifth. */
 const documentNodes = 5_000_000;
+const otherServers = 'Servers that single paths or operations name are not used: all are addressed at the URL of this connection.';
 /** A report is read by people. */
 const maxWarnings = 100;
 
@@ -101,7 +102,7 @@ function convertWith(
   const names = nameArguments(all);
   const named = all.map((argument, index) => ({ ...argument, argument: names[index] ?? argument.name }));
   const places = named.map(({ schema: _schema, ...place }): ArgumentPlace => place);
-  if (operation.servers !== undefined || pathItem.servers !== undefined) warn('It names servers of its own, which are not used.');
+  if (operation.servers !== undefined || pathItem.servers !== undefined) context.warnings.add(otherServers);
   return {
     operationId: entry.operationId,
     method,
@@ -138,10 +139,4 @@ function describe(operation: JsonObject, name: string): string {
   const texts = [ownValue(operation, 'description'), ownValue(operation, 'summary')];
   const text = texts.find((candidate) => typeof candidate === 'string' && candidate.trim() !== '');
   return shortened(typeof text === 'string' ? text : name);
-}
-
-/** The document's name for people and its version, for reports. */
-export function documentInfo(document: JsonObject): JsonObject {
-  const info = ownValue(document, 'info');
-  return isJsonObject(info) ? info : {};
 }

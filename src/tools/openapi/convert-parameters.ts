@@ -31,7 +31,7 @@ export function planParameters(parameters: readonly JsonObject[], context: Param
   const planned = parameters.map((parameter) => planParameter(parameter, variables, context)).filter((plan) => plan !== undefined);
   const declared = new Set(planned.filter((plan) => plan.in === 'path').map((plan) => plan.name));
   const missing = [...variables].filter((name) => !declared.has(name));
-  return [...missing.map((name): PlannedArgument => ({ in: 'path', name, isRequired: true, schema: { type: 'string' } })), ...planned];
+  return [...planned, ...missing.map((name): PlannedArgument => ({ in: 'path', name, isRequired: true, schema: { type: 'string' } }))];
 }
 
 export function pathVariables(path: string): string[] {

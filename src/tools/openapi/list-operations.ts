@@ -1,5 +1,5 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { OmittedOperation, type Conversion } from './operation.ts';
 import { followReferences } from './resolve-references.ts';
 
@@ -25,17 +25,9 @@ export function listOperations(document: JsonObject): { listed: ListedOperation[
   for (const [path, entry] of Object.entries(isJsonObject(paths) ? paths : {})) {
     if (path.startsWith('x-')) continue;
     try {
-      const pathItem = readPathItem(document, entry);
-      const methods = Object.keys(pathItem).filter((key) => isJsonObject(pathItem[key]));
-      omitted.push(
-        ...methods.filter((key) => notOffered.has(key)).map((key) => omission(key, path, `${key.toUpperCase()} is not offered`)),
-      );
-      const problem = problemOf(path);
-      for (const method of methods.filter((key) => offered.has(key))) {
-        const operation = ownValue(pathItem, method);
-        if (problem !== undefined) omitted.push(omission(method, path, problem));
-        else if (isJsonObject(operation)) listed.push(toListed({ method, path, pathItem, operation }));
-      }
+      const found = listPath(document, path, entry);
+      listed.push(...found.listed);
+      omitted.push(...found.omitted);
     } catch (error) {
       if (!(error instanceof OmittedOperation)) throw error;
       omitted.push({ operation: path, reason: error.message });
@@ -44,8 +36,19 @@ export function listOperations(document: JsonObject): { listed: ListedOperation[
   return { listed, omitted };
 }
 
+function listPath(document: JsonObject, path: string, entry: JsonValue | undefined): ReturnType<typeof listOperations> {
+  const pathItem = readPathItem(document, entry);
+  const methods = Object.entries(pathItem).flatMap(([method, operation]) => (isJsonObject(operation) ? [{ method, operation }] : []));
+  const known = methods.filter(({ method }) => offered.has(method));
+  const others = methods.filter(({ method }) => notOffered.has(method));
+  const problem = problemOf(path);
+  const omitted = others.map(({ method }) => omission(method, path, `${method.toUpperCase()} is not offered`));
+  if (problem !== undefined) return { listed: [], omitted: [...omitted, ...known.map(({ method }) => omission(method, path, problem))] };
+  return { listed: known.map(({ method, operation }) => toListed({ method, path, pathItem, operation })), omitted };
+}
+
 /** A path item may be a reference; keys beside it stand. */
-function readPathItem(document: JsonObject, entry: unknown): JsonObject {
+function readPathItem(document: JsonObject, entry: JsonValue | undefined): JsonObject {
   if (!isJsonObject(entry)) throw new OmittedOperation('it is no object');
   const { $ref: _reference, ...beside } = entry;
   return { ...followReferences(document, entry), ...beside };

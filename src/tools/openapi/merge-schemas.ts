@@ -67,10 +67,12 @@ function mergeChoices(outer: JsonValue, inner: JsonValue): JsonValue | undefined
   return both.length > 0 ? both : undefined;
 }
 
-/** Closed only when both are: what one closes, the other's properties need open. */
+/** Closed only when both are, or the other describes no properties: those need it open. */
 function mergeAdditional(outer: JsonObject, inner: JsonObject): JsonValue | undefined {
   const a = outer.additionalProperties;
   const b = inner.additionalProperties;
-  if (a === false || b === false) return a === b ? false : undefined;
+  if (a === b) return a;
+  if (a === false) return inner.properties === undefined ? false : b;
+  if (b === false) return outer.properties === undefined ? false : a;
   return a ?? b;
 }

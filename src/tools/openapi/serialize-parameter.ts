@@ -2,13 +2,13 @@ import { isJsonObject } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { ArgumentPlace } from './operation.ts';
 
-/** One `name=value` of a query, a form or a cookie header, not yet encoded. */
+/** One `name=value` of a query, a form or a cookie header. The value is encoded, its separators are not; the name is not. */
 export type Pair = [name: string, value: string];
 
 /** Turns a text into what may stand in the place, e.g. by percent-encoding. */
 export type Encode = (text: string) => string;
 
-const separators: Record<string, string> = { spaceDelimited: ' ', pipeDelimited: '|' };
+const separators: Record<string, string> = { spaceDelimited: '%20', pipeDelimited: '%7C' };
 
 /** A single value as text: `true`, `3`, JSON for what has parts. */
 export function scalarText(value: JsonValue): string {
@@ -19,29 +19,39 @@ export function scalarText(value: JsonValue): string {
  * The pairs of a query parameter, a cookie or a form field (OpenAPI 3.1, section 4.8.12.4). By default arrays repeat the name and objects are JSON
  * text: the documents that leave the style out have servers that read objects in that way, if in any. A stated style is followed to the letter.
  */
-export function toPairs(place: Pick<ArgumentPlace, 'name' | 'style' | 'explode'>, value: JsonValue): Pair[] {
+export function toPairs(place: Pick<ArgumentPlace, 'name' | 'style' | 'explode'>, value: JsonValue, encode: Encode): Pair[] {
   const { name, style } = place;
   const explodes = place.explode ?? (style === undefined || style === 'form' || style === 'deepObject');
-  if (style === 'json') return [[name, JSON.stringify(value)]];
+  if (style === 'json') return [[name, encode(JSON.stringify(value))]];
   if (Array.isArray(value)) {
-    const items = value.map(scalarText);
+    const items = value.map((item) => encode(scalarText(item)));
     if (items.length === 0) return [];
     return explodes ? items.map((item) => [name, item]) : [[name, items.join(separators[style ?? ''] ?? ',')]];
   }
-  if (!isJsonObject(value) || style === undefined) return [[name, scalarText(value)]];
-  if (style === 'deepObject') return deepPairs(name, value);
+  if (!isJsonObject(value) || style === undefined) return [[name, encode(scalarText(value))]];
+  if (style === 'deepObject') return deepPairs(name, value, encode);
   const members = membersOf(value);
-  if (style === 'form' && explodes) return members;
-  return members.length === 0 ? [] : [[name, members.flat().join(separators[style] ?? ',')]];
+  if (style === 'form' && explodes) return members.map(([key, member]) => [key, encode(member)]);
+  return members.length === 0
+    ? []
+    : [
+        [
+          name,
+          members
+            .flat()
+            .map(encode)
+            .join(separators[style] ?? ','),
+        ],
+      ];
 }
 
 /** `filter[a][b]=1`; lists repeat the name. Deeper levels are no part of the specification, but all that read the first read them so. */
-function deepPairs(name: string, value: JsonObject): Pair[] {
+function deepPairs(name: string, value: JsonObject, encode: Encode): Pair[] {
   return Object.entries(value).flatMap(([key, member]): Pair[] => {
     const inner = `${name}[${key}]`;
     if (member === undefined || member === null) return [];
-    if (isJsonObject(member)) return deepPairs(inner, member);
-    return Array.isArray(member) ? member.map((item): Pair => [inner, scalarText(item)]) : [[inner, scalarText(member)]];
+    if (isJsonObject(member)) return deepPairs(inner, member, encode);
+    return [member].flat().map((item): Pair => [inner, encode(scalarText(item))]);
   });
 }
 
@@ -61,8 +71,8 @@ export function toText(place: Pick<ArgumentPlace, 'name' | 'style' | 'explode'>,
   return ((explode ? assigned : undefined) ?? flat).join(',');
 }
 
-function membersOf(value: JsonObject): Pair[] {
-  return Object.entries(value).flatMap(([key, member]): Pair[] =>
+function membersOf(value: JsonObject): [string, string][] {
+  return Object.entries(value).flatMap(([key, member]): [string, string][] =>
     member === undefined || member === null ? [] : [[key, scalarText(member)]],
   );
 }
