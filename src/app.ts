@@ -17,6 +17,7 @@ import { chatRoute } from './http/routes/chat.ts';
 import { clientRoute } from './http/routes/client.ts';
 import { healthRoutes } from './http/routes/health.ts';
 import { modelRoutes } from './http/routes/models.ts';
+import { rootRoute } from './http/routes/root.ts';
 import { socketRoute } from './http/routes/socket.ts';
 import { toolRoutes } from './http/routes/tools.ts';
 import { createRunStarter } from './http/run-starter.ts';
@@ -110,6 +111,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     isDraining,
     report: async () => ({ backends: await models.backends(), tool_servers: await tools.servers() }),
   });
+  await server.register(rootRoute, { version });
   await server.register(clientRoute);
   await server.register(socketRoute, {
     relay,

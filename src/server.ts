@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from './app.ts';
 import { readConfig } from './config.ts';
@@ -18,22 +17,18 @@ const closingMs = 5_000;
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = withKey(readConfig(environment, readTextFile, process.stdout.isTTY));
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
+  warnOfUnused(config, logger);
   const time = config.toolServers.length === 0 ? await startTimeServer({ host: '127.0.0.1', port: 0 }) : undefined;
   const toolServers = time === undefined ? config.toolServers : [bundledServer('time', time.url)];
   const app = await buildApp({ ...config, toolServers }, { logger });
-  await app.server.listen({ host: config.host, port: config.port });
+  await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (address) => announcement(address, config) });
 
-  const closing = closeWithGrace({ delay: config.drainTimeoutMs + closingMs }, async ({ err, signal }) => {
+  closeWithGrace({ delay: config.drainTimeoutMs + closingMs }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'an error that nothing caught ends the gateway');
     else logger.info({ signal }, 'shutting down: running answers may finish');
     await app.close();
     await time?.close();
   });
-  app.server.addHook('onClose', (_instance, done) => {
-    closing.uninstall();
-    done();
-  });
-  announce(config, { url: addressOf(app.server.server.address()), logger, toolServers: toolServers.map((record) => record.id) });
 }
 
 function readTextFile(path: string): string | undefined {
@@ -68,18 +63,16 @@ function withKey(config: Config): Config {
   return { ...config, adminKey };
 }
 
-function addressOf(address: AddressInfo | string | null): string {
-  if (address === null || typeof address === 'string') return address ?? '';
-  return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
+function announcement(address: string, config: Config): string {
+  const authentication =
+    config.adminKey === undefined ? 'open to this machine, no key needed' : 'send your key as "Authorization: Bearer <key>"';
+  return `toolwharf ${version} listens on ${address} (${authentication})`;
 }
 
-function announce(
-  config: Config,
-  { url, logger, toolServers }: { url: string; logger: ReturnType<typeof createLogger>; toolServers: string[] },
-): void {
-  const authentication = config.adminKey === undefined ? 'open to this machine, no key needed' : 'Authorization: Bearer <your key>';
-  logger.info(
-    { version, url, authentication, backends: config.backends.map((backend) => backend.name), tool_servers: toolServers },
-    `toolwharf listens on ${url} (${authentication})`,
-  );
+/** Settings that are read and checked, and have no effect yet: whoever sets one should know. */
+function warnOfUnused(config: Config, logger: ReturnType<typeof createLogger>): void {
+  if (config.redisUrl !== undefined)
+    logger.warn({ setting: 'REDIS_URL' }, 'REDIS_URL has no effect in this version, which runs as one replica');
+  if (!config.databaseUrl.startsWith('sqlite:'))
+    logger.warn({ setting: 'DATABASE_URL' }, 'DATABASE_URL has no effect in this version, which stores nothing');
 }

@@ -22,10 +22,18 @@ export function findOfferedName(written: string, offered: readonly string[]): Na
   ];
   for (const fits of steps) {
     const matches = offered.filter(fits);
-    if (matches.length === 1 && matches[0] !== undefined) return { type: 'repaired', name: matches[0] };
+    const only = matches.length === 1 ? matches[0] : plainOf(matches);
+    if (only !== undefined) return { type: 'repaired', name: only };
     if (matches.length > 1) return { type: 'unknown', candidates: matches.slice(0, shownCandidates) };
   }
   return { type: 'unknown', candidates: offered.slice(0, shownCandidates) };
+}
+
+/** A function renamed for a clash carries its plain name and a short hash; it does not make that name ambiguous. */
+function plainOf(names: readonly string[]): string | undefined {
+  return names.find((name) =>
+    names.every((other) => other === name || (other.startsWith(`${name}_`) && /^_[0-9a-f]{6,8}$/.test(other.slice(name.length)))),
+  );
 }
 
 /** Case and separators carry no meaning that a model could be held to. */

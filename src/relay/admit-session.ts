@@ -77,7 +77,7 @@ export function createAdmitSession(options: AdmitSessionOptions): AdmitSession {
         if (message === undefined || message.sessionId !== id) return;
         if (session !== undefined) correspondence.handle(session, message);
         else if (message.id === takeId) isOurs = true;
-        else if (held.length < heldMessages) held.push(message);
+        else if (isOurs && held.length < heldMessages) held.push(message);
       });
       const take: SessionMessage = { type: 'take', id: takeId, sessionId: id, replyTo: replicaId, callerId: caller.id };
       const send = (): Promise<number> => bus.publish(sessionChannel(id), take);

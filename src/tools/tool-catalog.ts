@@ -69,8 +69,11 @@ export function createToolCatalog({ registry, send, callBrowser, browserToolTime
       Promise.all(chosen.map((server) => openChosen(server, run))),
       openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs }),
     ]);
+    const registeredCandidates = (isBundled: boolean): Candidate[] =>
+      fromRegistered.flatMap(({ candidates }, index) => ((chosen[index]?.record.origin === 'bundled') === isBundled ? candidates : []));
     const offer = offerTools({
-      groups: [fromRegistered.flatMap(({ candidates }) => candidates), ...fromRequest.map(({ candidates }) => candidates)],
+      // What ships for a first try gives way: a frontend that brings the same server along gets its own functions by their names.
+      groups: [registeredCandidates(false), ...fromRequest.map(({ candidates }) => candidates), registeredCandidates(true)],
       callerNames: request.callerFunctions.map((callerFunction) => callerFunction.name),
     });
     const warnings = [...fromRegistered, ...fromRequest].flatMap((supplied) => supplied.warnings);

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readHttpRequest } from './read-http-request.ts';
+import type { ReadRequest } from './read-http-request.ts';
 
 /**
  * One thing that the server does with a connection: sends raw bytes (waiting for a peer that does not read), waits, waits for a promise,
@@ -95,7 +96,8 @@ export async function startUpstream(script: Script): Promise<UpstreamServer> {
   const waiting = new Map<number, (request: RecordedRequest) => void>();
   let connections = 0;
 
-  async function serve(socket: Socket): Promise<void> {
+  async function serve(connection: Connection): Promise<void> {
+    const { socket } = connection;
     // Read all the time, or the peer's leaving would go unnoticed while a script plays.
     const incoming = socket.pipe(new PassThrough({ highWaterMark: 64 * 1024 * 1024 }));
     socket.once('close', () => incoming.end());
@@ -105,10 +107,10 @@ export async function startUpstream(script: Script): Promise<UpstreamServer> {
       const read = await readHttpRequest(reading, rest);
       if (read === undefined) return;
       rest = read.rest;
-      const request = record(read, socket);
+      const request = record(read, connection);
       const count = requests.push(request) - 1;
       waiting.get(count)?.(request);
-      await play(typeof script === 'function' ? await script(request, count) : script, socket);
+      await play(typeof script === 'function' ? await script(request, count) : script, connection);
     }
   }
 
@@ -117,7 +119,7 @@ export async function startUpstream(script: Script): Promise<UpstreamServer> {
     sockets.add(socket);
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
     // A script that breaks ends its connection; the test sees it as a cut answer.
-    serve(socket).catch(() => socket.destroy());
+    serve(watchSocket(socket)).catch(() => socket.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -146,15 +148,26 @@ export async function startUpstream(script: Script): Promise<UpstreamServer> {
   };
 }
 
-function record(read: { method: string; url: string; headers: Record<string, string>; body: string }, socket: Socket): RecordedRequest {
-  const { method, url, headers, body } = read;
-  let closedAt: number | undefined;
-  const closed = new Promise<void>((resolve) => {
-    socket.once('close', () => {
-      closedAt = Date.now();
-      resolve();
-    });
+interface Connection {
+  socket: Socket;
+  closed: Promise<void>;
+  closedAt: number | undefined;
+}
+
+/** One listener a connection, however many requests and waits it sees. */
+function watchSocket(socket: Socket): Connection {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const connection: Connection = { socket, closed: promise, closedAt: undefined };
+  socket.once('close', () => {
+    connection.closedAt = Date.now();
+    resolve();
   });
+  return connection;
+}
+
+function record(read: ReadRequest, connection: Connection): RecordedRequest {
+  const { method, url, headers, body } = read;
+  const { socket, closed } = connection;
   return {
     method,
     url,
@@ -162,10 +175,10 @@ function record(read: { method: string; url: string; headers: Record<string, str
     body,
     closed,
     get isClosed() {
-      return closedAt !== undefined;
+      return connection.closedAt !== undefined;
     },
     get closedAt() {
-      return closedAt;
+      return connection.closedAt;
     },
     get bytesTaken() {
       return socket.bytesWritten - socket.writableLength;
@@ -174,22 +187,15 @@ function record(read: { method: string; url: string; headers: Record<string, str
   };
 }
 
-async function play(steps: ScriptStep[], socket: Socket): Promise<void> {
+async function play(steps: ScriptStep[], { socket, closed }: Connection): Promise<void> {
   for (const step of steps) {
     if (socket.destroyed) return;
-    if (typeof step === 'string' || step instanceof Uint8Array) await write(socket, step);
-    else if ('waitMs' in step) await Promise.race([wait(step.waitMs), gone(socket)]);
-    else if ('until' in step) await Promise.race([step.until, gone(socket)]);
+    if (typeof step === 'string' || step instanceof Uint8Array) {
+      if (!socket.write(step)) await Promise.race([once(socket, 'drain'), closed]);
+    } else if ('waitMs' in step) await Promise.race([wait(step.waitMs, undefined, { ref: false }), closed]);
+    else if ('until' in step) await Promise.race([step.until, closed]);
     else if (step.act === 'reset') socket.resetAndDestroy();
     else if (step.act === 'finish') socket.end();
-    else await gone(socket);
+    else await closed;
   }
-}
-
-async function write(socket: Socket, bytes: string | Uint8Array): Promise<void> {
-  if (!socket.write(bytes)) await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), gone(socket)]);
-}
-
-async function gone(socket: Socket): Promise<void> {
-  if (!socket.destroyed) await new Promise<void>((resolve) => socket.once('close', () => resolve()));
 }

@@ -32,6 +32,12 @@ test.each([['get_current'], ['get'], ['get_cur'], ['time'], ['constructor'], ['_
   },
 );
 
+test('a twin renamed for a clash does not make a shortened name ambiguous', () => {
+  const twins = toolMap(...['list_zones_get_3d3f22', 'list_zones_get'].map((name) => toolNamed(name, 1)));
+  const prepared = prepareToolCall({ id: '1', name: 'list_zones', arguments: '{}' }, twins);
+  expect(prepared.type === 'ready' && prepared.tool.spec.name).toBe('list_zones_get');
+});
+
 const parameters = {
   type: 'object',
   properties: {

@@ -146,4 +146,14 @@ describe('recorded streams', () => {
     expect(await answer('a')).toMatchObject({ text: 'Hello!', reasoning: 'Okay, the user greets me.\n' });
     expect((await answer('b')).reasoning).toBe('');
   });
+
+  it('takes text for text, whatever the template did, where the backend parts the reasoning itself', async () => {
+    const answers = ['lone-closing', 'deepseek-reasoning'].map((name) => answerWith([readRecording(name)]));
+    const backend = createOpenAiBackend(connection, async (request) => {
+      const [answer = answerWith([])] = answers.splice(0, 1);
+      return answer(request);
+    });
+    await Array.fromAsync(backend.chat(askModel()));
+    expect(fold(await Array.fromAsync(backend.chat(askModel())))).toMatchObject({ text: '9.8 is greater.', reasoning: '9.11 or 9.8?' });
+  });
 });

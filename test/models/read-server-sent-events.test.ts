@@ -88,6 +88,14 @@ describe('readServerSentEvents', () => {
     expect((await read([bytes(`data: ${'x'.repeat(58)}\r\n\r\n`)], 64)).events).toHaveLength(1);
   });
 
+  it('takes any number of lines below the limit, wherever they are cut', async () => {
+    const text = bytes('data: xxxxxxxxxxxxxxxxxxxx\n\n: hi\r\n'.repeat(20));
+    for (let size = 1; size < 40; size += 1) {
+      const offsets = Array.from({ length: Math.floor(text.byteLength / size) }, (_, index) => index * size);
+      expect(await read(cutAt(text, offsets), 32)).toMatchObject({ code: undefined, events: { length: 20 } });
+    }
+  });
+
   it('refuses an event that grows by many short lines', async () => {
     expect((await read([bytes('data: xxxxxxxx\n'.repeat(20))], 64)).code).toBe('upstream_line_too_long');
   });

@@ -221,3 +221,17 @@ describe('the state of the servers', () => {
     expect(() => catalog.close()).not.toThrow();
   });
 });
+
+describe('the bundled server', () => {
+  it('gives way to a server of the request with the same functions, and stays on offer under other names', async () => {
+    const bundled = { ...time, origin: 'bundled' as const };
+    const given = await offer([bundled], {
+      toolServers: [{ url: 'http://own.test', openapi: documentWith('now'), authType: 'none', headers: {} }],
+    });
+    expect([...given.tools].map(([name, tool]) => [name, tool.label])).toEqual([
+      ['now', 'now'],
+      [expect.stringMatching(/^now_[0-9a-f]{6}$/), 'time/now'],
+      ['zone', 'time/zone'],
+    ]);
+  });
+});

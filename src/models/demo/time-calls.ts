@@ -95,11 +95,16 @@ function unitOf(text: string, unit: Parameter): JsonObject {
 function planParse({ text, places, moments }: Asked, { parse }: TimeFunctions): PlannedCall[] | undefined {
   if (parse === undefined || !words.parse.test(text)) return undefined;
   const [place] = places;
-  const value =
-    quotedTexts(text)[0] ?? moments[0]?.text ?? objectOf(text.slice(0, place?.start), ['parse', 'normalize', 'timestamp', 'date', 'time']);
+  // A time of day alone may belong to words such as "next friday", which the function reads better than these rules.
+  const dated = moments.find((moment) => /\d{4}-/u.test(moment.text))?.text;
+  const value = quotedTexts(text)[0] ?? dated ?? wordsForMoment(text.slice(0, place?.start));
   if (value === '') return undefined;
   const zone = parse.zone === undefined || place === undefined ? {} : { [parse.zone.name]: place.zone };
   return [{ name: parse.shape.name, args: { [parse.moment.name]: value, ...zone } }];
+}
+
+function wordsForMoment(text: string): string {
+  return objectOf(text, ['parse', 'normalize', 'timestamp', 'date', 'time']).replace(/\s(?:in|at|for)$/iu, '');
 }
 
 function planConvert({ text, places, moments }: Asked, { convert }: TimeFunctions): PlannedCall[] | undefined {
