@@ -6,6 +6,7 @@ import { parseMode } from './chat/choose-mode.ts';
 import { createContinuations } from './chat/continue-run.ts';
 import { defaultSelectionTemplate } from './chat/selection-prompt.ts';
 import { defaultContextTemplate } from './chat/use-files.ts';
+import { ConfigError } from './config.ts';
 import type { Config } from './config.ts';
 import type { Caller } from './core/caller.ts';
 import { limits } from './core/limits.ts';
@@ -50,7 +51,7 @@ export interface App {
 
 /** The composition root: the only place that knows which implementation stands behind which port. */
 export async function buildApp(config: Config, parts: AppParts): Promise<App> {
-  parseMode(config.functionCalling);
+  requireMode(config.functionCalling);
   const now = parts.now ?? Date.now;
   const outbound = createOutbound({ egress: config.egress });
   const send = parts.send ?? outbound.send;
@@ -120,6 +121,9 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     allowedOrigins: config.corsOrigins,
     pingIntervalMs: config.wsPingIntervalMs,
     startChat: startSocketChat(runs),
+    cancelRun: runs.cancel,
+    // A flat `{type: "message", content}` names no model: the first one listed answers it.
+    defaultModel: async () => (await models.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs)))[0]?.id,
   });
   await server.register(async (guarded) => {
     guarded.decorateRequest('caller');
@@ -150,6 +154,15 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
       await outbound.close();
     },
   };
+}
+
+/** A default that every chat would be refused for must not start. */
+function requireMode(name: string): void {
+  try {
+    parseMode(name);
+  } catch (error) {
+    throw new ConfigError(`FUNCTION_CALLING: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 /** 128 random bits: ids of runs, sessions and calls cannot be guessed. */

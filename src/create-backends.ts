@@ -22,7 +22,15 @@ export function createBackends(config: Config, send: SendOutbound): Backends {
   const backends = config.backends.map((entry): CatalogBackend => {
     const prefix = entry.prefix === undefined ? {} : { prefix: entry.prefix };
     if (entry.kind === 'ollama') {
-      const connection = { baseUrl: entry.url, name: entry.name, maxContext: entry.maxContext, ...timeouts };
+      const key = entry.key === undefined ? {} : { key: entry.key };
+      const connection = {
+        baseUrl: entry.url,
+        name: entry.name,
+        headers: entry.headers,
+        maxContext: entry.maxContext,
+        ...key,
+        ...timeouts,
+      };
       const backend = createOllamaBackend(connection, send);
       // Ollama serves OpenAI's embeddings below /v1.
       embedders.set(backend, toOpenAi({ ...entry, url: `${entry.url}/v1` }, timeouts));
@@ -50,5 +58,5 @@ export function createBackends(config: Config, send: SendOutbound): Backends {
 }
 
 function toOpenAi(entry: BackendConfig, timeouts: { firstByteTimeoutMs: number; idleTimeoutMs: number }): OpenAiConnection {
-  return { baseUrl: entry.url, key: entry.key, headers: entry.headers, ...timeouts };
+  return { name: entry.name, baseUrl: entry.url, key: entry.key, headers: entry.headers, ...timeouts };
 }

@@ -20,7 +20,7 @@ export function parseMode(name: string): Mode {
   if (mode !== undefined) return mode;
   const known = [...modeByName.keys()].join(', ');
   const reason = name === 'react' ? 'is not available in this version' : 'is not a mode';
-  throw new GatewayError('unknown_mode', `params.function_calling: "${name}" ${reason}. Use one of: ${known}.`, {
+  throw new GatewayError('unknown_mode', `The mode "${name}" ${reason}. Use one of: ${known}.`, {
     param: 'params.function_calling',
   });
 }

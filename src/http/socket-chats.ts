@@ -127,7 +127,6 @@ export async function streamToSession({ relay, sessionId, caller, head, events, 
   try {
     await send(frames.start());
     for await (const event of events) {
-      clearImmediate(flush);
       await sendAll(frames.of(event));
       // The calls of a round come in one go, and then the run waits for their results: that is the moment to announce them.
       if (event.type === 'run-event' && event.event.type === 'tool.call') flush = setImmediate(() => void sendAll(frames.pendingCalls()));
@@ -147,7 +146,8 @@ export async function streamToSession({ relay, sessionId, caller, head, events, 
 
 function failureFrame(error: unknown, where: JsonObject, log: FastifyBaseLogger): JsonObject {
   const shown = toGatewayError(error, textField(where, 'run_id') ?? textField(where, 'message_id') ?? 'of the socket');
-  log.warn({ err: error, code: shown.code, ...where }, 'socket chat failed');
+  if (shown.status >= 500) log.warn({ err: error, code: shown.code, ...where }, 'socket chat failed');
+  else log.info({ code: shown.code, ...where }, 'socket chat refused');
   return errorFrame(shown.code, shown.message, { ...(shown.param === null ? {} : { param: shown.param }), ...where });
 }
 

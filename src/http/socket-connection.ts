@@ -122,7 +122,8 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
 
   /** `undefined` for a binary frame. */
   function receive(text: string | undefined): void {
-    if (isOver || !watch.mayReceive()) return;
+    watch.countFrame();
+    if (isOver) return;
     const parsed: ParsedFrame = text === undefined ? { type: 'invalid', message: 'Frames are text, not binary.' } : parseSocketFrame(text);
     admit(parsed);
   }

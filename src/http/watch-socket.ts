@@ -7,8 +7,8 @@ const framesPerSecond = 400;
 const missedPings = 2;
 
 export interface SocketWatch {
-  /** Counts a frame; false when the peer floods, and has been told so. */
-  mayReceive(): boolean;
+  /** Counts a frame: too many in a second are a flood. */
+  countFrame(): void;
   stop(): void;
 }
 
@@ -41,7 +41,7 @@ export function watchSocket(
   timer.unref();
 
   return {
-    mayReceive() {
+    countFrame() {
       isAlive();
       const now = performance.now();
       if (now - windowStart > 1_000) {
@@ -50,7 +50,6 @@ export function watchSocket(
       }
       frames += 1;
       if (frames > framesPerSecond) options.onFailure(1008, 'Too many frames.');
-      return frames <= framesPerSecond;
     },
     stop: () => clearInterval(timer),
   };

@@ -203,7 +203,7 @@ async function listWithin(source: CatalogBackend): Promise<{ records: ModelRecor
     reject(reason);
   }, limits.modelListTimeoutMs);
   try {
-    return { records: await source.list(deadline.signal), error: undefined };
+    return { records: await Promise.race([source.list(deadline.signal), late]), error: undefined };
   } catch (error) {
     return { records: [], error: error instanceof Error ? error.message : 'The list of models could not be read' };
   } finally {

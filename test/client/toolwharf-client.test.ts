@@ -238,11 +238,6 @@ describe('the browser client: tools', () => {
       { type: 'error', code: 'tool_error', message: 'HTTP 404 Not Found', detail: { status: 404, body: { detail: 'no such thing' } } },
     ],
     [
-      'a redirect',
-      (response: ServerResponse) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
-      { type: 'error', code: 'tool_error', message: 'fetch failed' },
-    ],
-    [
       'too much',
       (response: ServerResponse) => response.end('x'.repeat(2_000)),
       { type: 'error', code: 'tool_error', message: expect.stringContaining('too large') },
@@ -274,6 +269,17 @@ describe('the browser client: tools', () => {
     const { client } = await openDoorAndClient({ script: calling(browserCall(server, { url })) }, { servers: { [`${server}/api`]: {} } });
     expect(await outcomeOf(client)).toMatchObject({ type: 'error', code: 'tool_error', message: expect.stringContaining('not allowed') });
     expect(requests).toBe(0);
+  });
+
+  it('follows no redirect, which could carry credentials elsewhere', async () => {
+    const paths: (string | undefined)[] = [];
+    const server = await startToolServer((request, response) => {
+      paths.push(request.url);
+      response.writeHead(302, { location: '/elsewhere' }).end();
+    });
+    const { client } = await openDoorAndClient({ script: calling(browserCall(server)) }, { servers: { [server]: {} } });
+    expect(await outcomeOf(client)).toMatchObject({ type: 'error', code: 'tool_error' });
+    expect(paths).toEqual(['/thing']);
   });
 
   it('asks the page about other servers, and lends them nothing', async () => {

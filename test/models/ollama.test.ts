@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 function connectionTo(url: string): OllamaConnection {
-  return { baseUrl: url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
+  return { baseUrl: url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 60_000, maxContext: 32_768 };
 }
 
 function question(change: Partial<ModelRequest> = {}): ModelRequest {
@@ -264,7 +264,7 @@ describe('a fault', () => {
     ['a cut connection', [{ wait: new Promise((resolve) => setTimeout(resolve, 20)) }, { reset: true }], 'upstream_incomplete'],
     ['a line that is not JSON', [{ bytes: '{"message":{"content":"x"\n' }], 'upstream_invalid_response'],
     ['a line that is no object', [{ bytes: '7\n' }], 'upstream_invalid_response'],
-    ['an endless line', [{ bytes: `{"message":"${'x'.repeat(1_100_000)}` }], 'upstream_line_too_long'],
+    ['an endless line', [{ bytes: `{"message":"${'x'.repeat(1_100_000)}` }, { hang: true }], 'upstream_line_too_long'],
     ['a half line at the end', [{ bytes: '{"message":{"content":"x"}' }], 'upstream_invalid_response'],
   ])('amid the answer: %s comes after what was said', async (_name, steps, code) => {
     const { error, events } = await faultOf([ollamaLine({ content: 'Hello' }), ...steps]);

@@ -99,6 +99,21 @@ describe('a chat on one replica and the browser on another', () => {
     await mortal.close();
   });
 
+  it.each(['asking', 'answering'])('accepts no answer after the deadline, by the clock of the %s replica', async (which) => {
+    let time = 0;
+    const asking = startRelay({ bus, now: () => (which === 'asking' ? time : 0) });
+    const answering = startRelay({ bus, now: () => (which === 'answering' ? time : 0) });
+    const socket = recordingSocket();
+    const session = await answering.open({ caller: ada, socket });
+    const outcome = asking.callBrowser(timeCall, invocation({ sessionId: session.id, timeoutMs: 150 }));
+    const id = await callIn(socket);
+    time = 151;
+    session.answer({ id, result: 'late' });
+    expect(codeOf(await outcome)).toBe('tool_timeout');
+    expect(asking.counts().ignoredAnswers + answering.counts().ignoredAnswers).toBe(1);
+    await Promise.all([asking.close(), answering.close()]);
+  });
+
   it('keeps another caller’s session out of reach, for calls and for frames', async () => {
     const victim = recordingSocket();
     const session = await far.open({ caller: bob, socket: victim });
@@ -150,6 +165,28 @@ describe('a session that moves to another replica', () => {
     await near.open({ caller: ada, socket, resume: session.id });
     await sending;
     expect(socket.dataOf('note').map((data) => data['n'])).toEqual(Array.from({ length: 200 }, (_, n) => n));
+  });
+
+  it('gets what came while the answer to its move was still on the way', async () => {
+    const slowReplies: RelayBus = {
+      ...bus,
+      subscribe: (channel, handler) =>
+        bus.subscribe(channel, (message) => {
+          if (channel === 'relay:replica:slow') setTimeout(() => handler(message), 20);
+          else handler(message);
+        }),
+    };
+    const slow = startRelay({ bus: slowReplies, replicaId: 'slow' });
+    const session = await far.open({ caller: ada, socket: recordingSocket() });
+    session.disconnected();
+    await far.sendTo(session.id, ada, { type: 'note', data: { n: 1 } });
+    const socket = recordingSocket();
+    const moving = slow.open({ caller: ada, socket, resume: session.id });
+    await eventually(() => (far.counts().sessions === 0 ? true : undefined));
+    expect(await near.sendTo(session.id, ada, { type: 'note', data: { n: 2 } })).toBe(true);
+    await moving;
+    expect(socket.dataOf('note')).toEqual([{ n: 1 }, { n: 2 }]);
+    await slow.close();
   });
 
   it('goes to one of two that want it at the same time', async () => {

@@ -4,8 +4,9 @@ import { limits } from '../../core/limits.ts';
 import type { RecursionFinder } from './find-recursion.ts';
 import { mergeSchemas } from './merge-schemas.ts';
 import { OmittedOperation } from './operation.ts';
+import { isReadOnly } from './read-only.ts';
 import { referenceOf, resolveReference } from './resolve-references.ts';
-import { completed, plainKeywords, withNull, withoutUnknownRequired } from './schema-keywords.ts';
+import { completed, isNullable, listOf, plainKeywords, withNull, withoutUnknownRequired } from './schema-keywords.ts';
 
 /** The schemas of one function grew beyond what was allowed for them. */
 export class SchemaTooLarge extends OmittedOperation {}
@@ -16,8 +17,22 @@ export interface AdapterOptions {
   /** Keep every reference as a definition, not only recursive ones: longer chains of inlining grow without measure. */
   keepsReferences: boolean;
   maxNodes: number;
-  /** Nodes left for all functions of the document together. */
-  budget: { nodes: number };
+  /** What all functions of a document share. */
+  shared: SharedAdaptation;
+}
+
+/** An adapted schema, for whoever refers to it next. */
+interface InlinedSchema {
+  schema: JsonObject;
+  nodes: number;
+  height: number;
+}
+
+export interface SharedAdaptation {
+  /** Nodes that may still be adapted. */
+  nodesLeft: number;
+  /** By reference: hundreds of functions use the same few schemas. Only what holds no definition, for those belong to one function. */
+  inlined: Map<string, InlinedSchema>;
 }
 
 /** Turns schemas of a document into JSON Schema for one function; all of them share its definitions. */
@@ -40,15 +55,20 @@ interface Position {
 
 /** @throws OmittedOperation for a reference that cannot be resolved, SchemaTooLarge beyond the limits. */
 export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
+  const { shared } = options;
   const definitions: JsonObject = {};
   const names = new Map<string, string>();
+  const waiting: { name: string; reference: string }[] = [];
   let nodes = 0;
+  let deepest = 0;
+  let pointers = 0;
 
-  const count = (depth: number): void => {
-    nodes += 1;
-    options.budget.nodes -= 1;
+  const count = (depth: number, added = 1): void => {
+    nodes += added;
+    deepest = Math.max(deepest, depth);
+    shared.nodesLeft -= 1;
     if (nodes > options.maxNodes) throw new SchemaTooLarge(`its parameters have more than ${options.maxNodes} schemas`);
-    if (options.budget.nodes < 0) throw new OmittedOperation('the schemas of the document are too large altogether');
+    if (shared.nodesLeft < 0) throw new OmittedOperation('the schemas of the document are too large altogether');
     if (depth > limits.documentDepth) throw new OmittedOperation(`its parameters are nested deeper than ${limits.documentDepth} levels`);
   };
 
@@ -59,19 +79,26 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     const reference = referenceOf(schema);
     if (reference === undefined || !(options.keepsReferences || options.isRecursive(reference))) return adaptWhole(schema, depth);
     count(depth);
+    pointers += 1;
     const { description } = plainKeywords(schema);
-    const pointer = { ...(description === undefined ? {} : { description }), $ref: `#/$defs/${define(reference, depth)}` };
+    const pointer = { ...(description === undefined ? {} : { description }), $ref: `#/$defs/${define(reference)}` };
     return isNullable(schema) ? withNull(pointer) : pointer;
   };
 
-  const define = (reference: string, depth: number): string => {
+  const define = (reference: string): string => {
     const known = names.get(reference);
     if (known !== undefined) return known;
     const name = freeName(reference, definitions);
     names.set(reference, name);
     definitions[name] = {};
-    definitions[name] = adaptWhole({ $ref: reference }, depth + 1);
+    waiting.push({ name, reference });
     return name;
+  };
+
+  /** One after the other and not within each other, so that long chains of definitions are not taken for depth. */
+  const writeDefinitions = (): void => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      definitions[next.name] = adaptWhole({ $ref: next.reference }, 0);
   };
 
   const adaptWhole = (schema: JsonObject, depth: number): JsonObject =>
@@ -83,14 +110,31 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     const reference = referenceOf(schema);
     if (reference === undefined) return adaptOwn(schema, position);
     if (position.opened.includes(reference)) return undefined;
-    const target = resolveReference(options.document, reference);
     const inner = { opened: [...position.opened, reference], depth: position.depth + 1 };
-    const base = isJsonObject(target) ? adaptHere(target, inner) : adaptChild(target, inner.depth);
+    const base = adaptTarget(reference, inner);
     if (base === undefined || Object.keys(schema).length === 1) return base;
     const { $ref: _reference, ...beside } = schema;
     const own = adaptOwn(beside, inner);
     const merged = completed(mergeSchemas(own, base) ?? { ...own, allOf: [base] });
     return isNullable(schema) ? withNull(merged) : merged;
+  };
+
+  /** What a reference points at; `opened` ends with that reference. */
+  const adaptTarget = (reference: string, position: Position): JsonObject | undefined => {
+    const isSharable = position.opened.length === 1 && !options.keepsReferences;
+    const known = isSharable ? shared.inlined.get(reference) : undefined;
+    if (known !== undefined) {
+      count(position.depth + known.height, known.nodes);
+      return known.schema;
+    }
+    const before = { nodes, deepest, pointers };
+    deepest = position.depth;
+    const target = resolveReference(options.document, reference);
+    const schema = isJsonObject(target) ? adaptHere(target, position) : adaptChild(target, position.depth);
+    if (isSharable && schema !== undefined && pointers === before.pointers)
+      shared.inlined.set(reference, { schema, nodes: nodes - before.nodes, height: deepest - position.depth });
+    deepest = Math.max(deepest, before.deepest);
+    return schema;
   };
 
   const adaptOwn = (schema: JsonObject, position: Position): JsonObject => {
@@ -150,7 +194,11 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   };
 
   return {
-    adapt: (schema) => (isJsonObject(schema) ? adaptWhole(schema, 0) : adaptChild(schema, 0)),
+    adapt(schema) {
+      const adapted = isJsonObject(schema) ? adaptWhole(schema, 0) : adaptChild(schema, 0);
+      writeDefinitions();
+      return adapted;
+    },
     definitions,
   };
 }
@@ -161,35 +209,6 @@ function joined(outer: JsonObject, branch: JsonObject | undefined): JsonObject {
   if (merged !== undefined) return merged;
   const others = Array.isArray(outer.allOf) ? outer.allOf : [];
   return { ...outer, allOf: [...others, branch] };
-}
-
-/** What only answers hold must not be asked from a model: the server would ignore or refuse it. */
-function isReadOnly(document: JsonObject, schema: JsonValue | undefined): boolean {
-  let current = schema;
-  const seen = new Set<string>();
-  while (isJsonObject(current)) {
-    if (current.readOnly === true) return true;
-    const reference = referenceOf(current) ?? referenceOf(onlyBranch(current));
-    if (reference === undefined || seen.has(reference)) return onlyBranch(current).readOnly === true;
-    seen.add(reference);
-    current = resolveReference(document, reference);
-  }
-  return false;
-}
-
-/** `allOf` with one branch is how 3.0 documents put words beside a reference. */
-function onlyBranch(schema: JsonObject): JsonObject {
-  const [branch, ...others] = listOf(schema, 'allOf');
-  return isJsonObject(branch) && others.length === 0 ? branch : {};
-}
-
-function isNullable(schema: JsonObject): boolean {
-  return schema.nullable === true || schema['x-nullable'] === true;
-}
-
-function listOf(schema: JsonObject, key: string): JsonValue[] {
-  const value = ownValue(schema, key);
-  return Array.isArray(value) ? value : [];
 }
 
 function freeName(reference: string, definitions: JsonObject): string {

@@ -2,7 +2,7 @@ import { ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../name-functions.ts';
-import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter } from './adapt-schema.ts';
+import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
 import { planBody } from './convert-body.ts';
 import { credentialPlaces, planParameters } from './convert-parameters.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
@@ -16,8 +16,8 @@ export type { ArgumentPlace, BodyPlan, Conversion, Operation } from './operation
 
 /** Beyond this a function's schemas are written as definitions, which says the same in a tenth of the tokens. */
 const inlinedNodes = 2_000;
-/** Schemas of all functions together: Kubernetes, the largest document that was seen, has a fifth. */
-const documentNodes = 5_000_000;
+/** Schemas that are adapted for all functions together, at worst two seconds of work; the largest that was measured needs a thirtieth. */
+const documentNodes = 1_000_000;
 const otherServers = 'Servers that single paths or operations name are not used: all are addressed at the URL of this connection.';
 /** A report is read by people. */
 const maxWarnings = 100;
@@ -27,7 +27,7 @@ interface ConversionContext {
   document: JsonObject;
   isRecursive: RecursionFinder;
   credentials: ReadonlySet<string>;
-  budget: { nodes: number };
+  shared: SharedAdaptation;
   warnings: Set<string>;
 }
 
@@ -40,7 +40,7 @@ export function convertOperations(document: JsonObject): Conversion {
     document,
     isRecursive: createRecursionFinder(document),
     credentials: credentialPlaces(document),
-    budget: { nodes: documentNodes },
+    shared: { nodesLeft: documentNodes, inlined: new Map() },
     warnings: new Set(),
   };
   const converted: UnnamedOperation[] = [];
@@ -89,9 +89,9 @@ function convertWith(
   context: ConversionContext,
   size: { keepsReferences: boolean; maxNodes: number },
 ): UnnamedOperation {
-  const { document, isRecursive, budget, credentials } = context;
+  const { document, isRecursive, shared, credentials } = context;
   const { method, path, pathItem, operation } = entry;
-  const adapter = createSchemaAdapter({ document, isRecursive, budget, ...size });
+  const adapter = createSchemaAdapter({ document, isRecursive, shared, ...size });
   const warn = (message: string): void => {
     context.warnings.add(`${nameOf(entry)}: ${message}`);
   };

@@ -55,7 +55,8 @@ function toReadable(answer: Answer): JsonValue | undefined {
   if (text === undefined) return undefined;
   // A server that does not say what it sends often sends JSON.
   const mayBeJson = isJsonType || (type === '' && /^\s*[[{"]/.test(text));
-  return mayBeJson && !isTruncated ? (tryParse(text) ?? text) : text;
+  const value = mayBeJson && !isTruncated ? tryParse(text) : undefined;
+  return value === undefined ? text : value;
 }
 
 /** `undefined` for what is not JSON, and for what is nested so deep that whatever reads it next could break. */

@@ -57,7 +57,12 @@ export function shortened(text: string, maxCharacters: number = descriptionChara
     .replace(/\uFFFD$/u, '')}…`;
 }
 
-/** Allows null as well: OpenAPI 3.0's `nullable`, and `x-nullable` of Swagger 2.0. */
+/** `nullable` is OpenAPI 3.0's word, `x-nullable` a custom of Swagger 2.0. */
+export function isNullable(schema: JsonObject): boolean {
+  return schema.nullable === true || schema['x-nullable'] === true;
+}
+
+/** Allows null as well. */
 export function withNull(schema: JsonObject): JsonObject {
   const wrapped = ['$ref', 'allOf', 'not', 'if'].some((key) => schema[key] !== undefined);
   if (wrapped) {
@@ -117,4 +122,10 @@ function impliedType(schema: JsonObject): string | undefined {
   if (schema.items !== undefined || schema.prefixItems !== undefined) return 'array';
   const choices = Array.isArray(schema.enum) ? schema.enum : [];
   return choices.length > 0 && choices.every((choice) => typeof choice === 'string') ? 'string' : undefined;
+}
+
+/** The list under a keyword; empty when there is none. */
+export function listOf(schema: JsonObject, key: string): JsonValue[] {
+  const value = ownValue(schema, key);
+  return Array.isArray(value) ? value : [];
 }

@@ -81,7 +81,10 @@ describe('loadDocument', () => {
     const { send } = scriptedServer(() => Promise.reject(new OutboundError('denied', 'Set TOOL_SERVER_ALLOW=http://tools.test:8000')));
     const error = await loadDocument(place, send, never).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(OutboundError);
-    expect(error).toMatchObject({ failure: 'denied', message: expect.stringContaining('TOOL_SERVER_ALLOW=http://tools.test:8000') as string });
+    expect(error).toMatchObject({
+      failure: 'denied',
+      message: expect.stringContaining('TOOL_SERVER_ALLOW=http://tools.test:8000') as string,
+    });
   });
 
   it('gives up after its time limit', async () => {
@@ -89,6 +92,15 @@ describe('loadDocument', () => {
     const loading = loadDocument(place, scriptedServer(silence).send, never).catch((thrown: unknown) => thrown);
     await vi.advanceTimersByTimeAsync(limits.documentTimeoutMs);
     expect(await loading).toMatchObject({ failure: 'timeout', message: expect.stringContaining('within 10 s') as string });
+  });
+
+  it('takes a connection that the abort broke for the abort', async () => {
+    const controller = new AbortController();
+    const { send } = scriptedServer(() => {
+      controller.abort(new Error('left'));
+      return { body: [new OutboundError('cut', 'aborted')] };
+    });
+    await expect(loadDocument(place, send, controller.signal)).rejects.toThrow('left');
   });
 
   it('rejects with the reason of the signal', async () => {

@@ -39,15 +39,15 @@ describe('parseDocument', () => {
     expect(() => parseDocument(`openapi: 3.0.0\n${lines.join('\n')}`)).toThrow('alias');
   });
 
-  it.each(['{"paths":{},"__proto__":{"polluted":true},"a":{"constructor":{"prototype":{"x":1}}}}', 'paths: {}\n__proto__: { polluted: true }'])(
-    'drops keys that reach a prototype: %s',
-    (text) => {
-      const document = parseDocument(text);
-      expect(Object.keys(document)).not.toContain('__proto__');
-      expect({ ...document }).not.toHaveProperty('polluted');
-      expect(JSON.stringify(document)).not.toContain('prototype');
-    },
-  );
+  it.each([
+    '{"paths":{},"__proto__":{"polluted":true},"a":{"constructor":{"prototype":{"x":1}}}}',
+    'paths: {}\n__proto__: { polluted: true }',
+  ])('drops keys that reach a prototype: %s', (text) => {
+    const document = parseDocument(text);
+    expect(Object.keys(document)).not.toContain('__proto__');
+    expect({ ...document }).not.toHaveProperty('polluted');
+    expect(JSON.stringify(document)).not.toContain('prototype');
+  });
 
   it('checks documents that arrive as objects in the same way', () => {
     expect(checkDocumentShape({ swagger: '2.0' })).toEqual({ swagger: '2.0' });

@@ -1,0 +1,226 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.ts';
+import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
+import { nameArguments } from '../../../src/tools/openapi/name-arguments.ts';
+import { parseDocument } from '../../../src/tools/openapi/parse-document.ts';
+
+const folder = new URL('../../../openapi-fixtures/', import.meta.url);
+const documents = readdirSync(folder).filter((name) => !name.endsWith('.expected.json'));
+
+function read(name: string): string {
+  return readFileSync(new URL(name, folder), 'utf8');
+}
+
+/** A document with one operation. */
+function documentOf(operation: JsonObject, path = '/things/{id}', method = 'post'): JsonObject {
+  return { openapi: '3.1.0', paths: { [path]: { [method]: { operationId: 'act', ...operation } } } };
+}
+
+function bodyOf(schema: JsonObject, isRequired = true, type = 'application/json'): JsonObject {
+  return { requestBody: { required: isRequired, content: { [type]: { schema } } } };
+}
+
+function only(document: JsonObject): ReturnType<typeof convertOperations>['operations'][number] {
+  const { operations, omitted } = convertOperations(document);
+  const [operation] = operations;
+  if (operation === undefined) throw new Error(JSON.stringify(omitted));
+  return operation;
+}
+
+describe('every document of openapi-fixtures', () => {
+  it.each(documents)('%s becomes the functions beside it', (name) => {
+    const expected: unknown = JSON.parse(read(name.replace(/\.\w+$/, '.expected.json')));
+    expect(JSON.parse(JSON.stringify(convertOperations(parseDocument(read(name)))))).toEqual(expected);
+  });
+
+  it.each(documents)('%s keeps its function names when it is turned around', (name) => {
+    const document = parseDocument(read(name));
+    const paths = Object.entries(document.paths as JsonObject).toReversed();
+    const turned = {
+      ...document,
+      paths: Object.fromEntries(paths.map(([path, item]) => [path, Object.fromEntries(Object.entries(item as JsonObject).toReversed())])),
+    };
+    const names = (converted: JsonObject): string[] =>
+      convertOperations(converted)
+        .operations.map(({ method, path, spec }) => `${method} ${path} ${spec.name}`)
+        .sort();
+    expect(names(turned)).toEqual(names(document));
+  });
+
+  it('are there', () => {
+    expect(documents).toContain('secure-time-utilities.json');
+    expect(documents.length).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe('one operation that cannot be converted', () => {
+  it.each<[string, JsonObject, string]>([
+    ['a dangling parameter', { parameters: [{ $ref: '#/components/parameters/None' }] }, 'points at nothing'],
+    ['a foreign schema', bodyOf({ $ref: 'models.json#/Pet' }), 'leaves the document'],
+    [
+      'a dangling schema deep inside',
+      bodyOf({ type: 'object', properties: { a: { type: 'array', items: { $ref: '#/x' } } } }),
+      'points at nothing',
+    ],
+    ['a dangling body', { requestBody: { $ref: '#/components/requestBodies/None' } }, 'points at nothing'],
+    [
+      'a body of another type',
+      { requestBody: { required: true, content: { 'multipart/form-data': { schema: {} } } } },
+      'multipart/form-data',
+    ],
+    ['a required header that cannot be sent', { parameters: [{ name: 'X Y', in: 'header', required: true, schema: {} }] }, '"X Y"'],
+  ])('%s costs that operation alone', (_, operation, reason) => {
+    const document = documentOf(operation);
+    const paths = { ...(document.paths as JsonObject), '/other': { get: { operationId: 'other' } } };
+    const { operations, omitted } = convertOperations({ ...document, paths });
+    expect(operations.map(({ operationId }) => operationId)).toEqual(['other']);
+    expect(omitted).toEqual([{ operation: 'POST /things/{id}', reason: expect.stringContaining(reason) as string }]);
+  });
+
+  it('a broken path item is named by its path', () => {
+    const paths = { '/a': { $ref: '#/components/pathItems/None' }, '/b': 5, '/c': { get: {} }, 'x-note': 'text' };
+    const { operations, omitted } = convertOperations({ openapi: '3.1.0', paths });
+    expect(operations.map(({ path }) => path)).toEqual(['/c']);
+    expect(omitted.map(({ operation }) => operation)).toEqual(['/a', '/b']);
+  });
+
+  it('a path that leaves its server is no function', () => {
+    const paths = { '/../admin': { get: {} }, '/a/%2E%2e/b': { get: {} }, '/a\\b': { get: {} }, '/ok': { get: {} } };
+    const { operations, omitted } = convertOperations({ openapi: '3.1.0', paths });
+    expect(operations.map(({ path }) => path)).toEqual(['/ok']);
+    expect(omitted).toHaveLength(3);
+  });
+
+  it('a document without paths has no functions', () => {
+    expect(convertOperations({ openapi: '3.1.0', webhooks: {} })).toEqual({ operations: [], renamed: [], omitted: [], warnings: [] });
+  });
+
+  it('an optional body of another type is left out, and the operation stays', () => {
+    const operation = { requestBody: { content: { 'multipart/form-data': { schema: { type: 'object', properties: { a: {} } } } } } };
+    expect(only(documentOf(operation))).toMatchObject({ body: undefined, places: [{ in: 'path', name: 'id' }] });
+  });
+});
+
+describe('parameters', () => {
+  it('reserved headers and keys of a security scheme are never offered', () => {
+    const names = [
+      'Authorization',
+      'cookie',
+      'Host',
+      'Content-Type',
+      'X-Forwarded-For',
+      'Proxy-Authorization',
+      'X-HTTP-Method-Override',
+      'X-Key',
+      'X-Ok',
+    ];
+    const parameters = names.map((name) => ({ name, in: 'header', required: true, schema: { type: 'string' } }));
+    const components = { securitySchemes: { a: { type: 'apiKey', in: 'header', name: 'x-key' } } };
+    expect(only({ ...documentOf({ parameters }, '/a'), components }).places.map(({ name }) => name)).toEqual(['X-Ok']);
+  });
+
+  it('a path variable that nobody declared is a required text, one that is not in the path is left out', () => {
+    const { spec, places } = only(documentOf({ parameters: [{ name: 'other', in: 'path', required: true }] }));
+    expect(places).toEqual([{ argument: 'id', in: 'path', name: 'id', isRequired: true }]);
+    expect(spec.parameters).toEqual({ type: 'object', properties: { id: { type: 'string' } }, required: ['id'] });
+  });
+
+  it('a parameter called __proto__ is an ordinary argument', () => {
+    const { spec, places } = only(documentOf({ parameters: [{ name: '__proto__', in: 'query', schema: { type: 'string' } }] }, '/a'));
+    expect(places[0]?.argument).toMatch(/^__proto___[0-9a-f]{6}$/);
+    expect(Object.keys(spec.parameters.properties as JsonObject)).toEqual([places[0]?.argument]);
+  });
+
+  it('arguments never share a name', () => {
+    const wires = (['query', 'body', 'path', 'body'] as const).map((place, index) => ({
+      in: place,
+      name: index === 3 ? 'query_id' : 'id',
+    }));
+    expect(nameArguments(wires)).toEqual(['query_id', 'body_id', 'id', 'body_query_id']);
+    const marks = ['DateSent<', 'DateSent>', 'DateSent', 'tags[]', '名', '前'].map((name) => ({ in: 'query' as const, name }));
+    const names = nameArguments(marks);
+    expect(names.slice(0, 4)).toEqual(['DateSent_lt', 'DateSent_gt', 'DateSent', 'tags']);
+    expect(new Set(names).size).toBe(6);
+    for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_.-]{1,64}$/);
+  });
+});
+
+describe('bodies', () => {
+  const text: JsonObject = { type: 'string' };
+
+  it.each<[string, JsonObject, string[]]>([
+    ['an object', { type: 'object', properties: { a: text, b: text } }, ['a', 'b']],
+    ['an object without its type', { properties: { a: text } }, ['a']],
+    ['an allOf', { allOf: [{ properties: { a: text } }, { properties: { b: text } }] }, ['a', 'b']],
+    [
+      'a rule about which are required',
+      { type: 'object', properties: { a: text, b: text }, anyOf: [{ required: ['a'] }, { required: ['b'] }] },
+      ['a', 'b'],
+    ],
+    ['an object without properties', { type: 'object', properties: {} }, []],
+    ['an array', { type: 'array', items: text }, ['body']],
+    ['a text', text, ['body']],
+    ['a choice', { oneOf: [{ type: 'object', properties: { a: text } }, text] }, ['body']],
+    ['a map', { type: 'object', additionalProperties: text }, ['body']],
+    ['anything', {}, ['body']],
+  ])('%s becomes its arguments', (_, schema, expected) => {
+    const { places, body } = only(documentOf(bodyOf(schema), '/a'));
+    expect(places.map(({ argument }) => argument)).toEqual(expected);
+    expect(body?.kind).toBe(expected[0] === 'body' ? 'whole' : 'properties');
+  });
+
+  it('a whole body gets another name beside a parameter called body', () => {
+    const parameters = [{ name: 'body', in: 'query', schema: text }];
+    const { places, body } = only(documentOf({ parameters, ...bodyOf({ type: 'array' }) }, '/a'));
+    expect(places.map(({ argument, in: place }) => [argument, place])).toEqual([
+      ['body', 'query'],
+      ['body_body', 'body'],
+    ]);
+    expect(body?.argument).toBe('body_body');
+  });
+
+  it('nothing of an optional body is required', () => {
+    const schema = { type: 'object', properties: { a: text }, required: ['a'] };
+    expect(only(documentOf(bodyOf(schema, false), '/a')).spec.parameters.required).toEqual([]);
+    expect(only(documentOf(bodyOf(schema, true), '/a')).spec.parameters.required).toEqual(['a']);
+  });
+
+  it.each([
+    [['text/json', 'application/xml', 'application/json'], 'application/json'],
+    [['application/json-patch+json', 'application/merge-patch+json'], 'application/merge-patch+json'],
+    [['application/xml', 'application/vnd.api+json'], 'application/vnd.api+json'],
+    [['application/json ; charset=utf-8'], 'application/json ; charset=utf-8'],
+    [['application/*+json'], 'application/json'],
+    [['multipart/form-data', 'application/x-www-form-urlencoded'], 'application/x-www-form-urlencoded'],
+  ])('of %j the type %s is sent', (types, expected) => {
+    const content = Object.fromEntries(types.map((type) => [type, { schema: { type: 'object', properties: { a: text } } }]));
+    expect(only(documentOf({ requestBody: { required: true, content } }, '/a')).body?.mediaType).toBe(expected);
+  });
+
+  it('a GET has none', () => {
+    const { operations, warnings } = convertOperations(documentOf(bodyOf({ type: 'object', properties: { a: text } }), '/a', 'get'));
+    expect(operations[0]).toMatchObject({ places: [], body: undefined });
+    expect(warnings).toEqual(['GET /a: The body of a GET request is not sent.']);
+  });
+});
+
+describe('size', () => {
+  it('descriptions end at 1,024 characters, at a whole one', () => {
+    const { description } = only(documentOf({ description: `${'a'.repeat(1_022)}😀😀` })).spec;
+    expect(description).toBe(`${'a'.repeat(1_022)}…`);
+  });
+
+  it('a function whose schemas grow keeps them as definitions', () => {
+    const schemas: JsonObject = { L0: { type: 'string' } };
+    for (let level = 1; level <= 25; level += 1) {
+      const inner = { $ref: `#/components/schemas/L${level - 1}` };
+      schemas[`L${level}`] = { type: 'object', properties: { a: inner, b: inner } };
+    }
+    const document = { ...documentOf(bodyOf({ $ref: '#/components/schemas/L25' }), '/a'), components: { schemas } };
+    expect(only(document).spec.parameters).toMatchObject({
+      properties: { a: { $ref: '#/$defs/L24' } },
+      $defs: { L1: { properties: { a: { $ref: '#/$defs/L0' } } } },
+    });
+  });
+});

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { OutboundError, type OutboundFailure } from '../../../src/core/errors.ts';
+import type { JsonObject } from '../../../src/core/json.ts';
+import type { OutboundRequest } from '../../../src/core/outbound.ts';
+import type { RunContext } from '../../../src/core/run.ts';
+import type { Tool, ToolOutcome } from '../../../src/core/tool.ts';
+import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
+import { createOpenApiTool, type OpenApiConnection } from '../../../src/tools/openapi/openapi-tool.ts';
+import { scriptedServer, silence, type ScriptedAnswer } from './scripted-server.ts';
+
+const document: JsonObject = {
+  openapi: '3.1.0',
+  paths: {
+    '/echo/{id}': {
+      post: {
+        operationId: 'echo',
+        summary: 'Echo',
+        parameters: [
+          { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
+          { name: 'api_key', in: 'query', schema: { type: 'string' } },
+          { name: 'tag', in: 'query', schema: { type: 'array' } },
+          { name: 'X-Run', in: 'header', schema: { type: 'string' } },
+        ],
+        requestBody: { content: { 'application/json': { schema: { type: 'object', properties: { text: { type: 'string' } } } } } },
+      },
+    },
+  },
+};
+
+function toolWith(
+  answer: () => ScriptedAnswer | Promise<ScriptedAnswer>,
+  overrides: Partial<OpenApiConnection> = {},
+): { tool: Tool; requests: OutboundRequest[] } {
+  const { send, requests } = scriptedServer(answer);
+  const [operation] = convertOperations(document).operations;
+  if (operation === undefined) throw new Error('not converted');
+  const connection: OpenApiConnection = {
+    baseUrl: 'http://tools.test:8000/api',
+    trust: { kind: 'configured', origin: 'http://tools.test:8000' },
+    send,
+    headersFor: (run) => ({ Authorization: 'Bearer very-secret-key', 'X-Run': run.runId }),
+    query: { api_key: 'query secret' },
+    ...overrides,
+  };
+  return { tool: createOpenApiTool({ operation, offeredName: 'echo_2', label: 'server/echo', server: 'server', connection }), requests };
+}
+
+function run(tool: Tool, args: JsonObject, signal = new AbortController().signal): Promise<ToolOutcome> {
+  const context: RunContext = {
+    runId: 'run-1',
+    caller: { id: 'caller', role: 'user', isOpen: false },
+    chatId: undefined,
+    messageId: undefined,
+    sessionId: undefined,
+    signal,
+  };
+  return tool.run({ callId: 'call-1', args, run: context, signal, timeoutMs: 1_234 });
+}
+
+describe('createOpenApiTool', () => {
+  it('is offered under the name it was given', () => {
+    const { tool } = toolWith(() => ({}), { timeoutMs: 5, maxResultBytes: 6 });
+    expect(tool).toMatchObject({
+      spec: { name: 'echo_2', description: 'Echo' },
+      label: 'server/echo',
+      server: 'server',
+      kind: 'openapi',
+      timeoutMs: 5,
+      maxResultBytes: 6,
+    });
+    expect(toolWith(() => ({})).tool).not.toHaveProperty('timeoutMs');
+  });
+
+  it('sends the request with the connection’s credentials, trust and limits, and hands on the answer', async () => {
+    const { tool, requests } = toolWith(() => ({ headers: { 'content-type': 'application/json' }, body: '{"ok":true}' }));
+    expect(await run(tool, { id: 'a/b', text: 'hi', tag: ['x', 'y z'] })).toEqual({ type: 'result', value: { ok: true } });
+    expect(requests[0]).toMatchObject({
+      method: 'POST',
+      url: 'http://tools.test:8000/api/echo/a%2Fb?tag=x&tag=y%20z&api_key=query%20secret',
+      headers: { authorization: 'Bearer very-secret-key', 'content-type': 'application/json', 'x-run': 'run-1' },
+      body: '{"text":"hi"}',
+      trust: { kind: 'configured', origin: 'http://tools.test:8000' },
+      firstByteTimeoutMs: 1_234,
+      idleTimeoutMs: 1_234,
+    });
+  });
+
+  it('lets no argument replace a credential or a header of the connection', async () => {
+    const { tool, requests } = toolWith(() => ({}));
+    await run(tool, { id: '1', api_key: 'mine', 'X-Run': 'forged' });
+    expect(requests[0]?.url).toBe('http://tools.test:8000/api/echo/1?api_key=query%20secret');
+    expect(requests[0]?.headers).toMatchObject({ 'x-run': 'run-1' });
+    expect(Object.keys(requests[0]?.headers ?? {}).filter((name) => name.toLowerCase() === 'x-run')).toHaveLength(1);
+  });
+
+  it('tells the model which argument is wrong, without a call', async () => {
+    const { tool, requests } = toolWith(() => ({}));
+    expect(await run(tool, { id: '..' })).toMatchObject({
+      type: 'error',
+      code: 'args_invalid',
+      message: expect.stringMatching(/^id: /) as string,
+    });
+    expect(requests).toEqual([]);
+  });
+
+  it.each<[OutboundFailure, string, string]>([
+    ['denied', 'egress_denied', 'Set TOOL_SERVER_ALLOW'],
+    ['timeout', 'tool_timeout', 'tools.test:8000 did not answer in time'],
+    ['unreachable', 'tool_error', 'tools.test:8000 cannot be reached. Is it running'],
+    ['cut', 'tool_error', 'whether the call took effect is not known'],
+    ['redirected', 'tool_error', 'register the address it points to'],
+    ['invalid_request', 'tool_error', 'could not be sent'],
+  ])('a way that fails with %s is the outcome %s', async (failure, code, message) => {
+    const { tool } = toolWith(() => Promise.reject(new OutboundError(failure, 'Set TOOL_SERVER_ALLOW=http://tools.test:8000')));
+    expect(await run(tool, { id: '1' })).toMatchObject({ type: 'error', code, message: expect.stringContaining(message) as string });
+  });
+
+  it('a connection that breaks amid the answer is an outcome too', async () => {
+    const { tool } = toolWith(() => ({ body: ['{"a"', new OutboundError('cut', 'gone')] }));
+    expect(await run(tool, { id: '1' })).toMatchObject({ type: 'error', code: 'tool_error' });
+  });
+
+  it('repeats no credential, whether the door or the server says it', async () => {
+    const loud = 'GET /?api_key=query%20secret with Bearer very-secret-key and "query secret" failed';
+    const door = await run(toolWith(() => Promise.reject(new OutboundError('unreachable', loud))).tool, { id: '1' });
+    const server = await run(toolWith(() => ({ status: 401, body: loud })).tool, { id: '1' });
+    for (const outcome of [door, server]) {
+      expect(outcome).toMatchObject({ type: 'error', code: 'tool_error', message: expect.stringContaining('[secret]') as string });
+      expect(JSON.stringify(outcome)).not.toMatch(/very-secret|query(?: |%20)secret/);
+    }
+  });
+
+  it('reads no more of the answer than it may hand on', async () => {
+    const { tool } = toolWith(() => ({ headers: { 'content-type': 'text/plain' }, body: ['x'.repeat(500)] }), { maxResultBytes: 100 });
+    expect(await run(tool, { id: '1' })).toMatchObject({ type: 'result', isTruncated: true });
+  });
+
+  it('rejects with the reason of the signal, before and amid the call', async () => {
+    const controller = new AbortController();
+    const { tool, requests } = toolWith(silence);
+    const running = run(tool, { id: '1' }, controller.signal);
+    controller.abort(new Error('left'));
+    await expect(running).rejects.toThrow('left');
+    await expect(run(tool, { id: '1' }, controller.signal)).rejects.toThrow('left');
+    expect(requests[0]?.signal).toBe(controller.signal);
+  });
+
+  it('takes a connection that the abort broke for the abort', async () => {
+    const controller = new AbortController();
+    const { tool } = toolWith(() => {
+      controller.abort(new Error('left'));
+      return { body: [new OutboundError('cut', 'aborted')] };
+    });
+    await expect(run(tool, { id: '1' }, controller.signal)).rejects.toThrow('left');
+  });
+
+  it('lets our own mistakes through: they are no outcome', async () => {
+    const { tool } = toolWith(() => Promise.reject(new TypeError('bug')));
+    await expect(run(tool, { id: '1' })).rejects.toThrow(TypeError);
+  });
+});

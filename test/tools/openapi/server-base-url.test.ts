@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.ts';
+import { serverBaseUrl } from '../../../src/tools/openapi/server-base-url.ts';
+
+const withServer = (url: string, variables?: JsonObject): JsonObject => ({
+  openapi: '3.1.0',
+  servers: [{ url, variables }, { url: '/other' }],
+});
+
+describe('serverBaseUrl', () => {
+  it.each<[string, JsonObject, string, string]>([
+    ['no server', { openapi: '3.1.0' }, 'http://h:8000/', 'http://h:8000'],
+    ['an empty list', { openapi: '3.1.0', servers: [] }, 'http://h/tools/', 'http://h/tools'],
+    ['a path', withServer('/api'), 'http://h', 'http://h/api'],
+    ['a path without slash', withServer('api/v1'), 'http://h', 'http://h/api/v1'],
+    ['a path that is already there', withServer('/api'), 'http://h/api', 'http://h/api'],
+    ['an overlap', withServer('/api/v1'), 'http://h/api', 'http://h/api/v1'],
+    ['an overlap below a proxy’s prefix', withServer('/api/v1/'), 'http://h/proxy/api/', 'http://h/proxy/api/v1'],
+    ['the longest overlap', withServer('/a/b/a/c'), 'http://h/a/b/a', 'http://h/a/b/a/c'],
+    ['no overlap of half a segment', withServer('/api2'), 'http://h/api', 'http://h/api/api2'],
+    ['another host, which is ignored', withServer('https://user:pw@evil.test:99/v2?x#y'), 'http://h', 'http://h/v2'],
+    ['a scheme-relative host', withServer('//evil.test/v2'), 'http://h', 'http://h/v2'],
+    ['a host without scheme', withServer('localhost:3000/v2'), 'http://h', 'http://h/v2'],
+    ['a name without scheme', withServer('api.evil.test/v2'), 'http://h', 'http://h/v2'],
+    ['the root', withServer('/'), 'http://h:1/x', 'http://h:1/x'],
+    ['steps upwards', withServer('../../v1/./x'), 'http://h', 'http://h/v1/x'],
+    [
+      'variables',
+      withServer('{p}://{host}/{v}', { p: { default: 'https' }, host: { default: 'a.test' }, v: { default: 'v3' } }),
+      'http://h',
+      'http://h/v3',
+    ],
+    ['a variable without default', withServer('{server}/api/v1'), 'http://h', 'http://h/api/v1'],
+    ['Swagger 2.0', { swagger: '2.0', host: 'evil.test', basePath: '/v1.56' }, 'http://h', 'http://h/v1.56'],
+    ['Swagger 2.0 without basePath', { swagger: '2.0', host: 'evil.test' }, 'http://h', 'http://h'],
+    ['nonsense', { openapi: '3.1.0', servers: 'x' }, 'http://h', 'http://h'],
+  ])('%s', (_, document, registered, expected) => {
+    expect(serverBaseUrl(document, registered, undefined)).toBe(expected);
+  });
+
+  it('a base path takes the place of the document’s', () => {
+    expect(serverBaseUrl(withServer('/wrong'), 'http://h/api', '/api/v2')).toBe('http://h/api/v2');
+    expect(serverBaseUrl(withServer('/wrong'), 'http://h/api', '/')).toBe('http://h/api');
+    expect(serverBaseUrl(withServer('/wrong'), 'http://h', '')).toBe('http://h');
+  });
+});
