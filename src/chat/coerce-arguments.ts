@@ -31,7 +31,7 @@ function coerceObject(value: JsonObject, schema: JsonObject, place: Place): Json
   if (!isJsonObject(properties)) return value;
   const required = ownValue(schema, 'required');
   const isRequired = (key: string): boolean => Array.isArray(required) && required.includes(key);
-  const takesMore = isJsonObject(schema.additionalProperties) || schema.additionalProperties === true;
+  const takesMore = isJsonObject(schema['additionalProperties']) || schema['additionalProperties'] === true;
   const entries: [string, JsonValue][] = [];
   for (const [key, child] of Object.entries(value)) {
     if (child === undefined) continue;

@@ -114,14 +114,14 @@ function readEvent(event: ServerSentEvent, { exchange, reader }: OpenStream): Mo
 }
 
 function namesOf(request: ModelRequest): ReadonlySet<string> {
-  const callers = request.callerTools.flatMap((tool) => (isJsonObject(tool.function) ? tool.function.name : []));
+  const callers = request.callerTools.flatMap((tool) => (isJsonObject(tool['function']) ? tool['function']['name'] : []));
   return new Set([...request.tools.map((tool) => tool.name), ...callers.filter((name) => typeof name === 'string')]);
 }
 
 /** With options of the caller's own among them the refusal may be about those, and is the caller's to read. */
 function refusesOurStreamOptions(fault: GatewayError, request: ModelRequest): boolean {
   if (fault.status !== 400 && fault.status !== 422) return false;
-  if (Object.keys(foreignStreamOptions(request.parameters.stream_options)).length > 0) return false;
+  if (Object.keys(foreignStreamOptions(request.parameters['stream_options'])).length > 0) return false;
   return /stream_options|include_usage/.test(`${fault.param ?? ''} ${fault.message}`);
 }
 

@@ -48,7 +48,7 @@ export class OpenAiExchange {
         method: body === undefined ? 'GET' : 'POST',
         url: url.href,
         headers: {
-          accept: body?.stream === true ? 'text/event-stream, application/json' : 'application/json',
+          accept: body?.['stream'] === true ? 'text/event-stream, application/json' : 'application/json',
           'accept-encoding': 'identity',
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(key === undefined || key === '' ? {} : { authorization: `Bearer ${key}` }),
@@ -97,9 +97,9 @@ export class OpenAiExchange {
   toPayload(value: JsonValue): JsonObject | undefined {
     const payload = Array.isArray(value) ? value[0] : value;
     if (!isJsonObject(payload)) return undefined;
-    if (isReport(payload.error) || payload.object === 'error') throw this.reported(payload);
-    const failed = Array.isArray(payload.choices)
-      ? payload.choices.find((choice) => isJsonObject(choice) && isReport(choice.error))
+    if (isReport(payload['error']) || payload['object'] === 'error') throw this.reported(payload);
+    const failed = Array.isArray(payload['choices'])
+      ? payload['choices'].find((choice) => isJsonObject(choice) && isReport(choice['error']))
       : undefined;
     if (failed !== undefined) throw this.reported(failed);
     return payload;

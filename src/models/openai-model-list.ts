@@ -8,14 +8,14 @@ const namesOfTools = new Set(['tools', 'tool_use', 'tool_calls', 'tool_calling',
 
 /** The records of `GET /models`: `{"data":[…]}`, `{"models":[…]}` or a bare array. Undefined when it is no list. */
 export function toModelRecords(payload: unknown): ModelRecord[] | undefined {
-  const list: unknown = isJsonObject(payload) ? (payload.data ?? payload.models) : payload;
+  const list: unknown = isJsonObject(payload) ? (payload['data'] ?? payload['models']) : payload;
   if (!Array.isArray(list)) return undefined;
   return list.slice(0, maxModels).flatMap((entry: unknown) => toModelRecord(entry) ?? []);
 }
 
 function toModelRecord(entry: unknown): ModelRecord | undefined {
   if (!isJsonObject(entry)) return undefined;
-  const { id = entry.name, owned_by: owner, created, object: _object, ...details } = entry;
+  const { id = entry['name'], owned_by: owner, created, object: _object, ...details } = entry;
   if (typeof id !== 'string' || id === '') return undefined;
   return {
     id,
@@ -29,10 +29,10 @@ function toModelRecord(entry: unknown): ModelRecord | undefined {
 
 /** A list of words (llama.cpp), an object of facts (Mistral), or the parameters that the model takes (OpenRouter). */
 function readCapabilities(entry: JsonObject): string[] | undefined {
-  const words = toWords(entry.capabilities);
+  const words = toWords(entry['capabilities']);
   if (words !== undefined) return [...new Set(words.map((word) => toOurWord(word)))];
-  if (!Array.isArray(entry.supported_parameters)) return undefined;
-  return entry.supported_parameters.includes('tools') ? ['completion', 'tools'] : ['completion'];
+  if (!Array.isArray(entry['supported_parameters'])) return undefined;
+  return entry['supported_parameters'].includes('tools') ? ['completion', 'tools'] : ['completion'];
 }
 
 function toWords(capabilities: JsonValue | undefined): string[] | undefined {

@@ -24,13 +24,13 @@ export function parseErrorReport(body: unknown, contentType: string): ErrorRepor
   const payload = typeof body === 'string' ? parseJson(body) : body;
   const whole: unknown = Array.isArray(payload) ? payload[0] : payload;
   if (!isJsonObject(whole)) return { message: typeof body === 'string' ? plainText(body, contentType) : undefined, isJson: false };
-  const error = isJsonObject(whole.error) ? whole.error : whole;
+  const error = isJsonObject(whole['error']) ? whole['error'] : whole;
   const message = describe(error, maxDepth);
   return {
     message: message === undefined ? undefined : message + rawCause(error),
     status: toStatus(error),
     isJson: true,
-    param: typeof error.param === 'string' && error.param !== '' ? error.param : undefined,
+    param: typeof error['param'] === 'string' && error['param'] !== '' ? error['param'] : undefined,
   };
 }
 
@@ -56,9 +56,9 @@ function describe(value: unknown, depth: number): string | undefined {
     return problems.length === 0 ? undefined : problems.join('; ');
   }
   if (!isJsonObject(value)) return undefined;
-  if (Array.isArray(value.loc) && typeof value.msg === 'string') {
-    const place = value.loc.filter((part) => typeof part === 'string' || typeof part === 'number');
-    return `${place.join('.')}: ${value.msg}`;
+  if (Array.isArray(value['loc']) && typeof value['msg'] === 'string') {
+    const place = value['loc'].filter((part) => typeof part === 'string' || typeof part === 'number');
+    return `${place.join('.')}: ${value['msg']}`;
   }
   for (const key of ['message', 'detail', 'error', 'errors', 'msg', 'error_msg']) {
     const text = describe(value[key], depth - 1);
@@ -69,16 +69,16 @@ function describe(value: unknown, depth: number): string | undefined {
 
 /** OpenRouter says "Provider returned error" and puts the provider's own words beside it. */
 function rawCause(error: JsonObject): string {
-  const raw = isJsonObject(error.metadata) ? error.metadata.raw : undefined;
+  const raw = isJsonObject(error['metadata']) ? error['metadata']['raw'] : undefined;
   return typeof raw === 'string' && raw !== '' && !raw.trimStart().startsWith('<') ? `: ${raw}` : '';
 }
 
 function toStatus(error: JsonObject): number | undefined {
-  for (const value of [error.code, error.status, error.status_code]) {
+  for (const value of [error['code'], error['status'], error['status_code']]) {
     const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value;
     if (typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600) return status;
   }
-  const words = [error.type, error.code, error.status].filter((value) => typeof value === 'string').join(' ');
+  const words = [error['type'], error['code'], error['status']].filter((value) => typeof value === 'string').join(' ');
   if (/rate_?limit|too_many_requests|resource_exhausted/i.test(words)) return 429;
   if (/authentication|permission|invalid_api_key|unauthorized|unauthenticated/i.test(words)) return 401;
   if (/invalid_?request|bad_?request|context_length|invalid_argument|badrequest/i.test(words)) return 400;

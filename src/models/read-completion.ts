@@ -62,15 +62,15 @@ export class CompletionReader {
   }
 
   read(payload: JsonObject): ModelEvent[] {
-    const groq = isJsonObject(payload.x_groq) ? payload.x_groq.usage : undefined;
-    this.#usage = toUsage(payload.usage ?? groq) ?? this.#usage;
+    const groq = isJsonObject(payload['x_groq']) ? payload['x_groq']['usage'] : undefined;
+    this.#usage = toUsage(payload['usage'] ?? groq) ?? this.#usage;
     const events: ModelEvent[] = [];
     const fields = pickFields(payload, (key) => !ownResponseFields.has(key) && !this.#seenFields.has(key));
     if (fields !== undefined) {
       for (const key of Object.keys(fields)) this.#seenFields.add(key);
       events.push({ type: 'extra', level: 'response', fields });
     }
-    const choices = Array.isArray(payload.choices) ? payload.choices : [];
+    const choices = Array.isArray(payload['choices']) ? payload['choices'] : [];
     for (const [position, wire] of choices.entries()) if (isJsonObject(wire)) this.#readChoice(wire, position, events);
     return events;
   }
@@ -102,11 +102,11 @@ export class CompletionReader {
   }
 
   #readChoice(wire: JsonObject, position: number, events: ModelEvent[]): void {
-    const choice = this.#choiceAt(typeof wire.index === 'number' ? Math.trunc(wire.index) : position);
+    const choice = this.#choiceAt(typeof wire['index'] === 'number' ? Math.trunc(wire['index']) : position);
     if (choice === undefined) return;
-    if (typeof wire.finish_reason === 'string' && wire.finish_reason !== '') choice.finish = wire.finish_reason;
+    if (typeof wire['finish_reason'] === 'string' && wire['finish_reason'] !== '') choice.finish = wire['finish_reason'];
     // Some servers close a stream with the whole message once more: it counts only where no delta came.
-    const delta = isJsonObject(wire.delta) ? wire.delta : choice.hasDelta ? undefined : wire.message;
+    const delta = isJsonObject(wire['delta']) ? wire['delta'] : choice.hasDelta ? undefined : wire['message'];
     if (isJsonObject(delta)) this.#readDelta(delta, choice, events);
     const fields = pickFields(wire, (key) => !ownChoiceFields.has(key));
     if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'choice', fields }));
@@ -119,10 +119,10 @@ export class CompletionReader {
       choice.hasReasoningField = true;
       events.push(at(choice.index, { type: 'reasoning', text: reasoning }));
     }
-    const content = readContent(delta.content);
+    const content = readContent(delta['content']);
     if (content !== '') this.#readText(content, choice, events);
-    if (Array.isArray(delta.tool_calls)) for (const fragment of delta.tool_calls) choice.calls.add(fragment);
-    if (isJsonObject(delta.function_call)) choice.calls.add(delta.function_call);
+    if (Array.isArray(delta['tool_calls'])) for (const fragment of delta['tool_calls']) choice.calls.add(fragment);
+    if (isJsonObject(delta['function_call'])) choice.calls.add(delta['function_call']);
     const fields = pickFields(delta, (key) => !ownDeltaFields.has(key) && !key.startsWith('reasoning'));
     if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'delta', fields }));
   }

@@ -5,15 +5,17 @@ import type { JsonObject, JsonValue } from '../core/json.ts';
 export function readContent(content: JsonValue | undefined): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
-  return content.map((part) => (isJsonObject(part) && part.type === 'text' && typeof part.text === 'string' ? part.text : '')).join('');
+  return content
+    .map((part) => (isJsonObject(part) && part['type'] === 'text' && typeof part['text'] === 'string' ? part['text'] : ''))
+    .join('');
 }
 
 /** Reasoning that the backend parted itself. Servers in transition send the same words under two names: the first name that says something counts. */
 export function readReasoning(delta: JsonObject): string {
-  for (const value of [delta.reasoning_content, delta.reasoning, delta.thinking]) {
+  for (const value of [delta['reasoning_content'], delta['reasoning'], delta['thinking']]) {
     if (typeof value === 'string' && value !== '') return value;
   }
-  return readThinkingParts(delta.content);
+  return readThinkingParts(delta['content']);
 }
 
 /** Mistral's `{"type":"thinking","thinking":[{"type":"text","text":…}]}`. */
@@ -21,8 +23,8 @@ function readThinkingParts(content: JsonValue | undefined): string {
   if (!Array.isArray(content)) return '';
   return content
     .map((part) => {
-      if (!isJsonObject(part) || part.type !== 'thinking') return '';
-      return typeof part.thinking === 'string' ? part.thinking : readContent(part.thinking);
+      if (!isJsonObject(part) || part['type'] !== 'thinking') return '';
+      return typeof part['thinking'] === 'string' ? part['thinking'] : readContent(part['thinking']);
     })
     .join('');
 }

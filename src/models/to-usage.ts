@@ -12,9 +12,9 @@ const maxDepth = 3;
 export function toUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value) || isDeeperThan(value, maxDepth)) return undefined;
   const counts = cleanNumbers(value);
-  const prompt = toCount(value.prompt_tokens ?? value.input_tokens);
-  const completion = toCount(value.completion_tokens ?? value.output_tokens);
-  const total = toCount(value.total_tokens);
+  const prompt = toCount(value['prompt_tokens'] ?? value['input_tokens']);
+  const completion = toCount(value['completion_tokens'] ?? value['output_tokens']);
+  const total = toCount(value['total_tokens']);
   return { ...counts, prompt_tokens: prompt, completion_tokens: completion, total_tokens: total === 0 ? prompt + completion : total };
 }
 

@@ -144,13 +144,13 @@ function append(call: OpenCall, text: string): void {
 
 function toFragment(value: unknown): Fragment | undefined {
   if (!isJsonObject(value)) return undefined;
-  const body = isJsonObject(value.function) ? value.function : value;
-  const id = typeof value.id === 'number' ? String(value.id) : value.id;
+  const body = isJsonObject(value['function']) ? value['function'] : value;
+  const id = typeof value['id'] === 'number' ? String(value['id']) : value['id'];
   return {
     id: typeof id === 'string' ? id.trim() : '',
-    index: typeof value.index === 'number' ? value.index : undefined,
-    name: typeof body.name === 'string' ? body.name : '',
-    text: toText(body.arguments),
+    index: typeof value['index'] === 'number' ? value['index'] : undefined,
+    name: typeof body['name'] === 'string' ? body['name'] : '',
+    text: toText(body['arguments']),
   };
 }
 

@@ -71,7 +71,7 @@ describe('the request', () => {
     const server = await upstream(stream(hello));
     await ask(connect(server, { key: undefined }));
     await ask(connect(server, { headers: { Authorization: 'Basic eDp5' } }));
-    expect(server.requests.map((request) => request.headers.authorization)).toEqual([undefined, 'Basic eDp5']);
+    expect(server.requests.map((request) => request.headers['authorization'])).toEqual([undefined, 'Basic eDp5']);
   });
 
   it('names the configured origin as its trust', async () => {

@@ -83,7 +83,7 @@ describe('toChatBody', () => {
       stream: true,
       stream_options: { include_usage: true, include_obfuscation: false },
     });
-    expect(toChatBody(askModel({ parameters }), true).stream_options).not.toHaveProperty('include_events');
+    expect(toChatBody(askModel({ parameters }), true)['stream_options']).not.toHaveProperty('include_events');
     expect(toChatBody(askModel({ parameters }), false)).not.toHaveProperty('stream_options');
   });
 

@@ -16,6 +16,7 @@ type TestAppParts = NonNullable<Parameters<typeof testApp>[1]>;
 export interface GatewayOptions extends TestAppParts {
   /** What the model says, a turn each. */
   turns?: ScriptStep[][];
+  /** Registered servers, instead of those of the environment. */
   servers?: ToolServerRecord[];
   /** What tool servers answer, by URL. */
   answers?: Record<string, ScriptedAnswer>;
@@ -51,11 +52,11 @@ export interface Seen {
 
 export const question = 'What time is it?';
 
-export async function gatewayOf({ turns = [], servers = [], answers = {}, environment = {}, ...parts }: GatewayOptions): Promise<Gateway> {
+export async function gatewayOf({ turns = [], servers, answers = {}, environment = {}, ...parts }: GatewayOptions): Promise<Gateway> {
   const model = new ScriptedModel(...turns);
   const script = scriptedSend(answers);
-  const registry = createMemoryRegistry(servers);
-  const app = await testApp(environment, { backends: [backendOf(model)], registry, send: script.send, ...parts });
+  const registry = servers === undefined ? {} : { registry: createMemoryRegistry(servers) };
+  const app = await testApp(environment, { backends: [backendOf(model)], ...registry, send: script.send, ...parts });
   const headers = { host: '127.0.0.1:8080' };
   return {
     app,

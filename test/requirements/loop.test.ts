@@ -34,7 +34,10 @@ describe('a run', () => {
   test('goes on after a call whatever reason the backend gives, and ends without one', async () => {
     const turns = [
       calls(['now', {}]).map((step) => ('type' in step && step.type === 'finish' ? { ...step, reason: 'stop' as const } : step)),
-      [{ type: 'text' as const, text: 'Noon.' }, { type: 'finish' as const, reason: 'tool_calls' as const }],
+      [
+        { type: 'text' as const, text: 'Noon.' },
+        { type: 'finish' as const, reason: 'tool_calls' as const },
+      ],
     ];
     await using gateway = await gatewayOf({ turns, servers: [clocks], answers: clockAnswers });
     const seen = await gateway.ask();
@@ -241,7 +244,10 @@ describe('a failing call', () => {
   });
 
   test('does not fail the request: the model reads the error as its result and answers', async () => {
-    const answers = { 'http://time.test/now': answerOf('{"detail":"out of order"}', { status: 503 }), 'http://time.test/later': new Error('x') };
+    const answers = {
+      'http://time.test/now': answerOf('{"detail":"out of order"}', { status: 503 }),
+      'http://time.test/later': new Error('x'),
+    };
     const turns = [calls(['now', {}], ['later', {}]), says('I could not find out.')];
     await using gateway = await gatewayOf({ turns, servers: [clocks], answers });
     const seen = await gateway.ask();

@@ -187,7 +187,11 @@ describe('an answer to it', () => {
     const seen = await gateway.ask(byPrompt);
     expect(gateway.sent.map((request) => request.url)).toEqual([`http://time.test/${long}`]);
     expect(seen.eventsOf('selection')).toMatchObject([
-      { found: [long], dropped: [{ name: 'get_current' }, { name: 'make_coffee' }], repaired: [expect.stringContaining('get_current_local')] },
+      {
+        found: [long],
+        dropped: [{ name: 'get_current' }, { name: 'make_coffee' }],
+        repaired: [expect.stringContaining('get_current_local')],
+      },
     ]);
     expect(seen.text).toBe('Noon.');
   });

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import { calls, says } from '../_support/scripted-model.ts';
+import { toolServerRecord } from '../registry/registry-contract.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 import { answerOf, documentOf, gatewayOf, selects, serverOf } from './gateway.ts';
 
@@ -23,15 +24,9 @@ function documentFrom(paths: Record<string, JsonObject>, components: JsonObject 
 describe('a registered server', () => {
   test('needs only its address, and its document is read below it', async () => {
     const environment = { TOOL_SERVER_CONNECTIONS: JSON.stringify([{ url: 'http://127.0.0.1:9001/tools' }]) };
-    const document = documentWith('now');
-    await using gateway = await gatewayOf({ environment: {}, answers: { 'http://127.0.0.1:9001/tools/openapi.json': document } });
-    const { toolServers } = await import('../../src/config.ts').then(({ readConfig }) => readConfig(environment, () => undefined));
-    await using configured = await gatewayOf({
-      servers: [...toolServers],
-      answers: { 'http://127.0.0.1:9001/tools/openapi.json': document },
-    });
-    expect((await gateway.get('/api/tools')).json()).toEqual({ data: [] });
-    expect((await configured.get('/api/tools')).json()).toMatchObject({ data: [{ name: 'now' }] });
+    const answers = { 'http://127.0.0.1:9001/tools/openapi.json': documentWith('now') };
+    await using gateway = await gatewayOf({ environment, answers });
+    expect((await gateway.get('/api/tools')).json()).toMatchObject({ data: [{ name: 'now' }] });
   });
 
   test('is called by the gateway itself, with a browser at hand or without', async () => {
@@ -44,8 +39,7 @@ describe('a registered server', () => {
   });
 
   test('that cannot be reached costs a chat its functions only, with a warning', async () => {
-    const gone = serverOf('maps', {}, {});
-    const { spec: _spec, ...maps } = gone;
+    const maps = toolServerRecord({ id: 'maps', url: 'http://maps.test' });
     const answers = { ...clockAnswers, 'http://maps.test/openapi.json': new OutboundError('unreachable', 'connect ECONNREFUSED') };
     await using gateway = await gatewayOf({ turns: [calls(['now', {}]), says('Noon.')], servers: [maps, clocks], answers });
     const seen = await gateway.ask();
@@ -233,11 +227,13 @@ describe('a function of a document', () => {
     expect(now?.['parameters'], 'without any').toEqual({ type: 'object', properties: {}, required: [] });
     const args = { shelf: 7, lang: 'de', 'X-Trace': 't1', title: 'Emma', pages: 3 };
     const answers = { 'http://lab.test/shelves/7': { ok: true } };
-    await using gateway = await gatewayOf({ turns: [calls(['put_book', args]), says('Done.')], servers: [serverOf('lab', shelves)], answers });
+    await using gateway = await gatewayOf({
+      turns: [calls(['put_book', args]), says('Done.')],
+      servers: [serverOf('lab', shelves)],
+      answers,
+    });
     await gateway.ask();
-    expect(gateway.sent).toMatchObject([
-      { method: 'PUT', url: 'http://lab.test/shelves/7?lang=de', body: '{"title":"Emma","pages":3}' },
-    ]);
+    expect(gateway.sent).toMatchObject([{ method: 'PUT', url: 'http://lab.test/shelves/7?lang=de', body: '{"title":"Emma","pages":3}' }]);
     const headers = Object.entries(gateway.sent[0]?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
     expect(Object.fromEntries(headers)).toMatchObject({ 'x-trace': 't1' });
   });
@@ -254,9 +250,9 @@ describe('a function of a document', () => {
   });
 
   test('whose arguments the server refuses tells the model which one was wrong and why', async () => {
-    const refusals: [string, number, string][] = [
-      ['{"detail":[{"loc":["body","timestamp"],"msg":"Field required","type":"missing"}]}', 422, 'body.timestamp: Field required'],
-      ['{"title":"Bad input","errors":{"zone":["is not a time zone"]}}', 400, 'is not a time zone'],
+    const refusals: [string, number, RegExp][] = [
+      ['{"detail":[{"loc":["body","timestamp"],"msg":"Field required","type":"missing"}]}', 422, /body\.timestamp: Field required/],
+      ['{"title":"Bad input","errors":{"zone":["is not a time zone"]}}', 400, /zone.*is not a time zone/],
     ];
     for (const [body, status, words] of refusals) {
       const answers = { 'http://time.test/now': answerOf(body, { status }) };
@@ -264,7 +260,7 @@ describe('a function of a document', () => {
       await gateway.ask();
       const read = String(gateway.model.requests[1]?.messages.at(-1)?.content);
       expect(read).toContain(`HTTP ${status}`);
-      expect(read).toContain(words);
+      expect(read).toMatch(words);
     }
   });
 });

@@ -9,14 +9,14 @@ import { parseDocument } from '../../src/tools/openapi/parse-document.ts';
 import { serverBaseUrl } from '../../src/tools/openapi/server-base-url.ts';
 
 /** A folder of real documents. Without it this file is skipped. */
-const folder = process.env.OPENAPI_CORPUS;
+const folder = process.env['OPENAPI_CORPUS'];
 const files = folder === undefined ? [] : readdirSync(folder).filter((name) => /\.(?:json|ya?ml)$/.test(name));
 const methods = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace'];
 /** The slowest one takes a fifth of this; the limit is there to notice what grows without measure. */
 const maxConversionMs = 3_000;
 
 function declared(document: JsonObject): string[] {
-  const paths = isJsonObject(document.paths) ? document.paths : {};
+  const paths = isJsonObject(document['paths']) ? document['paths'] : {};
   return Object.entries(paths).flatMap(([path, item]) =>
     methods.filter((method) => isJsonObject(item) && isJsonObject(item[method])).map((method) => `${method.toUpperCase()} ${path}`),
   );
@@ -24,12 +24,12 @@ function declared(document: JsonObject): string[] {
 
 /** A value of the right type for each required argument. */
 function someArguments({ spec, places }: Operation): JsonObject {
-  const properties = isJsonObject(spec.parameters.properties) ? spec.parameters.properties : {};
+  const properties = isJsonObject(spec.parameters['properties']) ? spec.parameters['properties'] : {};
   const required = places.filter(({ isRequired }) => isRequired);
   return Object.fromEntries(
     required.map(({ argument, in: place }) => {
       const schema = properties[argument];
-      const [type] = [isJsonObject(schema) ? schema.type : undefined].flat();
+      const [type] = [isJsonObject(schema) ? schema['type'] : undefined].flat();
       const isObject = place !== 'path' && type === 'object';
       return [argument, isObject ? { a: 1 } : type === 'array' ? ['x'] : type === 'integer' || type === 'number' ? 1 : 'x'];
     }),

@@ -67,21 +67,25 @@ function matchFirst(forms: readonly RegExp[], text: string): RegExpExecArray | u
 }
 
 function readDate(groups: Groups): WrittenTime['date'] | 'out of range' {
-  const year = Number(groups.year);
+  const year = Number(groups['year']);
   const date = toDate(year, groups);
   return year >= 1 && date.isValid ? { year: date.year, month: date.month, day: date.day } : 'out of range';
 }
 
 function toDate(year: number, groups: Groups): DateTime {
   const zone = { zone: 'utc' };
-  if (groups.week !== undefined) return DateTime.fromISO(`${groups.year}-W${groups.week}-${groups.weekday ?? 1}`, zone);
-  if (groups.ordinal !== undefined) return DateTime.fromObject({ year, ordinal: Number(groups.ordinal) }, zone);
-  return DateTime.fromObject({ year, month: Number(groups.month ?? 1), day: Number(groups.day ?? 1) }, zone);
+  if (groups['week'] !== undefined) return DateTime.fromISO(`${groups['year']}-W${groups['week']}-${groups['weekday'] ?? 1}`, zone);
+  if (groups['ordinal'] !== undefined) return DateTime.fromObject({ year, ordinal: Number(groups['ordinal']) }, zone);
+  return DateTime.fromObject({ year, month: Number(groups['month'] ?? 1), day: Number(groups['day'] ?? 1) }, zone);
 }
 
 function readClock(groups: Groups): WrittenTime['clock'] | 'out of range' {
-  const hour = readHour(Number(groups.hour ?? 0), groups.half?.toLowerCase());
-  const clock = { minute: Number(groups.minute ?? 0), second: Number(groups.second ?? 0), microsecond: readMicrosecond(groups.fraction) };
+  const hour = readHour(Number(groups['hour'] ?? 0), groups['half']?.toLowerCase());
+  const clock = {
+    minute: Number(groups['minute'] ?? 0),
+    second: Number(groups['second'] ?? 0),
+    microsecond: readMicrosecond(groups['fraction']),
+  };
   const isMidnightAtEnd = hour === 24 && clock.minute + clock.second + clock.microsecond === 0;
   const isReal = hour !== undefined && (hour < 24 || isMidnightAtEnd) && clock.minute < 60 && clock.second < 60;
   return isReal ? { hour, ...clock } : 'out of range';
@@ -100,9 +104,9 @@ function readMicrosecond(fraction: string | undefined): number {
 }
 
 function readOffset(groups: Groups): number | undefined | 'out of range' {
-  if (groups.zero !== undefined) return 0;
-  if (groups.sign === undefined) return undefined;
-  const [hours, minutes, seconds] = [Number(groups.hours), Number(groups.minutes ?? 0), Number(groups.seconds ?? 0)];
+  if (groups['zero'] !== undefined) return 0;
+  if (groups['sign'] === undefined) return undefined;
+  const [hours, minutes, seconds] = [Number(groups['hours']), Number(groups['minutes'] ?? 0), Number(groups['seconds'] ?? 0)];
   if (hours > 23 || minutes > 59 || seconds > 59) return 'out of range';
-  return (groups.sign === '-' ? -1 : 1) * (hours * 3600 + minutes * 60 + seconds);
+  return (groups['sign'] === '-' ? -1 : 1) * (hours * 3600 + minutes * 60 + seconds);
 }

@@ -154,7 +154,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
       else choices.push(known);
     }
     const [first, second] = choices;
-    if (first !== undefined) result.anyOf = first;
+    if (first !== undefined) result['anyOf'] = first;
     if (second !== undefined) together.push({ anyOf: second });
     for (const branch of together) result = joined(result, branch);
     const finished = completed(result);
@@ -179,13 +179,13 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
       parts[key] = Object.fromEntries(entries.map(([name, member]) => [name, adaptChild(member, depth)]));
     }
     const required = listOf(schema, 'required').filter((name) => typeof name === 'string' && !removed.has(name));
-    if (required.length > 0) parts.required = required;
+    if (required.length > 0) parts['required'] = required;
     const additional = ownValue(schema, 'additionalProperties');
-    if (typeof additional === 'boolean') parts.additionalProperties = additional;
-    if (isJsonObject(additional)) parts.additionalProperties = Object.keys(additional).length === 0 || adaptChild(additional, depth);
+    if (typeof additional === 'boolean') parts['additionalProperties'] = additional;
+    if (isJsonObject(additional)) parts['additionalProperties'] = Object.keys(additional).length === 0 || adaptChild(additional, depth);
     // A list in `items` was the tuple of older drafts.
     const tuple = [...listOf(schema, 'prefixItems'), ...listOf(schema, 'items')];
-    if (tuple.length > 0) parts.prefixItems = tuple.map((item) => adaptChild(item, depth));
+    if (tuple.length > 0) parts['prefixItems'] = tuple.map((item) => adaptChild(item, depth));
     for (const key of ['items', 'contains', 'propertyNames']) {
       const part = ownValue(schema, key);
       if (isJsonObject(part) || typeof part === 'boolean') parts[key] = adaptChild(part, depth);
@@ -207,7 +207,7 @@ function joined(outer: JsonObject, branch: JsonObject | undefined): JsonObject {
   if (branch === undefined) return outer;
   const merged = mergeSchemas(outer, branch);
   if (merged !== undefined) return merged;
-  const others = Array.isArray(outer.allOf) ? outer.allOf : [];
+  const others = Array.isArray(outer['allOf']) ? outer['allOf'] : [];
   return { ...outer, allOf: [...others, branch] };
 }
 

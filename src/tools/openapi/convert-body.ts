@@ -30,7 +30,7 @@ export function planBody(document: JsonObject, requestBody: JsonValue | undefine
   const body = followReferences(document, requestBody);
   const content = body === undefined ? undefined : ownValue(body, 'content');
   if (body === undefined || !isJsonObject(content) || Object.keys(content).length === 0) return undefined;
-  const isRequired = body.required === true;
+  const isRequired = body['required'] === true;
   const types = Object.keys(content).filter((type) => printable.test(type.trim()));
   const json = preferredJson(types);
   if (json !== undefined) return planJson(schemaIn(content, json), { mediaType: sentType(json), isRequired, body, adapter });
@@ -53,7 +53,7 @@ function planJson(schema: JsonValue | undefined, context: BodyContext): PlannedB
   const root = adapter.adapt(schema);
   const properties = liftableProperties(root);
   if (properties === undefined) {
-    const description = [root.description, context.body.description].find((text) => typeof text === 'string' && text.trim() !== '');
+    const description = [root['description'], context.body['description']].find((text) => typeof text === 'string' && text.trim() !== '');
     const described = typeof description === 'string' ? { ...root, description: shortened(description) } : root;
     return {
       plan: { mediaType, kind: 'whole', isRequired },
@@ -73,7 +73,7 @@ function planForm(schema: JsonValue | undefined, context: BodyContext): PlannedB
 
 /** An optional body may be left out altogether, so none of its properties is required of the function. */
 function planProperties(properties: JsonObject, root: JsonObject, isBodyRequired: boolean): PlannedArgument[] {
-  const required = Array.isArray(root.required) ? root.required : [];
+  const required = Array.isArray(root['required']) ? root['required'] : [];
   return Object.entries(properties).map(([name, schema]) => ({
     in: 'body',
     name,
@@ -87,13 +87,14 @@ function planProperties(properties: JsonObject, root: JsonObject, isBodyRequired
  * arguments of a function cannot say those.
  */
 function liftableProperties(root: JsonObject): JsonObject | undefined {
-  const types = [root.type].flat();
-  if (root.type !== undefined && !types.includes('object')) return undefined;
+  const types = [root['type']].flat();
+  if (root['type'] !== undefined && !types.includes('object')) return undefined;
   if (['allOf', 'not', 'if', 'patternProperties', 'enum', 'const'].some((key) => root[key] !== undefined)) return undefined;
-  if (Array.isArray(root.anyOf) && !root.anyOf.every(onlyRequires)) return undefined;
-  if (!isJsonObject(root.properties)) return root.additionalProperties === false ? {} : undefined;
-  const isMap = Object.keys(root.properties).length === 0 && root.additionalProperties !== undefined && root.additionalProperties !== false;
-  return isMap ? undefined : root.properties;
+  if (Array.isArray(root['anyOf']) && !root['anyOf'].every(onlyRequires)) return undefined;
+  if (!isJsonObject(root['properties'])) return root['additionalProperties'] === false ? {} : undefined;
+  const isMap =
+    Object.keys(root['properties']).length === 0 && root['additionalProperties'] !== undefined && root['additionalProperties'] !== false;
+  return isMap ? undefined : root['properties'];
 }
 
 /** `anyOf: [{required: [a]}, {required: [b]}]` is a rule about properties that stand elsewhere; the server checks it. */

@@ -102,7 +102,7 @@ function convertWith(
   const names = nameArguments(all);
   const named = all.map((argument, index) => ({ ...argument, argument: names[index] ?? argument.name }));
   const places = named.map(({ schema: _schema, ...place }): ArgumentPlace => place);
-  if (operation.servers !== undefined || pathItem.servers !== undefined) context.warnings.add(otherServers);
+  if (operation['servers'] !== undefined || pathItem['servers'] !== undefined) context.warnings.add(otherServers);
   return {
     operationId: entry.operationId,
     method,

@@ -50,7 +50,7 @@ function planParameter(parameter: JsonObject, variables: ReadonlySet<string>, co
     return undefined;
   }
   if (isWithheld(place, name, context.credentials)) return undefined;
-  const isRequired = place === 'path' || parameter.required === true;
+  const isRequired = place === 'path' || parameter['required'] === true;
   if ((place === 'header' || place === 'cookie') && !token.test(name)) {
     if (isRequired) throw new OmittedOperation(`the required ${place} "${name}" has a name that cannot be sent`);
     context.warn(`The ${place} "${name}" was left out: its name cannot be sent.`);
@@ -96,8 +96,8 @@ export function credentialPlaces(document: JsonObject): Set<string> {
   const found = new Set<string>();
   for (const entry of isJsonObject(schemes) ? Object.values(schemes) : []) {
     const scheme = tryFollow(document, entry);
-    if (scheme?.type !== 'apiKey' || typeof scheme.name !== 'string' || typeof scheme.in !== 'string') continue;
-    found.add(`${scheme.in}:${scheme.name.toLowerCase()}`);
+    if (scheme?.['type'] !== 'apiKey' || typeof scheme['name'] !== 'string' || typeof scheme['in'] !== 'string') continue;
+    found.add(`${scheme['in']}:${scheme['name'].toLowerCase()}`);
   }
   return found;
 }

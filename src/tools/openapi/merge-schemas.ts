@@ -20,8 +20,8 @@ export function mergeSchemas(outer: JsonObject, inner: JsonObject): JsonObject |
     result[key] = merged;
   }
   const additional = mergeAdditional(outer, inner);
-  if (additional === undefined) delete result.additionalProperties;
-  else result.additionalProperties = additional;
+  if (additional === undefined) delete result['additionalProperties'];
+  else result['additionalProperties'] = additional;
   return result;
 }
 
@@ -69,10 +69,10 @@ function mergeChoices(outer: JsonValue, inner: JsonValue): JsonValue | undefined
 
 /** Closed only when both are, or the other describes no properties: those need it open. */
 function mergeAdditional(outer: JsonObject, inner: JsonObject): JsonValue | undefined {
-  const a = outer.additionalProperties;
-  const b = inner.additionalProperties;
+  const a = outer['additionalProperties'];
+  const b = inner['additionalProperties'];
   if (a === b) return a;
-  if (a === false) return inner.properties === undefined ? false : b;
-  if (b === false) return outer.properties === undefined ? false : a;
+  if (a === false) return inner['properties'] === undefined ? false : b;
+  if (b === false) return outer['properties'] === undefined ? false : a;
   return a ?? b;
 }

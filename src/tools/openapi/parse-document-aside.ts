@@ -36,7 +36,8 @@ export async function parseDocumentAside(text: string, signal: AbortSignal): Pro
 
 /** What `parse-document-thread` posts: `{document}` or `{problem}`. */
 function readMessage(message: unknown): JsonObject {
-  if (isJsonObject(message) && isJsonObject(message.document)) return message.document;
-  const problem = isJsonObject(message) && typeof message.problem === 'string' ? message.problem : 'The document could not be parsed.';
+  if (isJsonObject(message) && isJsonObject(message['document'])) return message['document'];
+  const problem =
+    isJsonObject(message) && typeof message['problem'] === 'string' ? message['problem'] : 'The document could not be parsed.';
   throw new Error(problem);
 }

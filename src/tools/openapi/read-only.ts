@@ -8,9 +8,9 @@ export function isReadOnly(document: JsonObject, schema: JsonValue | undefined):
   let current = schema;
   const seen = new Set<string>();
   while (isJsonObject(current)) {
-    if (current.readOnly === true) return true;
+    if (current['readOnly'] === true) return true;
     const reference = referenceOf(current) ?? referenceOf(onlyBranch(current));
-    if (reference === undefined || seen.has(reference)) return onlyBranch(current).readOnly === true;
+    if (reference === undefined || seen.has(reference)) return onlyBranch(current)['readOnly'] === true;
     seen.add(reference);
     current = resolveReference(document, reference);
   }

@@ -15,15 +15,15 @@ const numbers = ['multipleOf', 'minLength', 'maxLength', 'minItems', 'maxItems',
 export function plainKeywords(schema: JsonObject): JsonObject {
   const kept: JsonObject = {};
   const type = knownTypes(ownValue(schema, 'type'));
-  if (type !== undefined) kept.type = type;
+  if (type !== undefined) kept['type'] = type;
   const description = ownValue(schema, 'description');
-  if (typeof description === 'string' && description.trim() !== '') kept.description = shortened(description);
+  if (typeof description === 'string' && description.trim() !== '') kept['description'] = shortened(description);
   const choices = ownValue(schema, 'enum');
-  if (Array.isArray(choices) && choices.length > 0) kept.enum = choices;
+  if (Array.isArray(choices) && choices.length > 0) kept['enum'] = choices;
   for (const key of ['const', 'default']) if (ownValue(schema, key) !== undefined) kept[key] = schema[key];
   for (const key of texts) if (typeof ownValue(schema, key) === 'string') kept[key] = schema[key];
   for (const key of numbers) if (typeof ownValue(schema, key) === 'number') kept[key] = schema[key];
-  if (schema.uniqueItems === true) kept.uniqueItems = true;
+  if (schema['uniqueItems'] === true) kept['uniqueItems'] = true;
   keepBound(schema, kept, { bound: 'minimum', exclusive: 'exclusiveMinimum' });
   keepBound(schema, kept, { bound: 'maximum', exclusive: 'exclusiveMaximum' });
   return kept;
@@ -59,7 +59,7 @@ export function shortened(text: string, maxCharacters: number = descriptionChara
 
 /** `nullable` is OpenAPI 3.0's word, `x-nullable` a custom of Swagger 2.0. */
 export function isNullable(schema: JsonObject): boolean {
-  return schema.nullable === true || schema['x-nullable'] === true;
+  return schema['nullable'] === true || schema['x-nullable'] === true;
 }
 
 /** Allows null as well. */
@@ -70,24 +70,24 @@ export function withNull(schema: JsonObject): JsonObject {
     return { ...(description === undefined ? {} : { description }), anyOf: [rest, { type: 'null' }] };
   }
   const result = { ...schema };
-  const stated = typeof schema.type === 'string' ? [schema.type] : schema.type;
-  if (Array.isArray(stated) && !stated.includes('null')) result.type = [...stated, 'null'];
-  if (Array.isArray(schema.enum) && !schema.enum.includes(null)) result.enum = [...schema.enum, null];
-  if (schema.const !== undefined && schema.const !== null) {
-    delete result.const;
-    result.enum = [schema.const, null];
+  const stated = typeof schema['type'] === 'string' ? [schema['type']] : schema['type'];
+  if (Array.isArray(stated) && !stated.includes('null')) result['type'] = [...stated, 'null'];
+  if (Array.isArray(schema['enum']) && !schema['enum'].includes(null)) result['enum'] = [...schema['enum'], null];
+  if (schema['const'] !== undefined && schema['const'] !== null) {
+    delete result['const'];
+    result['enum'] = [schema['const'], null];
   }
-  if (Array.isArray(schema.anyOf) && !schema.anyOf.some(allowsNull)) result.anyOf = [...schema.anyOf, { type: 'null' }];
+  if (Array.isArray(schema['anyOf']) && !schema['anyOf'].some(allowsNull)) result['anyOf'] = [...schema['anyOf'], { type: 'null' }];
   return result;
 }
 
 /** Whether a schema says outright that null is a value. */
 export function allowsNull(schema: JsonValue | undefined): boolean {
   if (!isJsonObject(schema)) return false;
-  if (schema.type === 'null' || schema.const === null) return true;
-  if (Array.isArray(schema.type)) return schema.type.includes('null');
-  if (Array.isArray(schema.enum)) return schema.enum.includes(null);
-  return Array.isArray(schema.anyOf) && schema.anyOf.some(allowsNull);
+  if (schema['type'] === 'null' || schema['const'] === null) return true;
+  if (Array.isArray(schema['type'])) return schema['type'].includes('null');
+  if (Array.isArray(schema['enum'])) return schema['enum'].includes(null);
+  return Array.isArray(schema['anyOf']) && schema['anyOf'].some(allowsNull);
 }
 
 /**
@@ -96,11 +96,11 @@ export function allowsNull(schema: JsonValue | undefined): boolean {
  */
 export function completed(schema: JsonObject): JsonObject {
   const result = { ...schema };
-  result.type ??= impliedType(result);
-  if (result.type === undefined) delete result.type;
-  const stated = Array.isArray(result.type) ? result.type : [result.type];
-  if (stated.includes('array') && result.items === undefined && result.prefixItems === undefined) result.items = {};
-  if (result.default === null && result.type !== undefined && !stated.includes('null')) delete result.default;
+  result['type'] ??= impliedType(result);
+  if (result['type'] === undefined) delete result['type'];
+  const stated = Array.isArray(result['type']) ? result['type'] : [result['type']];
+  if (stated.includes('array') && result['items'] === undefined && result['prefixItems'] === undefined) result['items'] = {};
+  if (result['default'] === null && result['type'] !== undefined && !stated.includes('null')) delete result['default'];
   return result;
 }
 
@@ -118,9 +118,9 @@ export function withoutUnknownRequired(schema: JsonObject): JsonObject {
 }
 
 function impliedType(schema: JsonObject): string | undefined {
-  if (isJsonObject(schema.properties)) return 'object';
-  if (schema.items !== undefined || schema.prefixItems !== undefined) return 'array';
-  const choices = Array.isArray(schema.enum) ? schema.enum : [];
+  if (isJsonObject(schema['properties'])) return 'object';
+  if (schema['items'] !== undefined || schema['prefixItems'] !== undefined) return 'array';
+  const choices = Array.isArray(schema['enum']) ? schema['enum'] : [];
   return choices.length > 0 && choices.every((choice) => typeof choice === 'string') ? 'string' : undefined;
 }
 

@@ -25,16 +25,16 @@ export function isSwagger(document: JsonObject): boolean {
 /** Parameters of Swagger 2.0 carry their type themselves, and its bodies are parameters. `consumes` is the operation's, else the document's. */
 export function upgradeRequest(document: JsonObject, operation: JsonObject, parameters: readonly JsonObject[]): RequestParts {
   const consumes = mediaTypes(ownValue(operation, 'consumes') ?? ownValue(document, 'consumes'));
-  const body = parameters.find((parameter) => parameter.in === 'body');
-  const fields = parameters.filter((parameter) => parameter.in === 'formData');
-  const others = parameters.filter((parameter) => parameter.in !== 'body' && parameter.in !== 'formData').map(upgradeParameter);
+  const body = parameters.find((parameter) => parameter['in'] === 'body');
+  const fields = parameters.filter((parameter) => parameter['in'] === 'formData');
+  const others = parameters.filter((parameter) => parameter['in'] !== 'body' && parameter['in'] !== 'formData').map(upgradeParameter);
   if (body !== undefined) return { parameters: others, requestBody: upgradeBody(body, consumes) };
   return { parameters: others, requestBody: fields.length > 0 ? upgradeForm(fields, consumes) : undefined };
 }
 
 function upgradeParameter(parameter: JsonObject): JsonObject {
   const format = ownValue(parameter, 'collectionFormat');
-  const style = parameter.type === 'array' ? (styles[typeof format === 'string' ? format : 'csv'] ?? styles.csv) : {};
+  const style = parameter['type'] === 'array' ? (styles[typeof format === 'string' ? format : 'csv'] ?? styles['csv']) : {};
   const { description, ...schema } = schemaOf(parameter);
   const { name, in: place, required } = parameter;
   return { name, in: place, required, description, schema, ...style };
@@ -43,15 +43,15 @@ function upgradeParameter(parameter: JsonObject): JsonObject {
 function upgradeBody(body: JsonObject, consumes: readonly string[]): JsonObject {
   const types = consumes.length > 0 ? consumes : ['application/json'];
   const content = types.map((type): [string, JsonObject] => [type, { schema: ownValue(body, 'schema') }]);
-  return { required: body.required === true, description: body.description, content: Object.fromEntries(content) };
+  return { required: body['required'] === true, description: body['description'], content: Object.fromEntries(content) };
 }
 
 function upgradeForm(fields: readonly JsonObject[], consumes: readonly string[]): JsonObject {
-  const hasFile = fields.some((field) => field.type === 'file');
+  const hasFile = fields.some((field) => field['type'] === 'file');
   const declared = formTypes.filter((type) => consumes.includes(type) && !(hasFile && type === formTypes[0]));
   const types = declared.length > 0 ? declared : [hasFile ? 'multipart/form-data' : 'application/x-www-form-urlencoded'];
-  const named = fields.flatMap((field) => (typeof field.name === 'string' ? [{ name: field.name, field }] : []));
-  const required = named.filter(({ field }) => field.required === true).map(({ name }) => name);
+  const named = fields.flatMap((field) => (typeof field['name'] === 'string' ? [{ name: field['name'], field }] : []));
+  const required = named.filter(({ field }) => field['required'] === true).map(({ name }) => name);
   const schema: JsonObject = {
     type: 'object',
     properties: Object.fromEntries(named.map(({ name, field }) => [name, schemaOf(field)])),

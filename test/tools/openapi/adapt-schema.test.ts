@@ -234,7 +234,7 @@ describe('recursion', () => {
       A: { ...node, properties: { x: { $ref: '#/components/schemas/deep/A' }, y: ref('A') } },
       deep: { A: { type: 'object', properties: { z: ref('A') } } },
     };
-    expect(Object.keys(adapted({ type: 'object', properties: { a: ref('A') } }, schemas).$defs ?? {})).toEqual(['A', 'A_2']);
+    expect(Object.keys(adapted({ type: 'object', properties: { a: ref('A') } }, schemas)['$defs'] ?? {})).toEqual(['A', 'A_2']);
   });
 
   it.each<[string, JsonObject]>([
@@ -288,13 +288,13 @@ describe('limits', () => {
     for (let level = 1; level <= 30; level += 1)
       schemas[`L${level}`] = { type: 'object', properties: { a: ref(`L${level - 1}`), b: ref(`L${level - 1}`) } };
     expect(() => adapted(ref('L30'), schemas)).toThrow(SchemaTooLarge);
-    expect(Object.keys(adapted(ref('L30'), schemas, { keepsReferences: true }).$defs ?? {})).toHaveLength(30);
+    expect(Object.keys(adapted(ref('L30'), schemas, { keepsReferences: true })['$defs'] ?? {})).toHaveLength(30);
   });
 
   it('references that chain deeper than the stack are refused, not overflowed', () => {
     const schemas: JsonObject = {};
     for (let level = 0; level < 20_000; level += 1) schemas[`L${level}`] = { type: 'object', properties: { a: ref(`L${level + 1}`) } };
-    schemas.L20000 = text;
+    schemas['L20000'] = text;
     expect(() => adapted(ref('L0'), schemas, { maxNodes: 100_000 })).toThrow(OmittedOperation);
   });
 });

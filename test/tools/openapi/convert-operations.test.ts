@@ -36,7 +36,7 @@ describe('every document of openapi-fixtures', () => {
 
   it.each(documents)('%s keeps its function names when it is turned around', (name) => {
     const document = parseDocument(read(name));
-    const paths = Object.entries(document.paths as JsonObject).toReversed();
+    const paths = Object.entries(document['paths'] as JsonObject).toReversed();
     const turned = {
       ...document,
       paths: Object.fromEntries(paths.map(([path, item]) => [path, Object.fromEntries(Object.entries(item as JsonObject).toReversed())])),
@@ -72,7 +72,7 @@ describe('one operation that cannot be converted', () => {
     ['a required header that cannot be sent', { parameters: [{ name: 'X Y', in: 'header', required: true, schema: {} }] }, '"X Y"'],
   ])('%s costs that operation alone', (_, operation, reason) => {
     const document = documentOf(operation);
-    const paths = { ...(document.paths as JsonObject), '/other': { get: { operationId: 'other' } } };
+    const paths = { ...(document['paths'] as JsonObject), '/other': { get: { operationId: 'other' } } };
     const { operations, omitted } = convertOperations({ ...document, paths });
     expect(operations.map(({ operationId }) => operationId)).toEqual(['other']);
     expect(omitted).toEqual([{ operation: 'POST /things/{id}', reason: expect.stringContaining(reason) as string }]);
@@ -129,7 +129,7 @@ describe('parameters', () => {
   it('a parameter called __proto__ is an ordinary argument', () => {
     const { spec, places } = only(documentOf({ parameters: [{ name: '__proto__', in: 'query', schema: { type: 'string' } }] }, '/a'));
     expect(places[0]?.argument).toMatch(/^__proto___[0-9a-f]{6}$/);
-    expect(Object.keys(spec.parameters.properties as JsonObject)).toEqual([places[0]?.argument]);
+    expect(Object.keys(spec.parameters['properties'] as JsonObject)).toEqual([places[0]?.argument]);
   });
 
   it('arguments never share a name', () => {
@@ -182,8 +182,8 @@ describe('bodies', () => {
 
   it('nothing of an optional body is required', () => {
     const schema = { type: 'object', properties: { a: text }, required: ['a'] };
-    expect(only(documentOf(bodyOf(schema, false), '/a')).spec.parameters.required).toEqual([]);
-    expect(only(documentOf(bodyOf(schema, true), '/a')).spec.parameters.required).toEqual(['a']);
+    expect(only(documentOf(bodyOf(schema, false), '/a')).spec.parameters['required']).toEqual([]);
+    expect(only(documentOf(bodyOf(schema, true), '/a')).spec.parameters['required']).toEqual(['a']);
   });
 
   it.each([

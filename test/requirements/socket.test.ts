@@ -1,0 +1,121 @@
+import { afterEach, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/core/json.ts';
+import { backendOf, listen, testApp } from '../_support/build-app.ts';
+import { connectFakeBrowser } from '../_support/fake-browser.ts';
+import type { FakeBrowser, FakeBrowserOptions } from '../_support/fake-browser.ts';
+import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
+import type { ScriptStep } from '../_support/scripted-model.ts';
+import { documentWith } from '../tools/scripted-send.ts';
+import { question, readSeen } from './gateway.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const toolServers = [{ url: 'http://10.0.0.7:8000', openapi: documentWith('now', 'later') }];
+
+interface Meeting {
+  browser: FakeBrowser;
+  model: ScriptedModel;
+  /** A chat over HTTP that names the browser's session. */
+  ask(): Promise<ReturnType<typeof readSeen>>;
+}
+
+/** The whole gateway on a real port, and a browser at its socket. */
+async function meet(turns: ScriptStep[][], onExecuteTool?: FakeBrowserOptions['onExecuteTool'], limitMs = '5000'): Promise<Meeting> {
+  const model = new ScriptedModel(...turns);
+  const app = await testApp({ BROWSER_TOOL_TIMEOUT_MS: limitMs }, { backends: [backendOf(model)] });
+  closers.push(() => app.close());
+  const url = await listen(app);
+  const browser = await connectFakeBrowser({ url, ...(onExecuteTool === undefined ? {} : { onExecuteTool }) });
+  closers.push(async () => browser.terminate());
+  return {
+    browser,
+    model,
+    async ask() {
+      const body = {
+        model: 'model',
+        messages: [{ role: 'user', content: question }],
+        stream: true,
+        stream_options: { include_events: true },
+        session_id: browser.sessionId(),
+        tool_servers: toolServers,
+      };
+      const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+      return readSeen(await (await fetch(`${url}/v1/chat/completions`, init)).text());
+    },
+  };
+}
+
+const tellTime = ({ name }: JsonObject) => ({ time: name === 'now' ? '12:00' : '13:00' });
+const lastRead = ({ model }: Meeting) => model.requests.at(-1)?.messages.at(-1)?.content;
+
+test('a message frame starts a chat whose answer streams back on the socket, and whose tools its browser executes', async () => {
+  const { browser, model } = await meet([calls(['now', { city: 'Osaka' }]), says('It is noon.')], tellTime);
+  browser.send({ type: 'message', data: { model: 'model', content: question, tool_servers: toolServers } });
+  const end = await browser.next('assistant_end');
+  expect(browser.framesOf('execute:tool').map((frame) => frame.data)).toMatchObject([{ name: 'now', params: { city: 'Osaka' } }]);
+  expect(model.requests[1]?.messages.at(-1)?.content).toBe('{\n  "time": "12:00"\n}');
+  expect(browser.framesOf('assistant_chunk').map((frame) => frame.data['content'])).toEqual(['It is noon.']);
+  expect(end.data).toMatchObject({ finish_reason: 'stop', content: 'It is noon.', sources: [{ source: { name: 'TOOL:now' } }] });
+});
+
+test('the frames of a chat keep their order over several rounds, and the end comes once', async () => {
+  const turns = [
+    [{ type: 'text' as const, text: 'Let me see.' }, ...calls(['now', {}], ['later', {}])],
+    calls(['later', {}]),
+    says('It is noon.'),
+  ];
+  const { browser } = await meet(turns, tellTime);
+  browser.send({ type: 'message', data: { model: 'model', content: question, tool_servers: toolServers } });
+  await browser.next('assistant_end');
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const chat = new Set(['assistant_start', 'assistant_chunk', 'tool_calls_start', 'tool_call', 'assistant_end']);
+  const frames = browser.frames.filter((frame) => chat.has(frame.type));
+  expect(frames.map((frame) => [frame.type, frame.data['content'] ?? frame.data['toolName'] ?? null])).toEqual([
+    ['assistant_start', null],
+    ['assistant_chunk', 'Let me see.'],
+    ['tool_calls_start', null],
+    ['tool_call', 'now'],
+    ['tool_call', 'later'],
+    ['tool_calls_start', null],
+    ['tool_call', 'later'],
+    ['assistant_chunk', '\n\n'],
+    ['assistant_chunk', 'It is noon.'],
+    ['assistant_end', 'Let me see.\n\nIt is noon.'],
+  ]);
+  expect(browser.framesOf('tool_calls_start').map((frame) => (frame.data['tools'] as JsonObject[]).map((tool) => tool['name']))).toEqual([
+    ['now', 'later'],
+    ['later'],
+  ]);
+});
+
+test('with a session a function of the request is asked from the browser, and its answer is the result', async () => {
+  const meeting = await meet([calls(['now', { city: 'Osaka' }]), says('Noon.')], tellTime);
+  const seen = await meeting.ask();
+  expect(meeting.browser.framesOf('execute:tool').map((frame) => frame.data)).toMatchObject([
+    { name: 'now', params: { city: 'Osaka' }, session_id: meeting.browser.sessionId(), timeout_ms: 5_000 },
+  ]);
+  expect(lastRead(meeting)).toBe('{\n  "time": "12:00"\n}');
+  expect(seen.text).toBe('Noon.');
+});
+
+test('a socket that closes settles the call that it was asked', async () => {
+  const meeting = await meet([calls(['now', {}]), says('Your browser has left.')]);
+  const asked = meeting.ask();
+  await meeting.browser.next('execute:tool');
+  await meeting.browser.close();
+  const seen = await asked;
+  expect(seen.eventsOf('tool.result')).toMatchObject([{ error: { code: 'client_disconnected' } }]);
+  expect(lastRead(meeting)).toContain('The browser disconnected');
+  expect(seen.text).toBe('Your browser has left.');
+});
+
+test('a browser that does not answer within the limit settles the call as timed out', async () => {
+  const meeting = await meet([calls(['now', {}]), says('Your browser is slow.')], undefined, '60');
+  const seen = await meeting.ask();
+  expect(seen.eventsOf('tool.result')).toMatchObject([{ error: { code: 'tool_timeout' } }]);
+  expect(lastRead(meeting)).toBe(`{"error":"Tool 'now' timed out after 0.06s"}`);
+  expect(seen.text).toBe('Your browser is slow.');
+});
