@@ -11,10 +11,10 @@ export interface Credentials {
 
 export interface Authenticator {
   /** @throws GatewayError `invalid_api_key` (401) or `forbidden` (403), naming the cure. */
-  requireCaller(request: Credentials): Caller;
-  findByToken(token: string): Caller | undefined;
+  requireCaller: (request: Credentials) => Caller;
+  findByToken: (token: string) => Caller | undefined;
   /** The caller of an open gateway, or undefined when a key is needed or this request may not use the open door. */
-  findOpenCaller(request: Credentials): Caller | undefined;
+  findOpenCaller: (request: Credentials) => Caller | undefined;
   readonly isOpen: boolean;
 }
 

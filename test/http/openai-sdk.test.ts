@@ -1,4 +1,4 @@
-import OpenAI from 'openai';
+import { NotFoundError, OpenAI } from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { listen, testApp } from '../_support/build-app.ts';
@@ -69,6 +69,6 @@ test('the SDK lists and finds models', async () => {
 });
 
 test('errors arrive as the errors of the SDK', async () => {
-  await expect(client.chat.completions.create({ ...question, model: 'gone' })).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  await expect(client.chat.completions.create({ ...question, model: 'gone' })).rejects.toBeInstanceOf(NotFoundError);
   await expect(client.chat.completions.create({ ...question, messages: [] })).rejects.toMatchObject({ status: 400, param: 'messages' });
 });

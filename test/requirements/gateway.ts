@@ -1,4 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
+import { textOf } from '../../src/core/chat.ts';
+import type { ChatMessage } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { OutboundRequest } from '../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
@@ -85,7 +87,7 @@ function toSeen({ statusCode, body }: LightMyRequestResponse): Seen {
 export function readSeen(raw: string): Omit<Seen, 'status'> {
   const chunks = readChunks(raw).filter((chunk) => typeof chunk !== 'string') as JsonObject[];
   const choices = chunks.flatMap((chunk) => (chunk['choices'] ?? []) as { delta: JsonObject; finish_reason: string | null }[]);
-  const joined = (key: string): string => choices.map(({ delta }) => delta[key] ?? '').join('');
+  const joined = (key: string): string => choices.map(({ delta }) => textIn(delta, key)).join('');
   const events = chunks.flatMap((chunk) => (chunk['event'] === undefined ? [] : [chunk['event'] as { type: string; data: JsonObject }]));
   return {
     raw,
@@ -97,6 +99,16 @@ export function readSeen(raw: string): Omit<Seen, 'status'> {
     calls: choices.flatMap(({ delta }) => (delta['tool_calls'] ?? []) as JsonObject[]),
     usage: chunks.find((chunk) => chunk['usage'] !== undefined)?.['usage'] as JsonObject | undefined,
   };
+}
+
+function textIn(delta: JsonObject, key: string): string {
+  const text = delta[key];
+  return typeof text === 'string' ? text : '';
+}
+
+/** A message's text; empty where there is no message. */
+export function textOfMessage(message: ChatMessage | undefined): string {
+  return textOf(message?.content ?? null);
 }
 
 /** A registered server at `http://<id>.test` that brings its document along. */

@@ -7,7 +7,7 @@ import type { ModelRequest } from '../../src/core/model.ts';
 import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { chatRequest, offering, runContext, toolNamed } from '../_support/tools.ts';
 import { documentWith, jsonResponse, neverAnswers } from '../tools/scripted-send.ts';
-import { answerOf, documentOf, gatewayOf, serverOf } from './gateway.ts';
+import { answerOf, documentOf, gatewayOf, serverOf, textOfMessage } from './gateway.ts';
 
 const clocks = serverOf('time', documentWith('now', 'later'));
 const clockAnswers = { 'http://time.test/now': { time: '12:00' }, 'http://time.test/later': { time: '13:00' } };
@@ -128,7 +128,7 @@ describe('a call', () => {
     await using gateway = await gatewayOf({ turns, servers, answers: { 'http://time.test/wait': { ok: true } } });
     await gateway.ask();
     expect(gateway.model.requests[0]?.tools[0]?.parameters).toEqual(schema);
-    const read = resultsOf(gateway.model.requests[1]).map((message) => String(message.content));
+    const read = resultsOf(gateway.model.requests[1]).map(textOfMessage);
     expect(read.slice(0, 4)).toEqual([
       expect.stringContaining('unit: must be one of'),
       expect.stringContaining('count: must be >= 1'),

@@ -6,7 +6,7 @@ import { backendOf } from '../_support/build-app.ts';
 import { says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { documentWith, jsonResponse } from '../tools/scripted-send.ts';
-import { answerOf, gatewayOf, question, selects, serverOf } from './gateway.ts';
+import { answerOf, gatewayOf, question, selects, serverOf, textOfMessage } from './gateway.ts';
 import type { Gateway, GatewayOptions } from './gateway.ts';
 
 const clocks = serverOf('time', documentWith('now', 'later'));
@@ -45,7 +45,7 @@ describe('the question', () => {
     await gateway.ask(byPrompt);
     const system = gateway.model.requests[0]?.messages[0];
     expect(system).toMatchObject({ role: 'system', content: expect.stringMatching(/^Choose from \[.*\], nothing else\.$/) });
-    expect(JSON.parse(String(system?.content).slice('Choose from '.length, -', nothing else.'.length))).toMatchObject([
+    expect(JSON.parse(textOfMessage(system).slice('Choose from '.length, -', nothing else.'.length))).toMatchObject([
       { name: 'now', description: 'Does now', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
       { name: 'later' },
     ]);
@@ -54,7 +54,7 @@ describe('the question', () => {
   test('asks with the built-in template for one JSON object with a list of names and parameters, empty when none fits', async () => {
     await using gateway = await clockGateway([nothing, says('Noon.')]);
     await gateway.ask(byPrompt);
-    const text = String(gateway.model.requests[0]?.messages[0]?.content);
+    const text = textOfMessage(gateway.model.requests[0]?.messages[0]);
     expect(text).toContain('Return only the JSON object, without any additional text');
     expect(text).toMatch(/If no tools match the query, return an empty array:\s*\{\s*"tool_calls": \[\]\s*\}/);
     expect(text).toContain('containing a "tool_calls" array with objects that include');
@@ -89,7 +89,7 @@ describe('the question', () => {
       environment: { TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE: '{{TOOLS}}' },
     });
     await gateway.ask({ ...byPrompt, session_id: 's', tool_servers: [{ url: 'http://10.0.0.7:8000', specs }] });
-    const shown = JSON.parse(String(gateway.model.requests[0]?.messages[0]?.content)) as JsonObject[];
+    const shown = JSON.parse(textOfMessage(gateway.model.requests[0]?.messages[0])) as JsonObject[];
     expect(shown.slice(2)).toEqual([
       { type: 'function', name: 'flat', description: 'Flat', parameters },
       { type: 'function', name: 'nested', description: 'Nested', parameters },

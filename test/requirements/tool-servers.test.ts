@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/core/json.ts';
+import type { ListedTool } from '../../src/core/tool.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { toolServerRecord } from '../registry/registry-contract.ts';
 import { documentWith } from '../tools/scripted-send.ts';
-import { answerOf, documentOf, gatewayOf, selects, serverOf } from './gateway.ts';
+import { answerOf, documentOf, gatewayOf, selects, serverOf, textOfMessage } from './gateway.ts';
 
 const clocks = serverOf('time', documentWith('now'));
 const clockAnswers = { 'http://time.test/now': { time: '12:00' } };
@@ -12,9 +13,9 @@ const ownUrl = 'http://own.test';
 const native = { params: { function_calling: 'native' } };
 
 /** What the registered server of a document has on offer. */
-async function listedFrom(document: JsonObject): Promise<JsonObject[]> {
+async function listedFrom(document: JsonObject): Promise<ListedTool[]> {
   await using gateway = await gatewayOf({ servers: [serverOf('lab', document)] });
-  return (await gateway.get('/api/tools')).json<{ data: JsonObject[] }>().data;
+  return (await gateway.get('/api/tools')).json<{ data: ListedTool[] }>().data;
 }
 
 function documentFrom(paths: Record<string, JsonObject>, components: JsonObject = {}): JsonObject {
@@ -159,7 +160,7 @@ describe('a function of a document', () => {
       [`/long/${'x'.repeat(80)}`]: { get: done },
     };
     const namesOf = async (document: JsonObject) =>
-      Object.fromEntries((await listedFrom(document)).map((tool) => [String(tool['description']), String(tool['name'])]));
+      Object.fromEntries((await listedFrom(document)).map((tool) => [tool.description, tool.name]));
     const names = await namesOf(documentFrom(paths));
     expect(names['GET /a']).toBe('get_now');
     expect(names['GET /users/{id}/posts']).toBe('get_users_id_posts');
@@ -177,7 +178,7 @@ describe('a function of a document', () => {
         '/c': { get: { operationId: 'c', summary: 'Short', description: '', ...done } },
       }),
     );
-    expect(listed.map((tool) => tool['description'])).toEqual(['Long words', 'Short', 'Short']);
+    expect(listed.map((tool) => tool.description)).toEqual(['Long words', 'Short', 'Short']);
   });
 
   const shelves = documentFrom(
@@ -213,7 +214,7 @@ describe('a function of a document', () => {
 
   test('has parameters from path, query, headers and body, through references, with the required ones named', async () => {
     const [put, now] = await listedFrom(shelves);
-    expect(put?.['parameters']).toEqual({
+    expect(put?.parameters).toEqual({
       type: 'object',
       properties: {
         shelf: { type: 'integer' },
@@ -224,7 +225,7 @@ describe('a function of a document', () => {
       },
       required: ['shelf', 'X-Trace', 'title'],
     });
-    expect(now?.['parameters'], 'without any').toEqual({ type: 'object', properties: {}, required: [] });
+    expect(now?.parameters, 'without any').toEqual({ type: 'object', properties: {}, required: [] });
     const args = { shelf: 7, lang: 'de', 'X-Trace': 't1', title: 'Emma', pages: 3 };
     const answers = { 'http://lab.test/shelves/7': { ok: true } };
     await using gateway = await gatewayOf({
@@ -246,7 +247,7 @@ describe('a function of a document', () => {
       tags: { type: 'array', items: { type: 'string', enum: ['a', 'b'] }, minItems: 1, maxItems: 4 },
     };
     const [tool] = await listedFrom(documentOf({ wait: { type: 'object', properties, required: ['unit'] } }));
-    expect(tool?.['parameters']).toEqual({ type: 'object', properties, required: ['unit'] });
+    expect(tool?.parameters).toEqual({ type: 'object', properties, required: ['unit'] });
   });
 
   test('whose arguments the server refuses tells the model which one was wrong and why', async () => {
@@ -258,7 +259,7 @@ describe('a function of a document', () => {
       const answers = { 'http://time.test/now': answerOf(body, { status }) };
       await using gateway = await gatewayOf({ turns: [calls(['now', {}]), says('Sorry.')], servers: [clocks], answers });
       await gateway.ask();
-      const read = String(gateway.model.requests[1]?.messages.at(-1)?.content);
+      const read = textOfMessage(gateway.model.requests[1]?.messages.at(-1));
       expect(read).toContain(`HTTP ${status}`);
       expect(read).toMatch(words);
     }

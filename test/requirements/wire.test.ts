@@ -30,7 +30,7 @@ async function serverThat(answer: ScriptStep[] | ((body: JsonObject, count: numb
 /** The questions to a backend or the calls of a tool server, as bodies. */
 const bodiesOf = (server: UpstreamServer) =>
   server.requests.filter(({ method }) => method === 'POST').map((request) => request.json() as JsonObject);
-const messagesOf = (body: JsonObject | undefined) => body?.['messages'] as JsonObject[];
+const listIn = (object: JsonObject | undefined, key: string) => (object?.[key] ?? []) as JsonObject[];
 
 interface Wire {
   url: string;
@@ -132,9 +132,7 @@ describe('a question to a backend', () => {
     const [body] = bodiesOf(backend);
     expect(Object.keys(body ?? {}).toSorted()).toEqual(['messages', 'model', 'stream', 'stream_options', 'tools']);
     expect(body?.['messages']).toEqual(sent['messages']);
-    expect((body?.['tools'] as JsonObject[]).map((tool) => (tool['function'] as JsonObject)['name'])).toContain(
-      'format_current_time_format_time_post',
-    );
+    expect(listIn(body, 'tools').map((tool) => (tool['function'] as JsonObject)['name'])).toContain('format_current_time_format_time_post');
   });
 
   test('goes to the backend that lists the model, whatever a model_item says', async () => {
@@ -160,13 +158,13 @@ describe('the history that a backend gets', () => {
     const backend = await serverThat((_body, count) => turns[count] ?? []);
     const wire = await wireTo(backend, await serverThat(tells('12:00')));
     expect((await wire.ask()).text).toBe('Noon.');
-    return messagesOf(bodiesOf(backend)[1]);
+    return listIn(bodiesOf(backend)[1], 'messages');
   }
 
   test('has after an assistant message with calls one tool message for each of them', async () => {
     const [user, assistant, ...results] = await historyAfter();
     expect([user?.['role'], assistant?.['role']]).toEqual(['user', 'assistant']);
-    const ids = (assistant?.['tool_calls'] as JsonObject[]).map((call) => call['id']);
+    const ids = listIn(assistant, 'tool_calls').map((call) => call['id']);
     expect(new Set(ids).size).toBe(4);
     expect(results.map((message) => [message['role'], message['tool_call_id']])).toEqual(ids.map((id) => ['tool', id]));
   });
@@ -185,7 +183,7 @@ describe('the history that a backend gets', () => {
 
   test('has arguments as one JSON text, and an empty object for those that could not be parsed', async () => {
     const [, assistant] = await historyAfter();
-    const texts = (assistant?.['tool_calls'] as { function: JsonObject }[]).map((call) => call.function['arguments']);
+    const texts = listIn(assistant, 'tool_calls').map((call) => (call['function'] as JsonObject)['arguments']);
     expect(texts).toEqual(['{"zone":"UTC"}', '{}', '{}', '{"zone":"CET"}']);
   });
 
@@ -200,14 +198,14 @@ describe('the history that a backend gets', () => {
     const wire = await wireTo(tools, tools, { OLLAMA_BASE_URLS: ollama.url });
     expect((await wire.ask({ model: 'llama3.2' })).text).toBe('Noon.');
     const id = expect.any(String);
-    const [, assistant, result] = ollama.chats()[1]?.['messages'] as JsonObject[];
+    const [, assistant, result] = listIn(ollama.chats()[1] as JsonObject, 'messages');
     expect(assistant).toEqual({
       role: 'assistant',
       content: '',
       tool_calls: [{ id, function: { name: 'now', arguments: { zone: 'UTC' } } }],
     });
     expect(result).toEqual({ role: 'tool', content: '{\n  "time": "12:00"\n}', tool_name: 'now', tool_call_id: id });
-    expect(result?.['tool_call_id']).toBe((assistant?.['tool_calls'] as JsonObject[])[0]?.['id']);
+    expect(result?.['tool_call_id']).toBe(listIn(assistant, 'tool_calls')[0]?.['id']);
   });
 });
 
@@ -235,11 +233,9 @@ describe('an answer', () => {
   test('is streamed as it arrives, text apart from reasoning, and results of tools show while the run goes on', async () => {
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const until = (index: number): ScriptStep => ({ until: gates[index]?.promise ?? Promise.reject(new Error('no gate')) });
-    const first = [
-      ...[open, ...pieces(delta({ reasoning_content: 'Hm.' })), until(0)],
-      ...[...pieces(delta({ content: 'Let me see.' })), until(1)],
-      ...[...pieces(delta({ tool_calls: [wireCall(0, 'now', '{"zone":"UTC"}')] }), delta({}, 'tool_calls'), '[DONE]'), end],
-    ];
+    const asksForTime = pieces(delta({ tool_calls: [wireCall(0, 'now', '{"zone":"UTC"}')] }), delta({}, 'tool_calls'), '[DONE]');
+    const words = [...pieces(delta({ reasoning_content: 'Hm.' })), until(0), ...pieces(delta({ content: 'Let me see.' })), until(1)];
+    const first = [open, ...words, ...asksForTime, end];
     const second = [open, ...pieces(delta({ content: 'It' })), until(2), ...pieces(delta({ content: ' is noon.' }, 'stop'), '[DONE]'), end];
     const backend = await serverThat((_body, count) => (count === 0 ? first : second));
     const wire = await wireTo(backend, await serverThat(tells('12:00')));
@@ -260,10 +256,9 @@ describe('an answer', () => {
     const gate = Promise.withResolvers<void>();
     const opened = { index: 0, id: 'c0', type: 'function', function: { name: 'now', arguments: '{"zo' } };
     const rest = (text: string) => delta({ tool_calls: [{ index: 0, function: { arguments: text } }] });
-    const first = [
-      ...[open, ...pieces(delta({ tool_calls: [opened] }), delta({ content: 'Wait.' }), rest('ne":')), { until: gate.promise }],
-      ...[...pieces(rest('"UT'), rest('C"}'), delta({}, 'tool_calls'), '[DONE]'), end],
-    ];
+    const begins = pieces(delta({ tool_calls: [opened] }), delta({ content: 'Wait.' }), rest('ne":'));
+    const goesOn = pieces(rest('"UT'), rest('C"}'), delta({}, 'tool_calls'), '[DONE]');
+    const first = [open, ...begins, { until: gate.promise }, ...goesOn, end];
     const backend = await serverThat((_body, count) => (count === 0 ? first : saysNoon));
     const tools = await serverThat(tells('12:00'));
     const wire = await wireTo(backend, tools);
@@ -325,7 +320,7 @@ test('a tool that a provider executes itself is forwarded as it came, and a call
   const tools = await serverThat(tells('12:00'));
   const wire = await wireTo(backend, tools);
   const seen = await wire.ask({ tools: [hosted], stream_options: { include_events: true } });
-  expect((bodiesOf(backend)[0]?.['tools'] as JsonObject[]).at(-1)).toEqual(hosted);
+  expect(listIn(bodiesOf(backend)[0], 'tools').at(-1)).toEqual(hosted);
   expect(tools.requests).toEqual([]);
   expect(seen.eventsOf('tool.result')).toMatchObject([{ error: { code: 'tool_not_found' } }]);
 });

@@ -70,7 +70,7 @@ test.each([true, false])('a client that leaves ends the call to the backend at o
   await vi.waitFor(() => expect(backend.requests).toBe(1));
   const left = performance.now();
   leave.abort();
-  await expect(asked).rejects.toThrow();
+  await expect(asked).rejects.toThrow(/abort/i);
   await vi.waitFor(() => expect(backend.abandoned).toBe(1), { interval: 5 });
   expect(performance.now() - left).toBeLessThan(1_000);
 });
@@ -97,7 +97,7 @@ test('a client that leaves during a tool call ends that call at once, and the mo
   );
   await vi.waitFor(() => expect(toolServer.requests).toBe(1));
   leave.abort();
-  await expect(asked).rejects.toThrow();
+  await expect(asked).rejects.toThrow(/abort/i);
   await vi.waitFor(() => expect(toolServer.abandoned).toBe(1));
   expect(backend.requests).toBe(1);
 });
