@@ -5,4 +5,7 @@ export interface Caller {
   readonly role: 'admin' | 'user';
   /** True while the gateway is open on a loopback address and nobody needs a key. */
   readonly isOpen: boolean;
+  /** Models and tools this key is limited to (entries as in `tool_ids`); undefined: all. */
+  readonly models?: readonly string[];
+  readonly tools?: readonly string[];
 }

@@ -21,6 +21,10 @@ export const errorTable = {
   egress_denied: { status: 403, type: 'permission_error' },
   model_not_found: { status: 404, type: 'not_found_error' },
   not_found: { status: 404, type: 'not_found_error' },
+  /** Something of that id is there already, or the change is not possible in the present state. */
+  conflict: { status: 409, type: 'invalid_request_error' },
+  /** The entry comes from the environment or the configuration file and is changed there. */
+  read_only: { status: 409, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'invalid_request_error' },
   payload_too_large: { status: 413, type: 'invalid_request_error' },
@@ -39,6 +43,8 @@ export const errorTable = {
   upstream_error: { status: 502, type: 'server_error' },
   upstream_timeout: { status: 504, type: 'server_error' },
   run_cancelled: { status: 409, type: 'invalid_request_error' },
+  /** The database cannot be read or written just now. */
+  storage_unavailable: { status: 503, type: 'server_error' },
   server_shutting_down: { status: 503, type: 'server_error' },
   overloaded: { status: 503, type: 'server_error' },
   internal_error: { status: 500, type: 'server_error' },

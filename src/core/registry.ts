@@ -37,8 +37,51 @@ export interface ToolServerRecord {
   extra: JsonObject;
 }
 
-/** What is registered. One implementation keeps it in memory, another in a database. */
+/** A key of the gateway. The key itself is nowhere kept, only its hash. */
+export interface KeyRecord {
+  id: string;
+  name: string;
+  role: 'admin' | 'user';
+  /** HMAC of the key, as hex; unique. */
+  hash: string;
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  expiresAt?: number;
+  /** Ids of models this key may use; undefined: all. */
+  models?: string[];
+  /** Entries as in `tool_ids`; undefined: all. */
+  tools?: string[];
+  /** Kept as they came, for the limits of later releases. */
+  limits?: JsonObject;
+}
+
+/**
+ * What is registered, and what the gateway has to remember. One implementation keeps it in memory, another in SQLite.
+ * Every change is acknowledged only when it is durable. Records come back frozen, and the same object as long as the entry is unchanged, so that
+ * a caller may keep what it derived from one.
+ * @throws GatewayError `conflict` for an id or hash that is taken, `not_found` for one that is not there, `storage_unavailable` when the store
+ * cannot be read or written just now (locked, full, read-only, damaged), with the cause and the cure.
+ */
 export interface Registry {
+  /** In the order in which they were created, or as the last replacement put them. */
   listToolServers(): Promise<ToolServerRecord[]>;
   findToolServer(id: string): Promise<ToolServerRecord | undefined>;
+  createToolServer(record: ToolServerRecord): Promise<void>;
+  /** Replaces the record of that id; `record.id` is the same. */
+  changeToolServer(record: ToolServerRecord): Promise<void>;
+  deleteToolServer(id: string): Promise<void>;
+  /** All at once or not at all. */
+  replaceToolServers(records: readonly ToolServerRecord[]): Promise<void>;
+
+  listKeys(): Promise<KeyRecord[]>;
+  findKeyByHash(hash: string): Promise<KeyRecord | undefined>;
+  createKey(record: KeyRecord): Promise<void>;
+  changeKey(record: KeyRecord): Promise<void>;
+  deleteKey(id: string): Promise<void>;
+
+  /** Small facts such as "the bundled server was registered once". */
+  readFact(name: string): Promise<string | undefined>;
+  writeFact(name: string, value: string): Promise<void>;
+
+  close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import type { Caller } from './caller.ts';
 import type { ChatRequest } from './chat.ts';
 import type { JsonObject, JsonValue } from './json.ts';
+import type { ToolServerRecord } from './registry.ts';
 import type { RunContext } from './run.ts';
 
 /** A function as a model sees it. `parameters` is a JSON Schema whose root is an object. */
@@ -72,6 +73,34 @@ export interface ToolOffer {
   tools: Map<string, Tool>;
   /** What the caller should know: a server that could not be reached, a function that was renamed. */
   warnings: { code: string; message: string }[];
+}
+
+/** What became of a tool server's document, for people. */
+export interface ServerReport {
+  ok: boolean;
+  /** Why it is not; absent when `ok`. Names the cure. */
+  error?: string;
+  /** The document's `info`. */
+  info?: JsonObject;
+  /** The document's version of OpenAPI or Swagger, e.g. `3.1.0`. */
+  version?: string;
+  /** `tokens`: estimated size of the function as a model reads it. */
+  functions: { name: string; operation: string; description: string; parameters: JsonObject; tokens: number }[];
+  renamed: { from: string; to: string; reason: string }[];
+  omitted: { operation: string; reason: string }[];
+  warnings: string[];
+  /** Of all functions together. */
+  tokens: number;
+}
+
+/** Looks at tool servers on behalf of administrators. */
+export interface ToolServerInspector {
+  /** Connects, converts and reports without keeping anything. Never throws for a server that is down: the report says so. */
+  verify(record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport>;
+  /** Loads a registered server anew, for the chats that follow; keeps the old functions when the new document is broken. */
+  refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport>;
+  /** The state of what is loaded, without a request to anybody. */
+  reportOf(record: ToolServerRecord): ServerReport | undefined;
 }
 
 export interface ListedTool {

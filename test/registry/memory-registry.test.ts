@@ -14,6 +14,6 @@ describe('the memory registry', () => {
   });
 
   it('refuses two records with one id', () => {
-    expect(() => createMemoryRegistry([toolServerRecord(), toolServerRecord()])).toThrow('same id');
+    expect(() => createMemoryRegistry([toolServerRecord(), toolServerRecord()])).toThrow('There is a tool server "time" already');
   });
 });
