@@ -148,10 +148,13 @@ function createTickWriter(raw: ServerResponse, options: StreamOptions): TickWrit
       options.leave.abort(new DOMException('The client stopped reading', 'AbortError'));
       raw.destroy();
     }, options.stallMs);
+    const settled = new AbortController();
     try {
-      await Promise.race([once(raw, 'drain'), once(raw, 'close')]);
+      await Promise.race([once(raw, 'drain', { signal: settled.signal }), once(raw, 'close', { signal: settled.signal })]);
       isFull = false;
     } finally {
+      // Also takes the listeners of the other event away: a slow reader drains thousands of times.
+      settled.abort();
       clearTimeout(timer);
     }
     options.leave.signal.throwIfAborted();
