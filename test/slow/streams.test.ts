@@ -148,7 +148,7 @@ test('of an endless answer little is taken for a client that does not read, and 
 
 test('two hundred streams at once arrive whole, each its own', async () => {
   let count = 0;
-  await using backend = await peer((request, response) => {
+  await using backend = await peer((_request, response) => {
     const marker = String(count++);
     response.writeHead(200, sse);
     let sent = 0;
@@ -158,7 +158,7 @@ test('two hundred streams at once arrive whole, each its own', async () => {
       clearInterval(timer);
       response.end(`${chunk({}, 'stop')}data: [DONE]\n\n`);
     }, 5);
-    request.socket.on('close', () => clearInterval(timer));
+    response.on('close', () => clearInterval(timer));
   });
   await using app = await testApp(environment(backend.url));
   const url = await listen(app);
