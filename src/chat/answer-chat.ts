@@ -1,4 +1,4 @@
-import type { ChatEvent, ChatMessage, ChatRequest } from '../core/chat.ts';
+import type { ChatEvent, ChatMessage, ChatRequest, MessageContent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { FoundModel, ModelBackend, ModelFinder } from '../core/model.ts';
@@ -55,25 +55,34 @@ export async function* answerChat(request: ChatRequest, run: RunContext, service
   for (const warning of offer.warnings) yield { type: 'run-event', event: { type: 'warning', data: { ...warning } } };
   for (const file of request.files) yield { type: 'source', source: sourceOfFile(file) };
 
-  const prepared = { ...request, messages: preparedMessages(request, run, { services, model }) };
-  if (offer.tools.size === 0) yield* passThrough(prepared, run, model);
-  else yield* withFallback({ request: prepared, run, services, model, offer }, choice);
+  const variables = templateValues(request.variables);
+  const prepared = { ...request, messages: preparedMessages(request, run, { services, variables }) };
+  const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
+  const withFiles = (messages: readonly ChatMessage[]): ChatMessage[] => useFiles(messages, request.files, context);
+  if (offer.tools.size === 0) yield* passThrough({ ...prepared, messages: withFiles(prepared.messages) }, run, model);
+  else yield* withFallback({ request: prepared, run, services, model, offer, variables, withFiles }, choice);
   yield { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } };
 }
 
+/** System prompts with their variables, and what earlier runs of this conversation had executed put back. */
 function preparedMessages(
   request: ChatRequest,
   run: RunContext,
-  { services, model }: { services: ChatServices; model: FoundModel },
+  { services, variables }: Pick<Preparation, 'services' | 'variables'>,
 ): ChatMessage[] {
-  const values = templateValues(request.variables);
   const expanded = request.messages.map((message) =>
-    (message.role === 'system' || message.role === 'developer') && typeof message.content === 'string'
-      ? { ...message, content: expandTemplate(message.content, values) }
+    message.role === 'system' || message.role === 'developer'
+      ? { ...message, content: expandContent(message.content, variables) }
       : message,
   );
-  const restored = services.continuations.restore(run.caller, expanded);
-  return useFiles(restored, request.files, { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama' });
+  return services.continuations.restore(run.caller, expanded);
+}
+
+function expandContent(content: MessageContent, variables: ReadonlyMap<string, string>): MessageContent {
+  if (typeof content === 'string') return expandTemplate(content, variables);
+  return content.map((part) =>
+    part.type === 'text' && typeof part.text === 'string' ? { ...part, text: expandTemplate(part.text, variables) } : part,
+  );
 }
 
 /** Without tools of the gateway a request goes through as it is, with all its choices. */
@@ -97,6 +106,8 @@ interface Preparation {
   services: ChatServices;
   model: FoundModel;
   offer: ToolOffer;
+  variables: ReadonlyMap<string, string>;
+  withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
 }
 
 /** In `auto`, a backend's refusal of tools is remembered, and the same request is answered by the selection pass. */
@@ -106,7 +117,7 @@ async function* withFallback(preparation: Preparation, choice: ModeChoice): Asyn
   } catch (error) {
     const isRefusal = error instanceof GatewayError && error.code === 'tools_unsupported';
     if (!isRefusal || !choice.mayFallBack) throw error;
-    preparation.services.models.rememberNoTools(preparation.request.model);
+    preparation.services.models.rememberNoTools(preparation.model.record.id);
     const message = `The backend has no native tool calls for ${preparation.request.model}; tools are chosen by a selection prompt.`;
     yield { type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } };
     yield* runInMode(preparation, { ...choice, path: 'prompt', mayFallBack: false });
@@ -124,7 +135,8 @@ async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGe
   yield* runChat({
     backend,
     model: model.name,
-    messages: request.messages,
+    // A selection is made for the question alone; files join its answer.
+    messages: choice.path === 'native' ? preparation.withFiles(request.messages) : request.messages,
     tools: offer.tools,
     callerTools: [...request.callerFunctions.map((entry) => entry.wire), ...request.hostedTools],
     callerNames: new Set(request.callerFunctions.map((entry) => entry.name)),
@@ -141,7 +153,7 @@ async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGe
 }
 
 /** The selection's own model where one is set and known: a small one is enough to choose, and saves the large one's time. */
-async function* promptBackend({ run, services, model }: Preparation): AsyncGenerator<ChatEvent, ModelBackend> {
+async function* promptBackend({ run, services, model, variables, withFiles }: Preparation): AsyncGenerator<ChatEvent, ModelBackend> {
   const { settings } = services;
   const wanted = model.record.isLocal ? settings.taskModel : settings.taskModelExternal;
   let task = { backend: model.backend, model: model.name };
@@ -156,5 +168,12 @@ async function* promptBackend({ run, services, model }: Preparation): AsyncGener
       yield { type: 'run-event', event: { type: 'warning', data: { code: 'task_model_unavailable', message } } };
     }
   }
-  return selectToolsByPrompt({ backend: model.backend, task, template: settings.selectionTemplate, newCallId: services.newCallId });
+  return selectToolsByPrompt({
+    backend: model.backend,
+    task,
+    template: settings.selectionTemplate,
+    variables,
+    withFiles,
+    newCallId: services.newCallId,
+  });
 }

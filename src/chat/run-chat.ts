@@ -2,6 +2,7 @@ import type { ChatEvent, ChatMessage, ToolCall } from '../core/chat.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
 import type { Tool, ToolSpec } from '../core/tool.ts';
+import { findOfferedName } from './find-offered-name.ts';
 import { askForAnswer, askModel } from './ask-model.ts';
 import type { Turn } from './ask-model.ts';
 import type { CallReport, ToolCallSettings } from './run-tool-call.ts';
@@ -49,7 +50,7 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent> {
       return;
     }
 
-    const calls = chat.isSingleCall ? turn.toolCalls.slice(0, 1) : turn.toolCalls;
+    const calls = (chat.isSingleCall ? turn.toolCalls.slice(0, 1) : turn.toolCalls).map((call) => withOfferedName(call, chat));
     const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
     const ownCalls = calls.filter((call) => !chat.callerNames.has(call.name));
     const reports = yield* runTools(ownCalls, chat.tools, chat.settings);
@@ -83,6 +84,13 @@ function requestFor(chat: ChatRun, turn: { messages: ChatMessage[]; specs: ToolS
     stream: chat.stream,
     signal: chat.settings.run.signal,
   };
+}
+
+/** Names are matched over everything offered at once: a call meant for the caller must not end at a function of the gateway with a like name. */
+function withOfferedName(call: ToolCall, chat: ChatRun): ToolCall {
+  if (chat.callerNames.size === 0) return call;
+  const match = findOfferedName(call.name, [...chat.callerNames, ...chat.tools.keys()]);
+  return match.type === 'repaired' ? { ...call, name: match.name } : call;
 }
 
 /** A call that was cut by the token limit or a filter may be half a call, even where its arguments happen to parse. */

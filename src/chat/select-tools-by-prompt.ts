@@ -1,4 +1,4 @@
-import type { ModelEvent, ToolCall } from '../core/chat.ts';
+import type { ChatMessage, ModelEvent, ToolCall } from '../core/chat.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -15,6 +15,10 @@ export interface SelectionOptions {
   /** Who chooses: the task model where one is set, else the chat model itself. */
   task: { backend: ModelBackend; model: string };
   template: string;
+  /** Values for placeholders of the template beside `{{TOOLS}}`. */
+  variables: ReadonlyMap<string, string>;
+  /** Puts inline files before the model for its answer; the choice is made without them. */
+  withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   newCallId: () => string;
 }
 
@@ -35,7 +39,8 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
           return;
         }
       }
-      yield* options.backend.chat(withoutTools(request));
+      const answering = withoutTools({ ...request, messages: options.withFiles(request.messages) });
+      yield* options.backend.chat({ ...answering, callerTools: hostedTools(request.callerTools) });
     },
   };
 }
@@ -53,7 +58,7 @@ function withoutTools(request: ModelRequest): ModelRequest {
 
 /** A selection that fails costs the tools, not the answer; the run's `selection` event says what happened. */
 async function* selectCalls(request: ModelRequest, offered: ToolSpec[], options: SelectionOptions): AsyncGenerator<ModelEvent, ToolCall[]> {
-  const messages = selectionMessages(foldToolResults(request.messages), offered, options.template);
+  const messages = selectionMessages(foldToolResults(request.messages), offered, options);
   if (messages === undefined) return [];
   const asked = { ...withoutTools(request), model: options.task.model, messages, parameters: {}, stream: false };
   let answer: Answer;
@@ -110,6 +115,11 @@ function sortByOffer(calls: readonly SelectedCall[], offered: readonly ToolSpec[
     }
   }
   return { known, dropped, renamed };
+}
+
+/** A provider's own tools are run by the provider, whatever the mode: they go along with the answer. */
+function hostedTools(callerTools: readonly JsonObject[]): JsonObject[] {
+  return callerTools.filter((entry) => !isJsonObject(entry['function']));
 }
 
 function callerSpecs(callerTools: readonly JsonObject[]): ToolSpec[] {

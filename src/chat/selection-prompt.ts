@@ -37,7 +37,7 @@ const earlierMessages = 3;
 export function selectionMessages(
   messages: readonly ChatMessage[],
   specs: readonly ToolSpec[],
-  template: string,
+  { template, variables = new Map() }: { template: string; variables?: ReadonlyMap<string, string> },
 ): ChatMessage[] | undefined {
   const queryIndex = messages.findLastIndex((message) => message.role === 'user');
   const query = messages[queryIndex];
@@ -48,7 +48,7 @@ export function selectionMessages(
     .flatMap((message) => historyLine(message))
     .slice(-earlierMessages);
   return [
-    { role: 'system', content: expandTemplate(template, new Map([['TOOLS', JSON.stringify(flat)]])) },
+    { role: 'system', content: expandTemplate(template, new Map([...variables, ['TOOLS', JSON.stringify(flat)]])) },
     { role: 'user', content: ['Query: History:', ...history, `Query: ${textOf(query.content)}`].join('\n') },
   ];
 }

@@ -2,14 +2,12 @@ import type { ChatMessage, InlineFile, MessageContent } from '../core/chat.ts';
 import { textOf } from '../core/chat.ts';
 import { expandTemplate } from './expand-template.ts';
 
-/** How inline files are put before a model; `RAG_TEMPLATE` replaces it. */
+/** How inline files are put before a model; `RAG_TEMPLATE` replaces it. The query stands in the conversation already, so it is not repeated. */
 export const defaultContextTemplate = `Answer the query with the help of the context below. Where the context does not hold the answer, say so.
 
 <context>
 {{CONTEXT}}
-</context>
-
-{{QUERY}}`;
+</context>`;
 
 /**
  * Puts inline files before the model, once: for an Ollama model in front of the first user message, else as a system message
@@ -18,20 +16,14 @@ export const defaultContextTemplate = `Answer the query with the help of the con
 export function useFiles(
   messages: readonly ChatMessage[],
   files: readonly InlineFile[],
-  options: { template: string; isOllama: boolean },
+  options: { template: string; isOllama: boolean; variables: ReadonlyMap<string, string> },
 ): ChatMessage[] {
   const query = messages.findLast((message) => message.role === 'user');
   if (files.length === 0 || query === undefined) return [...messages];
   const context = files
     .map((file, index) => `<source id="${index + 1}" name="${escaped(file.name)}">${escaped(file.content)}</source>`)
     .join('\n');
-  const text = expandTemplate(
-    options.template,
-    new Map([
-      ['CONTEXT', context],
-      ['QUERY', textOf(query.content)],
-    ]),
-  );
+  const text = expandTemplate(options.template, new Map([...options.variables, ['CONTEXT', context], ['QUERY', textOf(query.content)]]));
   if (options.isOllama) return prependToFirstUser(messages, text);
   const first = messages[0];
   if (first?.role === 'system') return [{ ...first, content: prepended(first.content, `${text}\n\n`) }, ...messages.slice(1)];

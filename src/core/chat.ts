@@ -123,7 +123,8 @@ export interface RequestToolServer {
   openapi?: JsonObject;
   info?: JsonObject;
   specs?: JsonObject[];
-  authType: 'none' | 'bearer';
+  authType: 'none' | 'bearer' | 'basic' | 'header' | 'query';
+  authName?: string;
   key?: string;
   headers: Record<string, string>;
   execution?: 'browser' | 'gateway';

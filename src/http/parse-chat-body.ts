@@ -70,7 +70,8 @@ const serverSchema = z.looseObject({
   openapi: jsonObject.nullish(),
   info: jsonObject.nullish(),
   specs: z.array(jsonObject).max(1_000).nullish(),
-  auth_type: z.string().nullish(),
+  auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query'], 'must be one of none, bearer, basic, header, query').nullish(),
+  auth_name: z.string().max(256).nullish(),
   key: z.string().nullish(),
   headers: z.record(z.string(), z.string()).nullish(),
   execution: z.enum(['browser', 'gateway']).nullish(),
@@ -220,13 +221,14 @@ function withSystem(messages: ChatMessage[], system: string | undefined): ChatMe
 function toToolServer(server: z.infer<typeof serverSchema>): RequestToolServer {
   return {
     url: server.url,
-    authType: server.auth_type === 'bearer' || (server.auth_type === undefined && server.key) ? 'bearer' : 'none',
+    authType: server.auth_type ?? (server.key ? 'bearer' : 'none'),
     headers: server.headers ?? {},
     ...(server.path ? { path: server.path } : {}),
     ...(server.openapi ? { openapi: server.openapi } : {}),
     ...(server.info ? { info: server.info } : {}),
     ...(server.specs ? { specs: server.specs } : {}),
     ...(server.key ? { key: server.key } : {}),
+    ...(server.auth_name ? { authName: server.auth_name } : {}),
     ...(server.execution ? { execution: server.execution } : {}),
   };
 }

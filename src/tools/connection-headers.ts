@@ -10,7 +10,7 @@ export function callHeaders(record: ToolServerRecord, run: RunContext | undefine
 }
 
 /** The key as a query parameter, for `query` authentication. */
-export function callQuery(record: ToolServerRecord): Record<string, string> {
+export function callQuery(record: Pick<ToolServerRecord, 'authType' | 'authName' | 'key'>): Record<string, string> {
   return record.authType === 'query' && record.key !== undefined ? { [record.authName ?? defaultKeyParameter]: record.key } : {};
 }
 

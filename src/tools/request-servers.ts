@@ -7,7 +7,7 @@ import type { SendOutbound, Trust } from '../core/outbound.ts';
 import type { RunContext } from '../core/run.ts';
 import type { CallBrowser } from '../core/tool.ts';
 import { createBrowserTool } from './browser-tool.ts';
-import { credentialHeaders, mergeHeaders } from './connection-headers.ts';
+import { callQuery, credentialHeaders, mergeHeaders } from './connection-headers.ts';
 import { leftOutWarning } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import { buildRequest } from './openapi/build-request.ts';
@@ -111,8 +111,7 @@ function trustOf(run: RunContext): Trust {
 
 /** A browser's server gets no credential from the gateway, not even for its document. */
 function gatewayHeaders(server: RequestToolServer): Record<string, string> {
-  const { authType, key, headers } = server;
-  return mergeHeaders(headers, credentialHeaders(key === undefined ? { authType } : { authType, key }));
+  return mergeHeaders(server.headers, credentialHeaders(server));
 }
 
 function fetchDocument({ server, run }: Place, send: SendOutbound, isInBrowser: boolean): Promise<JsonObject> {
@@ -129,7 +128,7 @@ function gatewayCandidate(
 ): (operation: Operation) => Candidate {
   const headers = gatewayHeaders(server);
   const baseUrl = serverBaseUrl(document, server.url, undefined);
-  const connection = { baseUrl, trust: trustOf(run), send, headersFor: () => headers, query: {} };
+  const connection = { baseUrl, trust: trustOf(run), send, headersFor: () => headers, query: callQuery(server) };
   return (operation) => ({
     wanted: operation.spec.name,
     key: `${index} ${operation.method} ${operation.path}`,

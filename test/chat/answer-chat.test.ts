@@ -282,5 +282,48 @@ test.each([
   const first = model.requests[0]?.messages[0];
   expect(first?.role).toBe(place);
   expect(first?.content).toContain('The &lt;b&gt;code&lt;/b&gt; is 7. {{QUERY}}');
-  expect(first?.content).toContain('What time is it?');
+});
+
+test('a template of files may repeat the query, and its variables are put in', async () => {
+  const model = new ScriptedModel(says('Hello.'));
+  const request = chatRequest({ files: [{ name: 'a', content: 'A' }], variables: { '{{USER_NAME}}': 'Ada' } });
+  const settings = { contextTemplate: '{{CONTEXT}} for {{USER_NAME}}: {{QUERY}}' };
+  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }), settings })));
+  expect(model.requests[0]?.messages[0]?.content).toBe('<source id="1" name="a">A</source> for Ada: What time is it?');
+});
+
+test('files join the answer of a prompt-based mode, not the choice', async () => {
+  const model = new ScriptedModel(selection('get_time'), says('Noon.'));
+  const request = chatRequest({ mode: 'default', files: [{ name: 'a', content: 'The document' }] });
+  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }, { owner: 'ollama' }), tools: offering(clock) })));
+  expect(JSON.stringify(model.requests[0]?.messages)).not.toContain('The document');
+  expect(model.requests[1]?.messages[0]?.content).toMatch(/The document[^]*What time is it\?\n\nTool `server\/get_time` Output/);
+});
+
+test('a tool that the provider runs itself goes along with the answer of a prompt-based mode', async () => {
+  const model = new ScriptedModel(says('{"tool_calls":[]}'), says('Hello.'));
+  const hosted = { type: 'web_search' };
+  await collect(
+    answerChat(
+      chatRequest({ mode: 'default', hostedTools: [hosted] }),
+      runContext(),
+      services({ models: finderOf({ model }), tools: offering(clock) }),
+    ),
+  );
+  expect(model.requests.map((asked) => asked.callerTools)).toEqual([[], [hosted]]);
+});
+
+test('a call meant for a function of the caller never ends at a like-named function of the gateway', async () => {
+  const wire = { type: 'function', function: { name: 'get_now', parameters: {} } };
+  const model = new ScriptedModel(calls(['getNow', {}]));
+  const twin = toolNamed('get_now_3d3f22', 'wrong');
+  const events = await collect(
+    answerChat(
+      chatRequest({ callerFunctions: [{ name: 'get_now', wire }] }),
+      runContext(),
+      services({ models: finderOf({ model }), tools: offering(twin) }),
+    ),
+  );
+  expect(eventsOf(events, 'tool.call')).toEqual([]);
+  expect(events.flatMap((event) => (event.type === 'tool-call' ? [event.call.name] : []))).toEqual(['get_now']);
 });

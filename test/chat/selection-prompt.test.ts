@@ -6,7 +6,7 @@ import type { ChatMessage } from '../../src/core/chat.ts';
 const spec = { name: 'f', description: 'Says {{TOOLS}}', parameters: { type: 'object', properties: {}, required: [] } };
 
 test('the selection prompt holds all specs, flat, in the template of Open WebUI', () => {
-  const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], defaultSelectionTemplate) ?? [];
+  const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], { template: defaultSelectionTemplate }) ?? [];
   const text = String(system?.content);
   expect(text.startsWith(`Available Tools: [{"type":"function","name":"f","description":"Says {{TOOLS}}"`)).toBe(true);
   expect(text).toContain('Return only the JSON object, without any additional text or explanation.');
@@ -14,7 +14,7 @@ test('the selection prompt holds all specs, flat, in the template of Open WebUI'
 });
 
 test('a placeholder in a description is not expanded again', () => {
-  const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], 'Tools: {{TOOLS}} or {{OTHER}}') ?? [];
+  const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], { template: 'Tools: {{TOOLS}} or {{OTHER}}' }) ?? [];
   expect(system?.content).toBe(`Tools: ${JSON.stringify([{ type: 'function', ...spec }])} or {{OTHER}}`);
 });
 
@@ -33,12 +33,12 @@ test('the history holds at most three earlier messages, oldest first, without sy
       ],
     },
   ];
-  const [, user] = selectionMessages(messages, [spec], defaultSelectionTemplate) ?? [];
+  const [, user] = selectionMessages(messages, [spec], { template: defaultSelectionTemplate }) ?? [];
   expect(user?.content).toBe('Query: History:\nASSISTANT: """two"""\nUSER: """three"""\nASSISTANT: """four"""\nQuery: and now?');
 });
 
 test('without a user message there is nothing to choose for', () => {
-  expect(selectionMessages([{ role: 'system', content: 'Rules' }], [spec], defaultSelectionTemplate)).toBeUndefined();
+  expect(selectionMessages([{ role: 'system', content: 'Rules' }], [spec], { template: defaultSelectionTemplate })).toBeUndefined();
 });
 
 test('results are appended to the last user message, each set off by a blank line, under the name of their source', () => {

@@ -171,7 +171,8 @@ describe('a call', () => {
     for (const mode of ['native', 'default']) {
       const turns = [mode === 'native' ? calls(...written) : says(list), says('Done.')];
       await using gateway = await gatewayOf({ turns, servers, answers: { 'http://time.test/make': { ok: true } } });
-      await gateway.ask({ params: { function_calling: mode } });
+      const seen = await gateway.ask({ params: { function_calling: mode } });
+      expect(seen.eventsOf('tool.call')[0]?.['args']).toEqual({ count: 1 });
       expect(gateway.sent.map((request) => request.body)).toEqual(['{"count":1}']);
       expect(JSON.stringify(gateway.model.requests[1]?.messages)).toContain('count: is required');
     }

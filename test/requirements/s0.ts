@@ -6,8 +6,11 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-1',
     behaviour:
       'A run goes in rounds: the model is asked with the offered functions, its calls are executed, the results are handed back, and it is asked again until it answers without a call.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a run > asks with the functions, hands the results back, and asks again until an answer holds no call',
+      'test/chat/run-chat.test.ts > the model is asked again until it answers without a call, with its parameters in every round',
+    ],
   },
   {
     id: 'S0-2',
@@ -25,9 +28,12 @@ export const turnRequirements: Requirement[] = [
   {
     id: 'S0-4',
     behaviour:
-      'An answer with a call that the gateway can execute never ends the run, whatever finish reason the backend gives; one without any does.',
-    status: 'planned',
-    part: 'loop',
+      'An answer with a call that the gateway can execute never ends the run, whatever finish reason the backend gives; one without any does. A call that was cut off by a limit or a filter is not executed.',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a run > goes on after a call whatever reason the backend gives, and ends without one',
+      'test/chat/run-chat.test.ts > a call that was cut by the token limit is never run',
+    ],
   },
   {
     id: 'S0-5',
@@ -46,8 +52,8 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-7',
     behaviour:
       'Arguments of a near type are made to fit the schema before a function runs: `"5"` becomes 5, `"true"` becomes true, JSON text becomes the object or list that is asked for.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: ['test/requirements/loop.test.ts > a call > has arguments of a near type made to fit the schema before its function runs'],
   },
   {
     id: 'S0-8',
@@ -88,8 +94,11 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-13',
     behaviour:
       'One failing call of a round neither stops nor delays its siblings, and the results are handed back in the order of the calls.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a failing call > neither stops nor delays its siblings, and the results stand in the order of the calls',
+      'test/chat/run-chat.test.ts > a failing call never harms its siblings, is told to the model, and gives no source',
+    ],
   },
   {
     id: 'S0-14',
@@ -102,29 +111,38 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-15',
     behaviour:
       'A model can only call what was offered in this run: a registered function that was left out of the request answers `tool_not_found`.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a call > finds only what was offered in this run, not whatever is registered',
+      'test/chat/run-chat.test.ts > only functions offered in this run can be called, and an unknown name is answered with the candidates',
+    ],
   },
   {
     id: 'S0-16',
     behaviour:
       'Each result goes back to the model under the id of its call and the name of its function, in the form of the backend’s own protocol.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > the history that a backend gets > has each result under the id of its call and the name of its function',
+      'test/requirements/wire.test.ts > the history that a backend gets > is written in Ollama’s words for an Ollama',
+    ],
   },
   {
     id: 'S0-17',
     behaviour:
       'A result that is no object (a list, a number, a text) reaches the model too. It is handed over as it is and not wrapped into an object.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: ['test/requirements/loop.test.ts > a result > that is no object reaches the model as it is, and is not wrapped into one'],
   },
   {
     id: 'S0-18',
     behaviour:
       'Where no native calls are used, the model reads each result as text that names the function: ``Tool `<name>` Output: <result>``.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/selection.test.ts > what was selected > is appended to the last user message alone, after a blank line, under the name of its source',
+      'test/chat/answer-chat.test.ts > default mode asks for a selection, appends the result to the user message, and lets the model answer',
+    ],
   },
   {
     id: 'S0-19',
@@ -150,8 +168,11 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-22',
     behaviour:
       'A call over its time limit is a result for the model, `{"error":"Tool \'slow_tool\' timed out after 5s"}`; the run goes on, and its event has the code `tool_timeout`.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a failing call > over its time limit is a result in the agreed words, and the run goes on',
+      'test/chat/run-chat.test.ts > a tool that takes too long is told to the model in the agreed words, and its signal is aborted',
+    ],
   },
   {
     id: 'S0-23',
@@ -182,8 +203,10 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-27',
     behaviour:
       'Each call shows as `tool.call` with its arguments before it is executed and as `tool.result` with the response and its duration after it.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a call > shows with its arguments before it runs, and with its response and duration after it',
+    ],
   },
   {
     id: 'S0-28',

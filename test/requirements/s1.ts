@@ -6,28 +6,36 @@ export const streamingRequirements: Requirement[] = [
     id: 'S1-1',
     behaviour:
       'In mode `native` the functions travel in the backend’s own `tools` field and no prompt is added; the model decides whether and which to call.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > a question to a backend > holds the functions in its own field, in the form that backends know, and no prompt',
+    ],
   },
   {
     id: 'S1-2',
     behaviour:
       'A model may call in several rounds, each with the results of the round before, and its first answer without a call is the answer of the run.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a run > asks with the functions, hands the results back, and asks again until an answer holds no call',
+    ],
   },
   {
     id: 'S1-3',
     behaviour: 'Text and reasoning are streamed as they arrive and kept apart, and results of tools show while the run still goes on.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > an answer > is streamed as it arrives, text apart from reasoning, and results of tools show while the run goes on',
+    ],
   },
   {
     id: 'S1-4',
     behaviour:
       'The history sent to a backend stays well formed: an assistant message with calls is followed by one tool message for each of them.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > the history that a backend gets > has after an assistant message with calls one tool message for each of them',
+    ],
   },
   {
     id: 'S1-5',
@@ -39,67 +47,86 @@ export const streamingRequirements: Requirement[] = [
     id: 'S1-6',
     behaviour:
       'At the limit the run does not end after bare results: a `limit.reached` event says so, and one last round without tools gives an answer.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/chat/run-chat.test.ts > the rounds end with one answer without tools and say that the limit was reached',
+      'test/chat/run-chat.test.ts > a backend that refuses the last round without tools gets them with tool_choice none',
+    ],
   },
   {
     id: 'S1-7',
     behaviour:
       'A chat can be started over the websocket with a `message` frame; the answer streams back on it, and its session executes the browser tools.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/socket.test.ts > a message frame starts a chat whose answer streams back on the socket, and whose tools its browser executes',
+    ],
   },
   {
     id: 'S1-8',
     behaviour:
       'A backend is sent the model’s own name, the messages, `stream`, the functions and the model parameters, known or unknown, and nothing of the gateway’s own fields.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > a question to a backend > holds the model’s own name, the messages, stream, functions and parameters, and nothing else',
+    ],
   },
   {
     id: 'S1-9',
     behaviour:
       'Fragments of a streamed call are put together before it counts, while text of the same stream is passed on without waiting.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > an answer > with a call in fragments has its text passed on at once, and the call counts when it is whole',
+    ],
   },
   {
     id: 'S1-10',
     behaviour: 'Text that a model writes before its calls is streamed to the client and stands in the history beside the calls.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: ['test/chat/run-chat.test.ts > text before a call is kept in the answer and in the history'],
   },
   {
     id: 'S1-11',
     behaviour: 'A model’s arguments are taken as raw text and parsed by the gateway; empty text means no arguments.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a call > has an empty text for no arguments',
+      'test/requirements/loop.test.ts > a call > with arguments that are no JSON or break the schema does not run, and the model reads why',
+    ],
   },
   {
     id: 'S1-12',
     behaviour: 'A tool message bears `role: "tool"`, the `tool_call_id` of its call, the function’s `name` and the result as `content`.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > the history that a backend gets > has each result under the id of its call and the name of its function',
+    ],
   },
   {
     id: 'S1-13',
     behaviour: 'An assistant message that has calls and no text is sent with `content: null`.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: ['test/requirements/wire.test.ts > the history that a backend gets > has content: null beside calls without a text'],
   },
   {
     id: 'S1-14',
     behaviour:
       'Arguments stand in the history as one JSON text. What could not be parsed is replaced there, so that it cannot break every later question.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > the history that a backend gets > has arguments as one JSON text, and an empty object for those that could not be parsed',
+      'test/chat/run-chat.test.ts > malformed arguments are not run, are told to the model, and go back into the history as valid JSON',
+    ],
   },
   {
     id: 'S1-15',
     behaviour:
       'A backend gets each function as `{type: "function", function: {name, description, parameters}}`, with `required` inside the parameters.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > a question to a backend > holds the functions in its own field, in the form that backends know, and no prompt',
+    ],
   },
   {
     id: 'S1-16',
@@ -112,15 +139,18 @@ export const streamingRequirements: Requirement[] = [
     id: 'S1-17',
     behaviour:
       'A chat over the websocket speaks in `assistant_start`, `assistant_chunk`, `tool_calls_start`, `tool_call` and `assistant_end` frames.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: ['test/http/socket-chats.test.ts > a chat over the socket > answers in the frames of the contract, in order'],
   },
   {
     id: 'S1-18',
     behaviour:
       'Those frames keep their order: start, chunks, the announced calls, one frame for each result, further rounds alike, and the end exactly once.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/socket.test.ts > the frames of a chat keep their order over several rounds, and the end comes once',
+      'test/http/socket-chats.test.ts > a chat over the socket > answers in the frames of the contract, in order',
+    ],
   },
   {
     id: 'S1-19',
@@ -139,8 +169,10 @@ export const streamingRequirements: Requirement[] = [
   {
     id: 'S1-21',
     behaviour: 'A function that fails does not fail the request: the model reads the error as the result of that call and answers.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a failing call > does not fail the request: the model reads the error as its result and answers',
+    ],
   },
   {
     id: 'S1-22',
@@ -178,8 +210,10 @@ export const streamingRequirements: Requirement[] = [
   {
     id: 'S1-27',
     behaviour: 'The model list shows what each model is able to do as far as its backend says it, and `auto` chooses the mode by it.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/models.test.ts > the model list shows what a model can do as far as it is known, and auto chooses the mode by it',
+    ],
   },
   {
     id: 'S1-28',

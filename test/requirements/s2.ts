@@ -6,8 +6,8 @@ export const functionRequirements: Requirement[] = [
     id: 'S2-1',
     behaviour:
       'The schema that a model reads is the schema that its arguments are checked against; there is no second one that could drift.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: ['test/requirements/loop.test.ts > a call > is checked against the very schema that the model reads'],
   },
   {
     id: 'S2-2',
@@ -38,8 +38,10 @@ export const functionRequirements: Requirement[] = [
     id: 'S2-6',
     behaviour:
       'Arguments that are no JSON answer `args_not_json`, arguments that break the schema answer `args_invalid`; in both cases the function does not run and the model reads why.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a call > with arguments that are no JSON or break the schema does not run, and the model reads why',
+    ],
   },
   {
     id: 'S2-7',
@@ -117,21 +119,29 @@ export const functionRequirements: Requirement[] = [
   {
     id: 'S2-18',
     behaviour: 'Tools that a provider executes itself are forwarded as they came, and the gateway never tries to run them.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > a tool that a provider executes itself is forwarded as it came, and a call to it is never run',
+      'test/chat/answer-chat.test.ts > a tool that the provider runs itself goes along with the answer of a prompt-based mode',
+    ],
   },
   {
     id: 'S2-19',
     behaviour:
       'Everything in a backend’s answer has a place: text, reasoning, calls, usage and end are told apart, and unknown fields are passed on where they stood.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/wire.test.ts > an answer > has a place for everything in it: text, reasoning, calls, usage, end, and unknown fields where they stood',
+    ],
   },
   {
     id: 'S2-20',
     behaviour: 'The calls of one round are started together, up to a fixed number at a time.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/chat/run-chat.test.ts > calls of one turn run at the same time and report in call order',
+      'test/chat/run-chat.test.ts > at most eight calls run at once',
+    ],
   },
   {
     id: 'S2-21',

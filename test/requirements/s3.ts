@@ -23,8 +23,8 @@ export const toolsetRequirements: Requirement[] = [
   {
     id: 'S3-4',
     behaviour: 'A model always reads a result as text: a text unchanged, without quotes around it.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: ['test/requirements/loop.test.ts > a result > that is text reaches the model unchanged, without quotes around it'],
   },
   {
     id: 'S3-5',

@@ -92,10 +92,10 @@ test('the frames of a chat keep their order over several rounds, and the end com
 });
 
 test('with a session a function of the request is asked from the browser, and its answer is the result', async () => {
-  const meeting = await meet([calls(['now', { city: 'Osaka' }]), says('Noon.')], tellTime);
+  const meeting = await meet([calls(['now', { city: 'Osaka', invented: 1 }]), says('Noon.')], tellTime);
   const seen = await meeting.ask();
-  expect(meeting.browser.framesOf('execute:tool').map((frame) => frame.data)).toMatchObject([
-    { name: 'now', params: { city: 'Osaka' }, session_id: meeting.browser.sessionId(), timeout_ms: 5_000 },
+  expect(meeting.browser.framesOf('execute:tool').map((frame) => frame.data)).toEqual([
+    expect.objectContaining({ name: 'now', params: { city: 'Osaka' }, session_id: meeting.browser.sessionId(), timeout_ms: 5_000 }),
   ]);
   expect(lastRead(meeting)).toBe('{\n  "time": "12:00"\n}');
   expect(seen.text).toBe('Noon.');
