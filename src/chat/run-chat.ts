@@ -45,7 +45,7 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent> {
     const turn = yield* separator.separate(askModel(chat.backend, requestFor(chat, { messages, specs, round })));
     const refusal = reasonNotToRun(turn);
     if (turn.toolCalls.length === 0 || refusal !== undefined) {
-      if (refusal !== undefined && turn.toolCalls.length > 0) yield warning('args_truncated', refusal);
+      if (refusal !== undefined) yield* turn.toolCalls.map((call) => notRun(call, refusal));
       yield { type: 'finish', reason: turn.finishReason === 'tool_calls' ? 'stop' : turn.finishReason };
       return;
     }
@@ -122,8 +122,9 @@ function toolMessage(report: CallReport): ChatMessage {
   };
 }
 
-function warning(code: string, message: string): ChatEvent {
-  return { type: 'run-event', event: { type: 'warning', data: { code, message } } };
+function notRun(call: ToolCall, message: string): ChatEvent {
+  const data = { id: call.id, tool: call.name, duration_ms: 0, error: { code: 'args_truncated', message } };
+  return { type: 'run-event', event: { type: 'tool.result', data } };
 }
 
 interface TextSeparator {

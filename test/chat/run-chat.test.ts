@@ -134,7 +134,7 @@ test('a call that was cut by the token limit is never run', async () => {
   );
   const events = await collect(runChat(chatOf(new ScriptedModel(cut), [tool])));
   expect(run).not.toHaveBeenCalled();
-  expect(eventsOf(events, 'warning')[0]).toMatchObject({ code: 'args_truncated' });
+  expect(eventsOf(events, 'tool.result')[0]).toMatchObject({ tool: 'a', error: { code: 'args_truncated' } });
   expect(events.at(-1)).toEqual({ type: 'finish', reason: 'length' });
 });
 
