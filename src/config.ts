@@ -106,7 +106,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
   return deepFreeze(config);
 }
 
-function readConfigFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): ConfigFile | undefined {
+/** The file that `TOOLWHARF_CONFIG` names, or the one at the usual place; undefined when there is none. @throws ConfigError */
+export function readConfigFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): ConfigFile | undefined {
   const named = environment['TOOLWHARF_CONFIG']?.trim() ?? '';
   const path = named === '' ? defaultPath : named;
   const text = readText(path, readFile);

@@ -2,20 +2,33 @@
 // Plain JavaScript: it checks the version of Node before anything that an older one could not read is loaded.
 import './require-node.js';
 import { existsSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+import * as nodeModule from 'node:module';
 
+// A name that an old Node does not export would end it before its version is looked at, so the module is taken as a whole.
 // What was compiled once starts faster the next time.
-enableCompileCache();
+nodeModule.enableCompileCache?.();
 
 // Sources run as they are in a checkout; a built package holds JavaScript beside this file.
 const extension = existsSync(new URL('./server.js', import.meta.url)) ? 'js' : 'ts';
 const commands = {
   serve: () => import(`./server.${extension}`).then(({ serve }) => serve(process.env)),
   demo: () => import(`./run-demo.${extension}`).then(({ runDemo }) => runDemo()),
+  doctor: () => import(`./doctor.${extension}`).then(({ doctor }) => doctor(process.env)),
+  healthcheck: () => import(`./healthcheck.${extension}`).then(({ healthcheck }) => healthcheck(process.env)),
   'time-server': () => import(`./serve-time.${extension}`).then(({ serveTime }) => serveTime(process.env)),
 };
 
 const name = process.argv[2] ?? 'serve';
+if (['help', '--help', '-h'].includes(name)) {
+  console.log(
+    `toolwharf <command>: ${Object.keys(commands).join(', ')} (default: serve). Settings are environment variables; see the README.`,
+  );
+  process.exit(0);
+}
+if (['version', '--version', '-v'].includes(name)) {
+  console.log((await import(`./version.${extension}`)).version);
+  process.exit(0);
+}
 if (!Object.hasOwn(commands, name)) {
   console.error(`toolwharf: there is no command "${name}". Commands: ${Object.keys(commands).join(', ')}.`);
   process.exit(2);

@@ -6,6 +6,8 @@ export type NameMatch =
   | { type: 'unknown'; candidates: string[] };
 
 const shortestPrefix = 3;
+/** Names on offer have at most 64 characters; what is far longer is no name. */
+const longestWritten = 256;
 const shownCandidates = 12;
 
 /**
@@ -13,6 +15,7 @@ const shownCandidates = 12;
  * `get_current_local_get_current_local_time_get`). Such a name is understood when exactly one function fits; guessing between two would run the wrong one.
  */
 export function findOfferedName(written: string, offered: readonly string[]): NameMatch {
+  if (written.length > longestWritten) return { type: 'unknown', candidates: offered.slice(0, shownCandidates) };
   const trimmed = written.trim();
   if (offered.includes(trimmed)) return { type: 'exact', name: trimmed };
   const steps: ((name: string) => boolean)[] = [

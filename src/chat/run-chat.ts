@@ -1,7 +1,7 @@
 import type { ChatEvent, ChatMessage, ToolCall } from '../core/chat.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
-import type { Tool, ToolSpec } from '../core/tool.ts';
+import type { Tool, ToolErrorCode, ToolSpec } from '../core/tool.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { askForAnswer, askModel } from './ask-model.ts';
 import type { Turn } from './ask-model.ts';
@@ -43,9 +43,10 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent> {
 
   for (let round = 1; round <= chat.maxRounds; round++) {
     const turn = yield* separator.separate(askModel(chat.backend, requestFor(chat, { messages, specs, round })));
-    const refusal = reasonNotToRun(turn);
+    const refusal = reasonNotToRun(turn, chat.toolChoice);
     if (turn.toolCalls.length === 0 || refusal !== undefined) {
-      if (refusal !== undefined) yield* turn.toolCalls.map((call) => notRun(call, refusal));
+      if (refusal !== undefined)
+        yield* turn.toolCalls.map((call) => notRun(call, refusal, chat.toolChoice === 'none' ? 'tool_disabled' : 'args_truncated'));
       yield { type: 'finish', reason: turn.finishReason === 'tool_calls' ? 'stop' : turn.finishReason };
       return;
     }
@@ -94,7 +95,9 @@ function withOfferedName(call: ToolCall, chat: ChatRun): ToolCall {
 }
 
 /** A call that was cut by the token limit or a filter may be half a call, even where its arguments happen to parse. */
-function reasonNotToRun(turn: Turn): string | undefined {
+function reasonNotToRun(turn: Turn, toolChoice: JsonValue | undefined): string | undefined {
+  // Some backends take no notice of `none`; what the caller forbade does not run all the same.
+  if (toolChoice === 'none') return 'The request said tool_choice: "none", so this call was not run.';
   if (turn.finishReason === 'length') return 'The answer was cut by the token limit, so its tool calls were not run. Raise max_tokens.';
   if (turn.finishReason === 'content_filter') return 'The answer was stopped by a content filter, so its tool calls were not run.';
   return undefined;
@@ -122,8 +125,8 @@ function toolMessage(report: CallReport): ChatMessage {
   };
 }
 
-function notRun(call: ToolCall, message: string): ChatEvent {
-  const data = { id: call.id, tool: call.name, duration_ms: 0, error: { code: 'args_truncated', message } };
+function notRun(call: ToolCall, message: string, code: ToolErrorCode): ChatEvent {
+  const data = { id: call.id, tool: call.name, duration_ms: 0, error: { code, message } };
   return { type: 'run-event', event: { type: 'tool.result', data } };
 }
 

@@ -2,6 +2,7 @@ import type { ChatMessage, ModelEvent, ToolCall } from '../core/chat.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { GatewayError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
 import type { ToolSpec } from '../core/tool.ts';
 import { findOfferedName } from './find-offered-name.ts';
@@ -93,6 +94,8 @@ interface Answer {
 async function* wholeAnswer(backend: ModelBackend, request: ModelRequest): AsyncGenerator<ModelEvent, Answer> {
   const answer: Answer = { text: '', isCut: false };
   for await (const event of backend.chat(request)) {
+    // Beyond what is ever read, a model that does not stop only costs time.
+    if (answer.text.length > limits.argumentsBytes) return { ...answer, isCut: true };
     if (event.type === 'text') answer.text += event.text;
     else if (event.type === 'finish') answer.isCut = event.reason === 'length';
     else if (event.type === 'usage' || event.type === 'run-event') yield event;

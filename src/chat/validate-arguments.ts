@@ -1,25 +1,18 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
-import type { JsonObject } from '../core/json.ts';
+import { isJsonObject } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
 
-/** Compiled schemas are kept as long as the tool that owns them: its schema object is the key. */
+/** Compiled schemas live as long as the tool that owns them: its schema object is the key. */
 const compiled = new WeakMap<JsonObject, ValidateFunction | 'unusable'>();
 
 const shownErrors = 5;
-
-/**
- * Schemas come from strangers' documents: a `pattern` written for backtracking could block the event loop for seconds,
- * so patterns run on an RE2 engine, which is linear; unknown keywords and formats are ignored instead of refused.
- */
-const ajv = new Ajv2020({
-  strict: false,
-  allErrors: true,
-  validateFormats: false,
-  validateSchema: false,
-  logger: false,
-  code: { regExp: Object.assign(linearRegExp, { code: 'linearRegExp' }) },
-});
+/** Longer patterns, and longer texts against any pattern, are not checked: RE2 is linear, but its factor grows with the pattern. */
+const patternCharacters = 500;
+const testedCharacters = 10_000;
+/** Larger schemas cost more to compile than their check is worth; the tool server checks anyway. */
+const schemaCharacters = 200_000;
 
 /**
  * What is wrong with arguments, a sentence a field that a model can act on; empty when they fit.
@@ -27,8 +20,9 @@ const ajv = new Ajv2020({
  */
 export function argumentErrors(args: JsonObject, schema: JsonObject): string[] {
   const validate = validatorOf(schema);
-  if (validate === 'unusable' || validate(args)) return [];
-  return (validate.errors ?? []).slice(0, shownErrors).map(sentence);
+  if (validate === 'unusable') return [];
+  const isValid: unknown = validate(args);
+  return isValid === true ? [] : (validate.errors ?? []).slice(0, shownErrors).map(sentence);
 }
 
 function validatorOf(schema: JsonObject): ValidateFunction | 'unusable' {
@@ -39,22 +33,69 @@ function validatorOf(schema: JsonObject): ValidateFunction | 'unusable' {
   return validator;
 }
 
+/**
+ * Schemas come from strangers' documents. Each has a compiler of its own: a shared one keeps every schema for ever, and lets the `$id` of one
+ * and the patterns of another meet. Unknown keywords and formats are ignored instead of refused.
+ */
 function compile(schema: JsonObject): ValidateFunction | 'unusable' {
+  if (JSON.stringify(schema).length > schemaCharacters) return 'unusable';
   try {
-    // Ajv would keep schemas by `$id` and refuse the second one of that name.
-    return ajv.compile(Object.fromEntries(Object.entries(schema).filter(([key]) => key !== '$id' && key !== '$schema')));
+    const ajv = new Ajv2020({
+      strict: false,
+      allErrors: true,
+      validateFormats: false,
+      validateSchema: false,
+      logger: false,
+      code: { regExp: Object.assign(linearRegExp, { code: 'linearRegExp' }) },
+    });
+    return ajv.compile(withoutMachinery(schema) as JsonObject);
   } catch {
     return 'unusable';
   }
 }
 
-/** Patterns that RE2 does not know (look-around, back references) match everything. */
-function linearRegExp(pattern: string): { test(text: string): boolean } {
+/** `$async` would make validation a promise that nobody awaits; `$id` and its kin would rename what references point at. */
+const machinery: ReadonlySet<string> = new Set([
+  '$async',
+  '$id',
+  '$schema',
+  '$anchor',
+  '$dynamicAnchor',
+  '$dynamicRef',
+  '$vocabulary',
+  'id',
+]);
+
+/** The value without such keywords, where a schema may stand; below `properties` and `$defs` keys are names and stay. */
+function withoutMachinery(value: JsonValue, isNames = false): JsonValue {
+  if (Array.isArray(value)) return value.map((entry) => withoutMachinery(entry));
+  if (!isJsonObject(value)) return value;
+  const kept = Object.entries(value).flatMap(([key, child]): [string, JsonValue][] => {
+    if (child === undefined || (!isNames && machinery.has(key))) return [];
+    if (!isNames && (key === 'enum' || key === 'const' || key === 'default')) return [[key, child]];
+    return [[key, withoutMachinery(child, !isNames && namedSchemas.has(key))]];
+  });
+  return Object.fromEntries(kept);
+}
+const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
+
+/**
+ * A `pattern` written for backtracking could block the event loop for seconds, so patterns run on RE2. Those it does not know (look-around,
+ * back references) match everything. Ajv tells patterns apart by `toString`.
+ */
+function linearRegExp(pattern: string): { test(text: string): boolean; toString(): string } {
+  const expression = pattern.length > patternCharacters ? undefined : compilePattern(pattern);
+  return {
+    test: (text) => expression === undefined || text.length > testedCharacters || expression.matcher(text).find(),
+    toString: () => pattern,
+  };
+}
+
+function compilePattern(pattern: string): RE2JS | undefined {
   try {
-    const expression = RE2JS.compile(pattern);
-    return { test: (text) => expression.matcher(text).find() };
+    return RE2JS.compile(pattern);
   } catch {
-    return { test: () => true };
+    return undefined;
   }
 }
 
@@ -67,7 +108,7 @@ function sentence(error: ErrorObject): string {
     case 'additionalProperties':
       return `${join(place, String(params['additionalProperty']))}: is not an argument of this function`;
     case 'enum':
-      return `${place}: must be one of ${JSON.stringify(params['allowedValues'])}`;
+      return `${place}: must be one of ${JSON.stringify(params['allowedValues']).slice(0, 1_000)}`;
     case 'type':
       return `${place === '' ? 'arguments' : place}: must be ${String(params['type'])}`;
     default:

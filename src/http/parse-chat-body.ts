@@ -116,7 +116,10 @@ export interface ParsedChat {
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault. */
 export function parseChatBody(value: unknown): ParsedChat {
   if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and messages.');
-  if (isDeeperThan(value['messages'], limits.jsonDepth)) throw tooDeep('messages');
+  for (const [key, field] of Object.entries(value)) {
+    // Documents of tool servers are deeper than chats, and have a limit of their own.
+    if (isDeeperThan(field, key === 'tool_servers' ? limits.documentDepth : limits.jsonDepth)) throw tooDeep(key);
+  }
   const parsed = bodySchema.safeParse(value);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];

@@ -125,7 +125,6 @@ interface TickWriter {
 function createTickWriter(raw: ServerResponse, options: StreamOptions): TickWriter {
   let waiting = '';
   let isScheduled = false;
-  let isFull = false;
   let hasWritten = false;
 
   const flush = (): void => {
@@ -134,28 +133,34 @@ function createTickWriter(raw: ServerResponse, options: StreamOptions): TickWrit
     const text = waiting;
     waiting = '';
     hasWritten = true;
-    isFull = !raw.write(text);
+    raw.write(text);
   };
   const keepAlive = setInterval(() => {
-    if (!hasWritten && !isFull && !raw.destroyed) raw.write(keepAliveComment);
+    if (!hasWritten && !raw.writableNeedDrain && !raw.destroyed) raw.write(keepAliveComment);
     hasWritten = false;
   }, options.patience.keepAliveMs);
   keepAlive.unref();
   raw.once('close', () => clearInterval(keepAlive));
 
   const drained = async (): Promise<void> => {
-    const timer = setTimeout(() => {
+    const settled = new AbortController();
+    // A slow reader is no stalled one: only a whole period in which nothing was taken counts.
+    let taken = raw.socket?.bytesWritten;
+    const timer = setInterval(() => {
+      const now = raw.socket?.bytesWritten;
+      if (now !== taken) {
+        taken = now;
+        return;
+      }
       options.leave.abort(new DOMException('The client stopped reading', 'AbortError'));
       raw.destroy();
     }, options.stallMs);
-    const settled = new AbortController();
     try {
       await Promise.race([once(raw, 'drain', { signal: settled.signal }), once(raw, 'close', { signal: settled.signal })]);
-      isFull = false;
     } finally {
       // Also takes the listeners of the other event away: a slow reader drains thousands of times.
       settled.abort();
-      clearTimeout(timer);
+      clearInterval(timer);
     }
     options.leave.signal.throwIfAborted();
   };
@@ -169,13 +174,14 @@ function createTickWriter(raw: ServerResponse, options: StreamOptions): TickWrit
         setImmediate(flush);
       }
     },
-    isFull: () => isFull,
+    // Asked of the socket each time: it may have drained while the next event was awaited.
+    isFull: () => raw.writableNeedDrain && !raw.destroyed,
     drained,
     async end() {
       clearInterval(keepAlive);
       flush();
       if (raw.destroyed) return;
-      if (isFull) await drained().catch(() => undefined);
+      if (raw.writableNeedDrain) await drained().catch(() => undefined);
       raw.end();
     },
   };

@@ -107,3 +107,36 @@ test('a schema that cannot be compiled leaves the check to the tool server', () 
   );
   expect(prepareToolCall({ id: '1', name: 'f', arguments: '{"a": 1}' }, broken)).toMatchObject({ type: 'ready' });
 });
+
+test('each schema is checked with its own patterns', () => {
+  const patterned = (pattern: string) =>
+    toolMap(toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'string', pattern } }, required: [] } }));
+  const typeOf = (pattern: string, value: string): string =>
+    prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ a: value }) }, patterned(pattern)).type;
+  expect(typeOf('^first$', 'first')).toBe('ready');
+  expect(typeOf('^[0-9]+$', '42')).toBe('ready');
+  expect(typeOf('^[0-9]+$', 'first')).toBe('refused');
+});
+
+test('a schema that asks for asynchronous validation is checked like any other', () => {
+  const parameters = { $async: true, type: 'object', properties: { a: { type: 'string' }, $id: { type: 'string' } }, required: ['a'] };
+  const asynchronous = toolMap(toolNamed('f', 1, { parameters }));
+  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{}' }, asynchronous)).toMatchObject({ type: 'refused', code: 'args_invalid' });
+  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{"a":"x","$id":"y"}' }, asynchronous)).toMatchObject({
+    type: 'ready',
+    args: { a: 'x', $id: 'y' },
+  });
+});
+
+test('two schemas of one $id do not meet', () => {
+  const named = (type: string) =>
+    toolMap(toolNamed('f', 1, { parameters: { $id: 'urn:x', type: 'object', properties: { a: { $id: 'urn:y', type } }, required: [] } }));
+  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{"a": true}' }, named('boolean')).type).toBe('ready');
+  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{"a": "no"}' }, named('integer')).type).toBe('refused');
+});
+
+test('a name of a megabyte is no name', () => {
+  const started = performance.now();
+  expect(prepareToolCall({ id: '1', name: 'get_'.repeat(250_000), arguments: '{}' }, seedTools)).toMatchObject({ code: 'tool_not_found' });
+  expect(performance.now() - started).toBeLessThan(1_000);
+});

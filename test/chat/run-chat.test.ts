@@ -218,3 +218,15 @@ test('text in a tool result that looks like a call is only text', async () => {
   await collect(runChat(chatOf(new ScriptedModel(calls(['page', {}]), says('Done.')), [page, secret])));
   expect(run).not.toHaveBeenCalled();
 });
+
+test('with tool_choice none no call runs, even when the backend takes no notice of it', async () => {
+  const run = vi.fn();
+  const tool = toolNamed('a', () => {
+    run();
+    return { type: 'result', value: 1 };
+  });
+  const model = new ScriptedModel([{ type: 'text', text: 'Hm.' }, ...calls(['a', {}])]);
+  const events = await collect(runChat(chatOf(model, [tool], { toolChoice: 'none' })));
+  expect(run).not.toHaveBeenCalled();
+  expect(events.at(-1)).toEqual({ type: 'finish', reason: 'stop' });
+});

@@ -204,6 +204,16 @@ test.each([
   ['rounds below one', { model: 'model', messages, params: { max_tool_rounds: 0 } }, 'params.max_tool_rounds'],
   ['an unknown mode', { model: 'model', messages, params: { function_calling: 'magic' } }, 'params.function_calling'],
   ['an unknown tool id', { model: 'model', messages, tool_ids: ['server:gone'] }, 'tool_ids'],
+  [
+    'variables of endless depth',
+    { model: 'model', messages, variables: { a: JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`) as object } },
+    'variables',
+  ],
+  [
+    'variables that would fill the memory',
+    { model: 'model', messages: [{ role: 'system', content: '{{A}}'.repeat(20_000) }], variables: { A: 'x'.repeat(4_000) } },
+    'variables',
+  ],
   ['background without a session', { model: 'model', messages, background: true }, 'session_id'],
   ['background with a session that is not there', { model: 'model', messages, background: true, session_id: 'gone' }, 'session_id'],
 ])('%s is a 400 that names the field', async (_case, body, param) => {

@@ -78,3 +78,15 @@ test('words of one tick are written together', async () => {
   expect(pieces.join('')).toContain('data: 49');
   expect(pieces.length).toBeLessThan(10);
 });
+
+test('a reader who keeps up is not cut off after a large piece', async () => {
+  await using server = await serverOf(async function* () {
+    yield text('x'.repeat(300_000));
+    await wait(100);
+    yield text('small');
+    await wait(1_300);
+    yield text('late');
+  });
+  const body = await (await fetch(server.url)).text();
+  expect(body).toMatch(/data: small[^]*data: late\n\ndata: end\n\n$/);
+});

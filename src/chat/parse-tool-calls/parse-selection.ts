@@ -30,13 +30,19 @@ export function parseSelection(answer: string): Selection {
   const text = decodedOnce(withoutReasoning(answer.slice(0, limits.argumentsBytes)));
   const repairs: string[] = [];
   const calls: SelectedCall[] = [];
+  const seen = new Set<string>();
   let isReadable = false;
   for (const json of findJson(text)) {
     const read = readCalls(json.value);
     if (read === undefined) continue;
     isReadable = true;
     if (json.isRepaired) repairs.push('invalid JSON');
-    calls.push(...read.filter((call) => !calls.some((known) => JSON.stringify(known) === JSON.stringify(call))));
+    for (const call of read) {
+      const text = JSON.stringify(call);
+      if (!seen.has(text)) calls.push(call);
+      seen.add(text);
+    }
+    if (calls.length >= limits.callsPerRound) break;
   }
   return { calls, repairs, isReadable };
 }

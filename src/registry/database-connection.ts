@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DatabaseSync } from 'node:sqlite';
+import { GatewayError } from '../core/errors.ts';
+import { identityOf, openDatabase } from './open-database.ts';
+import type { OpenDatabase } from './open-database.ts';
+import { faultKindOf, toStorageFault } from './storage-fault.ts';
+
+/** How long a locked database is tried again. Longer than a backup's lock, shorter than a person's patience. */
+const defaultPatienceMs = 2_000;
+/** Between two tries. SQLite's own waiting would stop the whole process instead. */
+const retryDelayMs = 20;
+/** After a failed opening: reading a large damaged file once per request would stop everything else. */
+const reopenPauseMs = 1_000;
+/** Writes that wait for a lock; beyond this somebody writes in a loop. */
+const maxWaitingWrites = 100;
+
+export interface ConnectionOptions {
+  file: string;
+  now: () => number;
+  patienceMs?: number;
+  maxBytes?: number;
+}
+
+export interface DatabaseConnection {
+  /** `work` may run again after a failure; it gets another database object once the file was opened anew. */
+  read<Value>(work: (database: DatabaseSync) => Value): Promise<Value>;
+  /** `work` runs in a transaction: all of it or nothing. In the order of the calls. Resolves when it is on the disk. */
+  write<Value>(work: (database: DatabaseSync) => Value): Promise<Value>;
+  /** Lets the writes that wait finish. */
+  close(): Promise<void>;
+}
+
+/**
+ * One connection that is opened when it is needed, and anew after a fault, so that the gateway recovers without a restart.
+ * @throws GatewayError `storage_unavailable`; what `work` throws otherwise is passed on.
+ */
+export function createDatabaseConnection({ file, now, patienceMs = defaultPatienceMs, maxBytes }: ConnectionOptions): DatabaseConnection {
+  let current: OpenDatabase | undefined;
+  let wasOpen = false;
+  let openingFault: { error: unknown; time: number } | undefined;
+  let isClosed = false;
+  let lastWrite: Promise<unknown> = Promise.resolve();
+  let waitingWrites = 0;
+
+  function drop(): void {
+    const dropped = current;
+    current = undefined;
+    try {
+      dropped?.database.close();
+    } catch {
+      // A connection to a broken file may fail to say goodbye; it is given up all the same.
+    }
+  }
+
+  function reopen(): OpenDatabase {
+    if (openingFault !== undefined && Math.abs(now() - openingFault.time) < reopenPauseMs) throw openingFault.error;
+    try {
+      current = openDatabase({ file, mustExist: wasOpen, ...(maxBytes !== undefined && { maxBytes }) });
+    } catch (error) {
+      if (faultKindOf(error) !== 'locked') openingFault = { error, time: now() };
+      throw error;
+    }
+    openingFault = undefined;
+    wasOpen = true;
+    return current;
+  }
+
+  function requireOpen(access: 'read' | 'write'): OpenDatabase {
+    if (isClosed) throw new GatewayError('storage_unavailable', `${file} is closed: the gateway is shutting down.`);
+    if (current === undefined) return reopen();
+    const identity = identityOf(file, current.isImmutable);
+    if (identity === current.identity) return current;
+    // What is read from a file that was deleted is still right; what is written to it is lost.
+    if (identity === undefined && access === 'read') return current;
+    if (identity === undefined) throw toStorageFault('unopenable', file);
+    drop();
+    return reopen();
+  }
+
+  function runOnce<Value>(access: 'read' | 'write', work: (database: DatabaseSync) => Value): Value {
+    const before = current;
+    const open = requireOpen(access);
+    try {
+      return access === 'read' ? work(open.database) : inTransaction(open.database, work);
+    } catch (error) {
+      const kind = faultKindOf(error);
+      if (kind === undefined || kind === 'locked' || kind === 'full') throw error;
+      drop();
+      // The cause may be gone since this connection was opened. A write is tried again only when nothing of it can have been done.
+      if (before !== open || (access === 'write' && kind !== 'readonly')) throw error;
+      return runOnce(access, work);
+    }
+  }
+
+  async function runPatiently<Value>(deadline: number, run: () => Value): Promise<Value> {
+    for (;;) {
+      try {
+        return run();
+      } catch (error) {
+        const kind = faultKindOf(error);
+        if (kind === undefined) throw error;
+        if (kind !== 'locked' || performance.now() >= deadline) throw toStorageFault(kind, file, error);
+      }
+      await sleep(retryDelayMs);
+    }
+  }
+
+  return {
+    read: (work) => runPatiently(performance.now() + patienceMs, () => runOnce('read', work)),
+    async write(work) {
+      if (waitingWrites >= maxWaitingWrites) throw toStorageFault('locked', file);
+      const deadline = performance.now() + patienceMs;
+      const write = lastWrite.then(() => runPatiently(deadline, () => runOnce('write', work)));
+      lastWrite = write.catch(() => undefined);
+      waitingWrites += 1;
+      try {
+        return await write;
+      } finally {
+        waitingWrites -= 1;
+      }
+    },
+    async close() {
+      await lastWrite;
+      isClosed = true;
+      drop();
+    },
+  };
+}
+
+function inTransaction<Value>(database: DatabaseSync, work: (database: DatabaseSync) => Value): Value {
+  database.exec('BEGIN IMMEDIATE');
+  let value: Value;
+  try {
+    value = work(database);
+    database.exec('COMMIT');
+  } catch (error) {
+    rollBack(database);
+    throw error;
+  }
+  foldLog(database);
+  return value;
+}
+
+function rollBack(database: DatabaseSync): void {
+  try {
+    if (database.isTransaction) database.exec('ROLLBACK');
+  } catch {
+    // The first error says what is wrong; a transaction that cannot be undone ends with its connection.
+  }
+}
+
+/**
+ * Moves what was written from the log beside the file into the file. So a copy of the file alone is a whole backup, and no old log is
+ * applied to a file that is put in its place. The transaction is safe already: failing here loses nothing.
+ */
+function foldLog(database: DatabaseSync): void {
+  try {
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } catch {
+    // Tried again after the next write.
+  }
+}

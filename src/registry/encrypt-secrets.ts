@@ -1,0 +1,53 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+
+const algorithm = 'aes-256-gcm';
+/** Of the form of the text; another algorithm gets another one. */
+const version = 'v1:';
+/** NIST SP 800-38D, section 5.2.1.1: 96 bits for a random vector. */
+const vectorBytes = 12;
+const tagBytes = 16;
+/** Separates this key from every other one that is made of the same secret (RFC 5869, section 3.2). */
+const keyLabel = 'toolwharf stored tool server credentials v1';
+
+/** Where a secret stands. It opens there only: moved to another record or field it is worthless. */
+export interface SecretPlace {
+  id: string;
+  /** `key`, or `header:<name>`. */
+  field: string;
+}
+
+export interface SecretCipher {
+  encrypt(text: string, place: SecretPlace): string;
+  /** Undefined when it was made with another secret, for another place, or was changed. */
+  decrypt(sealed: string, place: SecretPlace): string | undefined;
+}
+
+export function createSecretCipher(secret: string): SecretCipher {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', keyLabel, 32));
+  return {
+    encrypt(text, place) {
+      const vector = randomBytes(vectorBytes);
+      const cipher = createCipheriv(algorithm, key, vector, { authTagLength: tagBytes }).setAAD(toBytes(place));
+      const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+      return version + Buffer.concat([vector, cipher.getAuthTag(), body]).toString('base64url');
+    },
+    decrypt(sealed, place) {
+      if (!sealed.startsWith(version)) return undefined;
+      const bytes = Buffer.from(sealed.slice(version.length), 'base64url');
+      if (bytes.length < vectorBytes + tagBytes) return undefined;
+      const vector = bytes.subarray(0, vectorBytes);
+      const tag = bytes.subarray(vectorBytes, vectorBytes + tagBytes);
+      const decipher = createDecipheriv(algorithm, key, vector, { authTagLength: tagBytes }).setAAD(toBytes(place)).setAuthTag(tag);
+      try {
+        return Buffer.concat([decipher.update(bytes.subarray(vectorBytes + tagBytes)), decipher.final()]).toString('utf8');
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+/** JSON, so that no id and field run into each other. */
+function toBytes({ id, field }: SecretPlace): Buffer {
+  return Buffer.from(JSON.stringify(['tool_server', id, field]));
+}

@@ -1,0 +1,74 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { GatewayError } from '../core/errors.ts';
+
+/** "twhf": tells a database of the gateway from another program's (SQLite's `application_id`). */
+export const applicationId = 0x74_77_68_66;
+
+/**
+ * The steps from an empty database to today's, in order; the number of steps taken is SQLite's `user_version`.
+ * A released step is never edited: databases that took it exist. A change of the schema is another step at the end.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE tool_servers (
+    id TEXT NOT NULL PRIMARY KEY,
+    position INTEGER NOT NULL,
+    record TEXT NOT NULL CHECK (json_valid(record)),
+    secrets TEXT NOT NULL CHECK (json_valid(secrets))
+  ) STRICT;
+  CREATE TABLE keys (
+    id TEXT NOT NULL PRIMARY KEY,
+    position INTEGER NOT NULL,
+    hash TEXT NOT NULL UNIQUE,
+    record TEXT NOT NULL CHECK (json_valid(record))
+  ) STRICT;
+  CREATE TABLE facts (
+    name TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT;
+  `,
+];
+
+export interface MigrationOptions {
+  /** For messages. */
+  file: string;
+  steps?: readonly string[];
+}
+
+/**
+ * Refuses what this release must not touch; writes nothing.
+ * @throws GatewayError `storage_unavailable` for a database of a newer release, and for one of another program.
+ */
+export function requireKnownSchema(database: DatabaseSync, { file, steps = migrations }: MigrationOptions): void {
+  const version = readPragma(database, 'user_version');
+  const hasTables = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined;
+  if (readPragma(database, 'application_id') !== applicationId && (version > 0 || hasTables)) {
+    throw new GatewayError('storage_unavailable', `${file} is a database of another program. Set DATABASE_URL to another file.`);
+  }
+  if (version <= steps.length) return;
+  throw new GatewayError(
+    'storage_unavailable',
+    `${file} was written by a newer release (schema ${version}, this one knows ${steps.length}). Start that release, or restore an older backup.`,
+  );
+}
+
+/** Takes the missing steps, all of them or none; does nothing when there are none. A second process that migrates meanwhile makes it wait. */
+export function migrate(database: DatabaseSync, options: MigrationOptions): void {
+  const { steps = migrations } = options;
+  if (readPragma(database, 'user_version') === steps.length) return;
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    // Again, under the lock: another process may have taken the steps in between.
+    requireKnownSchema(database, options);
+    for (const step of steps.slice(readPragma(database, 'user_version'))) database.exec(step);
+    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}; COMMIT`);
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** An integer that SQLite keeps; `name` is a word of ours, never input. */
+export function readPragma(database: DatabaseSync, name: 'user_version' | 'application_id' | 'data_version' | 'page_size'): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
+}

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { GatewayError } from '../core/errors.ts';
+import { claimFile } from './claim-file.ts';
+import { migrate, readPragma, requireKnownSchema } from './migrations.ts';
+import { faultKindOf, toStorageFault } from './storage-fault.ts';
+
+/** A thousand tool servers with documents of one megabyte; more is a loop that writes. */
+export const maxDatabaseBytes = 1024 * 1024 * 1024;
+
+export interface OpenDatabase {
+  database: DatabaseSync;
+  /** Changes when another file takes the place of the one that was opened; see `identityOf`. */
+  identity: string;
+  /** Neither locks nor reads beside the file: for a folder that cannot be written. */
+  isImmutable: boolean;
+}
+
+export interface OpenDatabaseOptions {
+  file: string;
+  /** False only at the first opening: a file that vanishes later must not be replaced by an empty one. */
+  mustExist: boolean;
+  maxBytes?: number;
+}
+
+/**
+ * Opens the database, makes it when it is not there and may be made, and takes the missing migrations.
+ * Waits for nobody: a lock is SQLite's error 5, for the caller to try again.
+ * @throws SQLite's and the file system's errors; GatewayError `storage_unavailable` for a file that is no database of this release.
+ */
+export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: OpenDatabaseOptions): OpenDatabase {
+  if (!mustExist && identityOf(file, false) === undefined) createDatabase(file);
+  // SQLite takes an empty file for a new database. The gateway never leaves one (see `createDatabase`), so a cut-off file is not taken for that.
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.isFile() && found.size === 0) throw toStorageFault('damaged', file);
+  try {
+    return openAs({ file, isImmutable: false, maxBytes });
+  } catch (error) {
+    const kind = faultKindOf(error);
+    const isUnwritable = kind === 'unopenable' || kind === 'readonly';
+    // With content beside the file, the file alone would be an older state.
+    if (!isUnwritable || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw error;
+    return openImmutable(file, maxBytes, error);
+  }
+}
+
+/** Reads go on in a folder where SQLite cannot create its side files. */
+function openImmutable(file: string, maxBytes: number, reason: unknown): OpenDatabase {
+  try {
+    return openAs({ file, isImmutable: true, maxBytes });
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    throw reason;
+  }
+}
+
+function openAs({ file, isImmutable, maxBytes }: { file: string; isImmutable: boolean; maxBytes: number }): OpenDatabase {
+  const address = pathToFileURL(file);
+  if (isImmutable) address.searchParams.set('immutable', '1');
+  // Never creates: an empty database must not take the place of one that vanished this moment.
+  else address.searchParams.set('mode', 'rw');
+  const identity = identityOf(file, isImmutable);
+  const database = new DatabaseSync(address, { readOnly: isImmutable });
+  try {
+    requireKnownSchema(database, { file });
+    requireSound(database, file);
+    if (!isImmutable) prepare(database, { file, maxBytes });
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return { database, identity: identity ?? '', isImmutable };
+}
+
+function prepare(database: DatabaseSync, { file, maxBytes }: { file: string; maxBytes: number }): void {
+  // FULL: a commit is on the disk before it is acknowledged, also through a power cut.
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
+  database.exec(`PRAGMA max_page_count = ${Math.floor(maxBytes / readPragma(database, 'page_size'))}`);
+  migrate(database, { file });
+}
+
+/** Reads every page once: damage shows at the opening and not in the middle of a chat. */
+function requireSound(database: DatabaseSync, file: string): void {
+  const report = database.prepare('PRAGMA quick_check(1)').get();
+  if (report?.['quick_check'] !== 'ok') throw toStorageFault('damaged', file, new Error(String(report?.['quick_check'])));
+}
+
+/** Made under another name and given its own when complete, so that a process that is killed meanwhile leaves nothing half made. */
+function createDatabase(file: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  const draft = `${file}.${randomBytes(6).toString('hex')}.new`;
+  try {
+    const database = new DatabaseSync(draft);
+    try {
+      chmodSync(draft, 0o600);
+      prepare(database, { file, maxBytes: maxDatabaseBytes });
+    } finally {
+      database.close();
+    }
+    claimFile(draft, file);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Which file stands under this name now; undefined: none. For an immutable one its content's age counts too, since SQLite does not look again. */
+export function identityOf(file: string, isImmutable: boolean): string | undefined {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  return isImmutable ? `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}` : `${found.dev}:${found.ino}`;
+}
+
+/**
+ * The file of a `sqlite:` address: `sqlite:<path>`, or the form with slashes of other programs: `sqlite:///relative`, `sqlite:////absolute`.
+ * @throws GatewayError `invalid_request` for another kind of address, and for a database in memory, which would keep nothing.
+ */
+export function databaseFile(databaseUrl: string): string {
+  const path = databaseUrl.startsWith('sqlite:') ? databaseUrl.slice('sqlite:'.length).replace(/^\/\/\//, '') : '';
+  if (path !== '' && !path.includes(':memory:') && !path.includes('\0')) return path;
+  throw new GatewayError('invalid_request', 'DATABASE_URL does not name a file; set for example sqlite:./data/toolwharf.db');
+}

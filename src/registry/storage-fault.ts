@@ -1,0 +1,94 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { GatewayError } from '../core/errors.ts';
+import { codeOf } from './claim-file.ts';
+
+/** SQLite's primary result codes (https://www.sqlite.org/rescode.html) that say something about the file rather than about our statements. */
+const resultCodes = {
+  5: 'locked',
+  6: 'locked',
+  8: 'readonly',
+  10: 'failing',
+  11: 'damaged',
+  13: 'full',
+  14: 'unopenable',
+  26: 'damaged',
+} as const;
+
+/** The same for the file system. */
+const systemCodes: Record<string, FaultKind> = {
+  EACCES: 'unopenable',
+  EPERM: 'unopenable',
+  ENOTDIR: 'unopenable',
+  EISDIR: 'unopenable',
+  EEXIST: 'unopenable',
+  ENOENT: 'unopenable',
+  ELOOP: 'unopenable',
+  ENAMETOOLONG: 'unopenable',
+  EROFS: 'readonly',
+  ENOSPC: 'full',
+  EDQUOT: 'full',
+  EIO: 'failing',
+};
+
+export type FaultKind = (typeof resultCodes)[keyof typeof resultCodes];
+
+/** What an error says about the file; undefined when it is about something else, a defect of ours for example. */
+export function faultKindOf(error: unknown): FaultKind | undefined {
+  if (error instanceof Error && 'errcode' in error) return resultCodes[(Number(error.errcode) & 0xff) as keyof typeof resultCodes];
+  return systemCodes[codeOf(error)];
+}
+
+/** One line for operators: the file, what is wrong with it, and the cure. */
+export function toStorageFault(kind: FaultKind, file: string, cause?: unknown): GatewayError {
+  // A client that comes back soon finds a lock gone; the others need a person first.
+  return new GatewayError('storage_unavailable', describe(kind, file), { cause, ...(kind === 'locked' && { retryAfter: '1' }) });
+}
+
+function describe(kind: FaultKind, file: string): string {
+  switch (kind) {
+    case 'locked':
+      return `${file} is locked by another process. Close that program (a second gateway, a database browser, a backup).`;
+    case 'readonly':
+      return `${file} cannot be written: it, its folder or its file system is read-only. Give this user the right to write there.`;
+    case 'failing':
+      return `${file} cannot be read or written: the disk reports an error. Check the disk and its free space.`;
+    case 'damaged':
+      return `${file} is damaged or no database. Nothing was changed: restore it from a backup (without old -wal and -shm files), or move it away to begin anew.`;
+    case 'full':
+      return `${file} cannot grow: the disk is full, or the file has reached the size that the gateway allows. Free some space.`;
+    case 'unopenable':
+      return `${file} cannot be opened: ${obstacleOf(file)}.`;
+    default:
+      return kind satisfies never;
+  }
+}
+
+function obstacleOf(file: string): string {
+  const folder = dirname(file);
+  if (isFolder(folder) === false) return `${folder} is not a folder; correct the path`;
+  if (isFolder(file) === true) return 'it is a folder; correct the path';
+  if (!isAllowed(folder, constants.R_OK | constants.W_OK | constants.X_OK))
+    return `this user may not write in ${folder}; correct its permissions`;
+  if (isFolder(file) === undefined) return 'it is not there; restore it, or restart the gateway to begin anew';
+  if (!isAllowed(file, constants.R_OK | constants.W_OK)) return 'this user may not read and write it; correct its permissions';
+  return 'the system refuses it; check the path and the limit of open files';
+}
+
+/** Undefined: there is nothing of that name, or it cannot be seen. */
+function isFolder(path: string): boolean | undefined {
+  try {
+    return statSync(path).isDirectory();
+  } catch (error) {
+    return codeOf(error) === 'ENOTDIR' ? false : undefined;
+  }
+}
+
+function isAllowed(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode);
+    return true;
+  } catch {
+    return false;
+  }
+}

