@@ -1,33 +1,42 @@
 import { randomBytes } from 'node:crypto';
 import cors from '@fastify/cors';
 import { fastify, LogController } from 'fastify';
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { parseMode } from './chat/choose-mode.ts';
 import { createContinuations } from './chat/continue-run.ts';
 import { defaultSelectionTemplate } from './chat/selection-prompt.ts';
 import { defaultContextTemplate } from './chat/use-files.ts';
 import { ConfigError } from './config.ts';
 import type { Config } from './config.ts';
-import type { Caller } from './core/caller.ts';
 import { limits } from './core/limits.ts';
 import type { SendOutbound } from './core/outbound.ts';
 import type { Registry } from './core/registry.ts';
-import { createAuthenticator } from './http/authenticate.ts';
+import { createAuthenticator, isLoopbackName } from './http/authenticate.ts';
+import { createCallerRuns } from './http/caller-runs.ts';
 import { installErrorHandling } from './http/error-handler.ts';
+import { callerOf, installGuard } from './http/guard.ts';
+import { createKeyRing } from './http/key-ring.ts';
+import { derivePepper } from './http/keys.ts';
 import { chatRoute } from './http/routes/chat.ts';
 import { clientRoute } from './http/routes/client.ts';
 import { healthRoutes } from './http/routes/health.ts';
+import { invokeRoute } from './http/routes/invoke.ts';
+import { keyRoutes } from './http/routes/keys.ts';
 import { modelRoutes } from './http/routes/models.ts';
+import { openWebUiConfigRoutes } from './http/routes/open-webui-config.ts';
 import { rootRoute } from './http/routes/root.ts';
 import { socketRoute } from './http/routes/socket.ts';
+import { toolServerRoutes } from './http/routes/tool-servers.ts';
 import { toolRoutes } from './http/routes/tools.ts';
 import { createRunStarter } from './http/run-starter.ts';
+import { createToolServerDesk } from './http/tool-server-desk.ts';
 import { createBackgroundRuns, startSocketChat } from './http/start-socket-chat.ts';
 import { createBackends } from './create-backends.ts';
 import type { CatalogBackend } from './models/model-catalog.ts';
 import { createModelCatalog } from './models/model-catalog.ts';
 import { createOutbound } from './policy/outbound-request.ts';
 import { createMemoryRegistry } from './registry/memory-registry.ts';
+import { parseToolServerConnection, parseToolServerConnections } from './registry/tool-server-connection.ts';
 import { createBrowserRelay } from './relay/browser-relay.ts';
 import { createInProcessBus } from './relay/bus.ts';
 import { createToolCatalog } from './tools/tool-catalog.ts';
@@ -45,6 +54,10 @@ export interface AppParts {
 
 export interface App {
   server: FastifyInstance;
+  /** Whether nobody needs a key just now. */
+  isOpen(): Promise<boolean>;
+  /** Makes the administrator key without which nobody could come in, and gives it, this once; undefined when there is a key already. */
+  createFirstKey(): Promise<string | undefined>;
   /** Lets running answers finish for as long as the configuration allows, then closes everything. */
   close(): Promise<void>;
 }
@@ -59,14 +72,15 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const models = createModelCatalog({ backends: parts.backends ?? backends, now });
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
+  const registry = parts.registry ?? createMemoryRegistry(config.toolServers);
   const tools = createToolCatalog({
-    registry: parts.registry ?? createMemoryRegistry(config.toolServers),
+    registry,
     send,
     callBrowser: relay.callBrowser,
     browserToolTimeoutMs: config.browserToolTimeoutMs,
     now,
   });
-  const runs = createRunStarter(
+  const startedRuns = createRunStarter(
     {
       models,
       tools,
@@ -85,7 +99,33 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     },
     newId,
   );
-  const authenticator = createAuthenticator({ adminKey: config.adminKey });
+  const runs = createCallerRuns(startedRuns);
+  // Keys of a registry that forgets need no secret that lasts.
+  const pepper = derivePepper(config.secret ?? newId());
+  const hasFixedKey = config.adminKey !== undefined;
+  const isLoopback = isLoopbackName(config.host);
+  const authenticator = createAuthenticator({
+    registry,
+    adminKey: config.adminKey,
+    isLoopback,
+    pepper,
+    now,
+    allowedOrigins: config.corsOrigins,
+  });
+  const keys = createKeyRing({
+    registry,
+    pepper,
+    hasFixedKey,
+    newId,
+    now,
+    forget: authenticator.forget,
+    cancelRunsOf: runs.cancelAllOf,
+    // Sockets of other replicas look after their keys themselves, only later.
+    closeSessionsOf: (callerId) =>
+      relay.closeSessionsOf(callerId).catch((error: unknown) => {
+        parts.logger.warn({ err: error, caller_id: callerId }, 'other replicas could not be told to close the sockets of a key');
+      }),
+  });
 
   const server = fastify({
     loggerInstance: parts.logger,
@@ -104,9 +144,13 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   server.removeContentTypeParser('text/plain');
   installErrorHandling(server);
   if (config.corsOrigins.length > 0)
-    await server.register(cors, { origin: config.corsOrigins.includes('*') ? '*' : [...config.corsOrigins] });
+    await server.register(cors, {
+      origin: config.corsOrigins.includes('*') ? '*' : [...config.corsOrigins],
+      methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      exposedHeaders: ['x-toolwharf-run-id', 'retry-after'],
+    });
 
-  const callerOf = (request: FastifyRequest): Caller => request.getDecorator<Caller>('caller');
+  installGuard(server, { authenticator });
   const isDraining = (): boolean => runs.isDraining();
   await server.register(healthRoutes, {
     isDraining,
@@ -125,26 +169,29 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     // A flat `{type: "message", content}` names no model: the first one listed answers it.
     defaultModel: async () => (await models.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs)))[0]?.id,
   });
-  await server.register(async (guarded) => {
-    guarded.decorateRequest('caller');
-    guarded.addHook('onRequest', (request, _reply, done) => {
-      request.setDecorator('caller', authenticator.requireCaller(request));
-      done();
-    });
-    await guarded.register(chatRoute, {
-      callerOf,
-      startRun: runs.start,
-      runInBackground: createBackgroundRuns({ runs, relay, log: parts.logger }),
-      stallMs: config.clientStallTimeoutMs,
-      now,
-    });
-    await guarded.register(modelRoutes, { models, embed: (body, signal) => embed(models, body, signal), version });
-    await guarded.register(toolRoutes, { tools, callerOf });
+  await server.register(chatRoute, {
+    callerOf,
+    startRun: runs.start,
+    runInBackground: createBackgroundRuns({ runs, relay, log: parts.logger }),
+    stallMs: config.clientStallTimeoutMs,
+    now,
   });
+  await server.register(modelRoutes, { models, callerOf, embed: (body, signal) => embed(models, body, signal), version });
+  await server.register(toolRoutes, { tools, callerOf });
+  await server.register(keyRoutes, { keys, hasFixedKey, now });
+  const desk = createToolServerDesk(registry, {
+    parseConnection: (value) => parseToolServerConnection(value, 'database'),
+    parseConnections: (values) => parseToolServerConnections(values, 'database'),
+  });
+  await server.register(toolServerRoutes, { desk, inspector: tools.inspector });
+  await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
+  await server.register(invokeRoute, { tools, callerOf, isDraining, newId, toolTimeoutMs: config.toolTimeoutMs, now });
   tools.start();
 
   return {
     server,
+    isOpen: authenticator.isOpen,
+    createFirstKey: keys.createFirst,
     async close() {
       await runs.drain(config.drainTimeoutMs);
       tools.close();

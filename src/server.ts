@@ -1,10 +1,13 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readTextFile } from './config/read-text-file.ts';
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from './app.ts';
-import { readConfig } from './config.ts';
+import { ConfigError, readConfig } from './config.ts';
 import type { Config } from './config.ts';
-import type { ToolServerRecord } from './core/registry.ts';
+import { openBundledTime } from './bundled-time.ts';
+import { createLayeredRegistry } from './registry/layered-registry.ts';
+import { databaseFile } from './registry/open-database.ts';
+import { loadSecret } from './registry/secret-file.ts';
+import { createSqliteRegistry } from './registry/sqlite-registry.ts';
 import { startTimeServer } from './demo/time-server.ts';
 import { isLoopbackName } from './http/authenticate.ts';
 import { createLogger } from './observability/logger.ts';
@@ -15,57 +18,52 @@ const closingMs = 5_000;
 
 /** Reads the configuration, starts the gateway with its bundled time tool server, and ends both on SIGTERM or SIGINT. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
-  const config = withKey(readConfig(environment, readTextFile, process.stdout.isTTY));
+  const config = readConfig(environment, readTextFile, process.stdout.isTTY);
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   warnOfUnused(config, logger);
-  const time = config.toolServers.length === 0 ? await startTimeServer({ host: '127.0.0.1', port: 0 }) : undefined;
-  const toolServers = time === undefined ? config.toolServers : [bundledServer('time', time.url)];
-  const app = await buildApp({ ...config, toolServers }, { logger });
-  await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (address) => announcement(address, config) });
+  const secret = loadSecret(config.dataDir, config.secret);
+  const store = createSqliteRegistry({ file: databaseFile(config.databaseUrl), secret });
+  const time = await openBundledTime({
+    store,
+    fixed: config.toolServers,
+    demo: config.demo,
+    start: () => startTimeServer({ host: '127.0.0.1', port: 0 }),
+  });
+  const registry = createLayeredRegistry({
+    fixed: config.toolServers,
+    store: time.store,
+    onFault: (error) => logger.error({ err: error }, 'stored tool servers cannot be read; only configured ones are offered'),
+  });
+  const app = await buildApp({ ...config, secret }, { logger, registry });
+  if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
+  const isOpen = await app.isOpen().catch(() => false);
+  if (isOpen && config.corsOrigins.includes('*')) {
+    throw new ConfigError(
+      'CORS_ALLOW_ORIGIN: "*" would let any web page use this gateway while it needs no key; name the origins, or set TOOLWHARF_ADMIN_KEY.',
+    );
+  }
+  await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (address) => announcement(address, isOpen) });
 
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'an error that nothing caught ends the gateway');
     else logger.info({ signal }, 'shutting down: running answers may finish');
     await app.close();
-    await time?.close();
+    await time.close();
+    await registry.close();
   });
 }
 
-function readTextFile(path: string): string | undefined {
-  return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
-}
-
-/** A server that ships with the gateway, registered under a fixed id. */
-export function bundledServer(id: string, url: string): ToolServerRecord {
-  return {
-    id,
-    origin: 'bundled',
-    url,
-    path: 'openapi.json',
-    type: 'openapi',
-    authType: 'none',
-    headers: {},
-    isEnabled: true,
-    isDefault: true,
-    functionFilter: [],
-    tags: [],
-    extra: {},
-  };
-}
-
-/** Reachable from elsewhere without a key would be open to everybody: one is made, and shown this once. */
-function withKey(config: Config): Config {
-  if (config.adminKey !== undefined || isLoopbackName(config.host)) return config;
-  const adminKey = `sk-tw-${randomBytes(24).toString('base64url')}`;
+/** Reachable from elsewhere without a key would be open to everybody. Straight to the terminal: a log is kept and read by others. */
+function showFirstKey(key: string | undefined, host: string): void {
+  if (key === undefined) return;
   process.stdout.write(
-    `Administrator key for this run, because ${config.host} can be reached from elsewhere: ${adminKey}\nSet TOOLWHARF_ADMIN_KEY to keep one.\n`,
+    `Administrator key, because ${host} can be reached from elsewhere; it is shown this once: ${key}\n` +
+      'Create others with it (POST /api/keys), or set TOOLWHARF_ADMIN_KEY to use one of your own.\n',
   );
-  return { ...config, adminKey };
 }
 
-function announcement(address: string, config: Config): string {
-  const authentication =
-    config.adminKey === undefined ? 'open to this machine, no key needed' : 'send your key as "Authorization: Bearer <key>"';
+function announcement(address: string, isOpen: boolean): string {
+  const authentication = isOpen ? 'open to this machine, no key needed' : 'send your key as "Authorization: Bearer <key>"';
   return `toolwharf ${version} listens on ${address} (${authentication})`;
 }
 
@@ -73,6 +71,4 @@ function announcement(address: string, config: Config): string {
 function warnOfUnused(config: Config, logger: ReturnType<typeof createLogger>): void {
   if (config.redisUrl !== undefined)
     logger.warn({ setting: 'REDIS_URL' }, 'REDIS_URL has no effect in this version, which runs as one replica');
-  if (!config.databaseUrl.startsWith('sqlite:'))
-    logger.warn({ setting: 'DATABASE_URL' }, 'DATABASE_URL has no effect in this version, which stores nothing');
 }

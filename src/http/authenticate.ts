@@ -2,6 +2,9 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { Registry } from '../core/registry.ts';
+import { hashKey } from './keys.ts';
+import { createStoredKeys } from './stored-keys.ts';
 
 /** What a request shows of itself, whatever framework received it. Header names in lower case. */
 export interface Credentials {
@@ -9,56 +12,97 @@ export interface Credentials {
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
+/** Every function rejects with GatewayError `storage_unavailable` when the answer depends on a store that cannot be read. */
 export interface Authenticator {
   /** @throws GatewayError `invalid_api_key` (401) or `forbidden` (403), naming the cure. */
-  requireCaller: (request: Credentials) => Caller;
-  findByToken: (token: string) => Caller | undefined;
+  requireCaller: (request: Credentials) => Promise<Caller>;
+  /** Undefined when the key is unknown or has expired. */
+  findByToken: (token: string) => Promise<Caller | undefined>;
   /** The caller of an open gateway, or undefined when a key is needed or this request may not use the open door. */
-  findOpenCaller: (request: Credentials) => Caller | undefined;
-  readonly isOpen: boolean;
+  findOpenCaller: (request: Credentials) => Promise<Caller | undefined>;
+  isOpen: () => Promise<boolean>;
+  /** Keys were created, changed or deleted: nothing that was read before counts any more. */
+  forget: () => void;
 }
 
-const openCaller: Caller = { id: 'local', role: 'admin', isOpen: true };
-const forwardedHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'cf-connecting-ip'];
+export interface AuthenticatorOptions {
+  registry: Registry;
+  /** `TOOLWHARF_ADMIN_KEY`; works whatever the state of the store. */
+  adminKey: string | undefined;
+  /** Whether the gateway listens on a loopback address only. */
+  isLoopback: boolean;
+  /** Origins of pages that the operator named; they count as own. */
+  allowedOrigins?: readonly string[];
+  /** From `derivePepper`. */
+  pepper: string;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** Ids of callers that have no record; those of stored keys begin with `key_`. */
+export const openCallerId = 'local';
+export const fixedCallerId = 'admin';
+
+const openCaller: Caller = { id: openCallerId, role: 'admin', isOpen: true };
+const fixedCaller: Caller = { id: fixedCallerId, role: 'admin', isOpen: false };
+const proxyHeader = /^(?:forwarded|x-forwarded-.+|x-real-ip|true-client-ip|cf-connecting-ip|via)$/;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Without a key the gateway is open to this machine alone. The guards keep it so: a browser page of another site (Origin), a name that
- * was rebound to this address (Host), and a proxy that carries strangers in (Forwarded and its kin) are not this machine's user.
+ * Who is asking. The gateway is open only on a loopback address, without a fixed key and without any stored one, expired ones included: a key
+ * that runs out must never open the door.
  */
-export function createAuthenticator(options: { adminKey: string | undefined }): Authenticator {
-  const adminHash = options.adminKey === undefined ? undefined : hash(options.adminKey);
-  const admin: Caller = { id: 'admin', role: 'admin', isOpen: false };
+export function createAuthenticator({
+  registry,
+  adminKey,
+  isLoopback,
+  pepper,
+  now,
+  allowedOrigins = [],
+}: AuthenticatorOptions): Authenticator {
+  const fixedHash = adminKey === undefined ? undefined : digest(adminKey);
+  const stored = createStoredKeys({ registry, now });
 
-  const findByToken = (token: string): Caller | undefined =>
-    adminHash !== undefined && timingSafeEqual(hash(token), adminHash) ? admin : undefined;
+  const isFixedKey = (token: string): boolean => fixedHash !== undefined && timingSafeEqual(digest(token), fixedHash);
+  const isOpen = async (): Promise<boolean> => isLoopback && fixedHash === undefined && !(await stored.hasAny());
+
+  async function findByToken(token: string): Promise<Caller | undefined> {
+    if (isFixedKey(token)) return fixedCaller;
+    return stored.findCaller(hashKey(token, pepper));
+  }
 
   return {
-    isOpen: adminHash === undefined,
+    isOpen,
     findByToken,
-    findOpenCaller(request) {
-      if (adminHash !== undefined) return undefined;
-      return openDoorRefusal(request) === undefined ? openCaller : undefined;
+    forget: stored.forget,
+    async findOpenCaller(request) {
+      return (await isOpen()) && openDoorRefusal(request, allowedOrigins) === undefined ? openCaller : undefined;
     },
-    requireCaller(request) {
-      if (adminHash === undefined) {
-        const refusal = openDoorRefusal(request);
+    async requireCaller(request) {
+      if (await isOpen()) {
+        const refusal = openDoorRefusal(request, allowedOrigins);
         if (refusal !== undefined) throw refusal;
         return openCaller;
       }
       const token = tokenOf(request.headers);
-      const caller = token === undefined ? undefined : findByToken(token);
-      if (caller !== undefined) return caller;
-      const problem = token === undefined ? 'No API key was sent' : 'The API key is not known here';
-      throw new GatewayError(
-        'invalid_api_key',
-        `${problem}. Send it as "Authorization: Bearer <key>", "x-api-key", or as the password of Basic authentication.`,
-      );
+      const caller = token === undefined ? undefined : await findByToken(token);
+      if (caller === undefined) throw invalidKey(token !== undefined);
+      return caller;
     },
   };
 }
 
-function hash(text: string): Buffer {
+/** One answer to every key that does not work, so that it tells nothing about the keys that do. */
+export function invalidKey(wasSent: boolean): GatewayError {
+  const problem = wasSent ? 'The API key is not valid here' : 'No API key was sent';
+  return new GatewayError(
+    'invalid_api_key',
+    `${problem}. Send it as "Authorization: Bearer <key>", "x-api-key", or as the password of Basic authentication.`,
+  );
+}
+
+/** Of equal length, whatever was sent: the comparison takes the same time for every token. */
+function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
@@ -76,8 +120,12 @@ export function tokenOf(headers: Credentials['headers']): string | undefined {
   return key === undefined || key === '' ? undefined : key;
 }
 
-function openDoorRefusal({ method, headers }: Credentials): GatewayError | undefined {
-  const proxied = forwardedHeaders.find((name) => headers[name] !== undefined);
+/**
+ * Without a key the gateway is open to this machine alone. These guards keep it so: a browser page of another site (Origin), a name that
+ * was rebound to this address (Host), and a proxy that carries strangers in (Forwarded and its kin) are not this machine's user.
+ */
+function openDoorRefusal({ method, headers }: Credentials, allowedOrigins: readonly string[]): GatewayError | undefined {
+  const proxied = Object.keys(headers).find((name) => proxyHeader.test(name));
   if (proxied !== undefined) {
     return new GatewayError(
       'invalid_api_key',
@@ -92,10 +140,12 @@ function openDoorRefusal({ method, headers }: Credentials): GatewayError | undef
     );
   }
   const origin = single(headers['origin']);
-  if (origin !== undefined && !safeMethods.has(method) && !isOwnOrigin(origin, host)) {
+  // A socket is opened by GET and can do everything afterwards. `*` names nobody: it never opens this door.
+  const mayChange = !safeMethods.has(method) || headers['upgrade'] !== undefined;
+  if (origin !== undefined && mayChange && !isOwnOrigin(origin, host) && !allowedOrigins.includes(origin)) {
     return new GatewayError(
       'forbidden',
-      `The page ${origin.slice(0, 200)} may not change anything here without a key. Set TOOLWHARF_ADMIN_KEY and CORS_ALLOW_ORIGIN to allow it.`,
+      `The page ${origin.slice(0, 200)} may not change anything here without a key. Name its origin in CORS_ALLOW_ORIGIN, or set TOOLWHARF_ADMIN_KEY and send the key.`,
     );
   }
   return undefined;
@@ -107,7 +157,8 @@ export function isOwnOrigin(origin: string, host: string): boolean {
 }
 
 function hostnameOf(host: string): string {
-  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : '';
+  // User information or a path in a Host header is no host name that a client sends.
+  return /^[^/@?#\\\s]+$/.test(host) && URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : '';
 }
 
 /** `localhost` or a loopback address, in any spelling that the URL parser normalises. */

@@ -101,7 +101,11 @@ interface CollectedChoice {
 }
 
 /** The same run as one completion: reads the events to their end. */
-export async function collectCompletion(head: AnswerHead, events: AsyncIterable<ChatEvent>): Promise<JsonObject> {
+export async function collectCompletion(
+  head: AnswerHead,
+  events: AsyncIterable<ChatEvent>,
+  watch: (event: ChatEvent) => void = () => undefined,
+): Promise<JsonObject> {
   const choices = new Map<number, CollectedChoice>();
   const choiceAt = (index = 0): CollectedChoice => {
     const known = choices.get(index);
@@ -115,6 +119,7 @@ export async function collectCompletion(head: AnswerHead, events: AsyncIterable<
   let usage: Usage | undefined;
 
   for await (const event of events) {
+    watch(event);
     if (event.type === 'text') choiceAt(event.choice).text += event.text;
     else if (event.type === 'reasoning') choiceAt(event.choice).reasoning += event.text;
     else if (event.type === 'tool-call') choiceAt(event.choice).toolCalls.push(event.call);

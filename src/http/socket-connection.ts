@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { WebSocket } from '@fastify/websocket';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../core/caller.ts';
@@ -11,9 +12,12 @@ import type { SocketChats } from './socket-chats.ts';
 import { errorFrame } from './socket-wire.ts';
 import { watchSocket } from './watch-socket.ts';
 
+export type MaybePromise<Value> = Value | Promise<Value>;
+
 /** Who opened the socket, as far as its handshake says. */
 export type Credential =
-  | { type: 'open'; caller: Caller }
+  /** `findCaller` tells whether the gateway is still open. */
+  | { type: 'open'; caller: Caller; findCaller: () => Promise<Caller | undefined> }
   | { type: 'token'; caller: Caller; token: string }
   /** A wrong key in the subprotocol: a page learns of it only by a close code, since it cannot read an HTTP status. */
   | { type: 'refused' }
@@ -23,7 +27,8 @@ export type Credential =
 export interface ConnectionOptions {
   relay: BrowserRelay;
   chats: SocketChats;
-  authenticateToken(token: string): Caller | undefined;
+  /** Undefined when the token is unknown. @throws GatewayError `storage_unavailable` */
+  authenticateToken(token: string): MaybePromise<Caller | undefined>;
   /** Counts the socket for its caller until it closes; false when the caller has enough of them. */
   takeSlot(callerId: string): boolean;
   pingIntervalMs: number;
@@ -40,6 +45,8 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   const { relay, chats, log } = options;
   let caller: Caller | undefined;
   let token: string | undefined;
+  /** Asks again who has the socket's key. */
+  let findCaller: (() => Promise<Caller | undefined>) | undefined;
   let session: RelaySession | undefined;
   /** The open session's way to this socket; an earlier one has lost its own. */
   let line: SessionSocket | undefined;
@@ -50,15 +57,26 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   const early: ParsedFrame[] = [];
 
   const authTimer = setTimeout(() => end(4401, 'No auth frame came in time.'), limits.socketAuthTimeoutMs);
+  // A key that expires, or that another process deletes, is announced by nobody.
+  const keyTimer = setInterval(() => void requireKey(), options.pingIntervalMs);
+  keyTimer.unref();
   const watch = watchSocket(socket, { pingIntervalMs: options.pingIntervalMs, onFailure: end });
   socket.on('message', (data, isBinary) => receive(isBinary ? undefined : (data as Buffer).toString()));
   socket.on('close', leave);
 
   if (credential.type === 'refused') end(4401, 'The key is not known here.');
-  if (credential.type === 'open') void open(credential.caller);
-  if (credential.type === 'token') {
-    token = credential.token;
+  if (credential.type === 'open') {
+    findCaller = credential.findCaller;
     void open(credential.caller);
+  }
+  if (credential.type === 'token') {
+    useToken(credential.token);
+    void open(credential.caller);
+  }
+
+  function useToken(sent: string): void {
+    token = sent;
+    findCaller = async () => options.authenticateToken(sent);
   }
 
   /** Our word that the socket is over; its calls fail now, not when the peer agrees. */
@@ -72,6 +90,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   function leave(): void {
     isOver = true;
     clearTimeout(authTimer);
+    clearInterval(keyTimer);
     watch.stop();
     session?.disconnected();
   }
@@ -110,12 +129,26 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
       return end(1013, 'The gateway cannot open a session now.');
     }
     // The key may have been revoked, and the browser may have left, while the session was being opened.
-    if (token !== undefined && options.authenticateToken(token) === undefined) {
-      line = undefined;
-      session.end();
-      return end(4401, 'The key is no longer valid.');
-    }
+    if (!(await requireKey())) return;
     if (isOver) return session.disconnected();
+    admitEarly();
+  }
+
+  /** False when the socket's key is gone or allows something else, and then the socket is over too. A store that cannot be read just now ends no socket. */
+  async function requireKey(): Promise<boolean> {
+    if (findCaller === undefined) return true;
+    const found = await findCaller().catch((error: unknown) => {
+      log.warn({ err: error }, 'the key of a socket cannot be checked');
+      return caller;
+    });
+    if (caller === undefined || isDeepStrictEqual(found, caller)) return true;
+    line = undefined;
+    session?.end();
+    end(4401, 'The key is no longer valid.');
+    return false;
+  }
+
+  function admitEarly(): void {
     isOpening = false;
     for (const parsed of early.splice(0)) admit(parsed);
   }
@@ -137,32 +170,46 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
 
   function handle(parsed: ParsedFrame): void {
     framesSeen += 1;
-    if (session === undefined || caller === undefined) return authenticate(parsed);
+    if (session === undefined || caller === undefined) return void authenticate(parsed);
     if (parsed.type === 'invalid') return refuse(parsed.message);
     const { frame } = parsed;
-    if (frame.type === 'auth') return authenticateAgain(frame);
+    if (frame.type === 'auth') return void authenticateAgain(frame, session, caller);
     if (frame.type === 'message') void chats.start(frame.fields, session, caller);
     if (frame.type === 'cancel') chats.cancel(frame.runId, session, caller);
     if (frame.type === 'execute:tool:result') session.answer(answerOf(frame));
   }
 
-  function authenticate(parsed: ParsedFrame): void {
+  async function authenticate(parsed: ParsedFrame): Promise<void> {
     if (parsed.type === 'invalid' || parsed.frame.type !== 'auth') return end(4401, 'The first frame must be auth with a token.');
-    token = parsed.frame.token;
-    const by = token === undefined ? undefined : options.authenticateToken(token);
-    if (by === undefined) return end(4401, 'The key is not known here.');
-    void open(by, parsed.frame.sessionId);
+    const { token: sent, sessionId } = parsed.frame;
+    const by = sent === undefined ? undefined : await callerOf(sent);
+    if (isOver) return;
+    if (by === undefined || sent === undefined) return end(4401, 'The key is not known here.');
+    useToken(sent);
+    await open(by, sessionId);
   }
 
   /** A first frame `auth` on a socket that its handshake has authenticated: it takes an earlier session up. */
-  function authenticateAgain(frame: Extract<ClientFrame, { type: 'auth' }>): void {
-    if (caller === undefined || session === undefined) return;
+  async function authenticateAgain(frame: Extract<ClientFrame, { type: 'auth' }>, current: RelaySession, by: Caller): Promise<void> {
     if (framesSeen > 1) return refuse('This socket is authenticated already; auth can only be its first frame.');
-    if (token !== undefined && frame.token !== undefined && options.authenticateToken(frame.token)?.id !== caller.id) {
-      return end(4401, 'The key is not that of this socket.');
+    const isOther = token !== undefined && frame.token !== undefined && frame.token !== token;
+    if (isOther && (await callerOf(frame.token ?? ''))?.id !== by.id) return end(4401, 'The key is not that of this socket.');
+    if (isOver) return;
+    if (frame.sessionId !== undefined && frame.sessionId !== current.id) return open(by, frame.sessionId);
+    send({ type: 'session', data: { session_id: current.id, ...(frame.sessionId === undefined ? {} : { resumed: true }) } });
+    admitEarly();
+  }
+
+  /** What comes meanwhile waits. */
+  async function callerOf(sent: string): Promise<Caller | undefined> {
+    isOpening = true;
+    try {
+      return await options.authenticateToken(sent);
+    } catch (error) {
+      log.warn({ err: error }, 'the key of a socket cannot be checked');
+      end(1013, 'The keys cannot be read just now.');
+      return undefined;
     }
-    if (frame.sessionId !== undefined && frame.sessionId !== session.id) void open(caller, frame.sessionId);
-    else send({ type: 'session', data: { session_id: session.id, ...(frame.sessionId === undefined ? {} : { resumed: true }) } });
   }
 
   function refuse(message: string): void {

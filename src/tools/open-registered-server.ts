@@ -17,8 +17,12 @@ import { serverBaseUrl } from './openapi/server-base-url.ts';
 export interface OpenedServer {
   /** Those that may be offered. */
   functions: Operation[];
+  /** Operations that became functions and are not offered, with the reason. */
+  withheld: { operation: string; reason: string }[];
   /** Everything the document had, with what was renamed and left out. */
   conversion: Conversion;
+  /** What the document says about itself, and what a validator says about it: that only where it was asked for. */
+  about: { info: JsonObject | undefined; version: string | undefined; remarks: string[] };
   createTool(operation: Operation, offeredName: string): Tool;
 }
 
@@ -28,13 +32,26 @@ export type Opening =
   | { type: 'unreachable'; reason: string }
   | { type: 'unsupported'; reason: string };
 
+/** Says about a document what people should know. Never rejects. */
+export type RemarkOnDocument = (document: JsonObject) => Promise<string[]>;
+
 /** Loads and converts. Never rejects: what a server does wrong is a value. */
-export async function openRegisteredServer(record: ToolServerRecord, send: SendOutbound, signal: AbortSignal): Promise<Opening> {
+export function openRegisteredServer(record: ToolServerRecord, send: SendOutbound, signal: AbortSignal): Promise<Opening> {
+  return openWithRemarks(record, send, { signal, remark: async () => [] });
+}
+
+/** The same, with remarks on the document, which take time: for administrators, not for chats. */
+export async function openWithRemarks(
+  record: ToolServerRecord,
+  send: SendOutbound,
+  { signal, remark }: { signal: AbortSignal; remark: RemarkOnDocument },
+): Promise<Opening> {
   const unsupported = whyUnsupported(record);
   if (unsupported !== undefined) return { type: 'unsupported', reason: unsupported };
   try {
     const document = await documentOf(record, send, signal);
-    return { type: 'opened', server: toOpenedServer(record, document, send) };
+    const remarks = await remark(document);
+    return { type: 'opened', server: toOpenedServer(record, { document, remarks }, send) };
   } catch (error) {
     return { type: 'unreachable', reason: error instanceof Error ? error.message : String(error) };
   }
@@ -64,8 +81,13 @@ async function documentOf(record: ToolServerRecord, send: SendOutbound, signal: 
   return loadDocument({ url, path, headers, trust: { kind: 'configured', origin } }, send, signal);
 }
 
-function toOpenedServer(record: ToolServerRecord, document: JsonObject, send: SendOutbound): OpenedServer {
+function toOpenedServer(
+  record: ToolServerRecord,
+  { document, remarks }: { document: JsonObject; remarks: string[] },
+  send: SendOutbound,
+): OpenedServer {
   const conversion = convertOperations(document);
+  const judged = conversion.operations.map((operation) => ({ operation, reason: whyWithheld(operation, record) }));
   const connection = {
     baseUrl: serverBaseUrl(document, record.url, record.basePath),
     trust: { kind: 'configured', origin: new URL(record.url).origin } as const,
@@ -76,20 +98,34 @@ function toOpenedServer(record: ToolServerRecord, document: JsonObject, send: Se
     ...(record.maxResultBytes !== undefined && { maxResultBytes: record.maxResultBytes }),
   };
   return {
-    functions: conversion.operations.filter((operation) => mayBeOffered(operation, record)),
+    functions: judged.flatMap(({ operation, reason }) => (reason === undefined ? [operation] : [])),
+    withheld: judged.flatMap(({ operation: { method, path }, reason }) =>
+      reason === undefined ? [] : [{ operation: `${method} ${path}`, reason }],
+    ),
     conversion,
+    about: { info: objectAt(document, 'info'), version: textAt(document, 'openapi') ?? textAt(document, 'swagger'), remarks },
     createTool: (operation, offeredName) =>
       createOpenApiTool({ operation, offeredName, label: `${record.id}/${operation.spec.name}`, server: record.id, connection }),
   };
 }
 
+function objectAt(document: JsonObject, key: string): JsonObject | undefined {
+  const value = ownValue(document, key);
+  return isJsonObject(value) ? value : undefined;
+}
+
+function textAt(document: JsonObject, key: string): string | undefined {
+  const value = ownValue(document, key);
+  return typeof value === 'string' ? value : undefined;
+}
+
 /** Exact names, the document's or the legal one: `search` must not let `web_search` through. A blocked name stays blocked. */
-function mayBeOffered(operation: Operation, record: ToolServerRecord): boolean {
+function whyWithheld(operation: Operation, record: ToolServerRecord): string | undefined {
   const isNamed = (name: JsonValue): boolean => name === operation.operationId || name === operation.spec.name;
   const needsApproval = configValue(record, 'needs_approval');
-  if (Array.isArray(needsApproval) && needsApproval.some(isNamed)) return false;
+  if (Array.isArray(needsApproval) && needsApproval.some(isNamed)) return 'it needs approval, which this version cannot ask for';
   const blocked = record.functionFilter.filter((entry) => entry.startsWith('!')).map((entry) => entry.slice(1));
   const allowed = record.functionFilter.filter((entry) => !entry.startsWith('!'));
-  if (blocked.some(isNamed)) return false;
-  return allowed.length === 0 || allowed.some(isNamed);
+  if (blocked.some(isNamed)) return 'function_name_filter_list blocks it';
+  return allowed.length === 0 || allowed.some(isNamed) ? undefined : 'function_name_filter_list does not name it';
 }

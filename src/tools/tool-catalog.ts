@@ -3,9 +3,10 @@ import type { ChatRequest } from '../core/chat.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../core/registry.ts';
 import type { RunContext } from '../core/run.ts';
-import type { CallBrowser, ListedTool, ToolFinder, ToolOffer } from '../core/tool.ts';
-import { chooseServers, requireFunctions } from './choose-servers.ts';
+import type { CallBrowser, ListedTool, ToolFinder, ToolOffer, ToolServerInspector } from '../core/tool.ts';
+import { chooseServers, requireFunctions, serversInReach } from './choose-servers.ts';
 import type { ChosenServer } from './choose-servers.ts';
+import { createServerInspector, remarkOnDocument } from './inspect-server.ts';
 import { uniqueNames } from './name-functions.ts';
 import { leftOutWarning, offerTools } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
@@ -13,6 +14,7 @@ import type { OpenedServer, Opening } from './open-registered-server.ts';
 import { createRegisteredServers } from './registered-servers.ts';
 import { openRequestServers } from './request-servers.ts';
 import type { SuppliedFunctions } from './request-servers.ts';
+import { createServerReviver } from './revive-servers.ts';
 
 export interface ToolCatalogOptions {
   registry: Registry;
@@ -34,15 +36,17 @@ export interface ToolServerState {
 export interface ToolCatalog extends ToolFinder {
   /** What is known without asking any server. */
   servers(): Promise<ToolServerState[]>;
-  /** Begins to open every enabled server, so that the first chat does not wait for it. */
+  inspector: ToolServerInspector;
+  /** Begins to open every enabled server, so that the first chat does not wait for it, and keeps trying those that fail. */
   start(): void;
   close(): void;
 }
 
 /** Everything that can be offered to a model, from whatever source. */
 export function createToolCatalog({ registry, send, callBrowser, browserToolTimeoutMs, now }: ToolCatalogOptions): ToolCatalog {
-  const registered = createRegisteredServers({ send, now });
+  const registered = createRegisteredServers({ send, now, remark: remarkOnDocument });
   const closing = new AbortController();
+  const reviver = createServerReviver({ servers: registered, listRecords, now, signal: closing.signal });
 
   async function listRecords(): Promise<ToolServerRecord[]> {
     const records = await registry.listToolServers();
@@ -55,7 +59,7 @@ export function createToolCatalog({ registry, send, callBrowser, browserToolTime
     if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
     const opening = await registered.open(record, run.signal);
     if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
-    const candidates = toCandidates(record, opening.server);
+    const candidates = candidatesOf(chosen, opening.server);
     const { functions } = chosen;
     if (functions === undefined) return { candidates, warnings: [] };
     requireFunctions(chosen, new Set(candidates.map((candidate) => candidate.wanted)));
@@ -64,26 +68,30 @@ export function createToolCatalog({ registry, send, callBrowser, browserToolTime
 
   async function offerFor(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
     if (request.isTask) return { tools: new Map(), warnings: [] };
-    const chosen = chooseServers(request.toolIds, await listRecords());
+    const chosen = chooseServers(request.toolIds, await listRecords(), run.caller.tools);
     const [fromRegistered, fromRequest] = await Promise.all([
       Promise.all(chosen.map((server) => openChosen(server, run))),
       openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs }),
     ]);
-    const registeredCandidates = (isBundled: boolean): Candidate[] =>
-      fromRegistered.flatMap(({ candidates }, index) => ((chosen[index]?.record.origin === 'bundled') === isBundled ? candidates : []));
+    const givesWay = (index: number): boolean => request.toolIds === undefined && chosen[index]?.record.origin === 'bundled';
+    const brought = new Set(fromRequest.flatMap(({ candidates }) => candidates.map((candidate) => candidate.wanted)));
     const offer = offerTools({
-      // What ships for a first try gives way: a frontend that brings the same server along gets its own functions by their names.
-      groups: [registeredCandidates(false), ...fromRequest.map(({ candidates }) => candidates), registeredCandidates(true)],
+      groups: [
+        fromRegistered.flatMap(({ candidates }, index) => (givesWay(index) ? [] : candidates)),
+        ...fromRequest.map(({ candidates }) => candidates),
+        // What ships for a first try gives way: a request that brings the same functions along need not hold them twice.
+        fromRegistered.flatMap(({ candidates }, index) => (givesWay(index) ? candidates.filter(({ wanted }) => !brought.has(wanted)) : [])),
+      ],
       callerNames: request.callerFunctions.map((callerFunction) => callerFunction.name),
     });
     const warnings = [...fromRegistered, ...fromRequest].flatMap((supplied) => supplied.warnings);
     return { tools: offer.tools, warnings: [...warnings, ...offer.warnings] };
   }
 
-  async function list(_caller: Caller, signal: AbortSignal): Promise<ListedTool[]> {
-    const records = (await listRecords()).filter((record) => record.isEnabled);
-    const openings = await Promise.all(records.map(async (record) => ({ record, opening: await registered.open(record, signal) })));
-    const candidates = openings.flatMap(({ record, opening }) => (opening.type === 'opened' ? toCandidates(record, opening.server) : []));
+  async function list(caller: Caller, signal: AbortSignal): Promise<ListedTool[]> {
+    const servers = serversInReach(await listRecords(), caller.tools).filter(({ record }) => record.isEnabled);
+    const openings = await Promise.all(servers.map(async (server) => ({ server, opening: await registered.open(server.record, signal) })));
+    const candidates = openings.flatMap(({ server, opening }) => (opening.type === 'opened' ? candidatesOf(server, opening.server) : []));
     const wishes = candidates.map((candidate) => ({ wanted: candidate.wanted, key: candidate.key, entry: candidate }));
     return uniqueNames(wishes, new Set()).map(({ name, entry }) => toListedTool(entry, name));
   }
@@ -92,32 +100,31 @@ export function createToolCatalog({ registry, send, callBrowser, browserToolTime
     return (await listRecords()).map((record) => toState(record, registered.stateOf(record)));
   }
 
-  async function warmUp(): Promise<void> {
-    const records = (await listRecords()).filter((record) => record.isEnabled);
-    await Promise.all(records.map((record) => registered.open(record, closing.signal)));
-  }
-
   return {
     offerFor,
     list,
     servers,
+    inspector: createServerInspector({ servers: registered, send }),
     start() {
-      // A failure is kept as the server's state, and the next chat tries again.
-      warmUp().catch(() => undefined);
+      void reviver.reviveDue();
+      reviver.start();
     },
     close() {
+      reviver.close();
       closing.abort(new Error('The gateway is shutting down.'));
       registered.close();
     },
   };
 }
 
-function toCandidates(record: ToolServerRecord, server: OpenedServer): Candidate[] {
-  return server.functions.map((operation) => ({
+/** As far as the caller's key reaches. */
+function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Candidate[] {
+  const candidates = server.functions.map((operation): Candidate => ({
     wanted: operation.spec.name,
     key: `${record.id} ${operation.method} ${operation.path}`,
     toTool: (offeredName) => server.createTool(operation, offeredName),
   }));
+  return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));
 }
 
 function toListedTool(candidate: Candidate, name: string): ListedTool {

@@ -223,15 +223,19 @@ describe('the state of the servers', () => {
 });
 
 describe('the bundled server', () => {
-  it('gives way to a server of the request with the same functions, and stays on offer under other names', async () => {
+  it('gives way to a server of the request with the same functions, unless it was asked for', async () => {
     const bundled = { ...time, origin: 'bundled' as const };
     const given = await offer([bundled], {
       toolServers: [{ url: 'http://own.test', openapi: documentWith('now'), authType: 'none', headers: {} }],
     });
     expect([...given.tools].map(([name, tool]) => [name, tool.label])).toEqual([
       ['now', 'now'],
-      [expect.stringMatching(/^now_[0-9a-f]{6}$/), 'time/now'],
       ['zone', 'time/zone'],
     ]);
+    const asked = await offer([bundled], {
+      toolIds: ['server:time'],
+      toolServers: [{ url: 'http://own.test', openapi: documentWith('now'), authType: 'none', headers: {} }],
+    });
+    expect(labels(asked)).toEqual(['time/now', 'time/zone', 'now']);
   });
 });

@@ -28,13 +28,18 @@ export interface ChatRouteOptions {
 
 /** `POST /v1/chat/completions` and its two aliases: one handler, the same run streaming and not. */
 export const chatRoute: FastifyPluginCallback<ChatRouteOptions> = (app, options, done) => {
+  const toldWarnings = new Set<string>();
   for (const path of ['/v1/chat/completions', '/api/chat/completions', '/api/v1/chat/completions']) {
-    app.post(path, (request, reply) => answer(request, reply, options));
+    app.post(path, (request, reply) => answer(request, reply, { ...options, toldWarnings }));
   }
   done();
 };
 
-async function answer(request: FastifyRequest, reply: FastifyReply, options: ChatRouteOptions): Promise<unknown> {
+async function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ChatRouteOptions & { toldWarnings: Set<string> },
+): Promise<unknown> {
   const caller = options.callerOf(request);
   const parsed = parseChatBody(request.body);
   if (parsed.isBackground) return background(parsed, caller, options);
@@ -44,24 +49,22 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Cha
   reply.header('x-toolwharf-run-id', run.runId);
   const started = options.now();
   reply.raw.once('close', () => {
-    const isWhole = reply.raw.writableFinished;
+    const { statusCode: status, writableFinished: isComplete } = reply.raw;
+    const outcome = !isComplete ? 'chat cut off' : status >= 400 ? 'chat refused' : 'chat answered';
     request.log.info(
-      {
-        run_id: run.runId,
-        model: parsed.request.model,
-        stream: parsed.request.stream,
-        status: reply.raw.statusCode,
-        complete: isWhole,
-        duration_ms: options.now() - started,
-      },
-      'chat answered',
+      { run_id: run.runId, model: parsed.request.model, stream: parsed.request.stream, status, duration_ms: options.now() - started },
+      outcome,
     );
   });
+  const warn = createWarningLog(request, run.runId, options.toldWarnings);
   const head = { id: `chatcmpl-${run.runId}`, created: Math.floor(options.now() / 1000), model: parsed.request.model };
   if (parsed.request.stream) {
     const encoder = createChunkEncoder(head, parsed);
     return streamReply(reply, events, {
-      encode: encoder.encode,
+      encode: (event) => {
+        warn(event);
+        return encoder.encode(event);
+      },
       end: encoder.end,
       failure: (error) => errorFrame(loggedError(error, request, leave.signal)),
       headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
@@ -72,7 +75,7 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Cha
   }
   reply.raw.once('close', () => leave.abort(new DOMException('The client left', 'AbortError')));
   try {
-    return await collectCompletion(head, events);
+    return await collectCompletion(head, events, warn);
   } catch (error) {
     // Nobody is there to read an answer; Fastify only needs to know that none is coming.
     if (leave.signal.aborted && reply.raw.destroyed) return reply.hijack();
@@ -103,4 +106,21 @@ async function background(parsed: ParsedChat, caller: Caller, options: ChatRoute
     );
   }
   return { status: true, task_id: runId };
+}
+
+/** Told causes are forgotten beyond this number, and may then be told again. */
+const maxToldWarnings = 1_000;
+
+/** What a run warns of concerns the operator as well, who does not see its events: told once a cause, or a dead server would fill the log. */
+function createWarningLog({ log }: FastifyRequest, runId: string, told: Set<string>): (event: ChatEvent) => void {
+  return (event) => {
+    if (event.type !== 'run-event' || event.event.type !== 'warning') return;
+    const { code, message } = event.event.data;
+    const text = typeof message === 'string' ? message : JSON.stringify(message);
+    const cause = `${JSON.stringify(code)} ${text}`;
+    if (told.has(cause)) return;
+    if (told.size >= maxToldWarnings) told.clear();
+    told.add(cause);
+    log.warn({ run_id: runId, code }, text);
+  };
 }

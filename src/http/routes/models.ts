@@ -1,32 +1,39 @@
-import type { FastifyPluginCallback } from 'fastify';
+import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
+import { isModelAllowed, requireModel } from '../../chat/require-model.ts';
+import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
-import { isJsonObject } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ModelFinder, ModelRecord } from '../../core/model.ts';
 
 export interface ModelRouteOptions {
   models: ModelFinder;
+  callerOf(request: FastifyRequest): Caller;
   /** Passes a body on to the backend that owns its model. */
   embed(body: JsonObject, signal: AbortSignal): Promise<{ status: number; body: JsonValue }>;
   version: string;
 }
 
-/** The model list in OpenAI's shape, `/v1/models/{id}` (ids may contain `/`), embeddings, and the version. */
+/** The model list in OpenAI's shape, as far as the caller's key reaches, `/v1/models/{id}` (ids may contain `/`), embeddings, and the version. */
 export const modelRoutes: FastifyPluginCallback<ModelRouteOptions> = (app, options, done) => {
-  const list = async () => {
+  const list = async (request: FastifyRequest) => {
+    const caller = options.callerOf(request);
     const records = await options.models.list(listSignal());
-    return { object: 'list', data: records.map(toWire) };
+    return { object: 'list', data: records.filter(({ id }) => isModelAllowed(caller, id)).map(toWire) };
   };
   app.get('/v1/models', list);
   app.get('/api/models', list);
   app.get('/api/v1/models', list);
   app.get<{ Params: { '*': string } }>('/v1/models/*', async (request) => {
+    requireModel(options.callerOf(request), request.params['*']);
     const found = await options.models.require(request.params['*'], listSignal());
     return toWire(found.record);
   });
   app.post('/v1/embeddings', async (request, reply) => {
     if (!isJsonObject(request.body)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and input.');
+    const model = ownValue(request.body, 'model');
+    if (typeof model === 'string') requireModel(options.callerOf(request), model);
     const leave = new AbortController();
     reply.raw.once('close', () => leave.abort(new DOMException('The client left', 'AbortError')));
     const answer = await options.embed(request.body, leave.signal);
@@ -39,14 +46,15 @@ export const modelRoutes: FastifyPluginCallback<ModelRouteOptions> = (app, optio
 /** `owned_by` decides nothing here, but Open WebUI's frontends look at it, and at the `ollama` key beside it. */
 function toWire(record: ModelRecord): JsonObject {
   return {
+    // What a backend lists of its own never replaces what the gateway knows better, such as a refusal of tools.
+    ...(record.owner === 'ollama' ? { ollama: record.details } : record.details),
     id: record.id,
     object: 'model',
     created: record.created,
     owned_by: record.owner,
-    name: record.id,
+    name: typeof record.details['name'] === 'string' ? record.details['name'] : record.id,
     connection_type: record.isLocal ? 'local' : 'external',
     ...(record.capabilities === undefined ? {} : { capabilities: record.capabilities }),
-    ...record.details,
   };
 }
 

@@ -4,18 +4,18 @@ import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
-import { isOwnOrigin, tokenOf } from '../authenticate.ts';
+import { invalidKey, isOwnOrigin, tokenOf } from '../authenticate.ts';
 import { createSocketChats } from '../socket-chats.ts';
 import type { StartChat } from '../socket-chats.ts';
 import { serveConnection } from '../socket-connection.ts';
-import type { Credential } from '../socket-connection.ts';
+import type { Credential, MaybePromise } from '../socket-connection.ts';
 
 export interface SocketRouteOptions {
   relay: BrowserRelay;
-  /** Undefined when the token is unknown. */
-  authenticateToken(token: string): Caller | undefined;
-  /** The caller when nobody needs a key and this request may use the open door; otherwise undefined. */
-  openCaller(request: FastifyRequest): Caller | undefined;
+  /** Undefined when the token is unknown. @throws GatewayError `storage_unavailable` */
+  authenticateToken(token: string): MaybePromise<Caller | undefined>;
+  /** The caller when nobody needs a key and this request may use the open door; otherwise undefined. @throws GatewayError `storage_unavailable` */
+  openCaller(request: FastifyRequest): MaybePromise<Caller | undefined>;
   /** Origins of pages that may connect besides the gateway's own; `*` allows every page. */
   allowedOrigins: readonly string[];
   pingIntervalMs: number;
@@ -38,6 +38,8 @@ const anonymousSockets = 256;
 export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, options) => {
   const sockets = new Map<string, number>();
   let anonymous = 0;
+  /** Found before the upgrade; a socket has to be listened to from its first moment. */
+  const credentials = new WeakMap<FastifyRequest, Credential>();
   const chats = createSocketChats({ ...options, log: app.log });
 
   // Without it Node takes every request with an `Upgrade` header (curl and Java offer `h2c`) away from the HTTP parser and its timeouts.
@@ -79,8 +81,9 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
     url: path,
     onRequest: async (request) => {
       refuseForeignOrigin(request, options.allowedOrigins);
-      if (credentialOf(request, options).type !== 'refused' || tokenOf(request.headers) === undefined) return;
-      throw new GatewayError('invalid_api_key', 'The API key is not known here.');
+      const credential = await findCredential(request, options);
+      if (credential.type === 'refused' && tokenOf(request.headers) !== undefined) throw invalidKey(true);
+      credentials.set(request, credential);
     },
     handler: () => {
       throw new GatewayError('invalid_request', `${path} speaks WebSocket: connect with ws:// or wss:// and the subprotocol ${protocol}.`, {
@@ -88,7 +91,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
       });
     },
     wsHandler: (socket, request) => {
-      const credential = credentialOf(request, options);
+      const credential = credentials.get(request) ?? { type: 'refused' };
       const isAnonymous = credential.type === 'none';
       if (isAnonymous && anonymous >= anonymousSockets) return socket.close(1013, 'Too many sockets wait for their auth frame.');
       if (isAnonymous) anonymous += 1;
@@ -133,12 +136,13 @@ function refuseForeignOrigin(request: FastifyRequest, allowedOrigins: readonly s
   );
 }
 
-function credentialOf(request: FastifyRequest, options: SocketRouteOptions): Credential {
-  const open = options.openCaller(request);
-  if (open !== undefined) return { type: 'open', caller: open };
+async function findCredential(request: FastifyRequest, options: SocketRouteOptions): Promise<Credential> {
+  const findOpen = async (): Promise<Caller | undefined> => options.openCaller(request);
+  const open = await findOpen();
+  if (open !== undefined) return { type: 'open', caller: open, findCaller: findOpen };
   const token = tokenOf(request.headers) ?? protocolToken(request.headers['sec-websocket-protocol']);
   if (token === undefined) return { type: 'none' };
-  const caller = options.authenticateToken(token);
+  const caller = await options.authenticateToken(token);
   return caller === undefined ? { type: 'refused' } : { type: 'token', caller, token };
 }
 

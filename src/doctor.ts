@@ -1,0 +1,129 @@
+import { readConfig, readConfigFile } from './config.ts';
+import type { Config, ReadFile } from './config.ts';
+import { describeSettings, findUnknownVariables } from './config/describe-settings.ts';
+import { readTextFile } from './config/read-text-file.ts';
+import { isJsonObject } from './core/json.ts';
+import type { SendOutbound } from './core/outbound.ts';
+import type { Registry } from './core/registry.ts';
+import { examineFolder, examineNode, examinePort, isInContainer } from './doctor/examine-machine.ts';
+import { countBroken, toReport } from './doctor/finding.ts';
+import type { Finding, Section } from './doctor/finding.ts';
+import { examineModels } from './examine-models.ts';
+import { examineToolServers } from './examine-tool-servers.ts';
+import { getLocally, localUrl } from './healthcheck.ts';
+import { isLoopbackName } from './http/authenticate.ts';
+import { createOutbound } from './policy/outbound-request.ts';
+import { createMemoryRegistry } from './registry/memory-registry.ts';
+import { version } from './version.ts';
+
+/** What tests replace. */
+export interface DoctorParts {
+  readFile: ReadFile;
+  /** As the gateway opens it; default: what the environment and the file hold. */
+  openRegistry?: (config: Config) => Promise<Registry>;
+  isContainer?: boolean;
+}
+
+/** Prints what is in force and what is wrong. Exit code 1 when something is broken. @throws ConfigError for a wrong setting */
+export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
+  const sections = await examineGateway(environment, { readFile: readTextFile });
+  process.stdout.write(`toolwharf ${version}: what is in force, and what is wrong\n\n${toReport(sections)}`);
+  if (countBroken(sections) > 0) process.exitCode = 1;
+}
+
+/** Looks at everything the gateway would use, with the modules that serve chats, and changes nothing. */
+export async function examineGateway(environment: NodeJS.ProcessEnv, parts: DoctorParts): Promise<Section[]> {
+  const config = readConfig(environment, parts.readFile);
+  const { openRegistry = async ({ toolServers }: Config) => createMemoryRegistry(toolServers), isContainer = isInContainer() } = parts;
+  const outbound = createOutbound({ egress: config.egress });
+  try {
+    const [folder, port, models, tools] = await Promise.all([
+      examineFolder(config.dataDir),
+      examinePort(config, () => isGateway(config, outbound.send)),
+      examineModels(config, outbound.send, isContainer),
+      examineRegistry({ config, openRegistry, isContainer, send: outbound.send }),
+    ]);
+    return [
+      { title: 'This machine', findings: [examineNode(process.versions.node), folder, port] },
+      { title: 'Access', findings: [examineAccess(config, tools.keys)] },
+      { title: 'Settings that differ from their defaults (README lists them all)', findings: examineSettings(environment, parts.readFile) },
+      { title: 'Models', findings: models },
+      { title: 'Tool servers', findings: tools.findings },
+    ];
+  } finally {
+    await outbound.close();
+  }
+}
+
+interface RegistryExamination {
+  config: Config;
+  openRegistry: (config: Config) => Promise<Registry>;
+  isContainer: boolean;
+  send: SendOutbound;
+}
+
+/** A database that cannot be read costs its own entries only. */
+async function examineRegistry({ config, openRegistry, isContainer, send }: RegistryExamination) {
+  const faults: Finding[] = [];
+  const note = (error: unknown): void => {
+    const text = `What is stored cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    faults.push({
+      level: 'broken',
+      text,
+      cure: 'Mend or restore the database that DATABASE_URL names, or start with an empty data folder.',
+    });
+  };
+  const registry = await openRegistry(config).catch((error: unknown) => {
+    note(error);
+    return createMemoryRegistry(config.toolServers);
+  });
+  try {
+    const keys = await registry.listKeys().then(({ length }) => length, note);
+    const records = await registry.listToolServers().catch(() => config.toolServers);
+    return { findings: [...faults, ...(await examineToolServers(records, send, isContainer))], keys: keys ?? 0 };
+  } finally {
+    await registry.close();
+  }
+}
+
+/** `/ready` needs no key, and nobody else's has these two lists. */
+async function isGateway(config: Config, send: SendOutbound): Promise<boolean> {
+  try {
+    const { text } = await getLocally(`${localUrl(config)}/ready`, send);
+    const answer: unknown = JSON.parse(text);
+    return isJsonObject(answer) && Array.isArray(answer['backends']) && Array.isArray(answer['tool_servers']);
+  } catch {
+    return false;
+  }
+}
+
+function examineAccess(config: Config, keys: number): Finding {
+  if (config.adminKey !== undefined) return { level: 'ok', text: 'A key is needed: TOOLWHARF_ADMIN_KEY is set' };
+  if (keys > 0) return { level: 'ok', text: `A key is needed: ${keys} ${keys === 1 ? 'is' : 'are'} stored` };
+  if (isLoopbackName(config.host))
+    return { level: 'ok', text: `Open to this machine, no key needed: ${config.host} cannot be reached from elsewhere` };
+  return {
+    level: 'warning',
+    text: `${config.host} can be reached from elsewhere and no key is configured: the start makes an administrator key and prints it once`,
+    cure: 'Note that key, or set TOOLWHARF_ADMIN_KEY, for example to the output of `openssl rand -hex 24`.',
+  };
+}
+
+function examineSettings(environment: NodeJS.ProcessEnv, readFile: ReadFile): Finding[] {
+  const file = readConfigFile(environment, readFile);
+  const inForce = describeSettings(environment, file).map(({ name, place, shown }): Finding => {
+    return { level: 'fact', text: `${place === 'environment' ? name : `${name.toLowerCase()} in ${file?.path ?? 'the file'}`} = ${shown}` };
+  });
+  const sections = ['backends', 'tool_servers', 'models', 'toolsets', 'hooks', 'tools_dir'].filter(
+    (name) => file?.entries[name] !== undefined,
+  );
+  const unknown = findUnknownVariables(environment).map((name): Finding => ({
+    level: 'warning',
+    text: `${name} is no setting and has no effect`,
+    cure: "Correct its name; README's table has them all.",
+  }));
+  const fromFile: Finding[] =
+    sections.length === 0 ? [] : [{ level: 'fact', text: `${file?.path ?? 'the file'} holds ${sections.join(', ')}` }];
+  const findings = [...inForce, ...fromFile, ...unknown];
+  return findings.length === 0 ? [{ level: 'fact', text: 'none' }] : findings;
+}

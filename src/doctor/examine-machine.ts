@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { constants, existsSync } from 'node:fs';
+import { access, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join, resolve } from 'node:path';
+import type { Finding } from './finding.ts';
+
+/** The release that the tests run on. */
+const testedNode = 24;
+
+export function examineNode(version: string): Finding {
+  const isTested = Number(version.split('.')[0]) >= testedNode;
+  if (isTested) return { level: 'ok', text: `Node.js ${version}` };
+  return {
+    level: 'note',
+    text: `Node.js ${version} runs toolwharf, which is tested on Node.js ${testedNode}`,
+    cure: 'Install Node.js 24.',
+  };
+}
+
+/** Docker and Podman leave these files; elsewhere nothing is said about containers. */
+export function isInContainer(): boolean {
+  return existsSync('/.dockerenv') || existsSync('/run/.containerenv');
+}
+
+/** Inside a container, 127.0.0.1 is the container. */
+export function loopbackInContainer(url: string): string {
+  const target = new URL(url);
+  target.hostname = 'host.docker.internal';
+  return `Inside a container ${new URL(url).hostname} is the container itself: use ${target.origin}, and let that server listen on 0.0.0.0.`;
+}
+
+/** Whether the data folder can be written: by writing, because rights alone tell nothing of read-only file systems and full disks. */
+export async function examineFolder(folder: string): Promise<Finding> {
+  const path = resolve(folder);
+  try {
+    const existing = await nearestExisting(path);
+    if (existing === path) await writeAndDelete(path);
+    else await access(existing, constants.W_OK | constants.X_OK);
+    const text = existing === path ? `Data folder ${path} can be written` : `Data folder ${path} will be created at the start`;
+    return { level: 'ok', text };
+  } catch (error) {
+    const code = codeOf(error);
+    return { level: 'broken', text: `Data folder ${path} cannot be written (${code})`, cure: folderCure(code) };
+  }
+}
+
+function folderCure(code: string): string {
+  if (code === 'EROFS')
+    return `The file system is read-only: mount a volume there, or set TOOLWHARF_DATA_DIR to a folder that can be written.`;
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full: make room.';
+  if (code === 'ENOTDIR') return `There is a file in the way: delete it, or set TOOLWHARF_DATA_DIR to another folder.`;
+  const user = process.getuid?.();
+  const owner = user === undefined ? 'the user that runs toolwharf' : `user ${user}`;
+  return `Give the folder to ${owner} (chown), or set TOOLWHARF_DATA_DIR to one that this user can write.`;
+}
+
+async function nearestExisting(path: string): Promise<string> {
+  try {
+    if (!(await stat(path)).isDirectory()) throw Object.assign(new Error(`${path} is not a folder`), { code: 'ENOTDIR' });
+    return path;
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    return nearestExisting(dirname(path));
+  }
+}
+
+async function writeAndDelete(folder: string): Promise<void> {
+  const path = join(folder, `.doctor-${randomBytes(6).toString('hex')}`);
+  try {
+    await writeFile(path, 'written by toolwharf doctor\n', { flag: 'wx' });
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+export interface Address {
+  host: string;
+  port: number;
+}
+
+/** Whether the gateway could listen there now. `isGateway` tells whether the one who does already is a toolwharf. */
+export async function examinePort({ host, port }: Address, isGateway: () => Promise<boolean>): Promise<Finding> {
+  const failure = await tryToListen({ host, port });
+  const where = `${host}:${port}`;
+  if (failure === undefined) return { level: 'ok', text: port === 0 ? `A free port of ${host} is taken at the start` : `${where} is free` };
+  if (failure === 'EADDRINUSE') {
+    if (await isGateway()) return { level: 'ok', text: `A toolwharf runs at ${where}` };
+    return { level: 'broken', text: `${where} is taken by another program`, cure: 'Set PORT to another one, or end what listens there.' };
+  }
+  if (failure === 'EACCES') return { level: 'broken', text: `Port ${port} needs more rights`, cure: 'Set PORT to one above 1023.' };
+  return { level: 'broken', text: `${host} is no address of this machine (${failure})`, cure: 'Correct HOST, for example to 127.0.0.1.' };
+}
+
+/** The code of the failure, or undefined. */
+async function tryToListen({ host, port }: Address): Promise<string | undefined> {
+  const server = createServer();
+  try {
+    server.listen({ host, port, exclusive: true });
+    await once(server, 'listening');
+    return undefined;
+  } catch (error) {
+    return codeOf(error);
+  } finally {
+    if (server.listening) await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : String(error);
+}

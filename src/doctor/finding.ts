@@ -1,0 +1,42 @@
+/** `fact`: says what is. `note`: worth knowing. `warning`: works, but not as somebody may think. `broken`: something does not work until it is mended. */
+export type Level = 'ok' | 'fact' | 'note' | 'warning' | 'broken';
+
+export interface Finding {
+  level: Level;
+  /** Names the thing; holds no secret. */
+  text: string;
+  /** What to do. */
+  cure?: string;
+}
+
+export interface Section {
+  title: string;
+  findings: Finding[];
+}
+
+const marks: Record<Level, string> = { ok: 'ok      ', fact: '        ', note: 'note    ', warning: 'warning ', broken: 'BROKEN  ' };
+
+/** The findings as a list for a terminal, without colours, so that it can be passed on as it is. */
+export function toReport(sections: readonly Section[]): string {
+  const lines = sections.flatMap(({ title, findings }) => [title, ...findings.flatMap(linesOf), '']);
+  return `${[...lines, verdict(countBroken(sections))].join('\n')}\n`;
+}
+
+export function countBroken(sections: readonly Section[]): number {
+  return sections.flatMap(({ findings }) => findings).filter(({ level }) => level === 'broken').length;
+}
+
+function linesOf({ level, text, cure }: Finding): string[] {
+  const indent = ' '.repeat(marks[level].length + 2);
+  return [`  ${marks[level]}${text}`, ...(cure === undefined ? [] : [`${indent}-> ${cure}`])];
+}
+
+function verdict(count: number): string {
+  if (count === 0) return 'Nothing is broken.';
+  return count === 1 ? 'One thing is broken; its cure stands below it.' : `${count} things are broken; the cure stands below each.`;
+}
+
+/** `1 model`, `2 models`. */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,63 @@
+import pLimit from 'p-limit';
+import type { SendOutbound } from './core/outbound.ts';
+import type { ToolServerRecord } from './core/registry.ts';
+import { loopbackInContainer } from './doctor/examine-machine.ts';
+import { count } from './doctor/finding.ts';
+import type { Finding } from './doctor/finding.ts';
+import { isLoopbackName } from './http/authenticate.ts';
+import { openRegisteredServer } from './tools/open-registered-server.ts';
+import type { OpenedServer } from './tools/open-registered-server.ts';
+
+/** Each may hold a document of megabytes while it is converted. */
+const parallelServers = 4;
+/** Of one server; a document may leave out hundreds of operations for one reason. */
+const shownOmissions = 5;
+
+/** Whether each registered server answers, and what became of its document. */
+export async function examineToolServers(
+  records: readonly ToolServerRecord[],
+  send: SendOutbound,
+  isContainer: boolean,
+): Promise<Finding[]> {
+  if (records.length === 0) return [{ level: 'fact', text: 'none configured: the bundled time server is there as `time`' }];
+  const limit = pLimit(parallelServers);
+  const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, send, isContainer))));
+  return findings.flat();
+}
+
+async function examineServer(record: ToolServerRecord, send: SendOutbound, isContainer: boolean): Promise<Finding[]> {
+  const { id, url, isEnabled, origin } = record;
+  if (!isEnabled) return [{ level: 'note', text: `${id}: disabled` }];
+  if (origin === 'bundled') return [{ level: 'ok', text: `${id}: bundled, runs with the gateway` }];
+  // Its document is given ten seconds by the module itself, which never rejects.
+  const opening = await openRegisteredServer(record, send, new AbortController().signal);
+  if (opening.type === 'opened') return describeOpened(record, opening.server);
+  const text = `${id} (${new URL(url).origin}): ${opening.reason}`;
+  if (opening.type === 'unsupported') return [{ level: 'broken', text, cure: 'Change its entry, or set "config": {"enable": false}.' }];
+  const isOwnLoopback = isContainer && isLoopbackName(new URL(url).hostname);
+  const cure = isOwnLoopback ? loopbackInContainer(url) : 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.';
+  return [{ level: 'broken', text, cure }];
+}
+
+function describeOpened({ id, url, isDefault }: ToolServerRecord, { functions, withheld, conversion }: OpenedServer): Finding[] {
+  const { operations, omitted, warnings } = conversion;
+  const name = `${id} (${new URL(url).origin})`;
+  const filtered = operations.length === functions.length ? '' : ` of ${operations.length}`;
+  const use = isDefault ? '' : ', offered only where a request names it';
+  const head: Finding =
+    functions.length > 0
+      ? { level: 'ok', text: `${name}: ${count(functions.length, 'function')}${filtered}${use}` }
+      : { level: 'warning', text: `${name}: offers no function`, cure: emptyCure(withheld) };
+  const shown = omitted
+    .slice(0, shownOmissions)
+    .map(({ operation, reason }): Finding => ({ level: 'note', text: `${id}: ${operation} is left out: ${reason}` }));
+  const rest = omitted.length - shown.length;
+  const more: Finding[] = rest > 0 ? [{ level: 'note', text: `${id}: ${rest} more left out` }] : [];
+  const remarks = warnings.slice(0, shownOmissions).map((text): Finding => ({ level: 'note', text: `${id}: ${text}` }));
+  return [head, ...shown, ...more, ...remarks];
+}
+
+function emptyCure([first]: OpenedServer['withheld']): string {
+  if (first === undefined) return 'Check that `path` leads to its OpenAPI document.';
+  return `${first.operation} is one of those withheld: ${first.reason}.`;
+}

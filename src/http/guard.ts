@@ -1,0 +1,41 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Caller } from '../core/caller.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { Authenticator } from './authenticate.ts';
+import { findAccess, routeRoles } from './route-roles.ts';
+import type { Access } from './route-roles.ts';
+
+export interface GuardOptions {
+  authenticator: Pick<Authenticator, 'requireCaller'>;
+  /** Default: the gateway's own table. */
+  table?: Readonly<Record<string, Access>>;
+}
+
+/**
+ * Lets every request in or not, by the table of routes, before its body is read. To be installed before the routes: one that is registered
+ * later and has no row throws at its registration, so that a forgotten route is closed by a start that fails, not open.
+ */
+export function installGuard(app: FastifyInstance, { authenticator, table = routeRoles }: GuardOptions): void {
+  app.decorateRequest('caller');
+  app.addHook('onRoute', (route) => {
+    for (const method of [route.method].flat()) {
+      if (findAccess(method, route.url, table) === undefined)
+        throw new Error(`The route ${method} ${route.url} has no row in http/route-roles.ts: say there who may call it.`);
+    }
+  });
+  app.addHook('onRequest', async (request) => {
+    // There is nothing behind it to protect.
+    if (request.is404) return;
+    const access = findAccess(request.method, request.routeOptions.url ?? '', table);
+    if (access === 'public' || access === 'socket') return;
+    const caller = await authenticator.requireCaller(request);
+    if (access !== 'user' && caller.role !== 'admin')
+      throw new GatewayError('forbidden', "Only administrators may do this, and this key is a user's. Use an administrator key.");
+    request.setDecorator('caller', caller);
+  });
+}
+
+/** Whom the guard let in. @throws where it let everybody in. */
+export function callerOf(request: FastifyRequest): Caller {
+  return request.getDecorator<Caller>('caller');
+}

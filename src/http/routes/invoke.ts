@@ -1,0 +1,156 @@
+import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
+import { prepareToolCall } from '../../chat/prepare-tool-call.ts';
+import { runToolCall } from '../../chat/run-tool-call.ts';
+import type { Caller } from '../../core/caller.ts';
+import type { ChatRequest } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../core/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { RunContext } from '../../core/run.ts';
+import type { ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../../core/tool.ts';
+import { untilLeave } from '../watch-leave.ts';
+
+export interface InvokeRouteOptions {
+  tools: ToolFinder;
+  callerOf(request: FastifyRequest): Caller;
+  isDraining(): boolean;
+  newId(): string;
+  toolTimeoutMs: number;
+  now: () => number;
+}
+
+/** Ids hold a slash, so the rest of the path is the id and the word `invoke`. */
+const pathEnd = '/invoke';
+const longestShownId = 200;
+
+/** `POST /api/tools/{id or name}/invoke`: one function, with the checks of a chat. */
+export const invokeRoute: FastifyPluginCallback<InvokeRouteOptions> = (app, options, done) => {
+  app.post<{ Params: { '*': string } }>('/api/tools/*', (request, reply) =>
+    untilLeave(reply, async (signal) => {
+      const rest = request.params['*'];
+      if (!rest.endsWith(pathEnd)) throw new GatewayError('not_found', 'A function is called at POST /api/tools/{id or name}/invoke.');
+      if (options.isDraining())
+        throw new GatewayError('server_shutting_down', 'This gateway is shutting down. Try again in a moment.', { retryAfter: '5' });
+      const { status, body } = await invoke(rest.slice(0, -pathEnd.length), request, { signal, options });
+      request.log.info({ tool: body['id'], status, duration_ms: body['duration_ms'] }, 'tool invoked');
+      return reply.code(status).send(body);
+    }),
+  );
+  done();
+};
+
+async function invoke(
+  idOrName: string,
+  request: FastifyRequest,
+  { signal, options }: { signal: AbortSignal; options: InvokeRouteOptions },
+): Promise<{ status: number; body: JsonObject }> {
+  const caller = options.callerOf(request);
+  const args = argumentsIn(request.body);
+  const run: RunContext = { runId: options.newId(), caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
+  const id = await findId(idOrName, run, options.tools);
+  const offer = await offerOf(id, run, options.tools);
+  const tool = offer.tools.values().next().value;
+  if (tool === undefined) return answer({ id, name: nameIn(id) }, leftOut(offer), 0);
+  const call = { id: `call_${options.newId()}`, name: tool.spec.name, arguments: JSON.stringify(args) };
+  const { outcome, durationMs } = await runToolCall(prepareToolCall(call, new Map([[tool.spec.name, tool]])), {
+    run,
+    requestTimeoutMs: undefined,
+    defaultTimeoutMs: options.toolTimeoutMs,
+    now: options.now,
+  });
+  return answer({ id: tool.label, name: tool.spec.name }, outcome, durationMs);
+}
+
+/** @throws GatewayError `invalid_request` */
+function argumentsIn(body: unknown): JsonObject {
+  const args = isJsonObject(body) ? (ownValue(body, 'arguments') ?? {}) : undefined;
+  if (isJsonObject(args)) return args;
+  throw new GatewayError('invalid_request', 'arguments: must be an object, as in {"arguments": {"city": "Paris"}}.', {
+    param: 'arguments',
+  });
+}
+
+/** A name is looked for among everything that this caller may use. @throws GatewayError `not_found` */
+async function findId(idOrName: string, { caller, signal }: RunContext, tools: ToolFinder): Promise<string> {
+  const text = idOrName.replace(/^server:(?:openapi:|mcp:)?/, '');
+  if (text.includes('/')) return text;
+  const patience = AbortSignal.any([signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]);
+  const found = (await tools.list(caller, patience)).find(({ id, name }) => name === text || id === text);
+  if (found === undefined) throw unknownTool(idOrName);
+  return found.id;
+}
+
+/** @throws GatewayError `not_found`, `forbidden` */
+async function offerOf(id: string, run: RunContext, tools: ToolFinder): Promise<ToolOffer> {
+  try {
+    return await tools.offerFor(requestFor(`server:${id}`), run);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    if (error.code === 'unknown_tool_id') throw unknownTool(id);
+    if (error.code !== 'forbidden') throw error;
+    throw new GatewayError('forbidden', `This key may not use the tool "${id.slice(0, longestShownId)}".`, { cause: error });
+  }
+}
+
+function unknownTool(id: string): GatewayError {
+  return new GatewayError('not_found', `There is no tool "${id.slice(0, longestShownId)}". GET /api/tools lists those you may use.`);
+}
+
+/** What a chat would ask for that wants this one function and nothing else. */
+function requestFor(toolId: string): ChatRequest {
+  return {
+    model: '',
+    messages: [],
+    stream: false,
+    callerFunctions: [],
+    hostedTools: [],
+    toolChoice: undefined,
+    parallelToolCalls: undefined,
+    parameters: {},
+    toolServers: [],
+    toolIds: [toolId],
+    mode: undefined,
+    maxToolRounds: undefined,
+    toolTimeoutMs: undefined,
+    sessionId: undefined,
+    chatId: undefined,
+    messageId: undefined,
+    variables: {},
+    files: [],
+    isTask: false,
+  };
+}
+
+/** A server that is known and gives nothing just now: the offer says why. */
+function leftOut({ warnings: [warning] }: ToolOffer): ToolOutcome {
+  const code = warning?.code === 'tool_server_disabled' ? 'tool_disabled' : 'tool_error';
+  return { type: 'error', code, message: warning?.message ?? 'The tool is not available just now.' };
+}
+
+/** A tool that fails is an answer; arguments that do not fit are the caller's mistake. */
+function statusOf(code: ToolErrorCode): number {
+  if (code.startsWith('args_')) return 400;
+  return code === 'approval_required' ? 409 : 200;
+}
+
+function answer(
+  { id, name }: { id: string; name: string },
+  outcome: ToolOutcome,
+  durationMs: number,
+): { status: number; body: JsonObject } {
+  const head = { id, tool: name };
+  if (outcome.type === 'result') {
+    const truncated = outcome.isTruncated === true ? { truncated: true } : {};
+    return { status: 200, body: { ...head, result: outcome.value, ...truncated, duration_ms: durationMs } };
+  }
+  const { code, message, detail } = outcome;
+  const status = statusOf(code);
+  const envelope = status === 400 ? { type: 'invalid_request_error', param: 'arguments' } : {};
+  const error = { code, message, ...envelope, ...(detail !== undefined && { detail }) };
+  return { status, body: { ...head, error, duration_ms: durationMs } };
+}
+
+function nameIn(id: string): string {
+  return id.slice(id.indexOf('/') + 1);
+}

@@ -1,0 +1,74 @@
+import type { FastifyPluginCallback } from 'fastify';
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject } from '../../core/json.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ServerReport } from '../../core/tool.ts';
+import { errorBody, toGatewayError } from '../error-handler.ts';
+import { callerOf } from '../guard.ts';
+import { loadReports } from '../report-servers.ts';
+import { toOpenWebUiWire, toReportWire } from '../tool-server-wire.ts';
+import { untilLeave } from '../watch-leave.ts';
+import type { ToolServerRouteOptions } from './tool-servers.ts';
+
+const path = '/api/v1/configs/tool_servers';
+
+/**
+ * The tool servers in Open WebUI's shape, `{"TOOL_SERVER_CONNECTIONS": […]}`, for its settings page and for scripts made for it.
+ * A key left out or empty is kept for the entry of that id or address. Errors carry its `detail` beside our own body.
+ */
+export const openWebUiConfigRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (app, { desk, inspector }, done) => {
+  app.setErrorHandler((error, request, reply) => {
+    const shown = toGatewayError(error, request.id);
+    if (shown.status >= 500) request.log.error({ err: error, code: shown.code }, 'request failed');
+    else request.log.info({ code: shown.code, status: shown.status }, 'request refused');
+    return reply.code(shown.status).send({ ...errorBody(shown), detail: shown.message });
+  });
+  app.get(path, async () => toList(await desk.list()));
+  app.post(path, (request, reply) =>
+    untilLeave(reply, async (signal) => {
+      const records = await desk.replace(entriesIn(request.body));
+      request.log.info({ by: callerOf(request).id }, 'tool servers replaced');
+      await loadReports(inspector, records, signal);
+      return toList(records);
+    }),
+  );
+  app.post(`${path}/verify`, (request, reply) =>
+    untilLeave(reply, async (signal) => {
+      const report = await inspector.verify(await desk.parse(withoutEmptyKey(request.body)), signal);
+      if (report.ok) return toVerified(report);
+      throw new GatewayError('upstream_unreachable', `Failed to connect to the tool server: ${report.error ?? 'unknown reason'}`, {
+        status: 400,
+      });
+    }),
+  );
+  done();
+};
+
+function toList(records: readonly ToolServerRecord[]): JsonObject {
+  return { TOOL_SERVER_CONNECTIONS: records.map(toOpenWebUiWire) };
+}
+
+/** The report, and beside it what Open WebUI names `specs`. */
+function toVerified(report: ServerReport): JsonObject {
+  const specs = report.functions.map(({ name, description, parameters }) => ({ name, description, parameters }));
+  return { status: true, ...toReportWire(report), specs };
+}
+
+/** @throws GatewayError `invalid_request` */
+function entriesIn(body: unknown): unknown {
+  const entries = isJsonObject(body) ? body['TOOL_SERVER_CONNECTIONS'] : undefined;
+  if (!Array.isArray(entries))
+    throw new GatewayError('invalid_request', 'TOOL_SERVER_CONNECTIONS: must be an array of connections.', {
+      param: 'TOOL_SERVER_CONNECTIONS',
+    });
+  return entries.map(withoutEmptyKey);
+}
+
+/** An empty key is how every key is shown there. Where none is used none is kept: that is how one is taken away. */
+function withoutEmptyKey(entry: unknown): unknown {
+  if (!isJsonObject(entry)) return entry;
+  const { key, ...rest } = entry;
+  if (key !== undefined && key !== null && key !== '') return entry;
+  return entry['auth_type'] === 'none' ? { ...rest, key: '' } : rest;
+}

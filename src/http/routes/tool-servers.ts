@@ -1,0 +1,83 @@
+import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
+import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject } from '../../core/json.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ServerReport, ToolServerInspector } from '../../core/tool.ts';
+import { callerOf } from '../guard.ts';
+import { knownReport, loadReport, loadReports } from '../report-servers.ts';
+import type { ToolServerDesk } from '../tool-server-desk.ts';
+import { toConnectionWire, toListedReport, toReportWire } from '../tool-server-wire.ts';
+import { untilLeave } from '../watch-leave.ts';
+
+export interface ToolServerRouteOptions {
+  desk: ToolServerDesk;
+  inspector: ToolServerInspector;
+}
+
+type WithId = { Params: { id: string } };
+
+/** `/api/tool-servers` for administrators. No answer holds a key or the value of a header. */
+export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (app, { desk, inspector }, done) => {
+  app.get('/api/tool-servers', async () => {
+    const records = await desk.list();
+    return { data: records.map((record) => toListed(record, knownReport(inspector, record))) };
+  });
+  app.post('/api/tool-servers', (request, reply) =>
+    untilLeave(reply, async (signal) => {
+      const record = await desk.create(request.body);
+      log(request, record.id, 'tool server created');
+      return reply.code(201).send(toShown(record, await inspector.refresh(record, signal)));
+    }),
+  );
+  app.put('/api/tool-servers', (request, reply) =>
+    untilLeave(reply, async (signal) => {
+      const records = await desk.replace(listIn(request.body));
+      log(request, undefined, 'tool servers replaced');
+      const reports = await loadReports(inspector, records, signal);
+      return { data: records.map((record, index) => toListed(record, reports[index] ?? knownReport(inspector, record))) };
+    }),
+  );
+  app.get<WithId>('/api/tool-servers/:id', (request, reply) =>
+    untilLeave(reply, async (signal) => {
+      const record = await desk.require(request.params.id);
+      return toShown(record, inspector.reportOf(record) ?? (await loadReport(inspector, record, signal)));
+    }),
+  );
+  app.patch<WithId>('/api/tool-servers/:id', (request, reply) =>
+    untilLeave(reply, async (signal) => {
+      const record = await desk.change(request.params.id, request.body);
+      log(request, record.id, 'tool server changed');
+      return toShown(record, await loadReport(inspector, record, signal));
+    }),
+  );
+  app.delete<WithId>('/api/tool-servers/:id', async (request) => {
+    const { id } = request.params;
+    await desk.delete(id);
+    log(request, id, 'tool server deleted');
+    return { id, deleted: true };
+  });
+  app.post<WithId>('/api/tool-servers/:id/refresh', (request, reply) =>
+    untilLeave(reply, async (signal) => toReportWire(await inspector.refresh(await desk.require(request.params.id), signal))),
+  );
+  app.post('/api/tool-servers/verify', (request, reply) =>
+    untilLeave(reply, async (signal) => toReportWire(await inspector.verify(await desk.parse(request.body), signal))),
+  );
+  done();
+};
+
+/** A bare array, or `{"data": […]}` as the list is given. Anything else is for the parser to refuse. */
+function listIn(body: unknown): unknown {
+  return isJsonObject(body) ? body['data'] : body;
+}
+
+function toShown(record: ToolServerRecord, report: ServerReport): JsonObject {
+  return { ...toConnectionWire(record), report: toReportWire(report) };
+}
+
+function toListed(record: ToolServerRecord, report: ServerReport): JsonObject {
+  return { ...toConnectionWire(record), report: toListedReport(report) };
+}
+
+function log(request: FastifyRequest, id: string | undefined, what: string): void {
+  request.log.info({ tool_server: id, by: callerOf(request).id }, what);
+}

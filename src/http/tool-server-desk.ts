@@ -1,0 +1,149 @@
+import { isDeepStrictEqual } from 'node:util';
+import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import { isJsonObject, ownValue } from '../core/json.ts';
+import type { Registry, ToolServerRecord } from '../core/registry.ts';
+import { keepSecrets, mergeConnection } from './merge-connection.ts';
+import { withoutShownOnly } from './tool-server-wire.ts';
+
+/** Every chat looks at all of them. */
+const maxToolServers = 1_000;
+
+/** How connections are read; what they give has the origin `database`. @throws GatewayError `invalid_request` with `param`. */
+export interface ConnectionParser {
+  parseConnection: (value: unknown) => ToolServerRecord;
+  /** Ids that are derived are made different from each other. */
+  parseConnections: (values: unknown) => ToolServerRecord[];
+}
+
+/** The registered tool servers under the rules of their administration. Every function may reject with GatewayError `storage_unavailable`. */
+export interface ToolServerDesk {
+  list(): Promise<ToolServerRecord[]>;
+  /** @throws GatewayError `not_found` */
+  require(id: string): Promise<ToolServerRecord>;
+  /** A connection that is not kept; the secrets of the one that leads to the same place fill in for those left out. */
+  parse(value: unknown): Promise<ToolServerRecord>;
+  /** @throws GatewayError `conflict` */
+  create(value: unknown): Promise<ToolServerRecord>;
+  /** @throws GatewayError `not_found`, `read_only` */
+  change(id: string, value: unknown): Promise<ToolServerRecord>;
+  /** Replaces all that can be replaced; gives everything there is afterwards. @throws GatewayError `read_only` for a change to a fixed one. */
+  replace(values: unknown): Promise<ToolServerRecord[]>;
+  /** @throws GatewayError `not_found`, `read_only` */
+  delete(id: string): Promise<void>;
+}
+
+export function createToolServerDesk(registry: Registry, { parseConnection, parseConnections }: ConnectionParser): ToolServerDesk {
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One change after the other: a merge must see what the merge before it wrote. */
+  function inTurn<Value>(change: () => Promise<Value>): Promise<Value> {
+    const turn = last.then(change);
+    last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  // By way of the list: it also holds records whose secrets the store cannot read, which can be given new ones.
+  async function requireRecord(id: string): Promise<ToolServerRecord> {
+    const record = (await registry.listToolServers()).find((candidate) => candidate.id === id);
+    if (record === undefined) throw new GatewayError('not_found', `There is no tool server "${id.slice(0, 100)}".`);
+    return record;
+  }
+
+  return {
+    list: () => registry.listToolServers(),
+    require: requireRecord,
+    async parse(value) {
+      if (!isJsonObject(value)) return parseConnection(value);
+      const atPlace = findAtPlace(value, await registry.listToolServers());
+      const before = findById(value, atPlace)[0] ?? atPlace[0];
+      return parseConnection(before === undefined ? value : keepSecrets(before, value));
+    },
+
+    create: (value) =>
+      inTurn(async () => {
+        const record = parseConnection(withoutShownOnly(value));
+        if ((await registry.listToolServers()).length >= maxToolServers)
+          throw new GatewayError('conflict', `There are ${maxToolServers} tool servers already; delete some first.`);
+        await registry.createToolServer(record);
+        return requireRecord(record.id);
+      }),
+
+    change: (id, value) =>
+      inTurn(async () => {
+        const before = await requireRecord(id);
+        if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with the fields to change.');
+        if (value['id'] !== undefined && value['id'] !== id)
+          throw new GatewayError('invalid_request', 'id: cannot be changed; create another connection instead.', { param: 'id' });
+        await registry.changeToolServer({ ...parseConnection(mergeConnection(before, value)), id });
+        return requireRecord(id);
+      }),
+
+    replace: (values) =>
+      inTurn(async () => {
+        const records = await registry.listToolServers();
+        const wanted = parseConnections(withSecretsOf(records, values));
+        for (const record of wanted) requireUnchanged(record, records);
+        await registry.replaceToolServers(wanted);
+        return registry.listToolServers();
+      }),
+
+    delete: (id) => inTurn(() => registry.deleteToolServer(id)),
+  };
+}
+
+/**
+ * Each entry of a new list with the secrets of the record it stands for: the one of its id, else one that leads to the same place. A record
+ * lends its secrets once, first to its id: two entries for one address are two connections.
+ */
+function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): unknown {
+  if (!Array.isArray(values)) return values;
+  const entries = values.map((value: unknown) => withoutShownOnly(value));
+  const left = new Set(records);
+  const before = new Map<unknown, ToolServerRecord>();
+  for (const find of [findById, findAtPlace]) {
+    for (const entry of entries) {
+      const [found] = isJsonObject(entry) && !before.has(entry) ? find(entry, [...left]) : [];
+      if (found === undefined) continue;
+      left.delete(found);
+      before.set(entry, found);
+    }
+  }
+  return entries.map((entry) => {
+    const record = before.get(entry);
+    if (record === undefined || !isJsonObject(entry)) return entry;
+    const kept = keepSecrets(record, entry);
+    return idOf(entry) === undefined ? { ...kept, id: record.id } : kept;
+  });
+}
+
+function findById(entry: JsonObject, records: readonly ToolServerRecord[]): ToolServerRecord[] {
+  const wanted = idOf(entry);
+  return records.filter(({ id }) => id === wanted);
+}
+
+/** A list that was read, changed and sent back names the fixed ones too. */
+function requireUnchanged(record: ToolServerRecord, records: readonly ToolServerRecord[]): void {
+  const fixed = records.find(({ id, origin }) => id === record.id && (origin === 'environment' || origin === 'file'));
+  if (fixed === undefined || isDeepStrictEqual({ ...record, origin: fixed.origin }, { ...fixed })) return;
+  const place = fixed.origin === 'file' ? 'the configuration file (tool_servers)' : 'the environment (TOOL_SERVER_CONNECTIONS)';
+  throw new GatewayError('read_only', `Tool server "${fixed.id}" comes from ${place}; change it there and restart the gateway.`);
+}
+
+function idOf(entry: JsonObject): string | undefined {
+  const info = ownValue(entry, 'info');
+  const ids = [ownValue(entry, 'id'), isJsonObject(info) ? ownValue(info, 'id') : undefined];
+  return ids.find((id): id is string => typeof id === 'string' && id !== '');
+}
+
+function findAtPlace(entry: JsonObject, records: readonly ToolServerRecord[]): ToolServerRecord[] {
+  const { url, path } = entry;
+  if (typeof url !== 'string') return [];
+  const place = placeOf(url, typeof path === 'string' && path !== '' ? path : 'openapi.json');
+  return records.filter((record) => placeOf(record.url, record.path) === place);
+}
+
+/** Slashes between address and path carry no meaning. */
+function placeOf(url: string, path: string): string {
+  return `${url.trim().replace(/\/+$/, '')} ${path.trim().replace(/^\/+/, '')}`;
+}

@@ -1,0 +1,106 @@
+import { median } from './measure-latency.ts';
+import type { Round } from './measure-load.ts';
+import { middle, ratio } from './summary.ts';
+import type { Results } from './summary.ts';
+
+const print = (line = ''): void => void process.stdout.write(`${line}\n`);
+const number = (value: number | undefined, digits = 0): string => (value === undefined ? '-' : value.toFixed(digits));
+
+/** Rows of equal width; the first row is the heading, the first column stands left. */
+function table(rows: string[][]): void {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  for (const row of rows) {
+    print(row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  '));
+  }
+}
+
+export function printResults(results: Results): void {
+  for (const [scenario, rounds] of Object.entries(results.rounds)) printScenario(scenario, rounds);
+  if (Object.keys(results.latency).length > 0) printLatency(results.latency);
+  for (const [name, many] of Object.entries(results.manyStreams)) {
+    const memory = many.peakResidentMb === undefined ? '' : `, at most ${number(many.peakResidentMb)} MB`;
+    const cpu = many.cpuPerChunkUs === undefined ? '' : `, ${number(many.cpuPerChunkUs, 1)} us of CPU a chunk`;
+    print(`${name}: ${many.streams} streams in ${number(many.seconds, 1)} s, ${many.wrong} wrong${memory}${cpu}`);
+  }
+  print();
+  print('goals');
+  for (const goal of results.goals) {
+    const verdict = goal.found === undefined ? 'not measured' : goal.isMet ? 'met' : 'MISSED';
+    print(`  ${verdict.padEnd(12)}  ${goal.name}: wanted ${goal.wanted}, found ${goal.found ?? 'nothing'}`);
+  }
+  const { machine } = results;
+  print();
+  print(
+    `${machine.cpus} x ${machine.cpu}, Node ${machine.node}, ${machine.seconds.toFixed(0)} s; load ${machine.loadBefore.toFixed(1)} before, ${machine.loadAfter.toFixed(1)} after`,
+  );
+}
+
+function printScenario(scenario: string, rounds: Record<string, Round[]>): void {
+  const direct = middle(rounds['direct'], (round) => round.meanMs);
+  const rows = [
+    [
+      '',
+      'req/s',
+      'to direct',
+      'to pass-through',
+      'mean ms',
+      'added',
+      'first byte',
+      'p99',
+      'CPU %',
+      'us/req',
+      'us/chunk',
+      'to pass-through',
+      'MB',
+    ],
+  ];
+  for (const [target, own] of Object.entries(rounds)) {
+    const ofDirect = ratio(own, rounds['direct'], (round) => round.perSecond);
+    const ofPassThrough = ratio(own, rounds['pass-through'], (round) => round.perSecond);
+    const cpuRatio = ratio(own, rounds['pass-through'], (round) => round.cpuPerAnswerUs);
+    const mean = middle(own, (round) => round.meanMs);
+    rows.push([
+      target,
+      number(middle(own, (round) => round.perSecond)),
+      number(ofDirect?.middle, 2),
+      number(ofPassThrough?.middle, 2),
+      number(mean, 2),
+      number(mean === undefined || direct === undefined ? undefined : mean - direct, 2),
+      number(
+        middle(own, (round) => round.meanFirstByteMs),
+        2,
+      ),
+      number(
+        middle(own, (round) => round.p99Ms),
+        1,
+      ),
+      number(middle(own, (round) => round.cpuPercent)),
+      number(middle(own, (round) => round.cpuPerAnswerUs)),
+      number(
+        middle(own, (round) => round.cpuPerChunkUs),
+        1,
+      ),
+      number(cpuRatio?.middle, 2),
+      number(middle(own, (round) => round.residentMb)),
+    ]);
+  }
+  print(scenario);
+  table(rows);
+  print();
+}
+
+function printLatency(latency: Results['latency']): void {
+  const middleOf = (target: string, figure: 'jsonMs' | 'firstByteMs' | 'streamMs'): number =>
+    median((latency[target] ?? []).map((round) => round[figure]));
+  const rows = [['', 'json ms', 'added', 'first byte ms', 'added', 'stream ms', 'added']];
+  for (const target of Object.keys(latency)) {
+    const cells = (['jsonMs', 'firstByteMs', 'streamMs'] as const).flatMap((figure) => [
+      number(middleOf(target, figure), 3),
+      number(middleOf(target, figure) - middleOf('direct', figure), 3),
+    ]);
+    rows.push([target, ...cells]);
+  }
+  print('one at a time, in turn');
+  table(rows);
+  print();
+}

@@ -1,0 +1,151 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { announcedPort, cpuMicroseconds, endAllChildren, killAllChildren, startNode } from './child-process.ts';
+import type { Child } from './child-process.ts';
+import { adminKey, startGateway } from './gateway-process.ts';
+import type { Target } from './load-generator.ts';
+import { measureColdStart } from './measure-cold-start.ts';
+import { measureLatency } from './measure-latency.ts';
+import { measureLoad } from './measure-load.ts';
+import { measureManyStreams } from './measure-many-streams.ts';
+import { printResults } from './print-results.ts';
+import { scenarios } from './scenarios.ts';
+import { goalsOf } from './summary.ts';
+import type { Results } from './summary.ts';
+
+/** The whole run is ended after this time, whatever hangs. */
+const longestRunMs = 5 * 60 * 1000;
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+const { values: options } = parseArgs({
+  options: {
+    /** Another checkout, measured beside this one in the same run. */
+    against: { type: 'string' },
+    /** Some of: json, burst, paced, latency, many, cold. */
+    only: { type: 'string' },
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '4' },
+  },
+});
+const wanted = options.only?.split(',');
+const isWanted = (name: string): boolean => wanted === undefined || wanted.includes(name);
+const roundCount = Number(options.rounds);
+const durationMs = Number(options.seconds) * 1000;
+const note = (text: string): void => void process.stderr.write(`${text}\n`);
+
+const folder = mkdtempSync(join(tmpdir(), 'toolwharf-bench-'));
+process.once('exit', () => {
+  killAllChildren();
+  rmSync(folder, { recursive: true, force: true });
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+setTimeout(() => {
+  note(`The run takes longer than ${longestRunMs / 1000} s and is ended.`);
+  process.exit(1);
+}, longestRunMs).unref();
+
+async function startHelper(file: string, args: string[] = []): Promise<{ child: Child; url: string }> {
+  const outputFile = join(mkdtempSync(join(folder, 'helper-')), 'log.txt');
+  const child = startNode({ file: here(`./${file}`), args, folder, outputFile });
+  return { child, url: `http://127.0.0.1:${await announcedPort(outputFile)}` };
+}
+
+/** A target with its process. */
+type Started = Target & Pick<Child, 'end'>;
+
+async function startTargets(backendUrl: string): Promise<Started[]> {
+  const headers = { authorization: `Bearer ${adminKey}` };
+  const passThrough = await startHelper('pass-through.ts', [backendUrl]);
+  const gateway = await startGateway({ file: here('../../src/toolwharf.js'), backendUrl, folder });
+  const targets: Started[] = [
+    { name: 'direct', url: backendUrl, pid: undefined, headers: {}, end: async () => undefined },
+    { name: 'pass-through', url: passThrough.url, headers: {}, ...passThrough.child },
+    { name: 'toolwharf', headers, ...gateway },
+  ];
+  if (options.against !== undefined) {
+    const other = await startGateway({ file: resolve(options.against, 'src/toolwharf.js'), backendUrl, folder });
+    targets.push({ name: 'against', headers, ...other });
+  }
+  return targets;
+}
+
+type Measured = Omit<Results, 'goals' | 'machine'>;
+
+async function measureRound(targets: readonly Target[], results: Measured): Promise<void> {
+  for (const scenario of scenarios.filter(({ name }) => isWanted(name))) {
+    for (const target of targets) {
+      note(`  ${scenario.name}: ${target.name}`);
+      // Of the backend alone only the height of the bar is wanted.
+      const measured = await measureLoad(target, scenario, target.pid === undefined ? durationMs / 2 : durationMs);
+      ((results.rounds[scenario.name] ??= {})[target.name] ??= []).push(measured);
+    }
+  }
+  if (!isWanted('latency')) return;
+  note('  one at a time');
+  for (const [name, latency] of await measureLatency(targets, { json: 500, streams: 150 })) (results.latency[name] ??= []).push(latency);
+}
+
+async function measure(): Promise<Results> {
+  const startedAt = new Date();
+  const loadBefore = loadavg()[0] ?? 0;
+  const results: Measured = { rounds: {}, latency: {}, manyStreams: {}, coldStart: {} };
+  const backend = await startHelper('mock-backend.ts');
+  if (cpuMicroseconds(backend.child.pid) === undefined) note('There is no /proc here: figures of CPU time and memory are left out.');
+
+  if (isWanted('cold')) {
+    const roots = {
+      sources: here('../../src'),
+      dist: here('../../dist'),
+      ...(options.against && { against: resolve(options.against, 'src') }),
+    };
+    for (const [name, root] of Object.entries(roots)) {
+      note(`cold start of ${name}`);
+      const start = await measureColdStart({ file: join(root, 'toolwharf.js'), backendUrl: backend.url, folder }, 5);
+      if (start !== undefined) results.coldStart[name] = start;
+    }
+  }
+
+  const targets = await startTargets(backend.url);
+  for (let round = 0; round < roundCount; round += 1) {
+    note(`round ${round + 1} of ${roundCount}`);
+    // Back and forth, so that no target always comes after the same one.
+    await measureRound(round % 2 === 0 ? targets : targets.toReversed(), results);
+  }
+  if (isWanted('many')) {
+    // In fresh processes, so that the memory is that of the streams and not what earlier rounds left behind.
+    await Promise.all(targets.map((target) => target.end()));
+    for (const target of await startTargets(backend.url)) {
+      note(`1,000 streams: ${target.name}`);
+      results.manyStreams[target.name] = await measureManyStreams(target, 1_000);
+      await target.end();
+    }
+  }
+
+  const machine = {
+    node: process.versions.node,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cpus: cpus().length,
+    loadBefore,
+    loadAfter: loadavg()[0] ?? 0,
+    startedAt: startedAt.toISOString(),
+    seconds: (Date.now() - startedAt.getTime()) / 1000,
+  };
+  return { machine, ...results, goals: goalsOf(results) };
+}
+
+try {
+  const results = await measure();
+  printResults(results);
+  mkdirSync(here('./results'), { recursive: true });
+  writeFileSync(here('./results/latest.json'), `${JSON.stringify(results, null, 2)}\n`);
+  // A missed goal may be the machine's; a wrong answer is ours.
+  if (Object.values(results.manyStreams).some((many) => many.wrong > 0)) process.exitCode = 1;
+} catch (error) {
+  note(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  process.exitCode = 1;
+} finally {
+  await endAllChildren();
+}

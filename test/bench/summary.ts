@@ -1,0 +1,99 @@
+import type { ColdStart } from './measure-cold-start.ts';
+import type { Latency } from './measure-latency.ts';
+import { median } from './measure-latency.ts';
+import type { Round } from './measure-load.ts';
+import type { ManyStreams } from './measure-many-streams.ts';
+
+/** Everything one run measured; also the shape of the files in `results/`. */
+export interface Results {
+  machine: { node: string; cpu: string; cpus: number; loadBefore: number; loadAfter: number; startedAt: string; seconds: number };
+  /** By scenario and target; one entry a round. */
+  rounds: Record<string, Record<string, Round[]>>;
+  /** By target; one entry a round. */
+  latency: Record<string, Latency[]>;
+  manyStreams: Record<string, ManyStreams>;
+  coldStart: Record<string, ColdStart>;
+  goals: Goal[];
+}
+
+export interface Goal {
+  name: string;
+  wanted: string;
+  /** `undefined`: this run did not measure it. */
+  found: string | undefined;
+  isMet: boolean;
+}
+
+/** The figure of the middle round. */
+export function middle(rounds: readonly Round[] | undefined, figure: (round: Round) => number | undefined): number | undefined {
+  const values = (rounds ?? []).map(figure).filter((value) => value !== undefined);
+  return values.length === 0 ? undefined : median(values);
+}
+
+/**
+ * The middle of the ratios of rounds that stood beside each other: a machine that is slow for a while is slow for both.
+ * The least and the greatest say how much to believe it.
+ */
+export function ratio(
+  ours: readonly Round[] | undefined,
+  theirs: readonly Round[] | undefined,
+  figure: (round: Round) => number | undefined,
+): { middle: number; least: number; greatest: number } | undefined {
+  const ratios = (ours ?? []).flatMap((round, index) => {
+    const other = theirs?.[index];
+    const [above, below] = [figure(round), other === undefined ? undefined : figure(other)];
+    return above === undefined || below === undefined || below === 0 ? [] : [above / below];
+  });
+  if (ratios.length === 0) return undefined;
+  return { middle: median(ratios), least: Math.min(...ratios), greatest: Math.max(...ratios) };
+}
+
+const manyStreamsMb = 300;
+const coldStartMs = 500;
+const leastThroughput = 0.7;
+
+export function goalsOf(results: Pick<Results, 'rounds' | 'manyStreams' | 'coldStart'>): Goal[] {
+  const goals: Goal[] = [];
+  for (const scenario of ['json', 'burst']) {
+    const rounds = results.rounds[scenario];
+    const found = ratio(rounds?.['toolwharf'], rounds?.['pass-through'], (round) => round.perSecond);
+    goals.push({
+      name: `${scenario}: requests per second, of the pass-through's`,
+      wanted: `>= ${leastThroughput.toFixed(2)}`,
+      found: found && `${found.middle.toFixed(2)} (${found.least.toFixed(2)} to ${found.greatest.toFixed(2)})`,
+      isMet: found !== undefined && found.middle >= leastThroughput,
+    });
+  }
+  const paced = results.rounds['paced'];
+  const cost = ratio(paced?.['toolwharf'], paced?.['pass-through'], (round) => round.cpuPerChunkUs);
+  goals.push({
+    name: "paced: CPU per chunk, of the pass-through's",
+    wanted: '<= 1.00',
+    found: cost && `${cost.middle.toFixed(2)} (${cost.least.toFixed(2)} to ${cost.greatest.toFixed(2)})`,
+    isMet: cost !== undefined && cost.middle <= 1,
+  });
+  const many = results.manyStreams['toolwharf'];
+  goals.push(
+    {
+      name: '1,000 concurrent streams, byte for byte',
+      wanted: '0 wrong',
+      found: many && [`${many.wrong} of ${many.streams} wrong`, ...many.reasons].join('; '),
+      isMet: many?.wrong === 0,
+    },
+    {
+      name: '1,000 concurrent streams, most memory',
+      wanted: `< ${manyStreamsMb} MB`,
+      found: many?.peakResidentMb === undefined ? undefined : `${many.peakResidentMb.toFixed(0)} MB`,
+      isMet: (many?.peakResidentMb ?? Infinity) < manyStreamsMb,
+    },
+  );
+  for (const [name, start] of Object.entries(results.coldStart)) {
+    goals.push({
+      name: `${name}: spawn to the first answer, compile cache filled`,
+      wanted: `< ${coldStartMs} ms`,
+      found: `${start.medianMs.toFixed(0)} ms (${Math.min(...start.allMs).toFixed(0)} to ${Math.max(...start.allMs).toFixed(0)}; empty cache ${start.emptyCacheMs.toFixed(0)})`,
+      isMet: start.medianMs < coldStartMs,
+    });
+  }
+  return goals;
+}

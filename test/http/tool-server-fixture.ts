@@ -1,0 +1,117 @@
+import { fastify, LogController } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Caller } from '../../src/core/caller.ts';
+import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
+import { installErrorHandling } from '../../src/http/error-handler.ts';
+import { invokeRoute } from '../../src/http/routes/invoke.ts';
+import { openWebUiConfigRoutes } from '../../src/http/routes/open-webui-config.ts';
+import { toolServerRoutes } from '../../src/http/routes/tool-servers.ts';
+import { toolRoutes } from '../../src/http/routes/tools.ts';
+import { createToolServerDesk } from '../../src/http/tool-server-desk.ts';
+import { createLogger } from '../../src/observability/logger.ts';
+import { createLayeredRegistry } from '../../src/registry/layered-registry.ts';
+import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { parseToolServerConnection, parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
+import { createToolCatalog } from '../../src/tools/tool-catalog.ts';
+import { documentWith, scriptedSend } from '../tools/scripted-send.ts';
+import type { ScriptedSend } from '../tools/scripted-send.ts';
+
+/** JSON of any shape: an expectation says what it must be. */
+// eslint-disable-next-line typescript/no-explicit-any -- a cast at every step of a path would hide what is expected
+export type Json = any;
+
+export interface AdminApp {
+  server: FastifyInstance;
+  registry: Registry;
+  script: ScriptedSend;
+  logLines: string[];
+  ask(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    url: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: Json; text: string }>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface AdminAppOptions {
+  fixed?: ToolServerRecord[];
+  stored?: ToolServerRecord[];
+  script?: ScriptedSend;
+  caller?: Caller;
+  isDraining?: boolean;
+  toolTimeoutMs?: number;
+}
+
+const administrator: Caller = { id: 'admin', role: 'admin', isOpen: false };
+
+/** Three servers that answer, at addresses that exist nowhere else. */
+export function reachableServers(): ScriptedSend {
+  return scriptedSend({
+    'http://maps.test/openapi.json': documentWith('route', 'place'),
+    'http://clock.test/openapi.json': documentWith('now', 'zone'),
+    'http://maps.test/route': { way: 'north' },
+    'http://clock.test/zone': { zone: 'UTC' },
+  });
+}
+
+/** The routes of the administration over a registry and a catalogue of tools as the gateway has them; the network is scripted. */
+export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp> {
+  const { fixed = [], stored = [], script = reachableServers(), caller = administrator } = options;
+  const logLines: string[] = [];
+  const registry = createLayeredRegistry({ fixed, store: createMemoryRegistry(stored) });
+  const tools = createToolCatalog({
+    registry,
+    send: script.send,
+    callBrowser: async () => ({ type: 'result', value: null }),
+    browserToolTimeoutMs: 1_000,
+    now: Date.now,
+  });
+  const logger: FastifyBaseLogger = createLogger({
+    level: 'trace',
+    format: 'json',
+    destination: { write: (line) => void logLines.push(line) },
+  });
+  const server = fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: 1_024 },
+  });
+  installErrorHandling(server);
+  server.decorateRequest('caller');
+  server.addHook('onRequest', async (request) => request.setDecorator('caller', caller));
+  const desk = createToolServerDesk(registry, {
+    parseConnection: (value) => parseToolServerConnection(value, 'database'),
+    parseConnections: (values) => parseToolServerConnections(values, 'database'),
+  });
+  await server.register(toolServerRoutes, { desk, inspector: tools.inspector });
+  await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
+  const callerOf = (): Caller => caller;
+  await server.register(toolRoutes, { tools, callerOf });
+  await server.register(invokeRoute, {
+    tools,
+    callerOf,
+    isDraining: () => options.isDraining ?? false,
+    newId: () => 'id-1',
+    toolTimeoutMs: options.toolTimeoutMs ?? 5_000,
+    now: Date.now,
+  });
+  return {
+    server,
+    registry,
+    script,
+    logLines,
+    async ask(method, url, body) {
+      const response = await server.inject({
+        method,
+        url,
+        ...(body !== undefined && { headers: { 'content-type': 'application/json' }, payload: JSON.stringify(body) }),
+      });
+      return { status: response.statusCode, body: response.json(), text: response.body };
+    },
+    async [Symbol.asyncDispose]() {
+      tools.close();
+      await server.close();
+    },
+  };
+}

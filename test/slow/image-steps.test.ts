@@ -1,0 +1,219 @@
+import { execFile, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { allowedPaths, copiesOf, environmentOf, readStages, valuesOf } from '../_support/read-dockerfile.ts';
+import type { Stage } from '../_support/read-dockerfile.ts';
+
+const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
+const stages = readStages(readFileSync(`${projectRoot}Dockerfile`, 'utf8'));
+const last = stages.at(-1) as Stage;
+const isRoot = process.getuid?.() === 0;
+/** Of the image. Root may write anywhere, so the checks would prove nothing. */
+const user = isRoot ? { uid: 1000, gid: 1000 } : {};
+const installLimitMs = 120_000;
+const noRegistry = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|E50[234]/;
+
+let root: string;
+let skipped: string | undefined;
+
+/** Every stage is a folder; what lies below it is that stage's `/`. */
+const folderOf = (stage: string | undefined): string => join(root, stage ?? 'final');
+
+/** The instructions of the Dockerfile one after the other, with this Node in place of the image's; `RUN` of other programs is the image's own. */
+async function buildStage(stage: Stage): Promise<void> {
+  let folder = folderOf(stage.name);
+  for (const { name, value } of stage.instructions) {
+    if (name === 'WORKDIR') folder = join(folderOf(stage.name), value);
+    mkdirSync(folder, { recursive: true });
+    if (name === 'COPY') copy(value, folder);
+    if (name === 'RUN' && /^(?:npm|node) /.test(value)) await run(value, folder);
+  }
+}
+
+function copy(value: string, folder: string): void {
+  const { from, sources, target } = copiesOf(value);
+  for (const source of sources) {
+    const path = join(from === undefined ? join(root, 'context') : folderOf(from), source);
+    const isWhole = sources.length === 1 && statSync(path).isDirectory();
+    cpSync(path, isWhole ? join(folder, target) : join(folder, target, source), { recursive: true, verbatimSymlinks: true });
+  }
+}
+
+async function run(command: string, folder: string): Promise<void> {
+  const [program = '', ...args] = command.split(' ');
+  const path = [join(process.execPath, '..'), process.env['PATH']].join(delimiter);
+  const cache = args[0] === 'ci' ? ['--prefer-offline', '--fetch-retries=0'] : [];
+  await promisify(execFile)(program, [...args, ...cache], { cwd: folder, timeout: installLimitMs, env: { ...process.env, PATH: path } });
+}
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'toolwharf-image-'));
+  chmodSync(root, 0o755);
+  for (const path of allowedPaths(readFileSync(`${projectRoot}.dockerignore`, 'utf8')))
+    cpSync(join(projectRoot, path), join(root, 'context', path), { recursive: true });
+  try {
+    for (const stage of stages) await buildStage(stage);
+  } catch (error) {
+    const told = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
+    const isLate = error instanceof Error && 'killed' in error && error.killed === true;
+    if (!isLate && !noRegistry.test(told)) throw error;
+    skipped = 'the packages of the lock file are not in the cache, and the registry cannot be reached within two minutes';
+  }
+}, 2 * installLimitMs);
+
+/** Two trees of packages: a busy disk takes its time. */
+afterAll(async () => {
+  const app = join(folderOf(undefined), 'app');
+  if (existsSync(app)) chmodTree(app, 0o755);
+  await rm(root, { recursive: true, force: true });
+}, installLimitMs);
+
+function chmodTree(folder: string, mode: number): void {
+  chmodSync(folder, mode);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) if (entry.isDirectory()) chmodTree(join(folder, entry.name), mode);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+interface Container {
+  url: string;
+  data: string;
+  process: ChildProcess;
+  output(): string;
+  run(command: string): Promise<{ code: number; output: string }>;
+}
+
+/** The last stage as it would run: its environment and entry point, its user, a program folder that cannot be written, and nowhere else to write. */
+async function startContainer(environment: Record<string, string>): Promise<Container> {
+  const app = join(folderOf(undefined), 'app');
+  const data = join(root, 'data');
+  const nothing = join(root, 'nothing');
+  for (const folder of [data, nothing]) mkdirSync(folder, { recursive: true });
+  if (isRoot) chownSync(data, 1000, 1000);
+  const node = join(root, 'node');
+  cpSync(process.execPath, node);
+  chmodTree(app, 0o555);
+  chmodSync(nothing, 0o555);
+  const port = await freePort();
+  const imageEnvironment = {
+    ...environmentOf(last),
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    TOOLWHARF_DATA_DIR: data,
+    TMPDIR: nothing,
+    HOME: nothing,
+  };
+  const [, program = ''] = JSON.parse(valuesOf(last, 'ENTRYPOINT')[0] ?? '[]') as string[];
+  const start = (command: string): ChildProcess =>
+    spawn(node, [join(folderOf(undefined), program), command], { cwd: app, env: { ...imageEnvironment, ...environment }, ...user });
+  const child = start((JSON.parse(valuesOf(last, 'CMD')[0] ?? '[]') as string[])[0] ?? '');
+  const output = collect(child);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    data,
+    process: child,
+    output,
+    async run(command) {
+      const other = start(command);
+      const told = collect(other);
+      const [code] = (await once(other, 'close')) as [number];
+      return { code, output: told() };
+    },
+  };
+}
+
+function collect(child: ChildProcess): () => string {
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+  return () => text;
+}
+
+async function untilHealthy(container: Container): Promise<Response> {
+  for (;;) {
+    if (container.process.exitCode !== null) throw new Error(`The gateway ended: ${container.output()}`);
+    const response = await fetch(`${container.url}/health`).catch(() => undefined);
+    if (response !== undefined) return response;
+    await wait(50);
+  }
+}
+
+describe('the steps of the image', () => {
+  test(
+    'give a gateway that runs without rights, answers a chat, is healthy and ends with 0 on SIGTERM',
+    { timeout: 60_000 },
+    async (context) => {
+      if (skipped !== undefined) return context.skip(skipped);
+      const container = await startContainer({
+        TOOLWHARF_DEMO: 'true',
+        TOOLWHARF_ADMIN_KEY: 'image-key',
+        OLLAMA_BASE_URLS: 'http://127.0.0.1:9',
+      });
+      try {
+        const health = await untilHealthy(container);
+        expect([health.status, await health.json()]).toEqual([200, { status: true }]);
+
+        const chat = await fetch(`${container.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: 'Bearer image-key' },
+          body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'what time is it in Osaka?' }] }),
+        });
+        expect(chat.status).toBe(200);
+        const answer = (await chat.json()) as { choices: { message: { content: string } }[]; sources: unknown[] };
+        expect(answer.choices[0]?.message.content).toMatch(/\d{2}:\d{2}/);
+        expect(answer.sources).toHaveLength(1);
+
+        expect(await container.run('healthcheck')).toEqual({ code: 0, output: '' });
+        const examined = await container.run('doctor');
+        expect(examined.output).toContain(`A toolwharf runs at ${new URL(container.url).host}`);
+        expect(examined.output).toContain(`${container.data} can be written`);
+      } finally {
+        container.process.kill('SIGTERM');
+      }
+      const [code, signal] = (await once(container.process, 'exit')) as [number | null, string | null];
+      expect([code, signal, container.output()]).toEqual([0, null, expect.not.stringMatching(/EROFS|EACCES|EPERM/)]);
+      expect((await container.run('healthcheck')).code).toBe(1);
+    },
+  );
+
+  test('leave nothing in the image but what runs', (context) => {
+    if (skipped !== undefined) return context.skip(skipped);
+    const app = join(folderOf(undefined), 'app');
+    const packages = readdirSync(join(app, 'node_modules'));
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(
+      readFileSync(`${projectRoot}package.json`, 'utf8'),
+    ) as Record<'dependencies' | 'devDependencies' | 'optionalDependencies', Record<string, string>>;
+    const needed = Object.keys(dependencies).filter((name) => !name.startsWith('@'));
+    expect(packages).toEqual(expect.arrayContaining(needed));
+    const unwanted = [...Object.keys(devDependencies), ...Object.keys(optionalDependencies)].filter(
+      (name) => !name.startsWith('@') && name !== 'ws',
+    );
+    expect(packages.filter((name) => unwanted.includes(name))).toEqual([]);
+    const written = readdirSync(app, { recursive: true, encoding: 'utf8' });
+    expect(written.filter((path) => !path.startsWith('node_modules') && path.endsWith('.ts') && !path.endsWith('.d.ts'))).toEqual([]);
+    expect(written.filter((path) => path.endsWith('.node'))).toEqual([]);
+    expect(written).toContain('LICENSE');
+  });
+
+  test('show a wrong setting as one line and end with 1', { timeout: 30_000 }, async (context) => {
+    if (skipped !== undefined) return context.skip(skipped);
+    const container = await startContainer({ FUNCTION_CALLING: 'perhaps' });
+    const [code] = (await once(container.process, 'close')) as [number];
+    expect([code, container.output().trim().split('\n')]).toEqual([1, [expect.stringMatching(/^toolwharf: FUNCTION_CALLING: /)]]);
+  });
+});

@@ -1,0 +1,77 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { GatewayError, OutboundError } from '../../src/core/errors.ts';
+import type { ToolServerRecord } from '../../src/core/registry.ts';
+import { createRegisteredServers } from '../../src/tools/registered-servers.ts';
+import { createServerReviver, firstRetryMs, longestRetryMs, retryDelayMs } from '../../src/tools/revive-servers.ts';
+import { toolServerRecord } from '../registry/registry-contract.ts';
+import { documentWith, scriptedSend } from './scripted-send.ts';
+
+const documentUrl = 'http://127.0.0.1:9001/openapi.json';
+
+it.each([
+  [0, 10_000],
+  [1, 10_000],
+  [2, 20_000],
+  [3, 40_000],
+  [5, 160_000],
+  [6, longestRetryMs],
+  [5_000, longestRetryMs],
+])('after %i failures the pause is %i ms', (failures, delay) => {
+  expect(retryDelayMs(failures)).toBe(delay);
+});
+
+describe('servers that failed', () => {
+  function reviverOf(list: () => Promise<ToolServerRecord[]>) {
+    let time = 0;
+    const script = scriptedSend({ [documentUrl]: new OutboundError('unreachable', 'down') });
+    const servers = createRegisteredServers({ send: script.send, now: () => time });
+    const closing = new AbortController();
+    const reviver = createServerReviver({ servers, listRecords: list, now: () => time, signal: closing.signal });
+    const at = async (ms: number): Promise<number> => {
+      time = ms;
+      await reviver.reviveDue();
+      return script.requests.length;
+    };
+    return { script, servers, reviver, at };
+  }
+  afterEach(() => vi.useRealTimers());
+
+  it('are tried again after ever longer pauses, until they answer', async () => {
+    const record = toolServerRecord();
+    const { script, servers, at } = reviverOf(async () => [record]);
+    expect(await at(0)).toBe(1);
+    expect(await at(9_999)).toBe(1);
+    expect(await at(10_000)).toBe(2);
+    expect(await at(29_999)).toBe(2);
+    expect(await at(30_000)).toBe(3);
+    script.answers.set(documentUrl, documentWith('now'));
+    expect(await at(69_999)).toBe(3);
+    expect(await at(70_000)).toBe(4);
+    expect(servers.stateOf(record)?.type).toBe('opened');
+    expect(await at(10_000_000)).toBe(4);
+  });
+
+  it('are left alone while disabled, and when trying again does not help', async () => {
+    const { at } = reviverOf(async () => [toolServerRecord({ isEnabled: false }), toolServerRecord({ id: 'mcp', type: 'mcp' })]);
+    expect(await at(0)).toBe(0);
+    expect(await at(1_000_000)).toBe(0);
+  });
+
+  it('are tried in the next round when the store could not be read', async () => {
+    const list = vi.fn<() => Promise<ToolServerRecord[]>>().mockRejectedValueOnce(new GatewayError('storage_unavailable', 'locked'));
+    list.mockResolvedValue([toolServerRecord()]);
+    const { at } = reviverOf(list);
+    expect(await at(0)).toBe(0);
+    expect(await at(1)).toBe(1);
+  });
+
+  it('come back without a chat that asks, until the gateway closes', async () => {
+    vi.useFakeTimers();
+    const { script, reviver } = reviverOf(async () => [toolServerRecord()]);
+    reviver.start();
+    await vi.advanceTimersByTimeAsync(firstRetryMs);
+    expect(script.requests).toHaveLength(1);
+    reviver.close();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
