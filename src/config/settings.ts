@@ -30,7 +30,7 @@ export interface Setting<Value> {
   readonly isSecret?: true;
 }
 
-const modes = ['auto', 'native', 'function_call', 'default', 'legacy', 'prompt', 'react', 'simple'] as const;
+const modes = ['auto', 'native', 'function_call', 'default', 'legacy', 'prompt', 'simple'] as const;
 const noUnlimited = '; there is no unlimited, so that every answer ends';
 
 /** Every variable, its default, its meaning and its check: the only list of them. README's table is pinned against it. */

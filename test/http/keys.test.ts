@@ -260,6 +260,17 @@ describe('a change', () => {
     expect(await browser.closed).toMatchObject({ code: 4401 });
   });
 
+  test('that another process makes in the store reaches a socket too', async () => {
+    const registry = createMemoryRegistry();
+    const environment = { TOOLWHARF_ADMIN_KEY: fixedKey, WS_PING_INTERVAL_MS: '20' };
+    const { make, clock, app } = await openOffice(environment, { registry });
+    const browser = await connectFakeBrowser({ url: await listen(app), token: (await make({ role: 'admin' })).key });
+    const [record] = await registry.listKeys();
+    if (record !== undefined) await registry.changeKey({ ...record, role: 'user' });
+    clock.time += 60_000;
+    expect(await browser.closed).toMatchObject({ code: 4401 });
+  });
+
   test('that deletes a key cancels its runs and no others', async () => {
     const { make, send, app } = await openOffice();
     const url = await listen(app);
