@@ -1,5 +1,11 @@
 import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
 
+const user = Number(process.argv[4] ?? Number.NaN);
+if (Number.isInteger(user)) {
+  process.setgid?.(user);
+  process.setuid?.(user);
+}
+
 /** A process that reads, writes and reads again, and says as JSON how each of them ended; for a user with fewer rights than the tests have. */
 const [file = '', id = 'tried'] = process.argv.slice(2);
 const registry = createSqliteRegistry({ file, secret: 's' });

@@ -10,7 +10,7 @@ import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
 const reader = fileURLToPath(new URL('../registry/try-registry.ts', import.meta.url));
 const run = promisify(execFile);
 
-/** The superuser may write everywhere: then the other process runs as "nobody". */
+/** The superuser may write everywhere: then the other process becomes "nobody", once it has read its sources, which may lie where nobody may look. */
 const isSuperuser = process.getuid?.() === 0;
 const nobody = 65_534;
 
@@ -30,7 +30,7 @@ afterEach(() => {
 });
 
 async function tryRegistry(path = file): Promise<{ before: string; written: string; after: string }> {
-  const { stdout } = await run(process.execPath, [reader, path], isSuperuser ? { uid: nobody, gid: nobody } : {});
+  const { stdout } = await run(process.execPath, [reader, path, 'tried', ...(isSuperuser ? [String(nobody)] : [])]);
   return JSON.parse(stdout) as { before: string; written: string; after: string };
 }
 
