@@ -7,6 +7,7 @@ import { isJsonObject } from '../core/json.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { RunEvent } from '../core/run.ts';
+import { AnswerMeter } from './answer-meter.ts';
 import { mindContext } from './mind-context.ts';
 import type { ContextQuestion } from './mind-context.ts';
 import { toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
@@ -68,7 +69,7 @@ export function createOllamaBackend(connection: OllamaConnection, send: SendOutb
         if (warning !== undefined) yield { type: 'run-event', event: warning };
         const answer = await call.client.chat({ ...prepared, stream: true });
         const splitter = new ReasoningSplitter({ isOpen: templates.startsInReasoning(request.model) });
-        yield* toEvents(answer, splitter);
+        yield* toEvents(answer, splitter, new AnswerMeter(nameOf(connection)));
         templates.learn(request.model, splitter.opensInTemplate);
       } catch (error) {
         request.signal.throwIfAborted();
@@ -97,14 +98,22 @@ function contextFacts(facts: OllamaFacts): Pick<ContextQuestion, 'modelDefault' 
 }
 
 /** Ollama's lines in our words. Its calls come whole, several in one line or one a line, often without id and all with index 0. */
-async function* toEvents(answer: AsyncIterable<ChatResponse>, splitter: ReasoningSplitter): AsyncGenerator<ModelEvent, void, undefined> {
+async function* toEvents(
+  answer: AsyncIterable<ChatResponse>,
+  splitter: ReasoningSplitter,
+  meter: AnswerMeter,
+): AsyncGenerator<ModelEvent, void, undefined> {
   const ids = new Set<string>();
   for await (const line of answer) {
     const message: unknown = line.message;
     if (isJsonObject(message)) {
-      if (typeof message['thinking'] === 'string' && message['thinking'] !== '') yield { type: 'reasoning', text: message['thinking'] };
-      if (typeof message['content'] === 'string') yield* pieces(splitter.push(message['content']));
-      for (const call of toCalls(message['tool_calls'], ids)) yield { type: 'tool-call', call };
+      const { thinking, content } = message;
+      const calls = toCalls(message['tool_calls'], ids);
+      meter.add(lengthOf(thinking) + lengthOf(content));
+      for (const call of calls) meter.add(call.id.length + call.name.length + call.arguments.length);
+      if (typeof thinking === 'string' && thinking !== '') yield { type: 'reasoning', text: thinking };
+      if (typeof content === 'string') yield* pieces(splitter.push(content));
+      for (const call of calls) yield { type: 'tool-call', call };
     }
     if (!line.done) continue;
     const reason = finishReason(line.done_reason, ids.size > 0);
@@ -113,6 +122,10 @@ async function* toEvents(answer: AsyncIterable<ChatResponse>, splitter: Reasonin
     if (usage !== undefined) yield usage;
     yield { type: 'finish', reason };
   }
+}
+
+function lengthOf(value: unknown): number {
+  return typeof value === 'string' ? value.length : 0;
 }
 
 function* pieces(list: ReasoningPiece[]): Generator<ModelEvent, void, undefined> {

@@ -47,7 +47,8 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
       const kind = kindOf(response);
       if (kind === undefined) throw exchange.invalid('answers with neither JSON nor an event stream');
       const isWhole = kind === 'json';
-      const reader = new CompletionReader({ model: request.model, templates, toolNames: namesOf(request), makeCallId: makeId, isWhole });
+      const asked = { model: request.model, toolNames: namesOf(request), choices: choicesOf(request) };
+      const reader = new CompletionReader({ ...asked, templates, makeCallId: makeId, meter: exchange.createMeter(), isWhole });
       yield* isWhole ? readWhole(exchange, await exchange.readJson(response), reader) : readStream(response, { exchange, reader, closer });
     } catch (error) {
       request.signal.throwIfAborted();
@@ -116,6 +117,12 @@ function readEvent(event: ServerSentEvent, { exchange, reader }: OpenStream): Mo
 function namesOf(request: ModelRequest): ReadonlySet<string> {
   const callers = request.callerTools.flatMap((tool) => (isJsonObject(tool['function']) ? tool['function']['name'] : []));
   return new Set([...request.tools.map((tool) => tool.name), ...callers.filter((name) => typeof name === 'string')]);
+}
+
+/** What is no number above 1 asks for one choice; whether it may stand there is the backend's to say. */
+function choicesOf(request: ModelRequest): number {
+  const asked = Number(request.parameters['n'] ?? 1);
+  return asked > 1 ? asked : 1;
 }
 
 /** With options of the caller's own among them the refusal may be about those, and is the caller's to read. */

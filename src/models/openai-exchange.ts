@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import { readText } from '../core/outbound.ts';
 import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
+import { AnswerMeter } from './answer-meter.ts';
 import { answerFault, reportedFault, upstreamFault } from './upstream-faults.ts';
 
 export interface OpenAiConnection {
@@ -103,6 +104,11 @@ export class OpenAiExchange {
       : undefined;
     if (failed !== undefined) throw this.reported(failed);
     return payload;
+  }
+
+  /** For one answer. */
+  createMeter(): AnswerMeter {
+    return new AnswerMeter(this.#name);
   }
 
   faultOf(response: OutboundResponse): Promise<GatewayError> {

@@ -2,6 +2,7 @@ import type { FinishReason, ModelEvent, Usage } from '../core/chat.ts';
 import { isDeeperThan, isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
+import type { AnswerMeter } from './answer-meter.ts';
 import { readContent, readReasoning } from './read-delta.ts';
 import { ReasoningSplitter, splitReasoning } from './split-reasoning.ts';
 import type { ReasoningPiece } from './split-reasoning.ts';
@@ -15,6 +16,9 @@ export interface CompletionContext {
   /** The offered functions. */
   toolNames: ReadonlySet<string>;
   makeCallId: () => string;
+  meter: AnswerMeter;
+  /** How many choices the caller asked for; what a backend says in others is dropped. */
+  choices: number;
   /** True for one JSON answer, false for the chunks of a stream. */
   isWhole: boolean;
 }
@@ -30,12 +34,12 @@ interface Choice {
 
 /** OpenAI's own maximum of `n`. */
 const maxChoices = 128;
-const ownDeltaFields = new Set(['role', 'content', 'tool_calls', 'function_call', 'thinking']);
-const ownChoiceFields = new Set(['index', 'delta', 'message', 'finish_reason']);
 /** What the gateway writes itself, and `obfuscation`, which is noise. */
 const writtenResponseFields = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error', 'obfuscation'];
-/** Our extensions of the chunk: an upstream must not speak to the client as the gateway. */
+/** Our extensions of the chunk: an upstream must not speak to the client as the gateway, at no level. */
 const extensionFields = ['event', 'sources', 'approval'];
+const ownDeltaFields = new Set(['role', 'content', 'tool_calls', 'function_call', 'thinking', ...extensionFields]);
+const ownChoiceFields = new Set(['index', 'delta', 'message', 'finish_reason', ...extensionFields]);
 const ownResponseFields = new Set([...writtenResponseFields, ...extensionFields]);
 
 /**
@@ -94,15 +98,20 @@ export class CompletionReader {
 
   #choiceAt(index: number): Choice | undefined {
     const known = this.#choices.get(index);
-    if (known !== undefined || index < 0 || index >= maxChoices) return known;
-    const calls = new ToolCallAssembler({ makeId: this.#context.makeCallId, names: this.#context.toolNames });
+    if (known !== undefined || !this.#isWanted(index)) return known;
+    const { makeCallId, toolNames, meter } = this.#context;
+    const calls = new ToolCallAssembler({ makeId: makeCallId, names: toolNames, meter });
     const choice: Choice = { index, calls, splitter: undefined, hasReasoningField: false, hasDelta: false, finish: undefined };
     this.#choices.set(index, choice);
     return choice;
   }
 
+  #isWanted(index: number): boolean {
+    return Number.isInteger(index) && index >= 0 && index < maxChoices && index < this.#context.choices;
+  }
+
   #readChoice(wire: JsonObject, position: number, events: ModelEvent[]): void {
-    const choice = this.#choiceAt(typeof wire['index'] === 'number' ? Math.trunc(wire['index']) : position);
+    const choice = this.#choiceAt(typeof wire['index'] === 'number' ? wire['index'] : position);
     if (choice === undefined) return;
     if (typeof wire['finish_reason'] === 'string' && wire['finish_reason'] !== '') choice.finish = wire['finish_reason'];
     // Some servers close a stream with the whole message once more: it counts only where no delta came.
@@ -115,11 +124,12 @@ export class CompletionReader {
   #readDelta(delta: JsonObject, choice: Choice, events: ModelEvent[]): void {
     choice.hasDelta = true;
     const reasoning = readReasoning(delta);
+    const content = readContent(delta['content']);
+    this.#context.meter.add(reasoning.length + content.length);
     if (reasoning !== '') {
       choice.hasReasoningField = true;
       events.push(at(choice.index, { type: 'reasoning', text: reasoning }));
     }
-    const content = readContent(delta['content']);
     if (content !== '') this.#readText(content, choice, events);
     if (Array.isArray(delta['tool_calls'])) for (const fragment of delta['tool_calls']) choice.calls.add(fragment);
     if (isJsonObject(delta['function_call'])) choice.calls.add(delta['function_call']);

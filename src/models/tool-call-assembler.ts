@@ -2,13 +2,21 @@ import { randomUUID } from 'node:crypto';
 import type { ToolCall } from '../core/chat.ts';
 import { isDeeperThan, isJsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
+import type { AnswerMeter } from './answer-meter.ts';
 
 export interface AssemblerOptions {
   /** Ids for calls that came without one, or with another call's. */
   makeId?: () => string;
   /** The offered functions: they tell a name in pieces from a second call. */
   names?: ReadonlySet<string>;
+  /** Counts what arrives, also what is not kept. */
+  meter?: AnswerMeter;
 }
+
+/** Characters of a name. OpenAI takes 64, others up to 128; a name that goes on beyond that comes from a model in a loop. */
+const maxNameLength = 256;
+/** Stands at the end of a name that was cut: so it can neither be called nor be mistaken for the function whose name it begins with. */
+const cutMark = '…';
 
 interface Fragment {
   id: string;
@@ -37,16 +45,20 @@ export class ToolCallAssembler {
   readonly #calls: OpenCall[] = [];
   readonly #makeId: () => string;
   readonly #names: ReadonlySet<string>;
+  readonly #meter: AnswerMeter | undefined;
 
   constructor(options: AssemblerOptions = {}) {
     this.#makeId = options.makeId ?? makeCallId;
     this.#names = options.names ?? new Set();
+    this.#meter = options.meter;
   }
 
   /** One entry of `delta.tool_calls`, or a legacy `function_call`. Anything else is ignored. */
   add(fragment: unknown): void {
     const part = toFragment(fragment);
     if (part === undefined) return;
+    this.#meter?.add(part.name.length + part.text.length);
+    part.name = boundName(part.name);
     const call = this.#findCall(part) ?? this.#open(part);
     if (call === undefined || isRepetition(call, part)) return;
     if (call.id === '') call.id = part.id;
@@ -106,8 +118,8 @@ export class ToolCallAssembler {
   }
 
   #joinName(begun: string, piece: string): string {
-    if (piece === '' || piece === begun) return begun;
-    return this.#isGrown(begun, piece) ? piece : begun + piece;
+    if (piece === '' || piece === begun || begun.length > maxNameLength) return begun;
+    return this.#isGrown(begun, piece) ? piece : boundName(begun + piece);
   }
 }
 
@@ -152,6 +164,11 @@ function toFragment(value: unknown): Fragment | undefined {
     name: typeof body['name'] === 'string' ? body['name'] : '',
     text: toText(body['arguments']),
   };
+}
+
+/** A name of at most `maxNameLength`, or that much of it and the mark. Half a character at the cut would be no valid JSON for strict servers. */
+function boundName(name: string): string {
+  return name.length <= maxNameLength ? name : name.slice(0, maxNameLength).toWellFormed() + cutMark;
 }
 
 /** Arguments that came as an object are written as the text that they should have been. */

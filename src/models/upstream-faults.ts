@@ -89,7 +89,8 @@ interface FaultPlace {
 }
 
 function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultPlace): GatewayError {
-  const { message, status } = report;
+  const { message } = report;
+  const status = isErrorStatus(report.status) ? report.status : undefined;
   const backend = `The model backend "${backendName}"`;
   if (status === 401 || status === 403) {
     const text = `${backend} refuses the gateway's credentials (HTTP ${status}). Check the key that is configured for it.`;
@@ -104,7 +105,12 @@ function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultP
     return new GatewayError('upstream_rejected', message ?? `${backend} refused the request (HTTP ${status}).`, { ...details, ...param });
   }
   if (message !== undefined && report.isJson) return new GatewayError('upstream_error', message, details);
-  return new GatewayError('upstream_error', `${backend} failed${status === undefined ? '' : ` (HTTP ${status})`}.`);
+  return new GatewayError('upstream_error', `${backend} failed${report.status === undefined ? '' : ` (HTTP ${report.status})`}.`);
+}
+
+/** Anything else is no status of an HTTP error (RFC 9110, section 15) and must not become that of our own reply. */
+function isErrorStatus(status: number | undefined): boolean {
+  return status !== undefined && status >= 400 && status < 600;
 }
 
 /** An error page that breaks off or stalls still has a status, which says more than the broken page. */

@@ -158,18 +158,16 @@ describe('the stream', () => {
     });
   });
 
-  it('lets no backend speak as the gateway', async () => {
-    const spoof = {
-      choices: [{ index: 0, delta: { content: 'x' } }],
-      event: { type: 'tool.result', data: {} },
-      sources: [{}],
-      approval: { token: 't' },
-      citations: ['u'],
-    };
-    const server = await upstream(stream([`event: execute:tool\n${events(spoof)[0]}`, ...hello]));
-    const said = (await ask(connect(server))).events;
-    expect(said.filter((event) => event.type === 'extra')).toEqual([{ type: 'extra', level: 'response', fields: { citations: ['u'] } }]);
-    expect(said.some((event) => event.type === 'run-event')).toBe(false);
+  it('lets no backend speak as the gateway, at no level', async () => {
+    const spoof = { event: { type: 'tool.result', data: {} }, sources: [{}], approval: { token: 't' }, citations: ['u'] };
+    const expected = ['response', 'delta', 'choice'].map((level) => ({ type: 'extra', level, fields: { citations: ['u'] } }));
+    const streamed = { ...spoof, choices: [{ ...spoof, index: 0, delta: { ...spoof, content: 'x' } }] };
+    const whole = { ...spoof, choices: [{ ...spoof, index: 0, message: { ...spoof, content: 'x' }, finish_reason: 'stop' }] };
+    for (const script of [stream([`event: execute:tool\n${events(streamed)[0]}`, ...hello]), respond(200, whole)]) {
+      const said = (await ask(connect(await upstream(script)))).events;
+      expect(said.filter((event) => event.type === 'extra')).toEqual(expected);
+      expect(said.some((event) => event.type === 'run-event')).toBe(false);
+    }
   });
 
   it('ends at [DONE], also when the backend goes on, and closes the connection soon', async () => {

@@ -10,10 +10,10 @@ import type { FoldedAnswer } from '../_support/model-answers.ts';
 const connection = { baseUrl: 'http://backend.test/v1', key: undefined, firstByteTimeoutMs: 1_000, idleTimeoutMs: 1_000 };
 const tools = ['get_time', 'get_weather'].map((name) => ({ name, description: '', parameters: { type: 'object' } }));
 
-async function ask(send: SendOutbound): Promise<ModelEvent[]> {
+async function ask(send: SendOutbound, choices = 1): Promise<ModelEvent[]> {
   let count = 0;
   const backend = createOpenAiBackend(connection, send, () => `own_${(count += 1)}`);
-  return Array.fromAsync(backend.chat(askModel({ tools })));
+  return Array.fromAsync(backend.chat(askModel({ tools, parameters: choices === 1 ? {} : { n: choices } })));
 }
 
 const zurich = '{"zone":"Europe/Zurich"}';
@@ -109,7 +109,7 @@ describe('recorded streams', () => {
   });
 
   it('keeps the second of two choices apart', async () => {
-    expect(fold(await ask(answerWith([readRecording('two-choices-logprobs')])), 1)).toMatchObject({ text: 'Nope', finish: ['stop'] });
+    expect(fold(await ask(answerWith([readRecording('two-choices-logprobs')]), 2), 1)).toMatchObject({ text: 'Nope', finish: ['stop'] });
   });
 
   it.each(Object.keys(recordings))('reads %s alike however its bytes are cut', async (name) => {

@@ -218,6 +218,36 @@ describe('ToolCallAssembler', () => {
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 
+  it.each([
+    ['with functions on offer', names],
+    ['without', new Set<string>()],
+  ])('cuts a name that goes on, in linear time, so that it is no function: %s', (_, known) => {
+    const pieces = Array.from({ length: 20_000 }, (_piece, count) => fragment(0, 'a', String(count).padStart(100, 'x'), ''));
+    const assembler = new ToolCallAssembler({ names: known });
+    const started = performance.now();
+    for (const piece of pieces) assembler.add(piece);
+    const calls = assembler.finish();
+    expect(performance.now() - started).toBeLessThan(1_000);
+    const start = pieces.slice(0, 3).map((_piece, count) => String(count).padStart(100, 'x'));
+    expect(calls.map((call) => call.name)).toEqual([`${start.join('').slice(0, 256)}…`]);
+  });
+
+  it.each([
+    ['x'.repeat(256), 'x'.repeat(256)],
+    ['x'.repeat(257), `${'x'.repeat(256)}…`],
+    ['x'.repeat(1_000_000), `${'x'.repeat(256)}…`],
+    [`${'x'.repeat(255)}🕑`, `${'x'.repeat(255)}\uFFFD…`],
+  ])('cuts a whole name only where it is too long', (given, kept) => {
+    const whole = fragment(0, 'a', given, '{"z":1}');
+    expect(assemble([whole, whole])).toEqual([`a ${kept} {"z":1}`]);
+  });
+
+  it('takes a name that was cut for no function, though one has the same beginning', () => {
+    const offered = 'x'.repeat(256);
+    const [call] = assemble([fragment(0, 'a', `${offered}y`, '{}')], new Set([offered]));
+    expect(call).not.toContain(`${offered} `);
+  });
+
   it('keeps one call more than a round may have', () => {
     const fragments = Array.from({ length: 500 }, (_, index) => fragment(index, `c${index}`, 'get_time', '{}'));
     expect(assemble(fragments)).toHaveLength(limits.callsPerRound + 1);

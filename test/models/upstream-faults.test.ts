@@ -109,6 +109,9 @@ describe('answerFault', () => {
       answer(500, 'Internal Server Error', { 'content-type': 'text/plain' }),
       { code: 'upstream_error', status: 502, message: 'The model backend "lab" failed (HTTP 500).' },
     ],
+    ['a status beyond all errors', answer(600, { error: { message: kept } }), { code: 'upstream_error', status: 502, message: kept }],
+    ['a status beyond all errors, without words', answer(999, ''), { status: 502, message: 'The model backend "lab" failed (HTTP 999).' }],
+    ['the last status of an error', answer(599, { error: { message: kept } }), { code: 'upstream_error', status: 599, message: kept }],
     ['a server error without words', answer(500, {}), { code: 'upstream_error', status: 502 }],
     ['no tools', answer(400, { error: 'gemma does not support tools' }), { code: 'tools_unsupported', status: 400 }],
     [

@@ -1,0 +1,29 @@
+import { GatewayError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
+
+const megabyte = 1024 * 1024;
+
+/**
+ * Counts what a model says in one answer: text, reasoning, names and arguments of calls, over all choices. A model in a loop says more
+ * forever, and every piece keeps its connection alive, so that no time limit ends it.
+ */
+export class AnswerMeter {
+  readonly #backendName: string;
+  readonly #max: number;
+  #characters = 0;
+
+  /** `max` in characters: at most as many as bytes, so the limit of a whole answer serves for a stream too. */
+  constructor(backendName: string, max: number = limits.upstreamAnswerBytes) {
+    this.#backendName = backendName;
+    this.#max = max;
+  }
+
+  /** @throws GatewayError `upstream_invalid_response` once the answer exceeds the limit. */
+  add(characters: number): void {
+    this.#characters += characters;
+    if (this.#characters <= this.#max) return;
+    const size = `${Math.round(this.#max / megabyte)} MB`;
+    const message = `The model backend "${this.#backendName}" sent more than ${size} in one answer. Set "max_tokens" to end such answers sooner.`;
+    throw new GatewayError('upstream_invalid_response', message);
+  }
+}
