@@ -11,7 +11,7 @@ export default defineConfig({
     testTimeout: 15_000,
     hookTimeout: 15_000,
     projects: [
-      { extends: true, test: { name: 'quick', include: ['test/**/*.test.ts'], exclude: ['test/slow/**'] } },
+      { extends: true, test: { name: 'quick', include: ['test/**/*.test.ts'], exclude: ['test/slow/**'], isolate: false } },
       { extends: true, test: { name: 'slow', include: ['test/slow/**/*.test.ts'], testTimeout: 60_000 } },
     ],
   },
