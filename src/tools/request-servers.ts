@@ -11,11 +11,12 @@ import { callQuery, credentialHeaders, mergeHeaders } from './connection-headers
 import { leftOutWarning } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import { buildRequest } from './openapi/build-request.ts';
+import { createRequestBudget, type ConversionBudget } from './openapi/conversion-budget.ts';
 import { convertOperations } from './openapi/convert-operations.ts';
 import { documentUrl, loadDocument } from './openapi/load-document.ts';
 import { createOpenApiTool } from './openapi/openapi-tool.ts';
 import type { Operation } from './openapi/operation.ts';
-import { checkDocumentShape } from './openapi/parse-document.ts';
+import { checkDocumentKind } from './openapi/parse-document.ts';
 import { serverBaseUrl } from './openapi/server-base-url.ts';
 import { toSpecs } from './request-specs.ts';
 
@@ -32,11 +33,13 @@ export interface SuppliedFunctions {
   warnings: Warning[];
 }
 
-type Place = { server: RequestToolServer; index: number; run: RunContext; timeoutMs: number };
+/** `budget` is the same for all servers of the request. */
+type Place = { server: RequestToolServer; index: number; run: RunContext; timeoutMs: number; budget: ConversionBudget };
 
 /**
  * The functions of a request's own `tool_servers`, one result a server in their order. In the browser: from `openapi`, else `specs`, else the
  * fetched document; in the gateway: from `openapi`, else the fetched document. A server whose document is not to be had is left out with a warning.
+ * Of each no more functions are made than a request may have, and of all together no more than their shared budget allows; a warning says so.
  * @throws GatewayError `document_required` for specs that the gateway would have to execute, `invalid_request`; the signal's reason.
  */
 export async function openRequestServers(
@@ -50,7 +53,8 @@ export async function openRequestServers(
     throw new GatewayError('invalid_request', message, { param: 'tool_servers' });
   }
   const timeoutMs = toolTimeoutMs ?? options.browserToolTimeoutMs;
-  const places = toolServers.map((server, index): Place => ({ server, index, run, timeoutMs }));
+  const budget = createRequestBudget();
+  const places = toolServers.map((server, index): Place => ({ server, index, run, timeoutMs, budget }));
   // Before anything is fetched, so that a wrong request costs nothing.
   for (const place of places) checkServer(place);
   return Promise.all(places.map((place) => openServer(place, options)));
@@ -81,14 +85,16 @@ async function openServer(place: Place, options: RequestServersOptions): Promise
   const isInBrowser = runsInBrowser(place);
   if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(place, server.specs, options);
   try {
+    // A document in the request was measured for depth with the request.
     const document =
-      server.openapi === undefined ? await fetchDocument(place, options.send, isInBrowser) : checkDocumentShape(server.openapi);
-    const { operations, omitted } = convertOperations(document);
+      server.openapi === undefined ? await fetchDocument(place, options.send, isInBrowser) : checkDocumentKind(server.openapi);
+    const { operations, omitted, cut } = convertOperations(document, { budget: place.budget, maxOperations: limits.toolsPerRequest });
     const toCandidate = isInBrowser ? browserCandidate(place, document, options) : gatewayCandidate(place, document, options);
     const candidates = operations.map((operation) => toCandidate(operation));
     const [first] = omitted;
     const reason = first === undefined ? 'its document has no operation' : `${first.operation}: ${first.reason}`;
-    return { candidates, warnings: candidates.length === 0 ? [leftOut(place, 'tool_server_empty', reason)] : [] };
+    if (candidates.length === 0) return { candidates, warnings: [leftOut(place, 'tool_server_empty', reason)] };
+    return { candidates, warnings: cut === undefined ? [] : [cutWarning(place, cut)] };
   } catch (error) {
     place.run.signal.throwIfAborted();
     return { candidates: [], warnings: [leftOut(place, codeOf(error), error instanceof Error ? error.message : String(error))] };
@@ -102,6 +108,11 @@ function codeOf(error: unknown): string {
 
 function leftOut({ server, index }: Place, code: string, reason: string): Warning {
   return leftOutWarning(code, `The tool server ${new URL(server.url).origin} (tool_servers.${index})`, reason);
+}
+
+function cutWarning({ server, index }: Place, { count, reason }: { count: number; reason: string }): Warning {
+  const message = `At least ${count} functions of the tool server ${new URL(server.url).origin} (tool_servers.${index}) are left out: ${reason}.`;
+  return { code: 'functions_left_out', message };
 }
 
 /** Whoever may reach private addresses anyway may name them here too. */
@@ -159,7 +170,9 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
 /** Specs are lossy, and serve only where there is no document. */
 function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestServersOptions): SuppliedFunctions {
   const { server, index, timeoutMs } = place;
-  const { usable, nameless } = toSpecs(specs);
+  const { usable, nameless } = toSpecs(specs.slice(0, limits.toolsPerRequest));
+  const count = Math.max(0, specs.length - limits.toolsPerRequest);
+  const cut = count === 0 ? [] : [cutWarning(place, { count, reason: `a request may have ${limits.toolsPerRequest}` })];
   const candidates = usable.map(({ ownName, spec }, position): Candidate => {
     const toTool: Candidate['toTool'] = (offeredName) =>
       createBrowserTool({
@@ -173,5 +186,6 @@ function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestSe
     return { wanted: spec.name, key: `${index} ${ownName} ${position}`, toTool };
   });
   const what = (position: number): string => `The function tool_servers.${index}.specs.${position}`;
-  return { candidates, warnings: nameless.map((position) => leftOutWarning('function_invalid', what(position), 'it has no name')) };
+  const unusable = nameless.map((position) => leftOutWarning('function_invalid', what(position), 'it has no name'));
+  return { candidates, warnings: [...unusable, ...cut] };
 }

@@ -5,7 +5,6 @@ import type { GatewayStart } from './gateway-process.ts';
 import { median } from './measure-latency.ts';
 
 export interface ColdStart {
-  file: string;
   /** Milliseconds with an empty compile cache, as in a fresh container. */
   emptyCacheMs: number;
   /** Median of the starts after it. */
@@ -25,5 +24,5 @@ export async function measureColdStart(start: GatewayStart, starts: number): Pro
   const emptyCacheMs = await once();
   const allMs: number[] = [];
   while (allMs.length < starts) allMs.push(await once());
-  return { file: start.file, emptyCacheMs, medianMs: median(allMs), allMs };
+  return { emptyCacheMs, medianMs: median(allMs), allMs };
 }

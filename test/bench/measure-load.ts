@@ -45,7 +45,7 @@ export async function measureLoad(target: Target, scenario: Scenario, durationMs
       meanFirstByteMs: mean(times.map((time) => time.firstByteMs)),
       cpuPercent: cpu === undefined ? undefined : (cpu / (elapsedMs * 1000)) * 100,
       cpuPerAnswerUs: cpu === undefined ? undefined : cpu / times.length,
-      cpuPerChunkUs: cpu === undefined ? undefined : cpu / (times.length * scenario.plan.chunks),
+      cpuPerChunkUs: cpu === undefined || !scenario.stream ? undefined : cpu / (times.length * scenario.plan.chunks),
       residentMb: target.pid === undefined ? undefined : residentMegabytes(target.pid),
     };
   } finally {

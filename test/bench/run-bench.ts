@@ -27,7 +27,7 @@ const { values: options } = parseArgs({
     /** Some of: json, burst, paced, latency, many, cold. */
     only: { type: 'string' },
     rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '4' },
+    seconds: { type: 'string', default: '3.5' },
   },
 });
 const wanted = options.only?.split(',');

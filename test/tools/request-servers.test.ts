@@ -23,6 +23,18 @@ function server(fields: Partial<RequestToolServer> = {}): RequestToolServer {
   return { url, authType: 'none', headers: {}, ...fields };
 }
 
+/** Each operation adds a property to a schema with 1,500. */
+function heavyDocument(count: number): JsonObject {
+  const properties = Object.fromEntries(Array.from({ length: 1_500 }, (_, index) => [`p${index}`, { type: 'string' }]));
+  const schema = { allOf: [{ $ref: '#/components/schemas/B' }, { properties: { z: { type: 'string' } } }] };
+  const operation = { requestBody: { content: { 'application/json': { schema } } } };
+  return {
+    openapi: '3.1.0',
+    paths: Object.fromEntries(Array.from({ length: count }, (_, index) => [`/p${index}`, { post: operation }])),
+    components: { schemas: { B: { type: 'object', properties } } },
+  };
+}
+
 interface Opened {
   tools: Tool[];
   warnings: { code: string; message: string }[];
@@ -196,6 +208,35 @@ describe('a server of a request', () => {
     const opened = await open([server(), server({ url: 'http://b.test', openapi: documentWith('now') })], { script });
     expect(kinds(opened)).toEqual(['openapi now']);
     expect(opened.warnings).toEqual([{ code, message: expect.stringContaining(`${url} (tool_servers.0) is left out: `) }]);
+  });
+
+  it('becomes no more functions than a request may have, and a warning says so', async () => {
+    const names = Array.from({ length: 130 }, (_, index) => `f${index}`);
+    const opened = await open([server({ openapi: documentWith(...names) })]);
+    expect(opened.tools.map((tool) => tool.spec.name)).toEqual(names.slice(0, 128));
+    expect(opened.warnings).toMatchObject([
+      { code: 'functions_left_out', message: expect.stringMatching(/^At least 2 .*tool_servers\.0/) },
+    ]);
+    const specs = names.map((name) => ({ ...flatSpec, name }));
+    const described = await open([server({ specs })], { run: browserRun });
+    expect(described.tools).toHaveLength(128);
+    expect(described.warnings).toEqual(
+      opened.warnings.map(({ code }) => ({ code, message: expect.stringContaining('At least 2') as string })),
+    );
+  });
+
+  it('shares what may be converted with the other servers of its request', async () => {
+    const openapi = heavyDocument(60);
+    const { tools: alone, warnings } = await open([server({ openapi })]);
+    const together = await open(Array.from({ length: 5 }, () => server({ openapi })));
+    expect(alone.length).toBeGreaterThan(5);
+    expect(together.tools.length).toBeLessThanOrEqual(alone.length);
+    expect(warnings.map(({ code }) => code)).toEqual(['functions_left_out']);
+    expect(together.warnings.map(({ code }) => code)).toEqual([
+      'functions_left_out',
+      ...Array.from({ length: 4 }, () => 'tool_server_empty'),
+    ]);
+    expect(together.warnings[4]?.message).toContain('too large altogether');
   });
 
   it('without any operation is named', async () => {

@@ -1,8 +1,10 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
+import { spendFrom, spendOnNames, type ConversionBudget, type Spend } from './conversion-budget.ts';
 import type { RecursionFinder } from './find-recursion.ts';
 import { mergeSchemas } from './merge-schemas.ts';
+import { hasKeysBesideReference, spendOnKeywords } from './spend-on-keywords.ts';
 import { OmittedOperation } from './operation.ts';
 import { isReadOnly } from './read-only.ts';
 import { referenceOf, resolveReference } from './resolve-references.ts';
@@ -25,12 +27,13 @@ export interface AdapterOptions {
 interface InlinedSchema {
   schema: JsonObject;
   nodes: number;
+  /** What was spent on it; whoever takes it over spends as much, for that is what it adds to the function. */
+  cost: number;
   height: number;
 }
 
 export interface SharedAdaptation {
-  /** Nodes that may still be adapted. */
-  nodesLeft: number;
+  budget: ConversionBudget;
   /** By reference: hundreds of functions use the same few schemas. Only what holds no definition, for those belong to one function. */
   inlined: Map<string, InlinedSchema>;
 }
@@ -56,26 +59,29 @@ interface Position {
 /** @throws OmittedOperation for a reference that cannot be resolved, SchemaTooLarge beyond the limits. */
 export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   const { shared } = options;
+  const spend = spendFrom(shared.budget);
   const definitions: JsonObject = {};
   const names = new Map<string, string>();
+  const freeName = createNameChooser();
   const waiting: { name: string; reference: string }[] = [];
   let nodes = 0;
   let deepest = 0;
   let pointers = 0;
 
-  const count = (depth: number, added = 1): void => {
-    nodes += added;
+  const count = (depth: number, added = { nodes: 1, cost: 1 }): void => {
+    nodes += added.nodes;
     deepest = Math.max(deepest, depth);
-    shared.nodesLeft -= 1;
+    spend(added.cost);
     if (nodes > options.maxNodes) throw new SchemaTooLarge(`its parameters have more than ${options.maxNodes} schemas`);
-    if (shared.nodesLeft < 0) throw new OmittedOperation('the schemas of the document are too large altogether');
     if (depth > limits.documentDepth) throw new OmittedOperation(`its parameters are nested deeper than ${limits.documentDepth} levels`);
   };
 
   /** A value of its own: a property, an item. */
   const adaptChild = (schema: JsonValue | undefined, depth: number): JsonObject => {
-    if (schema === false) return { not: {} };
-    if (!isJsonObject(schema)) return {};
+    if (!isJsonObject(schema)) {
+      count(depth);
+      return schema === false ? { not: {} } : {};
+    }
     const reference = referenceOf(schema);
     if (reference === undefined || !(options.keepsReferences || options.isRecursive(reference))) return adaptWhole(schema, depth);
     count(depth);
@@ -88,7 +94,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   const define = (reference: string): string => {
     const known = names.get(reference);
     if (known !== undefined) return known;
-    const name = freeName(reference, definitions);
+    const name = freeName(reference);
     names.set(reference, name);
     definitions[name] = {};
     waiting.push({ name, reference });
@@ -110,12 +116,12 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     const reference = referenceOf(schema);
     if (reference === undefined) return adaptOwn(schema, position);
     if (position.opened.includes(reference)) return undefined;
+    spend(position.opened.length);
     const inner = { opened: [...position.opened, reference], depth: position.depth + 1 };
     const base = adaptTarget(reference, inner);
-    if (base === undefined || Object.keys(schema).length === 1) return base;
-    const { $ref: _reference, ...beside } = schema;
-    const own = adaptOwn(beside, inner);
-    const merged = completed(mergeSchemas(own, base) ?? { ...own, allOf: [base] });
+    if (base === undefined || !hasKeysBesideReference(schema, spend)) return base;
+    const own = adaptOwn(schema, inner);
+    const merged = completed(mergeSchemas(own, base, spend) ?? { ...own, allOf: [base] });
     return isNullable(schema) ? withNull(merged) : merged;
   };
 
@@ -124,20 +130,26 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     const isSharable = position.opened.length === 1 && !options.keepsReferences;
     const known = isSharable ? shared.inlined.get(reference) : undefined;
     if (known !== undefined) {
-      count(position.depth + known.height, known.nodes);
+      count(position.depth + known.height, known);
       return known.schema;
     }
-    const before = { nodes, deepest, pointers };
+    const before = { nodes, deepest, pointers, nodesLeft: shared.budget.nodesLeft };
     deepest = position.depth;
-    const target = resolveReference(options.document, reference);
+    const target = resolveReference(options.document, reference, spend);
     const schema = isJsonObject(target) ? adaptHere(target, position) : adaptChild(target, position.depth);
     if (isSharable && schema !== undefined && pointers === before.pointers)
-      shared.inlined.set(reference, { schema, nodes: nodes - before.nodes, height: deepest - position.depth });
+      shared.inlined.set(reference, {
+        schema,
+        nodes: nodes - before.nodes,
+        cost: before.nodesLeft - shared.budget.nodesLeft,
+        height: deepest - position.depth,
+      });
     deepest = Math.max(deepest, before.deepest);
     return schema;
   };
 
   const adaptOwn = (schema: JsonObject, position: Position): JsonObject => {
+    spendOnKeywords(schema, spend);
     let result: JsonObject = { ...plainKeywords(schema), ...adaptParts(schema, position.depth + 1) };
     for (const key of ['not', 'if', 'then', 'else']) {
       const branch = isJsonObject(ownValue(schema, key)) ? adaptBranch(schema[key], position) : undefined;
@@ -156,7 +168,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     const [first, second] = choices;
     if (first !== undefined) result['anyOf'] = first;
     if (second !== undefined) together.push({ anyOf: second });
-    for (const branch of together) result = joined(result, branch);
+    for (const branch of together) if (branch !== undefined) result = joined(result, branch, spend);
     const finished = completed(result);
     return isNullable(schema) ? withNull(finished) : finished;
   };
@@ -172,8 +184,9 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     for (const key of ['properties', 'patternProperties']) {
       const members = ownValue(schema, key);
       if (!isJsonObject(members)) continue;
+      spendOnNames(Object.keys(members), spend);
       const entries = Object.entries(members).filter(([name, member]) => {
-        if (isReadOnly(options.document, member)) removed.add(name);
+        if (isReadOnly(options.document, member, spend)) removed.add(name);
         return !removed.has(name);
       });
       parts[key] = Object.fromEntries(entries.map(([name, member]) => [name, adaptChild(member, depth)]));
@@ -203,18 +216,26 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   };
 }
 
-function joined(outer: JsonObject, branch: JsonObject | undefined): JsonObject {
-  if (branch === undefined) return outer;
-  const merged = mergeSchemas(outer, branch);
+function joined(outer: JsonObject, branch: JsonObject, spend: Spend): JsonObject {
+  const merged = mergeSchemas(outer, branch, spend);
   if (merged !== undefined) return merged;
   const others = Array.isArray(outer['allOf']) ? outer['allOf'] : [];
+  spend(others.length);
   return { ...outer, allOf: [...others, branch] };
 }
 
-function freeName(reference: string, definitions: JsonObject): string {
-  const last = reference.slice(reference.lastIndexOf('/') + 1).replaceAll(/[^A-Za-z0-9_.-]+/g, '_');
-  const name = last.replaceAll(/^_+|_+$/g, '') || 'Definition';
-  let free = name;
-  for (let number = 2; Object.hasOwn(definitions, free); number += 1) free = `${name}_${number}`;
-  return free;
+/** Numbers go on where they ended, because thousands of schemas may have the same last name. */
+function createNameChooser(): (reference: string) => string {
+  const used = new Set<string>();
+  const lastNumbers = new Map<string, number>();
+  return (reference) => {
+    const last = reference.slice(reference.lastIndexOf('/') + 1).replaceAll(/[^A-Za-z0-9_.-]+/g, '_');
+    const name = last.replaceAll(/^_+|(?<!_)_+$/g, '') || 'Definition';
+    let number = lastNumbers.get(name) ?? 1;
+    let free = number === 1 ? name : `${name}_${number}`;
+    for (; used.has(free); free = `${name}_${number}`) number += 1;
+    lastNumbers.set(name, number);
+    used.add(free);
+    return free;
+  };
 }

@@ -2,9 +2,10 @@ import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { SchemaAdapter } from './adapt-schema.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
+import { spendOnNames, type Spend } from './conversion-budget.ts';
 import { OmittedOperation, type BodyPlan } from './operation.ts';
 import { followReferences } from './resolve-references.ts';
-import { shortened } from './schema-keywords.ts';
+import { describedAs, hasWords, shortened } from './schema-keywords.ts';
 
 /** The body of an operation, and the arguments that make it. For a whole body there is one argument. */
 export interface PlannedBody {
@@ -13,7 +14,9 @@ export interface PlannedBody {
 }
 
 export const formType = 'application/x-www-form-urlencoded';
-const printable = /^[\u0021-\u007e]+(?: *; *[\u0021-\u007e]+)*$/;
+/** Longer ones no server means. */
+const typeCharacters = 255;
+const shownCharacters = 1_000;
 
 /** The first that fits is sent: a merge patch is an object that a model can fill in, a JSON patch a list of instructions. */
 const preferences: readonly RegExp[] = [
@@ -26,18 +29,24 @@ const preferences: readonly RegExp[] = [
 ];
 
 /** @throws OmittedOperation when the operation needs a body that cannot be built. */
-export function planBody(document: JsonObject, requestBody: JsonValue | undefined, adapter: SchemaAdapter): PlannedBody | undefined {
-  const body = followReferences(document, requestBody);
+export function planBody(
+  document: JsonObject,
+  requestBody: JsonValue | undefined,
+  { adapter, spend }: { adapter: SchemaAdapter; spend: Spend },
+): PlannedBody | undefined {
+  const body = followReferences(document, requestBody, spend);
   const content = body === undefined ? undefined : ownValue(body, 'content');
-  if (body === undefined || !isJsonObject(content) || Object.keys(content).length === 0) return undefined;
+  const declared = isJsonObject(content) ? Object.keys(content) : [];
+  if (body === undefined || !isJsonObject(content) || declared.length === 0) return undefined;
+  spendOnNames(declared, spend);
   const isRequired = body['required'] === true;
-  const types = Object.keys(content).filter((type) => printable.test(type.trim()));
+  const types = declared.filter(isPrintable);
   const json = preferredJson(types);
   if (json !== undefined) return planJson(schemaIn(content, json), { mediaType: sentType(json), isRequired, body, adapter });
   const form = types.find((type) => essenceOf(type) === formType);
   const planned = form === undefined ? undefined : planForm(schemaIn(content, form), { mediaType: formType, isRequired, body, adapter });
   if (planned !== undefined || !isRequired) return planned;
-  const names = types.map((type) => type.trim()).join(', ');
+  const names = shortened(types.map((type) => type.trim()).join(', '), shownCharacters);
   throw new OmittedOperation(`its body has to be ${names || 'of an unknown type'}; JSON and flat form bodies are supported`);
 }
 
@@ -53,8 +62,8 @@ function planJson(schema: JsonValue | undefined, context: BodyContext): PlannedB
   const root = adapter.adapt(schema);
   const properties = liftableProperties(root);
   if (properties === undefined) {
-    const description = [root['description'], context.body['description']].find((text) => typeof text === 'string' && text.trim() !== '');
-    const described = typeof description === 'string' ? { ...root, description: shortened(description) } : root;
+    const description = [root['description'], context.body['description']].find(hasWords);
+    const described = description === undefined ? root : describedAs(root, description);
     return {
       plan: { mediaType, kind: 'whole', isRequired },
       arguments: [{ in: 'body', name: 'body', isRequired, schema: described }],
@@ -73,11 +82,11 @@ function planForm(schema: JsonValue | undefined, context: BodyContext): PlannedB
 
 /** An optional body may be left out altogether, so none of its properties is required of the function. */
 function planProperties(properties: JsonObject, root: JsonObject, isBodyRequired: boolean): PlannedArgument[] {
-  const required = Array.isArray(root['required']) ? root['required'] : [];
+  const required = new Set(Array.isArray(root['required']) ? root['required'] : []);
   return Object.entries(properties).map(([name, schema]) => ({
     in: 'body',
     name,
-    isRequired: isBodyRequired && required.includes(name),
+    isRequired: isBodyRequired && required.has(name),
     schema: isJsonObject(schema) ? schema : {},
   }));
 }
@@ -108,6 +117,13 @@ function preferredJson(types: readonly string[]): string | undefined {
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** A header can hold it: spaces only beside a semicolon. */
+function isPrintable(type: string): boolean {
+  if (type.length > typeCharacters) return false;
+  const trimmed = type.trim();
+  return /^[\u0020-\u007e]+$/.test(trimmed) && !/[^; ] +[^; ]/.test(trimmed);
 }
 
 function essenceOf(type: string): string {

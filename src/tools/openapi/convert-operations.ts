@@ -5,22 +5,24 @@ import { uniqueNames } from '../name-functions.ts';
 import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
 import { planBody } from './convert-body.ts';
 import { credentialPlaces, planParameters } from './convert-parameters.ts';
+import { BudgetSpent, createRegisteredBudget, spendFrom, spentReason, type ConversionBudget, type Spend } from './conversion-budget.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
 import { nameArguments } from './name-arguments.ts';
 import { OmittedOperation, type ArgumentPlace, type BodyPlan, type Conversion, type Operation } from './operation.ts';
-import { listOperations, type ListedOperation } from './list-operations.ts';
+import { listOperations, tooManyOperations, type ListedOperation } from './list-operations.ts';
 import { readRequestParts } from './read-request-parts.ts';
-import { shortened } from './schema-keywords.ts';
+import { hasWords, shortened } from './schema-keywords.ts';
 
 export type { ArgumentPlace, BodyPlan, Conversion, Operation } from './operation.ts';
 
 /** Beyond this a function's schemas are written as definitions, which says the same in a tenth of the tokens. */
 const inlinedNodes = 2_000;
-/** Schemas that are adapted for all functions together, at worst two seconds of work; the largest that was measured needs a thirtieth. */
-const documentNodes = 1_000_000;
+/** Trying an operation takes time even where it has no schema. */
+const operationNodes = 10;
 const otherServers = 'Servers that single paths or operations name are not used: all are addressed at the URL of this connection.';
 /** A report is read by people. */
 const maxWarnings = 100;
+const warningCharacters = 1_000;
 
 /** What stays the same for all operations of a document. */
 interface ConversionContext {
@@ -28,35 +30,71 @@ interface ConversionContext {
   isRecursive: RecursionFinder;
   credentials: ReadonlySet<string>;
   shared: SharedAdaptation;
+  spend: Spend;
   warnings: Set<string>;
+}
+
+export interface ConversionOptions {
+  /** Shared by whatever is converted together; without it the document has one of its own. */
+  budget?: ConversionBudget;
+  /** Functions that are made; the operations after that are omitted. */
+  maxOperations?: number;
 }
 
 type UnnamedOperation = Omit<Operation, 'spec'> & { description: string; parameters: JsonObject };
 
 /** Every operation of a document as a function. Never throws: an operation that cannot be converted is reported with the reason. */
-export function convertOperations(document: JsonObject): Conversion {
-  const { listed, omitted } = listOperations(document);
+export function convertOperations(document: JsonObject, options: ConversionOptions = {}): Conversion {
+  const { budget = createRegisteredBudget(), maxOperations = limits.operations } = options;
+  const spend = spendFrom(budget);
+  const { listed, omitted } = listOperations(document, spend);
   const context: ConversionContext = {
     document,
-    isRecursive: createRecursionFinder(document),
-    credentials: credentialPlaces(document),
-    shared: { nodesLeft: documentNodes, inlined: new Map() },
+    isRecursive: createRecursionFinder(document, budget),
+    credentials: tryCredentialPlaces(document, spend),
+    shared: { budget, inlined: new Map() },
+    spend,
     warnings: new Set(),
   };
+  const tooMany = `only the first ${maxOperations} functions of a document are made here`;
+  const cutReasons = new Set([spentReason, tooManyOperations, tooMany]);
   const converted: UnnamedOperation[] = [];
-  for (const [index, entry] of listed.entries()) {
-    if (index >= limits.operations) {
-      omitted.push({ operation: nameOf(entry), reason: `the document has more than ${limits.operations} operations` });
-      continue;
-    }
-    try {
-      converted.push(convertOperation(entry, context));
-    } catch (error) {
-      if (!(error instanceof OmittedOperation)) throw error;
-      omitted.push({ operation: nameOf(entry), reason: error.message });
-    }
+  for (const entry of listed) {
+    const reason = converted.length < maxOperations ? tryConvert(entry, context, converted) : tooMany;
+    if (reason !== undefined) omitted.push({ operation: nameOf(entry), reason });
   }
-  return { ...nameOperations(converted), omitted, warnings: [...context.warnings].slice(0, maxWarnings) };
+  const cut = omitted.filter(({ reason }) => cutReasons.has(reason));
+  const [first] = cut;
+  return {
+    ...nameOperations(converted),
+    omitted,
+    warnings: [...context.warnings],
+    ...(first !== undefined && { cut: { count: cut.length, reason: first.reason } }),
+  };
+}
+
+/** Adds to `converted`, or returns the reason why not. */
+function tryConvert(entry: ListedOperation, context: ConversionContext, converted: UnnamedOperation[]): string | undefined {
+  // Cheaper than to find it out by an error for each of many thousand operations.
+  if (context.shared.budget.nodesLeft < operationNodes) return spentReason;
+  try {
+    context.spend(operationNodes);
+    converted.push(convertOperation(entry, context));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof OmittedOperation)) throw error;
+    return error.message;
+  }
+}
+
+/** Without a budget no function is made, so none can ask for a credential. */
+function tryCredentialPlaces(document: JsonObject, spend: Spend): Set<string> {
+  try {
+    return credentialPlaces(document, spend);
+  } catch (error) {
+    if (!(error instanceof BudgetSpent)) throw error;
+    return new Set();
+  }
 }
 
 function nameOf({ method, path }: { method: string; path: string }): string {
@@ -89,15 +127,15 @@ function convertWith(
   context: ConversionContext,
   size: { keepsReferences: boolean; maxNodes: number },
 ): UnnamedOperation {
-  const { document, isRecursive, shared, credentials } = context;
+  const { document, isRecursive, shared, credentials, spend } = context;
   const { method, path, pathItem, operation } = entry;
   const adapter = createSchemaAdapter({ document, isRecursive, shared, ...size });
   const warn = (message: string): void => {
-    context.warnings.add(`${nameOf(entry)}: ${message}`);
+    if (context.warnings.size < maxWarnings) context.warnings.add(shortened(`${nameOf(entry)}: ${message}`, warningCharacters));
   };
-  const parts = readRequestParts(document, pathItem, operation);
-  const planned = planParameters(parts.parameters, { adapter, path, credentials, warn });
-  const body = planBody(document, bodyOf(method, parts.requestBody, warn), adapter);
+  const parts = readRequestParts(document, entry, spend);
+  const planned = planParameters(parts.parameters, { adapter, path, credentials, warn, spend });
+  const body = planBody(document, bodyOf(method, parts.requestBody, warn), { adapter, spend });
   const all = [...planned, ...(body?.arguments ?? [])];
   const names = nameArguments(all);
   const named = all.map((argument, index) => ({ ...argument, argument: names[index] ?? argument.name }));
@@ -137,6 +175,5 @@ function toParameters(named: readonly (ArgumentPlace & { schema: JsonObject })[]
 
 function describe(operation: JsonObject, name: string): string {
   const texts = [ownValue(operation, 'description'), ownValue(operation, 'summary')];
-  const text = texts.find((candidate) => typeof candidate === 'string' && candidate.trim() !== '');
-  return shortened(typeof text === 'string' ? text : name);
+  return shortened(texts.find(hasWords) ?? name);
 }

@@ -1,10 +1,11 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { SchemaAdapter } from './adapt-schema.ts';
+import { spendOnValue, type Spend } from './conversion-budget.ts';
 import { OmittedOperation, type ArgumentPlace, type ParameterStyle } from './operation.ts';
 import { isReservedHeader } from './reserved-headers.ts';
 import { followReferences } from './resolve-references.ts';
-import { shortened } from './schema-keywords.ts';
+import { describedAs, hasWords, shortened } from './schema-keywords.ts';
 
 /** An argument before it has a name of its own. */
 export interface PlannedArgument extends Omit<ArgumentPlace, 'argument'> {
@@ -18,6 +19,7 @@ export interface ParameterContext {
   /** Keys that the connection sends, as `header:x-api-key`; a model has none to give. */
   credentials: ReadonlySet<string>;
   warn: (message: string) => void;
+  spend: Spend;
 }
 
 const places = new Set(['path', 'query', 'header', 'cookie']);
@@ -28,6 +30,7 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** The arguments that an operation's parameters become, path variables that nobody declared among them. */
 export function planParameters(parameters: readonly JsonObject[], context: ParameterContext): PlannedArgument[] {
   const variables = new Set(pathVariables(context.path));
+  context.spend(variables.size);
   const planned = parameters.map((parameter) => planParameter(parameter, variables, context)).filter((plan) => plan !== undefined);
   const declared = new Set(planned.filter((plan) => plan.in === 'path').map((plan) => plan.name));
   const missing = [...variables].filter((name) => !declared.has(name));
@@ -42,6 +45,7 @@ function planParameter(parameter: JsonObject, variables: ReadonlySet<string>, co
   const name = ownValue(parameter, 'name');
   const place = ownValue(parameter, 'in');
   if (typeof name !== 'string' || name === '' || typeof place !== 'string' || !places.has(place)) {
+    spendOnValue(parameter, context.spend);
     context.warn(`A parameter without a known name and place was left out: ${shortened(JSON.stringify(parameter), 120)}`);
     return undefined;
   }
@@ -50,6 +54,8 @@ function planParameter(parameter: JsonObject, variables: ReadonlySet<string>, co
     return undefined;
   }
   if (isWithheld(place, name, context.credentials)) return undefined;
+  const content = ownValue(parameter, 'content');
+  if (isJsonObject(content)) context.spend(Object.keys(content).length);
   const isRequired = place === 'path' || parameter['required'] === true;
   if ((place === 'header' || place === 'cookie') && !token.test(name)) {
     if (isRequired) throw new OmittedOperation(`the required ${place} "${name}" has a name that cannot be sent`);
@@ -78,7 +84,7 @@ function schemaOf(parameter: JsonObject, adapter: SchemaAdapter): JsonObject {
   const declared = contentOf(parameter) ?? parameter;
   const schema = adapter.adapt(ownValue(declared, 'schema') ?? { type: 'string' });
   const { description } = parameter;
-  return typeof description === 'string' && description.trim() !== '' ? { ...schema, description: shortened(description) } : schema;
+  return hasWords(description) ? describedAs(schema, description) : schema;
 }
 
 /** A parameter may have a media type instead of a style: its value is that text, in practice JSON. */
@@ -89,13 +95,15 @@ function contentOf(parameter: JsonObject): JsonObject | undefined {
 }
 
 /** The places of all API keys that the document's security schemes name. */
-export function credentialPlaces(document: JsonObject): Set<string> {
+export function credentialPlaces(document: JsonObject, spend: Spend): Set<string> {
   const components = ownValue(document, 'components');
   const schemes =
     ownValue(document, 'securityDefinitions') ?? (isJsonObject(components) ? ownValue(components, 'securitySchemes') : undefined);
   const found = new Set<string>();
   for (const entry of isJsonObject(schemes) ? Object.values(schemes) : []) {
-    const scheme = tryFollow(document, entry);
+    spend(1);
+    const scheme = tryFollow(document, entry, spend);
+    for (const key of ['in', 'name']) spendOnValue(scheme?.[key], spend);
     if (scheme?.['type'] !== 'apiKey' || typeof scheme['name'] !== 'string' || typeof scheme['in'] !== 'string') continue;
     found.add(`${scheme['in']}:${scheme['name'].toLowerCase()}`);
   }
@@ -103,9 +111,9 @@ export function credentialPlaces(document: JsonObject): Set<string> {
 }
 
 /** A scheme that cannot be found withholds nothing; no operation depends on it. */
-function tryFollow(document: JsonObject, entry: JsonValue | undefined): JsonObject | undefined {
+function tryFollow(document: JsonObject, entry: JsonValue | undefined, spend: Spend): JsonObject | undefined {
   try {
-    return followReferences(document, entry);
+    return followReferences(document, entry, spend);
   } catch {
     return undefined;
   }

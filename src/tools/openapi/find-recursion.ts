@@ -1,12 +1,10 @@
 import { isJsonObject } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { ConversionBudget } from './conversion-budget.ts';
 import { referenceOf, resolveReference } from './resolve-references.ts';
 
 /** Tells whether what a reference points at contains, at any depth and through other references, that reference again. */
 export type RecursionFinder = (reference: string) => boolean;
-
-/** Values that are looked at for one document. The largest that was measured has 260,000; references into each other's insides could cost more without end. */
-const maxValues = 5_000_000;
 
 interface Node {
   reference: string;
@@ -20,16 +18,15 @@ interface Node {
 
 /**
  * Strongly connected components of the references (Tarjan 1972), found as they are asked for: linear in the document, and without the call
- * stack, because a document may chain more references than a stack has frames. Beyond `maxValues` everything counts as recursive, which is
- * never wrong: recursive schemas are merely written differently.
+ * stack, because a document may chain more references than a stack has frames. References into each other's insides could cost without end:
+ * once the budget's values are spent everything counts as recursive, which is never wrong: recursive schemas are merely written differently.
  */
-export function createRecursionFinder(document: JsonObject): RecursionFinder {
+export function createRecursionFinder(document: JsonObject, budget: Pick<ConversionBudget, 'valuesLeft'>): RecursionFinder {
   const nodes = new Map<string, Node>();
   const open: Node[] = [];
-  const budget = { values: maxValues };
 
   const enter = (reference: string): Node => {
-    const targets = budget.values > 0 ? [...collectReferences(tryResolve(document, reference), budget)] : [reference];
+    const targets = budget.valuesLeft > 0 ? [...collectReferences(tryResolve(document, reference), budget)] : [reference];
     const node = { reference, targets, nextTarget: 0, index: nodes.size, lowest: nodes.size, isOpen: true, isRecursive: false };
     nodes.set(reference, node);
     open.push(node);
@@ -69,16 +66,17 @@ export function createRecursionFinder(document: JsonObject): RecursionFinder {
   };
 }
 
-function collectReferences(root: JsonValue | undefined, budget: { values: number }): Set<string> {
+function collectReferences(root: JsonValue | undefined, budget: Pick<ConversionBudget, 'valuesLeft'>): Set<string> {
   const found = new Set<string>();
   const waiting = [root];
-  while (waiting.length > 0 && budget.values > 0) {
+  while (waiting.length > 0 && budget.valuesLeft > 0) {
     const value = waiting.pop();
-    budget.values -= 1;
     if (typeof value !== 'object' || value === null) continue;
     const reference = isJsonObject(value) ? referenceOf(value) : undefined;
     if (reference !== undefined) found.add(reference);
-    for (const child of Object.values(value)) waiting.push(child);
+    const children = Object.values(value);
+    budget.valuesLeft -= 1 + children.length;
+    if (budget.valuesLeft > 0) for (const child of children) waiting.push(child);
   }
   return found;
 }

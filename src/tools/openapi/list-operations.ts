@@ -1,5 +1,7 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { limits } from '../../core/limits.ts';
+import { BudgetSpent, spendOnNames, textCost, type Spend } from './conversion-budget.ts';
 import { OmittedOperation, type Conversion } from './operation.ts';
 import { followReferences } from './resolve-references.ts';
 
@@ -13,51 +15,94 @@ export interface ListedOperation {
   operation: JsonObject;
 }
 
+/** Longer ones no server takes, and no report can show. */
+const pathCharacters = 2_048;
+const operationIdCharacters = 1_024;
+const shownCharacters = 120;
+/** Listing a path or an operation takes several times as long as a schema. */
+const entryNodes = 4;
+export const tooManyOperations = `the document has more than ${limits.operations} operations`;
+
 const offered = new Set(['get', 'put', 'post', 'delete', 'patch']);
 /** They answer nothing that a model could read (`query` is OpenAPI 3.2's). */
 const notOffered = new Set(['head', 'options', 'trace', 'query']);
 
-/** Every operation of the document, in its order; those that no function can be made of are named with the reason. */
-export function listOperations(document: JsonObject): { listed: ListedOperation[]; omitted: Conversion['omitted'] } {
+/** What of a document can be looked at as an operation. */
+export interface OperationList {
+  listed: ListedOperation[];
+  omitted: Conversion['omitted'];
+}
+
+/**
+ * Every operation of the document, in its order; those that no function can be made of are named with the reason. The list ends when nothing is
+ * left to be spent, and after the largest possible number of operations: the paths after that are one entry.
+ */
+export function listOperations(document: JsonObject, spend: Spend): OperationList {
   const listed: ListedOperation[] = [];
   const omitted: Conversion['omitted'] = [];
   const paths = ownValue(document, 'paths');
-  for (const [path, entry] of Object.entries(isJsonObject(paths) ? paths : {})) {
+  const entries = isJsonObject(paths) ? paths : {};
+  for (const path of Object.keys(entries)) {
     if (path.startsWith('x-')) continue;
+    if (listed.length >= limits.operations) {
+      omitted.push({ operation: andAllAfter(path), reason: tooManyOperations });
+      break;
+    }
     try {
-      const found = listPath(document, path, entry);
+      spend(entryNodes);
+      const found = listPath({ document, path, entry: entries[path] }, spend);
       listed.push(...found.listed);
       omitted.push(...found.omitted);
     } catch (error) {
       if (!(error instanceof OmittedOperation)) throw error;
-      omitted.push({ operation: path, reason: error.message });
+      const isLast = error instanceof BudgetSpent;
+      omitted.push({ operation: isLast ? andAllAfter(path) : path, reason: error.message });
+      if (isLast) break;
     }
   }
   return { listed, omitted };
 }
 
-function listPath(document: JsonObject, path: string, entry: JsonValue | undefined): ReturnType<typeof listOperations> {
-  const pathItem = readPathItem(document, entry);
+function andAllAfter(path: string): string {
+  return `${path.slice(0, shownCharacters)} and all after it`;
+}
+
+interface PathEntry {
+  document: JsonObject;
+  path: string;
+  entry: JsonValue | undefined;
+}
+
+function listPath({ document, path, entry }: PathEntry, spend: Spend): OperationList {
+  if (path.length > pathCharacters) {
+    const reason = `its path has more than ${pathCharacters} characters`;
+    return { listed: [], omitted: [{ operation: `${path.slice(0, shownCharacters)}…`, reason }] };
+  }
+  const pathItem = readPathItem(document, entry, spend);
   const methods = Object.entries(pathItem).flatMap(([method, operation]) => (isJsonObject(operation) ? [{ method, operation }] : []));
   const known = methods.filter(({ method }) => offered.has(method));
   const others = methods.filter(({ method }) => notOffered.has(method));
   const problem = problemOf(path);
   const omitted = others.map(({ method }) => omission(method, path, `${method.toUpperCase()} is not offered`));
   if (problem !== undefined) return { listed: [], omitted: [...omitted, ...known.map(({ method }) => omission(method, path, problem))] };
-  return { listed: known.map(({ method, operation }) => toListed({ method, path, pathItem, operation })), omitted };
+  return { listed: known.map(({ method, operation }) => toListed({ method, path, pathItem, operation }, spend)), omitted };
 }
 
 /** A path item may be a reference; keys beside it stand. */
-function readPathItem(document: JsonObject, entry: JsonValue | undefined): JsonObject {
+function readPathItem(document: JsonObject, entry: JsonValue | undefined, spend: Spend): JsonObject {
   if (!isJsonObject(entry)) throw new OmittedOperation('it is no object');
+  const target = followReferences(document, entry, spend);
+  for (const item of new Set([entry, target])) spendOnNames(Object.keys(item ?? {}), spend);
   const { $ref: _reference, ...beside } = entry;
-  return { ...followReferences(document, entry), ...beside };
+  return { ...target, ...beside };
 }
 
-function toListed(entry: Omit<ListedOperation, 'operationId'>): ListedOperation {
-  const id = ownValue(entry.operation, 'operationId');
+function toListed(entry: Omit<ListedOperation, 'operationId'>, spend: Spend): ListedOperation {
+  const declared = ownValue(entry.operation, 'operationId');
+  const id = typeof declared === 'string' ? declared.slice(0, operationIdCharacters).trim() : '';
+  spend(entryNodes + textCost(id));
   const path = entry.path.startsWith('/') ? entry.path : `/${entry.path}`;
-  const operationId = typeof id === 'string' && id.trim() !== '' ? id.trim() : derivedId(entry.method, path);
+  const operationId = id === '' ? derivedId(entry.method, path) : id;
   return { ...entry, path, method: entry.method.toUpperCase(), operationId };
 }
 

@@ -1,21 +1,27 @@
-import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { Spend } from './conversion-budget.ts';
+import { keepChoicesNote } from './schema-keywords.ts';
 
 /** Keywords that only inform: the outer schema's word stands. */
-const annotations = new Set(['description', 'default', 'format', 'contentMediaType', 'contentEncoding']);
+const annotations = new Set(['default', 'format', 'contentMediaType', 'contentEncoding']);
 const upperBounds = new Set(['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties']);
 const lowerBounds = new Set(['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties']);
 
 /**
  * One schema that says what two together say (`allOf`), for models read properties and not compositions; `undefined` where that cannot be said
  * in one. Two closed objects are taken as their author meant them: as one closed object with the properties of both.
+ * Every key, choice and list entry that is compared or copied is spent: a large schema may be merged by each of many functions.
+ * @throws what `spend` throws.
  */
-export function mergeSchemas(outer: JsonObject, inner: JsonObject): JsonObject | undefined {
+export function mergeSchemas(outer: JsonObject, inner: JsonObject, spend: Spend): JsonObject | undefined {
+  const entries = Object.entries(inner);
+  spend(Object.keys(outer).length + entries.length);
   const result: JsonObject = { ...outer };
-  for (const [key, value] of Object.entries(inner)) {
+  for (const [key, value] of entries) {
     if (key === 'additionalProperties' || value === undefined) continue;
-    const merged = result[key] === undefined ? value : mergeKeyword(key, result[key], value);
+    const known = result[key];
+    const merged = known === undefined ? value : mergeKeyword(key, [known, value], spend);
     if (merged === undefined) return undefined;
     result[key] = merged;
   }
@@ -25,29 +31,37 @@ export function mergeSchemas(outer: JsonObject, inner: JsonObject): JsonObject |
   return result;
 }
 
-function mergeKeyword(key: string, outer: JsonValue, inner: JsonValue): JsonValue | undefined {
-  if (annotations.has(key) || isDeepStrictEqual(outer, inner)) return outer;
-  if (key === 'properties') return mergeProperties(outer, inner);
-  if (key === 'required' && Array.isArray(outer) && Array.isArray(inner)) return [...new Set([...outer, ...inner])];
+function mergeKeyword(key: string, [outer, inner]: [JsonValue, JsonValue], spend: Spend): JsonValue | undefined {
+  if (key === 'description') return keepChoicesNote(outer, inner);
+  if (annotations.has(key) || isSame(outer, inner, spend)) return outer;
+  if (key === 'properties') return mergeProperties(outer, inner, spend);
   if (key === 'type') return mergeTypes(outer, inner);
-  if (key === 'enum') return mergeChoices(outer, inner);
-  if (key === 'items' && isJsonObject(outer) && isJsonObject(inner)) return mergeSchemas(outer, inner);
-  if (key === 'allOf' && Array.isArray(outer) && Array.isArray(inner)) return [...outer, ...inner];
+  if (key === 'items' && isJsonObject(outer) && isJsonObject(inner)) return mergeSchemas(outer, inner, spend);
+  if (Array.isArray(outer) && Array.isArray(inner)) return mergeLists(key, [outer, inner], spend);
   if (typeof outer !== 'number' || typeof inner !== 'number') return undefined;
   if (upperBounds.has(key)) return Math.min(outer, inner);
   return lowerBounds.has(key) ? Math.max(outer, inner) : undefined;
 }
 
-function mergeProperties(outer: JsonValue, inner: JsonValue): JsonValue | undefined {
+function mergeLists(key: string, [outer, inner]: [JsonValue[], JsonValue[]], spend: Spend): JsonValue | undefined {
+  spend(outer.length + inner.length);
+  if (key === 'required') return [...new Set([...outer, ...inner])];
+  if (key === 'allOf') return [...outer, ...inner];
+  return key === 'enum' ? mergeChoices(outer, inner, spend) : undefined;
+}
+
+function mergeProperties(outer: JsonValue, inner: JsonValue, spend: Spend): JsonValue | undefined {
   if (!isJsonObject(outer) || !isJsonObject(inner)) return undefined;
   const merged = new Map(Object.entries(outer));
-  for (const [name, schema] of Object.entries(inner)) {
+  const added = Object.entries(inner);
+  spend(merged.size + added.length);
+  for (const [name, schema] of added) {
     const known = merged.get(name);
     if (known === undefined || schema === undefined) {
       merged.set(name, schema);
       continue;
     }
-    const both = isJsonObject(known) && isJsonObject(schema) ? mergeSchemas(known, schema) : undefined;
+    const both = isJsonObject(known) && isJsonObject(schema) ? mergeSchemas(known, schema, spend) : undefined;
     merged.set(name, both ?? { allOf: [known, schema] });
   }
   return Object.fromEntries(merged);
@@ -61,9 +75,13 @@ function mergeTypes(outer: JsonValue, inner: JsonValue): JsonValue | undefined {
   return both.length > 1 ? both : both[0];
 }
 
-function mergeChoices(outer: JsonValue, inner: JsonValue): JsonValue | undefined {
-  if (!Array.isArray(outer) || !Array.isArray(inner)) return undefined;
-  const both = outer.filter((choice) => inner.some((other) => isDeepStrictEqual(choice, other)));
+/** Texts and numbers are looked up; only lists and objects, which hardly any document chooses from, have to be compared one by one. */
+function mergeChoices(outer: JsonValue[], inner: JsonValue[], spend: Spend): JsonValue | undefined {
+  const plain = new Set(inner);
+  const nested = inner.filter((choice) => typeof choice === 'object' && choice !== null);
+  const isChoice = (choice: JsonValue): boolean =>
+    plain.has(choice) || (typeof choice === 'object' && choice !== null && nested.some((other) => isSame(choice, other, spend)));
+  const both = outer.filter(isChoice);
   return both.length > 0 ? both : undefined;
 }
 
@@ -75,4 +93,17 @@ function mergeAdditional(outer: JsonObject, inner: JsonObject): JsonValue | unde
   if (a === false) return inner['properties'] === undefined ? false : b;
   if (b === false) return outer['properties'] === undefined ? false : a;
   return a ?? b;
+}
+
+/** Deeply, the order of keys aside. */
+function isSame(one: JsonValue | undefined, other: JsonValue | undefined, spend: Spend): boolean {
+  if (one === other) return true;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  spend(1);
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((entry, index) => isSame(entry, other[index], spend));
+  if (!isJsonObject(one) || !isJsonObject(other)) return false;
+  const keys = Object.keys(one);
+  spend(keys.length);
+  return keys.length === Object.keys(other).length && keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key], spend));
 }

@@ -20,23 +20,30 @@ export function nameArguments(wireNames: readonly WireName[]): string[] {
   const wishes = wireNames.map((wire, index) => ({ wire, index, plain: legalArgument(wire.name) }));
   const rank = ({ wire, plain }: (typeof wishes)[number]): number => (wire.name === plain ? 0 : order.length) + order.indexOf(wire.in);
   const used = new Set<string>();
+  const lastNumbers = new Map<string, number>();
   const names = new Map<number, string>();
   for (const { wire, index, plain } of wishes.toSorted((a, b) => rank(a) - rank(b))) {
-    const name = firstFree(plain, wire.in, used);
+    const name = firstFree({ plain, place: wire.in }, used, lastNumbers);
     used.add(name);
     names.set(index, name);
   }
   return wishes.map(({ index, plain }) => names.get(index) ?? plain);
 }
 
-function firstFree(plain: string, place: string, used: ReadonlySet<string>): string {
+/** Numbers go on where they ended, because thousands of names may become the same one. */
+function firstFree(
+  { plain, place }: { plain: string; place: string },
+  used: ReadonlySet<string>,
+  lastNumbers: Map<string, number>,
+): string {
   const placed = `${place}_${plain}`.slice(0, maxLength);
-  const suffixed = (number: number): string => `${placed.slice(0, maxLength - 6)}_${number}`;
   if (!used.has(plain)) return plain;
   if (!used.has(placed)) return placed;
-  let number = 2;
-  while (used.has(suffixed(number))) number += 1;
-  return suffixed(number);
+  const stem = placed.slice(0, maxLength - 6);
+  let number = (lastNumbers.get(stem) ?? 1) + 1;
+  while (used.has(`${stem}_${number}`)) number += 1;
+  lastNumbers.set(stem, number);
+  return `${stem}_${number}`;
 }
 
 /** `filter[tag]` → `filter_tag`, `StartTime<` → `StartTime_lt`. */

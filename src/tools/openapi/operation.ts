@@ -46,6 +46,8 @@ export interface Conversion {
   renamed: { from: string; to: string; reason: string }[];
   omitted: { operation: string; reason: string }[];
   warnings: string[];
+  /** How many of the omitted ones were left out for size or number alone, and why; absent when there are none. */
+  cut?: { count: number; reason: string };
 }
 
 /** Why one operation cannot become a function. It costs that operation, never the document. */

@@ -27,8 +27,13 @@ export function parseDocument(text: string): JsonObject {
 
 /** The same checks for a document that arrived as an object. */
 export function checkDocumentShape(document: unknown): JsonObject {
-  if (!isJsonObject(document)) throw new Error('An OpenAPI document is an object; this is something else.');
   if (isDeeperThan(document, limits.documentDepth)) throw new Error(`The document is nested deeper than ${limits.documentDepth} levels.`);
+  return checkDocumentKind(document);
+}
+
+/** The same without looking for its depth, which takes as long as everything after it: for whoever has limited that already. */
+export function checkDocumentKind(document: unknown): JsonObject {
+  if (!isJsonObject(document)) throw new Error('An OpenAPI document is an object; this is something else.');
   if (!['openapi', 'swagger', 'paths'].some((key) => ownValue(document, key) !== undefined))
     throw new Error('This is no OpenAPI document: it has neither "openapi" nor "swagger" nor "paths".');
   return document;

@@ -1,22 +1,38 @@
 import { ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { spendOnNames, spendOnValue, type Spend } from './conversion-budget.ts';
+import type { ListedOperation } from './list-operations.ts';
 import { followReferences } from './resolve-references.ts';
 import { isSwagger, upgradeRequest, type RequestParts } from './upgrade-swagger.ts';
 
 /**
  * Parameters and body of an operation in the words of OpenAPI 3, whatever the document's version, with the parameters of its path item.
+ * What that takes is spent: path items and parameters may be shared by thousands of operations.
  * @throws OmittedOperation when one of them is a reference that cannot be resolved.
  */
-export function readRequestParts(document: JsonObject, pathItem: JsonObject, operation: JsonObject): RequestParts {
-  const parameters = mergeParameters([...parametersOf(document, pathItem), ...parametersOf(document, operation)]);
+export function readRequestParts(
+  document: JsonObject,
+  { pathItem, operation }: Pick<ListedOperation, 'pathItem' | 'operation'>,
+  spend: Spend,
+): RequestParts {
+  const own = [pathItem, operation].flatMap((owner) => parametersOf(document, owner, spend));
+  const parameters = mergeParameters(own);
   if (isSwagger(document)) return upgradeRequest(document, operation, parameters);
   return { parameters, requestBody: ownValue(operation, 'requestBody') };
 }
 
-function parametersOf(document: JsonObject, owner: JsonObject): JsonObject[] {
+function parametersOf(document: JsonObject, owner: JsonObject, spend: Spend): JsonObject[] {
   const listed = ownValue(owner, 'parameters');
   const parameters: JsonValue[] = Array.isArray(listed) ? listed : [];
-  return parameters.map((parameter) => followReferences(document, parameter)).filter((parameter) => parameter !== undefined);
+  spend(parameters.length);
+  const followed = parameters
+    .map((parameter) => followReferences(document, parameter, spend))
+    .filter((parameter) => parameter !== undefined);
+  for (const parameter of followed) {
+    spendOnNames(Object.keys(parameter), spend);
+    for (const key of ['in', 'name']) spendOnValue(ownValue(parameter, key), spend);
+  }
+  return followed;
 }
 
 /** The operation's own parameter replaces the path item's of the same name and place. */

@@ -1,15 +1,23 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { Spend } from './conversion-budget.ts';
 import { OmittedOperation } from './operation.ts';
 
 /** References that lead to references; longer chains were never seen, and circles have to end. */
 const maxHops = 32;
+/** References into the middle of a document have a few hundred; each character takes time whenever one is followed. */
+const referenceCharacters = 1_000;
+/** Steps of a reference that are as good as a node. */
+const charactersPerNode = 16;
 
 /**
- * What an internal reference (`#/components/…`, RFC 6901 in a URI fragment) points at.
+ * What an internal reference (`#/components/…`, RFC 6901 in a URI fragment) points at. What it takes is spent.
  * @throws OmittedOperation for a dangling reference, and for one that leaves the document: those are never followed.
  */
-export function resolveReference(document: JsonObject, reference: string): JsonValue {
+export function resolveReference(document: JsonObject, reference: string, spend?: Spend): JsonValue {
+  if (reference.length > referenceCharacters)
+    throw new OmittedOperation(`the reference "${shown(reference)}" has more than ${referenceCharacters} characters`);
+  spend?.(2 + Math.floor(reference.length / charactersPerNode));
   if (!reference.startsWith('#')) throw new OmittedOperation(`the reference "${shown(reference)}" leaves the document`);
   if (reference === '#') return document;
   // `#name` would be an anchor, which OpenAPI documents do not have.
@@ -20,13 +28,13 @@ export function resolveReference(document: JsonObject, reference: string): JsonV
 }
 
 /** The object itself, or what its `$ref` leads to; `undefined` for anything but an object. Keys beside `$ref` are not looked at. */
-export function followReferences(document: JsonObject, value: JsonValue | undefined): JsonObject | undefined {
+export function followReferences(document: JsonObject, value: JsonValue | undefined, spend?: Spend): JsonObject | undefined {
   let current = value;
   for (let hop = 0; hop < maxHops; hop += 1) {
     if (!isJsonObject(current)) return undefined;
     const reference = referenceOf(current);
     if (reference === undefined) return current;
-    current = resolveReference(document, reference);
+    current = resolveReference(document, reference, spend);
   }
   throw new OmittedOperation('its references lead in a circle');
 }

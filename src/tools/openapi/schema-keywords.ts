@@ -4,6 +4,12 @@ import type { JsonObject, JsonValue } from '../../core/json.ts';
 /** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
 export const descriptionCharacters = 1_024;
 
+/** More choices than these would fill a model's context with one argument; the largest real list that was measured is much shorter. */
+export const maxChoices = 1_000;
+/** Longer texts are not searched for their first word: the same one may be asked for by every function. */
+const searchedCharacters = 4_096;
+const choicesNote = /\(One of \d+ values, too many to list\.\)$/;
+
 const types = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 const texts = ['format', 'pattern', 'contentEncoding', 'contentMediaType'];
 const numbers = ['multipleOf', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'];
@@ -17,9 +23,8 @@ export function plainKeywords(schema: JsonObject): JsonObject {
   const type = knownTypes(ownValue(schema, 'type'));
   if (type !== undefined) kept['type'] = type;
   const description = ownValue(schema, 'description');
-  if (typeof description === 'string' && description.trim() !== '') kept['description'] = shortened(description);
-  const choices = ownValue(schema, 'enum');
-  if (Array.isArray(choices) && choices.length > 0) kept['enum'] = choices;
+  if (hasWords(description)) kept['description'] = shortened(description);
+  keepChoices(listOf(schema, 'enum'), kept);
   for (const key of ['const', 'default']) if (ownValue(schema, key) !== undefined) kept[key] = schema[key];
   for (const key of texts) if (typeof ownValue(schema, key) === 'string') kept[key] = schema[key];
   for (const key of numbers) if (typeof ownValue(schema, key) === 'number') kept[key] = schema[key];
@@ -27,6 +32,34 @@ export function plainKeywords(schema: JsonObject): JsonObject {
   keepBound(schema, kept, { bound: 'minimum', exclusive: 'exclusiveMinimum' });
   keepBound(schema, kept, { bound: 'maximum', exclusive: 'exclusiveMaximum' });
   return kept;
+}
+
+/** Too many choices are named by their number alone, and taken for what the first of them are. */
+function keepChoices(choices: JsonValue[], kept: JsonObject): void {
+  if (choices.length === 0) return;
+  if (choices.length <= maxChoices) {
+    kept['enum'] = choices;
+    return;
+  }
+  if (kept['type'] === undefined && choices.slice(0, maxChoices).every((choice) => typeof choice === 'string')) kept['type'] = 'string';
+  kept['description'] = keepChoicesNote(kept['description'] ?? '', `(One of ${choices.length} values, too many to list.)`);
+}
+
+/** The words that stand, with what the other words say about choices that had to be left out. */
+export function keepChoicesNote(words: JsonValue, others: JsonValue | undefined): JsonValue {
+  const note = typeof others === 'string' ? choicesNote.exec(others)?.[0] : undefined;
+  if (note === undefined || typeof words !== 'string' || choicesNote.test(words)) return words;
+  return `${shortened(words, descriptionCharacters - note.length - 1)} ${note}`.trim();
+}
+
+/** The schema under words of another place, which stand before its own. */
+export function describedAs(schema: JsonObject, words: string): JsonObject {
+  return { ...schema, description: keepChoicesNote(shortened(words), schema['description']) };
+}
+
+/** Whether there is a text that says something. */
+export function hasWords(text: JsonValue | undefined): text is string {
+  return typeof text === 'string' && text.slice(0, searchedCharacters).trim() !== '';
 }
 
 /** Until OpenAPI 3.0 `exclusiveMinimum` was a boolean beside `minimum`, since 3.1 it is the bound itself. */
@@ -49,7 +82,7 @@ function knownTypes(type: JsonValue | undefined): JsonValue | undefined {
 
 /** Cut at a whole character, with a mark. */
 export function shortened(text: string, maxCharacters: number = descriptionCharacters): string {
-  const trimmed = text.trim();
+  const trimmed = text.slice(0, Math.max(searchedCharacters, maxCharacters * 2)).trim();
   if (trimmed.length <= maxCharacters) return trimmed;
   return `${trimmed
     .slice(0, maxCharacters - 1)

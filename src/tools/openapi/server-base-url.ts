@@ -2,6 +2,11 @@ import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { isSwagger } from './upgrade-swagger.ts';
 
+/** Real ones are a few segments long; comparing longer ones takes the square of their number. */
+const maxOverlap = 32;
+/** Longer addresses no server takes. */
+const urlCharacters = 2_048;
+
 /**
  * Where the paths of a document begin: the registered URL followed by the path part of the document's own first server entry, what overlaps written
  * once (`http://host/api` and `/api/v1` give `http://host/api/v1`). The entry's host is ignored: it is often `localhost`, a placeholder or an
@@ -16,7 +21,7 @@ export function serverBaseUrl(document: JsonObject, registeredUrl: string, baseP
 }
 
 function longestOverlap(own: readonly string[], added: readonly string[]): number {
-  for (let length = Math.min(own.length, added.length); length > 0; length -= 1) {
+  for (let length = Math.min(own.length, added.length, maxOverlap); length > 0; length -= 1) {
     const end = own.slice(-length);
     if (end.every((segment, index) => segment === added[index])) return length;
   }
@@ -26,12 +31,14 @@ function longestOverlap(own: readonly string[], added: readonly string[]): numbe
 function serverPath(document: JsonObject): string {
   if (isSwagger(document)) {
     const basePath = ownValue(document, 'basePath');
-    return typeof basePath === 'string' ? pathOf(basePath) : '/';
+    return typeof basePath === 'string' ? pathOf(basePath.slice(0, urlCharacters)) : '/';
   }
   const servers = ownValue(document, 'servers');
   const [first]: (JsonValue | undefined)[] = Array.isArray(servers) ? servers : [];
   const url = isJsonObject(first) ? ownValue(first, 'url') : undefined;
-  return isJsonObject(first) && typeof url === 'string' ? pathOf(withVariables(url, ownValue(first, 'variables'))) : '/';
+  return isJsonObject(first) && typeof url === 'string'
+    ? pathOf(withVariables(url.slice(0, urlCharacters), ownValue(first, 'variables')))
+    : '/';
 }
 
 /** `{name}` → the variable's default; a variable without one leaves nothing. */
@@ -39,7 +46,7 @@ function withVariables(url: string, variables: JsonValue | undefined): string {
   return url.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
     const variable = isJsonObject(variables) ? ownValue(variables, name) : undefined;
     const value = isJsonObject(variable) ? ownValue(variable, 'default') : undefined;
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+    return typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, urlCharacters) : '';
   });
 }
 

@@ -15,6 +15,8 @@ const styles: Record<string, JsonObject> = {
   pipes: { style: 'pipeDelimited', explode: false },
 };
 const parameterKeys = new Set(['name', 'in', 'required', 'collectionFormat', 'allowEmptyValue']);
+/** Only the first that fits is sent. */
+const maxMediaTypes = 100;
 const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data'];
 
 /** Whether a document is Swagger 2.0, whose operations have to be put into the words of OpenAPI 3 first. */
@@ -68,5 +70,5 @@ function schemaOf(parameter: JsonObject): JsonObject {
 }
 
 function mediaTypes(value: JsonValue | undefined): string[] {
-  return Array.isArray(value) ? value.filter((type) => typeof type === 'string') : [];
+  return Array.isArray(value) ? value.slice(0, maxMediaTypes).filter((type) => typeof type === 'string') : [];
 }

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { createSchemaAdapter, SchemaTooLarge } from '../../../src/tools/openapi/adapt-schema.ts';
+import { createRegisteredBudget } from '../../../src/tools/openapi/conversion-budget.ts';
 import { createRecursionFinder } from '../../../src/tools/openapi/find-recursion.ts';
 import { OmittedOperation } from '../../../src/tools/openapi/operation.ts';
 
@@ -11,13 +12,14 @@ function adapted(
   overrides: { keepsReferences?: boolean; maxNodes?: number } = {},
 ): JsonObject {
   const document: JsonObject = { components: { schemas } };
-  const isRecursive = createRecursionFinder(document);
+  const budget = createRegisteredBudget();
+  const isRecursive = createRecursionFinder(document, budget);
   const adapter = createSchemaAdapter({
     document,
     isRecursive,
     keepsReferences: false,
     maxNodes: 1_000,
-    shared: { nodesLeft: 10_000, inlined: new Map() },
+    shared: { budget, inlined: new Map() },
     ...overrides,
   });
   const result = adapter.adapt(schema);

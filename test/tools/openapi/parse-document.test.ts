@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { parseDocumentAside } from '../../../src/tools/openapi/parse-document-aside.ts';
 import { checkDocumentShape, parseDocument } from '../../../src/tools/openapi/parse-document.ts';
@@ -70,5 +71,25 @@ describe('parseDocumentAside', () => {
     const parsing = parseDocumentAside(bigYaml, controller.signal);
     controller.abort(new Error('left'));
     await expect(parsing).rejects.toThrow('left');
+  });
+
+  it('runs two threads at a time, and whoever leaves does not wait for a turn', async () => {
+    let running = 0;
+    let most = 0;
+    const onWorker = (worker: Worker): void => {
+      running += 1;
+      most = Math.max(most, running);
+      worker.once('exit', () => (running -= 1));
+    };
+    process.on('worker', onWorker);
+    const leaver = new AbortController();
+    const staying = [0, 1, 2, 3].map(() => parseDocumentAside(bigYaml, new AbortController().signal));
+    const leaving = parseDocumentAside(bigYaml, leaver.signal);
+    leaver.abort(new Error('left'));
+    const first = await Promise.race([leaving.catch((error: unknown) => error), ...staying]);
+    expect(first).toEqual(new Error('left'));
+    expect(await Promise.all(staying)).toHaveLength(4);
+    process.off('worker', onWorker);
+    expect(most).toBe(2);
   });
 });

@@ -1,0 +1,70 @@
+import type { JsonValue } from '../../core/json.ts';
+import { OmittedOperation } from './operation.ts';
+
+/** What may still be spent on converting documents; shared by all documents that arrive together. */
+export interface ConversionBudget {
+  /** Schemas, copied keys, choices and the like: each stands for about a microsecond and a hundred bytes. */
+  nodesLeft: number;
+  /** Values that may still be looked at in search of recursion; each takes a tenth of that. */
+  valuesLeft: number;
+}
+
+/** Takes nodes from the budget. @throws BudgetSpent when there are not as many. */
+export type Spend = (nodes: number) => void;
+
+export const spentReason = 'the schemas of the document are too large altogether';
+
+/** Nothing more is converted with this budget. */
+export class BudgetSpent extends OmittedOperation {
+  constructor() {
+    super(spentReason);
+  }
+}
+
+/** Seventeen times what the largest of the real documents takes; at worst two or three seconds, for a server that an operator chose. */
+const registeredBudget: ConversionBudget = { nodesLeft: 2_000_000, valuesLeft: 5_000_000 };
+/** A quarter of a second at worst, for whoever may send a request may send this. 128 functions of the largest real document take a third. */
+const requestBudget: ConversionBudget = { nodesLeft: 150_000, valuesLeft: 500_000 };
+/** Characters that are as good as a node: without counting them a few long texts, referred to often, make megabytes. */
+const charactersPerNode = 256;
+
+/** For one document of a registered server. */
+export function createRegisteredBudget(): ConversionBudget {
+  return { ...registeredBudget };
+}
+
+/** For all documents of one request together. */
+export function createRequestBudget(): ConversionBudget {
+  return { ...requestBudget };
+}
+
+/** The way to spend this budget's nodes. */
+export function spendFrom(budget: ConversionBudget): Spend {
+  return (nodes) => {
+    budget.nodesLeft -= nodes;
+    if (budget.nodesLeft < 0) throw new BudgetSpent();
+  };
+}
+
+/** What a text costs beyond the node that holds it. */
+export function textCost(text: string): number {
+  return Math.floor(text.length / charactersPerNode);
+}
+
+/** Pays for a value with everything in it; `undefined` costs nothing. */
+export function spendOnValue(value: JsonValue | undefined, spend: Spend): void {
+  if (value === undefined) return;
+  if (typeof value === 'string') return spend(1 + textCost(value));
+  spend(1);
+  if (typeof value !== 'object' || value === null) return;
+  spendOnNames(Object.keys(value), spend);
+  for (const child of Object.values(value)) spendOnValue(child, spend);
+}
+
+/** Pays for the keys of an object. */
+export function spendOnNames(names: readonly string[], spend: Spend): void {
+  spend(names.length);
+  let cost = 0;
+  for (const name of names) cost += textCost(name);
+  spend(cost);
+}
