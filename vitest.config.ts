@@ -8,6 +8,8 @@ const reportTo: ['json', { outputFile: string }][] = report === undefined ? [] :
 export default defineConfig({
   test: {
     reporters: ['default', './test/_support/requirements-reporter.ts', ...reportTo],
+    // Half of a small machine would stand idle otherwise.
+    maxWorkers: '100%',
     testTimeout: 15_000,
     hookTimeout: 15_000,
     projects: [
