@@ -154,7 +154,11 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const isDraining = (): boolean => runs.isDraining();
   await server.register(healthRoutes, {
     isDraining,
-    report: async () => ({ backends: await models.backends(), tool_servers: await tools.servers() }),
+    // Names and states alone: reasons hold addresses of the inside, and this answer needs no key.
+    report: async () => ({
+      backends: (await models.backends()).map(({ name, state, models: count }) => ({ name, state, models: count })),
+      tool_servers: (await tools.servers()).map(({ id, state, functions }) => ({ id, state, functions })),
+    }),
   });
   await server.register(rootRoute, { version });
   await server.register(clientRoute);
