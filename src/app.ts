@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import cors from '@fastify/cors';
 import { fastify, LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
@@ -94,7 +94,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
         maxToolRounds: config.maxToolRounds,
         toolTimeoutMs: config.toolTimeoutMs,
       },
-      newCallId: () => `call_${randomBytes(12).toString('base64url')}`,
+      newCallId: () => `call_${newId()}`,
       now,
     },
     newId,
@@ -216,7 +216,7 @@ function requireMode(name: string): void {
   }
 }
 
-/** 128 random bits: ids of runs, sessions and calls cannot be guessed. */
+/** 122 random bits: ids of runs, sessions and calls cannot be guessed. Node draws them in advance, which `randomBytes` does not. */
 function newId(): string {
-  return randomBytes(16).toString('base64url');
+  return randomUUID().replaceAll('-', '');
 }

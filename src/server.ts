@@ -13,6 +13,8 @@ import { isLoopbackName } from './http/authenticate.ts';
 import { createLogger } from './observability/logger.ts';
 import { version } from './version.ts';
 
+/** Every chat reads the registry. Nobody who changes the file from another process notices so short a delay. */
+const registryBelievedMs = 200;
 /** Closing what is left after the drain takes no longer. */
 const closingMs = 5_000;
 
@@ -22,7 +24,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   warnOfUnused(config, logger);
   const secret = loadSecret(config.dataDir, config.secret);
-  const store = createSqliteRegistry({ file: databaseFile(config.databaseUrl), secret });
+  const store = createSqliteRegistry({ file: databaseFile(config.databaseUrl), secret, believedMs: registryBelievedMs });
   const time = await openBundledTime({
     store,
     fixed: config.toolServers,

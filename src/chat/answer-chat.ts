@@ -86,8 +86,8 @@ function expandContent(content: MessageContent, variables: ReadonlyMap<string, s
 }
 
 /** Without tools of the gateway a request goes through as it is, with all its choices. */
-async function* passThrough(request: ChatRequest, run: RunContext, model: FoundModel): AsyncGenerator<ChatEvent> {
-  yield* model.backend.chat({
+function passThrough(request: ChatRequest, run: RunContext, model: FoundModel): AsyncGenerator<ChatEvent> {
+  return model.backend.chat({
     model: model.name,
     messages: request.messages,
     tools: [],

@@ -51,10 +51,15 @@ export async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: numbe
 /** Text as UTF-8; invalid bytes, a character cut by the limit among them, become U+FFFD. */
 export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<{ text: string; isTruncated: boolean }> {
   const { bytes, isTruncated } = await readBytes(body, maxBytes);
-  return { text: new TextDecoder().decode(bytes), isTruncated };
+  return { text: decoder.decode(bytes), isTruncated };
 }
 
+/** Keeps nothing between two calls without `stream`. */
+const decoder = new TextDecoder();
+
 function concatenate(pieces: readonly Uint8Array[], size: number): Uint8Array {
+  const [first] = pieces;
+  if (first !== undefined && pieces.length === 1) return first;
   const whole = new Uint8Array(size);
   let offset = 0;
   for (const piece of pieces) {

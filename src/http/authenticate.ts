@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -103,7 +103,7 @@ export function invalidKey(wasSent: boolean): GatewayError {
 
 /** Of equal length, whatever was sent: the comparison takes the same time for every token. */
 function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }
 
 /** The key of a request: `Authorization: Bearer`, `x-api-key`, or Basic with the key as password. */

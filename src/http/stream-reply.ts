@@ -30,7 +30,10 @@ const keepAliveComment = ': keep-alive\n\n';
 export async function streamReply(reply: FastifyReply, events: AsyncGenerator<ChatEvent>, options: StreamOptions): Promise<FastifyReply> {
   const raw = reply.raw;
   // Not `request.raw`: that one closes as soon as the body has been read.
-  raw.once('close', () => options.leave.abort(new DOMException('The client left', 'AbortError')));
+  raw.once('close', () => {
+    // A stream that went out whole has nothing left to abort.
+    if (!raw.writableFinished) options.leave.abort(new DOMException('The client left', 'AbortError'));
+  });
   const opening = await firstWords(events, options);
   if (raw.destroyed) {
     await endQuietly(events);

@@ -1,18 +1,17 @@
 import type { ModelEvent } from '../core/chat.ts';
-import { OutboundError } from '../core/errors.ts';
 import type { GatewayError } from '../core/errors.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { isJsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../core/model.ts';
 import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
-import { OpenAiExchange, kindOf, parseJson } from './openai-exchange.ts';
+import { OpenAiExchange, kindOf } from './openai-exchange.ts';
 import type { OpenAiConnection } from './openai-exchange.ts';
 import { foreignStreamOptions, toChatBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
+import { ChatStream } from './read-chat-stream.ts';
 import { CompletionReader } from './read-completion.ts';
 import { readServerSentEvents } from './read-server-sent-events.ts';
-import type { ServerSentEvent } from './read-server-sent-events.ts';
 import { TemplateMemory } from './template-memory.ts';
 import { makeCallId } from './tool-call-assembler.ts';
 
@@ -40,78 +39,55 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
   }
 
   async function* chat(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
+    const { signal } = request;
+    // The connection is closed by the caller's leaving and by ours. One listener costs a tenth of a composite signal.
     const closer = new AbortController();
+    const leave = (): void => closer.abort(signal.reason);
+    let stream: ChatStream | undefined;
+    let isRead = false;
+    let endTimer: NodeJS.Timeout | undefined;
     try {
-      request.signal.throwIfAborted();
-      const response = await ask(request, AbortSignal.any([request.signal, closer.signal]));
+      signal.throwIfAborted();
+      signal.addEventListener('abort', leave, { once: true });
+      const response = await ask(request, closer.signal);
       const kind = kindOf(response);
       if (kind === undefined) throw exchange.invalid('answers with neither JSON nor an event stream');
       const isWhole = kind === 'json';
       const asked = { model: request.model, toolNames: namesOf(request), choices: choicesOf(request) };
       const reader = new CompletionReader({ ...asked, templates, makeCallId: makeId, meter: exchange.createMeter(), isWhole });
-      yield* isWhole ? readWhole(exchange, await exchange.readJson(response), reader) : readStream(response, { exchange, reader, closer });
+      if (isWhole) {
+        const events = readWhole(exchange, await exchange.readJson(response), reader);
+        isRead = true;
+        for (const event of events) yield event;
+        return;
+      }
+      stream = new ChatStream(exchange, reader);
+      for await (const batch of readServerSentEvents(response.body, limits.upstreamLineBytes)) {
+        for (const event of stream.read(batch)) yield event;
+        if (stream.isDone) endTimer ??= setTimeout(() => closer.abort(), endOfAnswerMs);
+      }
+      isRead = true;
     } catch (error) {
-      request.signal.throwIfAborted();
-      throw exchange.toFault(error);
+      if (stream?.isWholeDespite(error) !== true) {
+        signal.throwIfAborted();
+        throw exchange.toFault(error);
+      }
     } finally {
-      // Closes the connection whatever state it is in; nothing happens to one whose answer was read to its end.
-      closer.abort();
+      clearTimeout(endTimer);
+      signal.removeEventListener('abort', leave);
+      // Whatever state the connection is in; one whose answer was read to its end may serve again.
+      if (!isRead) closer.abort();
     }
+    for (const event of stream.end()) yield event;
   }
 
   return { chat };
 }
 
-function* readWhole(exchange: OpenAiExchange, answer: JsonValue, reader: CompletionReader): Generator<ModelEvent, void, undefined> {
+function readWhole(exchange: OpenAiExchange, answer: JsonValue, reader: CompletionReader): ModelEvent[] {
   const events = reader.read(exchange.toPayload(answer) ?? {});
   if (!reader.hasChoices) throw exchange.invalid('answers without a completion');
-  yield* events;
-  yield* reader.finish();
-}
-
-interface OpenStream {
-  exchange: OpenAiExchange;
-  reader: CompletionReader;
-  closer: AbortController;
-}
-
-async function* readStream(response: OutboundResponse, stream: OpenStream): AsyncGenerator<ModelEvent, void, undefined> {
-  const { exchange, reader, closer } = stream;
-  let isDone = false;
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    for await (const batch of readServerSentEvents(response.body, limits.upstreamLineBytes)) {
-      if (isDone) continue;
-      const end = batch.findIndex((event) => event.data.trim() === '[DONE]');
-      for (const event of end === -1 ? batch : batch.slice(0, end)) yield* readEvent(event, stream);
-      if (end === -1) continue;
-      isDone = true;
-      timer = setTimeout(() => closer.abort(), endOfAnswerMs);
-      yield* reader.finish();
-    }
-  } catch (error) {
-    // A connection that breaks after everything was said has taken nothing from the answer.
-    const isLate = isDone || (error instanceof OutboundError && reader.isComplete);
-    if (!isLate) throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-  if (isDone) return;
-  if (!reader.isComplete) throw exchange.incomplete();
-  yield* reader.finish();
-}
-
-function readEvent(event: ServerSentEvent, { exchange, reader }: OpenStream): ModelEvent[] {
-  if (event.data.trim() === '') return [];
-  const chunk = parseJson(event.data);
-  if (chunk === undefined) {
-    // The last line of a stream that was cut is no malformed answer.
-    if (event.isUnfinished) return [];
-    throw exchange.invalid('sends malformed JSON');
-  }
-  if (event.name === 'error') throw exchange.reported(chunk);
-  const payload = exchange.toPayload(chunk);
-  return payload === undefined ? [] : reader.read(payload);
+  return [...events, ...reader.finish()];
 }
 
 function namesOf(request: ModelRequest): ReadonlySet<string> {

@@ -28,6 +28,9 @@ export class OpenAiExchange {
   readonly #base: URL;
   readonly #name: string;
   readonly #secrets: string[];
+  readonly #ownHeaders: Readonly<Record<string, string>>;
+  /** By path: there are three. */
+  readonly #urls = new Map<string, string>();
 
   constructor(connection: OpenAiConnection, send: SendOutbound) {
     this.#connection = connection;
@@ -35,25 +38,35 @@ export class OpenAiExchange {
     this.#base = new URL(connection.baseUrl);
     this.#name = connection.name ?? 'OpenAI-compatible';
     const headers = Object.entries(connection.headers ?? {}).filter(([name]) => secretHeader.test(name));
-    this.#secrets = [connection.key ?? '', ...headers.map(([, value]) => value)];
+    const { key = '' } = connection;
+    this.#secrets = [key, ...headers.map(([, value]) => value)];
+    this.#ownHeaders = {
+      ...(key === '' ? {} : { authorization: `Bearer ${key}` }),
+      ...Object.fromEntries(Object.entries(connection.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])),
+    };
+  }
+
+  #urlOf(path: string): string {
+    const known = this.#urls.get(path);
+    if (known !== undefined) return known;
+    const url = new URL(this.#base);
+    url.pathname = url.pathname.replace(/\/*$/, path);
+    this.#urls.set(path, url.href);
+    return url.href;
   }
 
   /** Sends; without a body it is a GET. Whatever the status, the body is the caller's to read. */
   async ask(path: string, signal: AbortSignal, body?: JsonObject): Promise<OutboundResponse> {
-    const { key, headers, firstByteTimeoutMs, idleTimeoutMs } = this.#connection;
-    const url = new URL(this.#base);
-    url.pathname = url.pathname.replace(/\/*$/, path);
-    const own = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
+    const { firstByteTimeoutMs, idleTimeoutMs } = this.#connection;
     try {
       return await this.#send({
         method: body === undefined ? 'GET' : 'POST',
-        url: url.href,
+        url: this.#urlOf(path),
         headers: {
           accept: body?.['stream'] === true ? 'text/event-stream, application/json' : 'application/json',
           'accept-encoding': 'identity',
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(key === undefined || key === '' ? {} : { authorization: `Bearer ${key}` }),
-          ...Object.fromEntries(own),
+          ...this.#ownHeaders,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         trust: { kind: 'configured', origin: this.#base.origin },

@@ -185,6 +185,8 @@ export function splitReasoning(
   options: ReasoningOptions & AnswerEnd = {},
 ): { reasoning: string; text: string; splitter: ReasoningSplitter } {
   const splitter = new ReasoningSplitter(options);
+  // Nearly every answer: no tag can be in it, and nothing presumes one.
+  if (options.isOpen !== true && !anyTag.test(text)) return { reasoning: '', text, splitter };
   const pieces = [...splitter.push(text), ...splitter.flush(options)];
   const spoken = join(pieces, 'text');
   const before = splitter.textBeforeLoneClosing;

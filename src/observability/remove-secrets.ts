@@ -51,8 +51,17 @@ function isPlainObject(value: object): boolean {
   return prototype === null || prototype === Object.prototype;
 }
 
+/** Names that were judged already: a program logs few different ones. */
+const judgedKeys = new Map<string, boolean>();
+const maxJudgedKeys = 1_000;
+
 export function isSecretKey(key: string): boolean {
-  return secretKeySet.has(key.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
+  const judged = judgedKeys.get(key);
+  if (judged !== undefined) return judged;
+  const isSecret = secretKeySet.has(key.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
+  if (judgedKeys.size >= maxJudgedKeys) judgedKeys.clear();
+  judgedKeys.set(key, isSecret);
+  return isSecret;
 }
 
 /** Causes of causes: three levels name the reason, and a cycle ends. */
@@ -97,7 +106,11 @@ const patterns: readonly [RegExp, string][] = [
   [new RegExp(String.raw`(\\{1,4}"(?:${secretName})\\{1,4}"\s{0,4}:\s{0,4}\\{1,4}")[^"\\]+`, 'gi'), `$1${redacted}`],
 ];
 
+/** Every pattern needs one of these: most lines hold none and are done after one look. */
+const mark = /bearer|basic|[spr]k-|eyJ|:\/\/|\\"/i;
+
 /** The finished line with everything that looks like a secret replaced; it stays valid JSON. */
 export function maskSecrets(line: string): string {
+  if (!mark.test(line)) return line;
   return patterns.reduce((text, [pattern, replacement]) => text.replaceAll(pattern, replacement), line);
 }

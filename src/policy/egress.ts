@@ -103,10 +103,9 @@ export function isReachable(addressClass: AddressClass, reach: Reach): boolean {
  */
 export function decideEgress(url: URL, trust: Trust, rules: EgressRules): EgressDecision {
   const decision = trust.kind === 'configured' ? decideConfigured(url, trust.origin) : decideRequested(url, trust.mayReachPrivate, rules);
-  const literal = literalAddress(url);
-  if (!decision.isAllowed || literal === undefined) return decision;
-  const addressClass = classifyAddress(literal);
-  if (isReachable(addressClass, decision.reach)) return decision;
+  if (!decision.isAllowed) return decision;
+  const addressClass = literalClass(url.hostname);
+  if (addressClass === undefined || isReachable(addressClass, decision.reach)) return decision;
   return { isAllowed: false, message: explainRefusal(url.origin, addressClass, rules) };
 }
 
@@ -148,8 +147,19 @@ export function originOf(url: string): string | undefined {
   return parsed?.protocol === 'http:' || parsed?.protocol === 'https:' ? parsed.origin : undefined;
 }
 
-/** The parsed host when it is an address. The URL parser has already turned `2130706433`, `0x7f.1` and the like into plain ones. */
-function literalAddress(url: URL): string | undefined {
-  const host = url.hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>');
-  return ipaddr.isValid(host) ? host : undefined;
+/** Hosts that were judged already; the gateway calls few, and whoever sends many only makes it forget. */
+const judgedHosts = new Map<string, AddressClass | undefined>();
+const maxJudgedHosts = 1_000;
+
+/**
+ * The class of a parsed host that is an address; undefined for a name. The URL parser has already turned `2130706433`, `0x7f.1` and
+ * the like into plain addresses.
+ */
+function literalClass(hostname: string): AddressClass | undefined {
+  if (judgedHosts.has(hostname)) return judgedHosts.get(hostname);
+  const host = hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>');
+  const addressClass = ipaddr.isValid(host) ? classifyAddress(host) : undefined;
+  if (judgedHosts.size >= maxJudgedHosts) judgedHosts.clear();
+  judgedHosts.set(hostname, addressClass);
+  return addressClass;
 }

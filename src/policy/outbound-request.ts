@@ -10,7 +10,7 @@ import { checkHeaders, checkMethod, checkTimeLimit, parseDestination } from './c
 import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
 import type { AddressClass, EgressRules, Reach } from './egress.ts';
 import { explainFailedRequest } from './explain-outbound-failure.ts';
-import { readOutboundBody } from './read-outbound-body.ts';
+import { ResponseReceiver } from './response-receiver.ts';
 
 export interface OutboundOptions {
   egress: EgressRules;
@@ -91,50 +91,37 @@ async function exchange(agent: Agent, { request, url, egress }: Exchange): Promi
   const firstByteTimeoutMs = checkTimeLimit(request.firstByteTimeoutMs);
   const idleTimeoutMs = checkTimeLimit(request.idleTimeoutMs);
 
-  const stop = new AbortController();
-  const leave = (): void => stop.abort(request.signal.reason);
-  const forget = (): void => request.signal.removeEventListener('abort', leave);
-  request.signal.addEventListener('abort', leave, { once: true });
+  const receiver = new ResponseReceiver({ signal: request.signal, origin: url.origin, idleTimeoutMs, bufferedBytes });
   const timer = setTimeout(() => {
-    stop.abort(new OutboundError('timeout', `${url.origin} did not answer within ${firstByteTimeoutMs / 1000} s.`));
+    receiver.fail(new OutboundError('timeout', `${url.origin} did not answer within ${firstByteTimeoutMs / 1000} s.`));
   }, firstByteTimeoutMs);
 
   try {
-    const sent = agent.request({
-      origin: url.origin,
-      path: url.pathname + url.search,
-      method,
-      headers: [...headers].flat(),
-      body: request.body ?? null,
-      signal: stop.signal,
-      highWaterMark: bufferedBytes,
-      headersTimeout: firstByteTimeoutMs,
-      bodyTimeout: checkTimeLimit(idleTimeoutMs + abandonedBodyMs),
-    });
-    const response = await orAborted(sent, stop.signal);
-    response.body.on('error', () => {}).once('close', forget);
-    const answer = { status: response.statusCode, headers: joinHeaders(response.headers) };
+    agent.dispatch(
+      {
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        headers: [...headers].flat(),
+        body: request.body ?? null,
+        headersTimeout: firstByteTimeoutMs,
+        bodyTimeout: checkTimeLimit(idleTimeoutMs + abandonedBodyMs),
+      },
+      receiver,
+    );
+    const head = await receiver.head;
+    const answer = { status: head.status, headers: joinHeaders(head.headers) };
     const refusal = refuseAnswer(answer, url, headers);
-    if (refusal !== undefined) {
-      response.body.destroy();
-      throw refusal;
-    }
-    return { ...answer, body: readOutboundBody(response.body, { signal: request.signal, origin: url.origin, idleTimeoutMs }) };
+    if (refusal !== undefined) throw refusal;
+    return { ...answer, body: receiver };
   } catch (error) {
-    forget();
+    receiver.fail(error);
     if (request.signal.aborted) throw request.signal.reason;
     if (error instanceof AddressRefused) throw new OutboundError('denied', explainRefusal(url.origin, error.addressClass, egress));
     throw explainFailedRequest(error, url.origin);
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** undici looks at the signal only once a connection is there; who waits for one must be able to leave as well. */
-async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  return Promise.race([promise, aborted]);
 }
 
 function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Map<string, string>): OutboundError | undefined {
@@ -155,9 +142,12 @@ function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Ma
 }
 
 function joinHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), Array.isArray(value) ? value.join(', ') : (value ?? '')]),
-  );
+  const joined: [string, string][] = [];
+  for (const name in headers) {
+    const value = headers[name];
+    joined.push([name.toLowerCase(), Array.isArray(value) ? value.join(', ') : (value ?? '')]);
+  }
+  return Object.fromEntries(joined);
 }
 
 function createAgent(reach: Reach, options: OutboundOptions): Agent {

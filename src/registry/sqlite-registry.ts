@@ -35,6 +35,8 @@ export interface SqliteRegistryOptions {
   now?: () => number;
   /** How long a locked database is tried again; default 2 s. */
   patienceMs?: number;
+  /** How long something read is believed before the file is asked whether another process changed it; default 0. Own changes show at once. */
+  believedMs?: number;
   /** The largest size of the file; default 1 GiB. */
   maxBytes?: number;
 }
@@ -43,7 +45,8 @@ export interface SqliteRegistryOptions {
  * The registry in one SQLite file. A tool server whose secrets were stored under another secret is listed without them and with
  * `extra.unreadable_secrets`; `findToolServer` refuses it. Changing such a server keeps what cannot be read, unless a new value is given.
  */
-export function createSqliteRegistry({ file, secret, now = Date.now, patienceMs, maxBytes }: SqliteRegistryOptions): Registry {
+export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
+  const { file, secret, now = Date.now, believedMs = 0, patienceMs, maxBytes } = options;
   const cipher = createSecretCipher(secret);
   const connection = createDatabaseConnection({
     file,
@@ -53,6 +56,7 @@ export function createSqliteRegistry({ file, secret, now = Date.now, patienceMs,
   });
   let snapshot: Snapshot | undefined;
   let isStale = true;
+  let askedAt = -Infinity;
 
   const toolServerRules = {
     kind: 'tool server',
@@ -79,6 +83,15 @@ export function createSqliteRegistry({ file, secret, now = Date.now, patienceMs,
     return snapshot;
   }
 
+  /** Every chat reads: asking the file each time costs more than all else that a chat does before its model. */
+  async function read(): Promise<Snapshot> {
+    const time = now();
+    if (!isStale && snapshot !== undefined && time >= askedAt && time - askedAt < believedMs) return snapshot;
+    const current = await connection.read(readSnapshot);
+    askedAt = time;
+    return current;
+  }
+
   async function write(work: (database: DatabaseSync) => void): Promise<void> {
     try {
       await connection.write(work);
@@ -97,11 +110,11 @@ export function createSqliteRegistry({ file, secret, now = Date.now, patienceMs,
 
   return {
     listToolServers: async () => {
-      const { toolServers } = await connection.read(readSnapshot);
+      const { toolServers } = await read();
       return [...toolServers.values()].map(({ value }) => value.record);
     },
     findToolServer: async (id) => {
-      const { toolServers } = await connection.read(readSnapshot);
+      const { toolServers } = await read();
       const found = toolServers.get(id)?.value;
       if (found !== undefined && found.unreadable.length > 0) throw unreadable(id, found.unreadable);
       return found?.record;
@@ -138,8 +151,8 @@ export function createSqliteRegistry({ file, secret, now = Date.now, patienceMs,
       });
     },
 
-    listKeys: async () => [...(await connection.read(readSnapshot)).keys.values()].map(({ value }) => value),
-    findKeyByHash: async (hash) => (await connection.read(readSnapshot)).keysByHash.get(hash),
+    listKeys: async () => [...(await read()).keys.values()].map(({ value }) => value),
+    findKeyByHash: async (hash) => (await read()).keysByHash.get(hash),
     createKey: async (given) => {
       const record = copyOf(given);
       await write((database) => {

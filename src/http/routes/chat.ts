@@ -73,7 +73,10 @@ async function answer(
       leave,
     });
   }
-  reply.raw.once('close', () => leave.abort(new DOMException('The client left', 'AbortError')));
+  reply.raw.once('close', () => {
+    // An answer that went out whole has nothing left to abort.
+    if (!reply.raw.writableFinished) leave.abort(new DOMException('The client left', 'AbortError'));
+  });
   try {
     return await collectCompletion(head, events, warn);
   } catch (error) {
