@@ -125,7 +125,9 @@ async function exchange(agent: Agent, { request, url, egress }: Exchange): Promi
 }
 
 function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Map<string, string>): OutboundError | undefined {
-  if (answer.status >= 300 && answer.status < 400) {
+  // A 304 is no redirect where it was asked for (RFC 9110 section 15.4.5).
+  const isUnchanged = answer.status === 304 && (sent.has('if-none-match') || sent.has('if-modified-since'));
+  if (answer.status >= 300 && answer.status < 400 && !isUnchanged) {
     const target = URL.parse(answer.headers['location'] ?? '', url.href)?.origin;
     // The path is left out: a redirect may carry a secret in it.
     const place = answer.headers['location'] === undefined || target === undefined || target === 'null' ? 'no usable address' : target;

@@ -1,31 +1,28 @@
 import type { ToolServerRecord } from '../core/registry.ts';
 import type { RunContext } from '../core/run.ts';
+import type { CredentialSet } from './openapi/operation.ts';
+import { placeCredential, type Credential } from './place-credential.ts';
 
-const defaultKeyHeader = 'x-api-key';
-const defaultKeyParameter = 'api_key';
-
-/** What a call to a registered server carries: its own headers with this run's ids, and its credential. The credential wins on a clash. */
-export function callHeaders(record: ToolServerRecord, run: RunContext | undefined): Record<string, string> {
-  return mergeHeaders(expandAll(record.headers, run), credentialHeaders(record));
+/**
+ * What a call to a registered server carries: its own headers with this run's ids, and its credential. The credential wins on a clash. `security`
+ * is what the operation asks for.
+ */
+export function callHeaders(
+  record: ToolServerRecord,
+  run: RunContext | undefined,
+  security?: readonly CredentialSet[],
+): Record<string, string> {
+  return mergeHeaders(expandAll(record.headers, run), credentialHeaders(record, security));
 }
 
-/** The key as a query parameter, for `query` authentication. */
-export function callQuery(record: Pick<ToolServerRecord, 'authType' | 'authName' | 'key'>): Record<string, string> {
-  return record.authType === 'query' && record.key !== undefined ? { [record.authName ?? defaultKeyParameter]: record.key } : {};
+/** The key where it goes into the query. */
+export function callQuery(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
+  return placeCredential(connection, security).query;
 }
 
-/** Open WebUI's `bearer` without a key sends nothing. Header names in lower case. */
-export function credentialHeaders({
-  authType,
-  authName,
-  key,
-}: Pick<ToolServerRecord, 'authType' | 'authName' | 'key'>): Record<string, string> {
-  if (key === undefined || key === '') return {};
-  if (authType === 'bearer') return { authorization: `Bearer ${key}` };
-  // RFC 7617, section 2: user-id ":" password, here in UTF-8.
-  if (authType === 'basic') return { authorization: `Basic ${Buffer.from(key, 'utf8').toString('base64')}` };
-  if (authType === 'header') return { [(authName ?? defaultKeyHeader).toLowerCase()]: key };
-  return {};
+/** The key where it goes into a header. Names in lower case. */
+export function credentialHeaders(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
+  return placeCredential(connection, security).headers;
 }
 
 /** Names in lower case; the later set wins. */

@@ -2,13 +2,15 @@ import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { spendFrom, spendOnNames, type ConversionBudget, type Spend } from './conversion-budget.ts';
+import { createNameChooser, rememberName } from './definition-names.ts';
 import type { RecursionFinder } from './find-recursion.ts';
 import { mergeSchemas } from './merge-schemas.ts';
+import { choiceTags, tagFitting } from './name-choices.ts';
 import { hasKeysBesideReference, spendOnKeywords } from './spend-on-keywords.ts';
 import { OmittedOperation } from './operation.ts';
 import { isReadOnly } from './read-only.ts';
 import { referenceOf, resolveReference } from './resolve-references.ts';
-import { completed, isNullable, listOf, plainKeywords, withNull, withoutUnknownRequired } from './schema-keywords.ts';
+import { completed, isNullable, listOf, nullableChoice, plainKeywords, withNull, withoutUnknownRequired } from './schema-keywords.ts';
 
 /** The schemas of one function grew beyond what was allowed for them. */
 export class SchemaTooLarge extends OmittedOperation {}
@@ -137,6 +139,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     deepest = position.depth;
     const target = resolveReference(options.document, reference, spend);
     const schema = isJsonObject(target) ? adaptHere(target, position) : adaptChild(target, position.depth);
+    if (schema !== undefined) rememberName(schema, reference);
     if (isSharable && schema !== undefined && pointers === before.pointers)
       shared.inlined.set(reference, {
         schema,
@@ -157,12 +160,18 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     }
     const together = listOf(schema, 'allOf').map((branch) => adaptBranch(branch, position));
     const choices: JsonObject[][] = [];
-    for (const key of ['anyOf', 'oneOf']) {
-      const branches = listOf(schema, key).map((branch) => adaptBranch(branch, position));
+    for (const key of ['anyOf', 'oneOf'] as const) {
+      const tags = choiceTags(schema, key, { document: options.document, spend });
+      const branches = listOf(schema, key).map((branch, index) => {
+        const adapted = adaptBranch(branch, position);
+        const tag = adapted === undefined ? undefined : tagFitting(adapted, tags[index]);
+        return adapted === undefined || tag === undefined ? adapted : joined(adapted, tag, spend);
+      });
       const known = branches.filter((branch) => branch !== undefined);
       // A choice that leads back to the schema itself admits whatever the schema admits.
       if (known.length < branches.length || known.length === 0) continue;
-      if (known.length === 1) together.push(known[0]);
+      const only = known.length === 1 ? known[0] : nullableChoice(known);
+      if (only !== undefined) together.push(only);
       else choices.push(known);
     }
     const [first, second] = choices;
@@ -222,20 +231,4 @@ function joined(outer: JsonObject, branch: JsonObject, spend: Spend): JsonObject
   const others = Array.isArray(outer['allOf']) ? outer['allOf'] : [];
   spend(others.length);
   return { ...outer, allOf: [...others, branch] };
-}
-
-/** Numbers go on where they ended, because thousands of schemas may have the same last name. */
-function createNameChooser(): (reference: string) => string {
-  const used = new Set<string>();
-  const lastNumbers = new Map<string, number>();
-  return (reference) => {
-    const last = reference.slice(reference.lastIndexOf('/') + 1).replaceAll(/[^A-Za-z0-9_.-]+/g, '_');
-    const name = last.replaceAll(/^_+|(?<!_)_+$/g, '') || 'Definition';
-    let number = lastNumbers.get(name) ?? 1;
-    let free = number === 1 ? name : `${name}_${number}`;
-    for (; used.has(free); free = `${name}_${number}`) number += 1;
-    lastNumbers.set(name, number);
-    used.add(free);
-    return free;
-  };
 }

@@ -1,27 +1,21 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
-import type { PreparedRequest } from '../../core/tool.ts';
-import { formType } from './convert-body.ts';
-import type { ArgumentPlace, BodyPlan, Operation } from './operation.ts';
+import type { PreparedRequest } from '../../core/browser-call.ts';
+import { ArgumentError } from './argument-error.ts';
+import { buildBody, type PlacedValue } from './build-body.ts';
+import { asItIs, percentEncoder } from './encode-text.ts';
+import type { ArgumentPlace, Operation } from './operation.ts';
 import { isReservedHeader } from './reserved-headers.ts';
 import { allowsNull } from './schema-keywords.ts';
-import { toPairs, toText, type Pair } from './serialize-parameter.ts';
+import { joinPairs, queryText, toPairs, toText } from './serialize-parameter.ts';
 
-/** An argument that cannot be sent. The message is for the model: it names the argument and what to write instead. */
-export class ArgumentError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ArgumentError';
-  }
-}
+export { ArgumentError } from './argument-error.ts';
 
+/** RFC 9110 section 5.6.2; RFC 6265 section 4.1.1, and the comma that lists are joined with. */
+const cookieName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const cookieValue = /^[\x21\x23-\x3a\x3c-\x5b\x5d-\x7e]*$/;
 /** JSON where there is a choice: some servers answer in XML to whoever takes anything. */
 const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
-
-interface PlacedValue {
-  place: ArgumentPlace;
-  value: JsonValue;
-}
 
 /**
  * The request of a call, without credentials. `baseUrl` is where the paths begin (`serverBaseUrl`). Optional arguments that are null are not sent,
@@ -34,7 +28,9 @@ export function buildRequest(operation: Operation, args: JsonObject, baseUrl: st
   const headers = buildHeaders(values);
   const body = buildBody(operation.body, values);
   if (body === undefined) return { method: operation.method, url, headers };
-  return { method: operation.method, url, headers: { ...headers, 'content-type': body.type }, body: body.text };
+  const typed = { method: operation.method, url, headers: { ...headers, 'content-type': body.type } };
+  if (typeof body.content === 'string') return { ...typed, body: body.content };
+  return { ...typed, body: Buffer.from(body.content).toString('base64'), bodyEncoding: 'base64' };
 }
 
 function valueFor(place: ArgumentPlace, operation: Operation, args: JsonObject): PlacedValue[] {
@@ -55,8 +51,7 @@ function buildUrl({ path, places }: Operation, values: readonly PlacedValue[], b
     if (found === undefined) throw new ArgumentError(`${name}: is required`);
     return pathText(found);
   });
-  const pairs = values.flatMap(({ place, value }) => (place.in === 'query' ? pairsOf(place, value) : []));
-  const query = [fixedQuery, joinPairs(pairs)].filter((part) => part !== '').join('&');
+  const query = [fixedQuery, ...values.flatMap(queryParts)].filter((part) => part !== '').join('&');
   const base = new URL(baseUrl);
   const prefix = base.pathname.replace(/\/+$/, '');
   const url = new URL(`${base.origin}${prefix}${filled}${query === '' ? '' : `?${query}`}`);
@@ -75,10 +70,10 @@ function segmentCount(path: string): number {
 }
 
 function pathText({ place, value }: PlacedValue): string {
-  const raw = toText(place, value, (text) => text);
-  if (place.style === 'simple' || place.style === undefined || place.style === 'json') refusePathValue(place.argument, raw);
-  else refusePathValue(place.argument, raw.replace(/^[.;]/, ''));
-  return toText(place, value, (text) => percentEncode(place.argument, text));
+  const { argument, style } = place;
+  const raw = toText(place, value, asItIs);
+  refusePathValue(argument, style === 'label' || style === 'matrix' ? raw.replace(/^[.;]/, '') : raw);
+  return toText(place, value, percentEncoder(argument, place.allowReserved === true ? 'path' : undefined));
 }
 
 /** `encodeURIComponent` leaves dots alone, and some servers decode a value twice before they look for `..`. */
@@ -100,17 +95,16 @@ function decodeOnce(text: string): string {
   }
 }
 
-function percentEncode(argument: string, text: string): string {
-  if (!text.isWellFormed()) throw new ArgumentError(`${argument}: contains half a character (a lone surrogate); write it anew`);
-  return encodeURIComponent(text);
-}
-
-function pairsOf(place: ArgumentPlace, value: JsonValue): Pair[] {
-  return toPairs(place, value, (text) => percentEncode(place.argument, text));
-}
-
-function joinPairs(pairs: readonly Pair[]): string {
-  return pairs.map(([name, value]) => `${encodeURIComponent(name.toWellFormed())}=${value}`).join('&');
+function queryParts({ place, value }: PlacedValue): string[] {
+  const { argument } = place;
+  if (place.in === 'query')
+    return [joinPairs(toPairs(place, value, percentEncoder(argument, place.allowReserved === true ? 'query' : undefined)))];
+  if (place.in !== 'querystring') return [];
+  // The whole query: what is no form is a single encoded text (OpenAPI 3.2, section 4.12.3).
+  if (place.style === 'urlencoded' && isJsonObject(value)) return [queryText(value)];
+  return toPairs({ ...place, name: '' }, value, percentEncoder(argument, place.style === 'urlencoded' ? 'query' : undefined)).map(
+    ([, text]) => text,
+  );
 }
 
 function buildHeaders(values: readonly PlacedValue[]): Record<string, string> {
@@ -118,17 +112,23 @@ function buildHeaders(values: readonly PlacedValue[]): Record<string, string> {
   const cookies: string[] = [];
   for (const { place, value } of values) {
     if (place.in === 'header' && !isReservedHeader(place.name))
-      headers.set(
-        place.name.toLowerCase(),
-        headerText(
-          place.argument,
-          toText(place, value, (text) => text),
-        ),
-      );
-    if (place.in === 'cookie') cookies.push(...pairsOf(place, value).map((pair) => pair.join('=')));
+      headers.set(place.name.toLowerCase(), headerText(place.argument, toText(place, value, asItIs)));
+    if (place.in === 'cookie') cookies.push(...cookiePairs(place, value));
   }
   if (cookies.length > 0) headers.set('cookie', cookies.join('; '));
   return Object.fromEntries(headers);
+}
+
+/** Percent-encoded, except in OpenAPI 3.2's own style for cookies, where only what a cookie may hold can be sent (RFC 6265 section 4.1.1). */
+function cookiePairs(place: ArgumentPlace, value: JsonValue): string[] {
+  const { argument } = place;
+  const pairs = toPairs(place, value, place.style === 'cookie' ? asItIs : percentEncoder(argument, undefined));
+  return pairs.map(([name, text]) => {
+    if (!cookieName.test(name)) throw new ArgumentError(`${argument}: "${name.slice(0, 80)}" cannot be the name of a cookie`);
+    if (!cookieValue.test(text))
+      throw new ArgumentError(`${argument}: a cookie may not hold spaces, commas, semicolons, quotes or backslashes`);
+    return `${name}=${text}`;
+  });
 }
 
 /** A line break would begin another header, and HTTP carries Latin-1 (RFC 9110 section 5.5). */
@@ -139,19 +139,4 @@ function headerText(argument: string, text: string): string {
   if (Array.from(text).some((character) => character > '\u00ff'))
     throw new ArgumentError(`${argument}: is sent as a header and may only contain Latin-1 characters`);
   return text.trim();
-}
-
-/** An optional body without arguments is not sent, and its type neither. */
-function buildBody(plan: BodyPlan | undefined, values: readonly PlacedValue[]): { type: string; text: string } | undefined {
-  if (plan === undefined) return undefined;
-  const parts = values.filter(({ place }) => place.in === 'body');
-  if (parts.length === 0 && !plan.isRequired) return undefined;
-  if (plan.mediaType === formType) {
-    const pairs = parts.flatMap(({ place, value }) => (value === null ? [] : pairsOf(place, value)));
-    return { type: plan.mediaType, text: joinPairs(pairs) };
-  }
-  const [first] = parts;
-  if (plan.kind === 'whole') return first === undefined ? undefined : { type: plan.mediaType, text: JSON.stringify(first.value) };
-  const properties = parts.map(({ place, value }): [string, JsonValue] => [place.name, value]);
-  return { type: plan.mediaType, text: JSON.stringify(Object.fromEntries(properties)) };
 }

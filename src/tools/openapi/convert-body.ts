@@ -3,9 +3,11 @@ import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { SchemaAdapter } from './adapt-schema.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
 import { spendOnNames, type Spend } from './conversion-budget.ts';
+import { essenceOf, familyOf, formType, isRange, multipartType, preferredTypes } from './media-types.ts';
 import { OmittedOperation, type BodyPlan } from './operation.ts';
+import { fileSchema, hasFile, isFileSchema, planFormFields } from './plan-form-fields.ts';
 import { followReferences } from './resolve-references.ts';
-import { describedAs, hasWords, shortened } from './schema-keywords.ts';
+import { allowsNull, describedAs, hasWords, shortened, withNull } from './schema-keywords.ts';
 
 /** The body of an operation, and the arguments that make it. For a whole body there is one argument. */
 export interface PlannedBody {
@@ -13,20 +15,7 @@ export interface PlannedBody {
   arguments: PlannedArgument[];
 }
 
-export const formType = 'application/x-www-form-urlencoded';
-/** Longer ones no server means. */
-const typeCharacters = 255;
 const shownCharacters = 1_000;
-
-/** The first that fits is sent: a merge patch is an object that a model can fill in, a JSON patch a list of instructions. */
-const preferences: readonly RegExp[] = [
-  /^application\/json$/,
-  /^application\/merge-patch\+json$/,
-  /^[^*]+(?<!json-patch)\+json$/,
-  /^(?:text|application)\/(?:x-)?json$/,
-  /^(?:\*|application)\/\*(?:\+json)?$/,
-  /json$/,
-];
 
 /** @throws OmittedOperation when the operation needs a body that cannot be built. */
 export function planBody(
@@ -40,44 +29,112 @@ export function planBody(
   if (body === undefined || !isJsonObject(content) || declared.length === 0) return undefined;
   spendOnNames(declared, spend);
   const isRequired = body['required'] === true;
-  const types = declared.filter(isPrintable);
-  const json = preferredJson(types);
-  if (json !== undefined) return planJson(schemaIn(content, json), { mediaType: sentType(json), isRequired, body, adapter });
-  const form = types.find((type) => essenceOf(type) === formType);
-  const planned = form === undefined ? undefined : planForm(schemaIn(content, form), { mediaType: formType, isRequired, body, adapter });
+  const types = preferredTypes(declared);
+  const planned = planFirst(types, { content, isRequired, body, adapter });
   if (planned !== undefined || !isRequired) return planned;
   const names = shortened(types.map((type) => type.trim()).join(', '), shownCharacters);
-  throw new OmittedOperation(`its body has to be ${names || 'of an unknown type'}; JSON and flat form bodies are supported`);
+  throw new OmittedOperation(`its body has to be ${names || 'of an unknown type'}, and such a body cannot be built from arguments`);
 }
 
 interface BodyContext {
-  mediaType: string;
+  content: JsonObject;
   isRequired: boolean;
   body: JsonObject;
   adapter: SchemaAdapter;
 }
 
-function planJson(schema: JsonValue | undefined, context: BodyContext): PlannedBody {
-  const { mediaType, isRequired, adapter } = context;
-  const root = adapter.adapt(schema);
-  const properties = liftableProperties(root);
-  if (properties === undefined) {
-    const description = [root['description'], context.body['description']].find(hasWords);
-    const described = description === undefined ? root : describedAs(root, description);
-    return {
-      plan: { mediaType, kind: 'whole', isRequired },
-      arguments: [{ in: 'body', name: 'body', isRequired, schema: described }],
-    };
+/** The first type of which a body can be made; a file cannot travel as JSON where it may travel as a part. */
+function planFirst(types: readonly string[], context: BodyContext): PlannedBody | undefined {
+  const multipart = types.find((type) => familyOf(type) === 'multipart');
+  for (const type of types) {
+    const media = ownValue(context.content, type);
+    const root = context.adapter.adapt(isJsonObject(media) ? ownValue(media, 'schema') : undefined);
+    const properties = liftableProperties(root);
+    const needsParts = multipart !== undefined && familyOf(type) !== 'multipart' && properties !== undefined && hasFile(properties);
+    const planned = needsParts
+      ? undefined
+      : planType(type, { ...context, root, properties, encoding: isJsonObject(media) ? media['encoding'] : undefined });
+    if (planned !== undefined) return planned;
   }
-  return { plan: { mediaType, kind: 'properties', isRequired }, arguments: planProperties(properties, root, isRequired) };
+  return undefined;
 }
 
-function planForm(schema: JsonValue | undefined, context: BodyContext): PlannedBody | undefined {
-  const root = context.adapter.adapt(schema);
-  const properties = liftableProperties(root);
-  const { mediaType, isRequired } = context;
-  if (properties === undefined) return undefined;
-  return { plan: { mediaType, kind: 'properties', isRequired }, arguments: planProperties(properties, root, isRequired) };
+interface TypeContext extends BodyContext {
+  root: JsonObject;
+  properties: JsonObject | undefined;
+  encoding: JsonValue | undefined;
+}
+
+function planType(type: string, context: TypeContext): PlannedBody | undefined {
+  const { root } = context;
+  const family = familyOf(type);
+  const types = [root['type']].flat();
+  const mayBeText = types.includes('string') || (root['type'] === undefined && root['anyOf'] === undefined && root['allOf'] === undefined);
+  const mayBeObject = types.includes('object') || root['type'] === undefined;
+  switch (family) {
+    case 'json':
+      return isRange(type) && isFileSchema(root)
+        ? planFile(type, context)
+        : planJson(isRange(type) ? 'application/json' : type.trim(), context);
+    case 'form':
+    case 'multipart':
+      return mayBeObject ? planForm(family, context) : undefined;
+    case 'yaml':
+      // JSON is YAML (YAML 1.2, section 1.3), so that values can be sent under that name.
+      return mayBeText ? planText(type, context) : planJson(type.trim(), context);
+    case 'xml':
+      return mayBeText ? planText(type, context) : undefined;
+    case 'text':
+      return planText(type, context);
+    case 'file':
+      return mayBeText ? planFile(type, context) : undefined;
+  }
+}
+
+function planJson(mediaType: string, context: TypeContext): PlannedBody {
+  const { isRequired, properties, root } = context;
+  if (properties === undefined) return planWhole({ mediaType, kind: 'whole', isRequired }, root, context);
+  const planned = planProperties(properties, root, isRequired);
+  const isPatch = essenceOf(mediaType) === 'application/merge-patch+json';
+  return { plan: { mediaType, kind: 'properties', isRequired }, arguments: isPatch ? planned.map(removable) : planned };
+}
+
+/** In a merge patch null takes a member away (RFC 7396 section 1), whatever the schema of the whole says. */
+function removable(planned: PlannedArgument): PlannedArgument {
+  return planned.isRequired || allowsNull(planned.schema) ? planned : { ...planned, schema: withNull(planned.schema) };
+}
+
+function planForm(format: 'form' | 'multipart', context: TypeContext): PlannedBody {
+  const { isRequired, properties, root, encoding } = context;
+  const mediaType = format === 'form' ? formType : multipartType;
+  if (properties === undefined) return planWhole({ mediaType, kind: 'whole', isRequired, format }, { ...root, type: 'object' }, context);
+  const fields = planFormFields(planProperties(properties, root, isRequired), encoding, format === 'multipart');
+  return { plan: { mediaType, kind: 'properties', isRequired, format }, arguments: fields };
+}
+
+function planText(type: string, context: TypeContext): PlannedBody {
+  const { root, isRequired } = context;
+  const mediaType = isRange(type) ? 'text/plain' : type.trim();
+  return planWhole(
+    { mediaType, kind: 'whole', isRequired, format: 'text' },
+    root['type'] === undefined ? { ...root, type: 'string' } : root,
+    context,
+  );
+}
+
+function planFile(type: string, context: TypeContext): PlannedBody {
+  return planWhole(
+    { mediaType: type.trim(), kind: 'whole', isRequired: context.isRequired, format: 'file' },
+    fileSchema(context.root),
+    context,
+  );
+}
+
+/** The body is one argument. */
+function planWhole(plan: Omit<BodyPlan, 'argument'>, root: JsonObject, { body, isRequired }: TypeContext): PlannedBody {
+  const description = [root['description'], body['description']].find(hasWords);
+  const schema = description === undefined ? root : describedAs(root, description);
+  return { plan, arguments: [{ in: 'body', name: 'body', isRequired, schema }] };
 }
 
 /** An optional body may be left out altogether, so none of its properties is required of the function. */
@@ -109,33 +166,4 @@ function liftableProperties(root: JsonObject): JsonObject | undefined {
 /** `anyOf: [{required: [a]}, {required: [b]}]` is a rule about properties that stand elsewhere; the server checks it. */
 function onlyRequires(branch: JsonValue): boolean {
   return isJsonObject(branch) && Object.keys(branch).every((key) => key === 'required' || key === 'type' || key === 'description');
-}
-
-function preferredJson(types: readonly string[]): string | undefined {
-  for (const preference of preferences) {
-    const found = types.find((type) => preference.test(essenceOf(type)));
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-/** A header can hold it: spaces only beside a semicolon. */
-function isPrintable(type: string): boolean {
-  if (type.length > typeCharacters) return false;
-  const trimmed = type.trim();
-  return /^[\u0020-\u007e]+$/.test(trimmed) && !/[^; ] +[^; ]/.test(trimmed);
-}
-
-function essenceOf(type: string): string {
-  return (type.split(';', 1)[0] ?? '').trim().toLowerCase();
-}
-
-/** A range of types is nothing to send. */
-function sentType(declared: string): string {
-  return declared.includes('*') ? 'application/json' : declared.trim();
-}
-
-function schemaIn(content: JsonObject, type: string): JsonValue | undefined {
-  const media = ownValue(content, type);
-  return isJsonObject(media) ? ownValue(media, 'schema') : undefined;
 }

@@ -4,14 +4,19 @@ import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../name-functions.ts';
 import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
 import { planBody } from './convert-body.ts';
-import { credentialPlaces, planParameters } from './convert-parameters.ts';
-import { BudgetSpent, createRegisteredBudget, spendFrom, spentReason, type ConversionBudget, type Spend } from './conversion-budget.ts';
+import { planParameters } from './convert-parameters.ts';
+import { createRegisteredBudget, spendFrom, spentReason, type ConversionBudget, type Spend } from './conversion-budget.ts';
+import { componentName } from './definition-names.ts';
+import { describeOperation } from './describe-operation.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
 import { nameArguments } from './name-arguments.ts';
 import { OmittedOperation, type ArgumentPlace, type BodyPlan, type Conversion, type Operation } from './operation.ts';
 import { listOperations, tooManyOperations, type ListedOperation } from './list-operations.ts';
 import { readRequestParts } from './read-request-parts.ts';
-import { hasWords, shortened } from './schema-keywords.ts';
+import { readSecurity, type SecuritySchemes } from './read-security.ts';
+import { shortened } from './schema-keywords.ts';
+import { shareDefinitions } from './share-definitions.ts';
+import { serverPathIn } from './server-base-url.ts';
 
 export type { ArgumentPlace, BodyPlan, Conversion, Operation } from './operation.ts';
 
@@ -19,7 +24,8 @@ export type { ArgumentPlace, BodyPlan, Conversion, Operation } from './operation
 const inlinedNodes = 2_000;
 /** Trying an operation takes time even where it has no schema. */
 const operationNodes = 10;
-const otherServers = 'Servers that single paths or operations name are not used: all are addressed at the URL of this connection.';
+const otherServers =
+  'Of the servers that single paths or operations name, only the path is used: all are addressed at the origin of this connection.';
 /** A report is read by people. */
 const maxWarnings = 100;
 const warningCharacters = 1_000;
@@ -28,7 +34,7 @@ const warningCharacters = 1_000;
 interface ConversionContext {
   document: JsonObject;
   isRecursive: RecursionFinder;
-  credentials: ReadonlySet<string>;
+  security: SecuritySchemes;
   shared: SharedAdaptation;
   spend: Spend;
   warnings: Set<string>;
@@ -51,7 +57,7 @@ export function convertOperations(document: JsonObject, options: ConversionOptio
   const context: ConversionContext = {
     document,
     isRecursive: createRecursionFinder(document, budget),
-    credentials: tryCredentialPlaces(document, spend),
+    security: readSecurity(document, spend),
     shared: { budget, inlined: new Map() },
     spend,
     warnings: new Set(),
@@ -87,16 +93,6 @@ function tryConvert(entry: ListedOperation, context: ConversionContext, converte
   }
 }
 
-/** Without a budget no function is made, so none can ask for a credential. */
-function tryCredentialPlaces(document: JsonObject, spend: Spend): Set<string> {
-  try {
-    return credentialPlaces(document, spend);
-  } catch (error) {
-    if (!(error instanceof BudgetSpent)) throw error;
-    return new Set();
-  }
-}
-
 function nameOf({ method, path }: { method: string; path: string }): string {
   return `${method} ${path}`;
 }
@@ -127,29 +123,41 @@ function convertWith(
   context: ConversionContext,
   size: { keepsReferences: boolean; maxNodes: number },
 ): UnnamedOperation {
-  const { document, isRecursive, shared, credentials, spend } = context;
+  const { document, isRecursive, shared, security, spend } = context;
   const { method, path, pathItem, operation } = entry;
   const adapter = createSchemaAdapter({ document, isRecursive, shared, ...size });
   const warn = (message: string): void => {
     if (context.warnings.size < maxWarnings) context.warnings.add(shortened(`${nameOf(entry)}: ${message}`, warningCharacters));
   };
   const parts = readRequestParts(document, entry, spend);
-  const planned = planParameters(parts.parameters, { adapter, path, credentials, warn, spend });
+  const planned = planParameters(parts.parameters, { adapter, path, credentials: security.withheld, warn, spend });
   const body = planBody(document, bodyOf(method, parts.requestBody, warn), { adapter, spend });
   const all = [...planned, ...(body?.arguments ?? [])];
   const names = nameArguments(all);
   const named = all.map((argument, index) => ({ ...argument, argument: names[index] ?? argument.name }));
   const places = named.map(({ schema: _schema, ...place }): ArgumentPlace => place);
-  if (operation['servers'] !== undefined || pathItem['servers'] !== undefined) context.warnings.add(otherServers);
+  const serverPath = serverPathIn(operation) ?? serverPathIn(pathItem);
+  if (serverPath !== undefined) context.warnings.add(otherServers);
+  const alternatives = security.alternativesFor(operation);
+  const tags = textsIn(ownValue(operation, 'tags'));
   return {
     operationId: entry.operationId,
     method,
     path,
     places,
     body: toBodyPlan(body?.plan, places),
-    description: describe(operation, nameOf(entry)),
+    description: describeOperation(document, entry, spend),
     parameters: toParameters(named, adapter),
+    ...(tags.length > 0 && { tags }),
+    ...(serverPath !== undefined && { serverPath }),
+    ...(alternatives !== undefined && { security: alternatives }),
   };
+}
+
+/** More tags, or longer ones, are no tags. */
+function textsIn(value: JsonValue | undefined): string[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((entry) => typeof entry === 'string' && entry.length <= warningCharacters).slice(0, maxWarnings) as string[];
 }
 
 /** OpenAPI gives a body on GET no meaning, and browsers cannot send one. */
@@ -170,10 +178,8 @@ function toParameters(named: readonly (ArgumentPlace & { schema: JsonObject })[]
   const properties = Object.fromEntries(named.map(({ argument, schema }) => [argument, schema]));
   const required = named.filter(({ isRequired }) => isRequired).map(({ argument }) => argument);
   const hasDefinitions = Object.keys(adapter.definitions).length > 0;
-  return { type: 'object', properties, required, ...(hasDefinitions ? { $defs: adapter.definitions } : {}) };
-}
-
-function describe(operation: JsonObject, name: string): string {
-  const texts = [ownValue(operation, 'description'), ownValue(operation, 'summary')];
-  return shortened(texts.find(hasWords) ?? name);
+  return shareDefinitions(
+    { type: 'object', properties, required, ...(hasDefinitions ? { $defs: adapter.definitions } : {}) },
+    componentName,
+  );
 }

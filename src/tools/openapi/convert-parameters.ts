@@ -1,10 +1,9 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import type { SchemaAdapter } from './adapt-schema.ts';
 import { spendOnValue, type Spend } from './conversion-budget.ts';
 import { OmittedOperation, type ArgumentPlace, type ParameterStyle } from './operation.ts';
 import { isReservedHeader } from './reserved-headers.ts';
-import { followReferences } from './resolve-references.ts';
 import { describedAs, hasWords, shortened } from './schema-keywords.ts';
 
 /** An argument before it has a name of its own. */
@@ -22,8 +21,14 @@ export interface ParameterContext {
   spend: Spend;
 }
 
-const places = new Set(['path', 'query', 'header', 'cookie']);
-const styles = new Set<string>(['simple', 'label', 'matrix', 'form', 'spaceDelimited', 'pipeDelimited', 'deepObject']);
+const places = new Set(['path', 'query', 'querystring', 'header', 'cookie']);
+/** A style of another place is the author's slip, and the place's own one serves. */
+const stylesOf: Record<string, ReadonlySet<string>> = {
+  path: new Set(['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited']),
+  query: new Set(['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject']),
+  header: new Set(['simple', 'spaceDelimited', 'pipeDelimited', 'tabDelimited']),
+  cookie: new Set(['form', 'cookie']),
+};
 /** RFC 9110 section 5.6.2. */
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -70,18 +75,30 @@ function isWithheld(place: string, name: string, credentials: ReadonlySet<string
   return credentials.has(`${place}:${name.toLowerCase()}`) || (place === 'header' && isReservedHeader(name));
 }
 
-/** Only what the document states: the defaults are the place's, and objects are written differently when nothing is stated. */
-function wireForm(parameter: JsonObject): { style?: ParameterStyle; explode?: boolean } {
-  if (contentOf(parameter) !== undefined) return { style: 'json' };
-  const { style, explode } = parameter;
+/** Only what the document states: the defaults are the place's. */
+function wireForm(parameter: JsonObject): Pick<ArgumentPlace, 'style' | 'explode' | 'allowReserved'> {
+  const place = ownValue(parameter, 'in');
+  const [type] = Object.keys(contentOf(parameter) ?? {});
+  if (type !== undefined) return { style: styleOfType(type) };
+  if (place === 'querystring') return { style: 'urlencoded' };
+  const { style, explode, allowReserved } = parameter;
+  const isKnown = typeof place === 'string' && typeof style === 'string' && stylesOf[place]?.has(style) === true;
   return {
-    ...(typeof style === 'string' && styles.has(style) ? { style: style as ParameterStyle } : {}),
+    ...(isKnown ? { style: style as ParameterStyle } : {}),
     ...(typeof explode === 'boolean' ? { explode } : {}),
+    ...(allowReserved === true && (place === 'query' || place === 'path') ? { allowReserved } : {}),
   };
 }
 
+/** How a value is written whose media type is declared (OpenAPI 3.1.1, Parameter Object: `content`). */
+function styleOfType(type: string): ParameterStyle {
+  if (/^application\/x-www-form-urlencoded\b/i.test(type.trim())) return 'urlencoded';
+  return /^text\/(?!json)/i.test(type.trim()) ? 'text' : 'json';
+}
+
 function schemaOf(parameter: JsonObject, adapter: SchemaAdapter): JsonObject {
-  const declared = contentOf(parameter) ?? parameter;
+  const [media] = Object.values(contentOf(parameter) ?? {});
+  const declared = isJsonObject(media) ? media : parameter;
   const schema = adapter.adapt(ownValue(declared, 'schema') ?? { type: 'string' });
   const { description } = parameter;
   return hasWords(description) ? describedAs(schema, description) : schema;
@@ -90,31 +107,5 @@ function schemaOf(parameter: JsonObject, adapter: SchemaAdapter): JsonObject {
 /** A parameter may have a media type instead of a style: its value is that text, in practice JSON. */
 function contentOf(parameter: JsonObject): JsonObject | undefined {
   const content = ownValue(parameter, 'content');
-  const [first]: (JsonValue | undefined)[] = isJsonObject(content) ? Object.values(content) : [];
-  return isJsonObject(first) ? first : undefined;
-}
-
-/** The places of all API keys that the document's security schemes name. */
-export function credentialPlaces(document: JsonObject, spend: Spend): Set<string> {
-  const components = ownValue(document, 'components');
-  const schemes =
-    ownValue(document, 'securityDefinitions') ?? (isJsonObject(components) ? ownValue(components, 'securitySchemes') : undefined);
-  const found = new Set<string>();
-  for (const entry of isJsonObject(schemes) ? Object.values(schemes) : []) {
-    spend(1);
-    const scheme = tryFollow(document, entry, spend);
-    for (const key of ['in', 'name']) spendOnValue(scheme?.[key], spend);
-    if (scheme?.['type'] !== 'apiKey' || typeof scheme['name'] !== 'string' || typeof scheme['in'] !== 'string') continue;
-    found.add(`${scheme['in']}:${scheme['name'].toLowerCase()}`);
-  }
-  return found;
-}
-
-/** A scheme that cannot be found withholds nothing; no operation depends on it. */
-function tryFollow(document: JsonObject, entry: JsonValue | undefined, spend: Spend): JsonObject | undefined {
-  try {
-    return followReferences(document, entry, spend);
-  } catch {
-    return undefined;
-  }
+  return isJsonObject(content) && isJsonObject(Object.values(content)[0]) ? content : undefined;
 }

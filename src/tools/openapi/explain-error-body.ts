@@ -6,28 +6,43 @@ import { shortened } from './schema-keywords.ts';
 const messageCharacters = 2_000;
 /** Where frameworks put their words, the most telling first (RFC 9457: `detail`, `title`). */
 const wordKeys = ['detail', 'message', 'error_description', 'error', 'msg', 'title', 'errors', 'reason'];
+/** Where they name the field of one entry (RFC 9457 section 3, JSON:API) and say what is wrong with it. */
+const fieldKeys = ['pointer', 'parameter', 'field', 'param', 'path', 'property', 'name'];
+const saidKeys = ['msg', 'detail', 'message', 'reason', 'description', 'error'];
 
 const reasons: Record<number, string> = {
   400: 'Bad Request',
   401: 'Unauthorized',
+  402: 'Payment Required',
   403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
+  406: 'Not Acceptable',
   409: 'Conflict',
+  410: 'Gone',
+  412: 'Precondition Failed',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
   422: 'Unprocessable Content',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
+  501: 'Not Implemented',
   502: 'Bad Gateway',
   503: 'Service Unavailable',
   504: 'Gateway Timeout',
 };
 
-/** One sentence for the model: the status, and what the server says about it. `body` is the parsed JSON, the text, or nothing readable. */
-export function explainErrorBody(status: number, body: JsonValue | undefined): string {
+/**
+ * One sentence for the model: the status, what the server says about it, and when to come back. `body` is the parsed JSON, the text, or nothing
+ * readable.
+ */
+export function explainErrorBody(status: number, body: JsonValue | undefined, retryAfter?: string): string {
   const reason = reasons[status];
   const head = `HTTP ${status}${reason === undefined ? '' : ` ${reason}`}`;
   const words = body === undefined ? '' : wordsOf(body).trim();
-  return words === '' ? head : `${head}: ${shortened(words, messageCharacters)}`;
+  const said = words === '' ? head : `${head}: ${shortened(words, messageCharacters)}`;
+  const time = retryAfter?.trim() ?? '';
+  return time === '' ? said : `${said} (Retry-After: ${shortened(time, 100)})`;
 }
 
 function wordsOf(body: JsonValue): string {
@@ -50,15 +65,20 @@ function hasContent(value: JsonValue | undefined): value is JsonValue[] | JsonOb
   return typeof value === 'object' && value !== null && Object.keys(value).length > 0;
 }
 
-/** FastAPI's `{loc: ["body", "timestamp"], msg: "Field required"}` → `body.timestamp: Field required`. */
+/** FastAPI's `{loc: ["body", "timestamp"], msg: "Field required"}` → `body.timestamp: Field required`; others name the field in other words. */
 function entryWords(entry: JsonValue): string {
   if (!isJsonObject(entry)) return wordsOf(entry);
-  const { loc, msg } = entry;
-  if (!Array.isArray(loc) || typeof msg !== 'string') return wordsOf(entry);
-  return `${loc.map((step) => (typeof step === 'string' ? step : JSON.stringify(step))).join('.')}: ${msg}`;
+  const { loc, source } = entry;
+  const field = Array.isArray(loc) ? loc.map((step) => (typeof step === 'string' ? step : JSON.stringify(step))).join('.') : undefined;
+  const pointed = fieldKeys.map((key) => ownValue(entry, key) ?? (isJsonObject(source) ? ownValue(source, key) : undefined));
+  const name = field ?? pointed.find((found) => typeof found === 'string');
+  const said = saidKeys.map((key) => ownValue(entry, key)).find((found) => typeof found === 'string');
+  return typeof name === 'string' && name !== '' && said !== undefined ? `${name}: ${said}` : wordsOf(entry);
 }
 
-/** An error page says what it says in its title. */
+/** An error page says what it says in its title, an XML document in its message. */
 function titleOf(page: string): string {
-  return /<title[^>]{0,200}>([^<]{1,500})/i.exec(page)?.[1]?.trim() ?? 'an HTML page without a title';
+  const title =
+    /<title[^>]{0,200}>([^<]{1,500})/i.exec(page)?.[1] ?? /<(?:\w{1,40}:)?(?:message|faultstring|detail)>([^<]{1,1000})/i.exec(page)?.[1];
+  return title?.trim() ?? (/^\s*<\?xml/i.test(page) ? 'an XML document without a message' : 'an HTML page without a title');
 }

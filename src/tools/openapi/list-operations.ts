@@ -23,9 +23,10 @@ const shownCharacters = 120;
 const entryNodes = 4;
 export const tooManyOperations = `the document has more than ${limits.operations} operations`;
 
-const offered = new Set(['get', 'put', 'post', 'delete', 'patch']);
-/** They answer nothing that a model could read (`query` is OpenAPI 3.2's). */
-const notOffered = new Set(['head', 'options', 'trace', 'query']);
+/** `query` is OpenAPI 3.2's: a GET with a body. */
+const offered = new Set(['get', 'put', 'post', 'delete', 'patch', 'query']);
+/** They answer nothing that a model could read. */
+const notOffered = new Set(['head', 'options', 'trace']);
 
 /** What of a document can be looked at as an operation. */
 export interface OperationList {
@@ -83,9 +84,20 @@ function listPath({ document, path, entry }: PathEntry, spend: Spend): Operation
   const known = methods.filter(({ method }) => offered.has(method));
   const others = methods.filter(({ method }) => notOffered.has(method));
   const problem = problemOf(path);
-  const omitted = others.map(({ method }) => omission(method, path, `${method.toUpperCase()} is not offered`));
+  const further = furtherMethods(pathItem, spend);
+  const omitted = [...others.map(({ method }) => method), ...further].map((method) =>
+    omission(method, path, `${method.toUpperCase()} is not offered`),
+  );
   if (problem !== undefined) return { listed: [], omitted: [...omitted, ...known.map(({ method }) => omission(method, path, problem))] };
   return { listed: known.map(({ method, operation }) => toListed({ method, path, pathItem, operation }, spend)), omitted };
+}
+
+/** Methods of OpenAPI 3.2's `additionalOperations`, such as COPY: what they do is not known, and many servers refuse them. */
+function furtherMethods(pathItem: JsonObject, spend: Spend): string[] {
+  const further = ownValue(pathItem, 'additionalOperations');
+  const methods = isJsonObject(further) ? Object.keys(further) : [];
+  spendOnNames(methods, spend);
+  return methods.map((method) => method.slice(0, shownCharacters));
 }
 
 /** A path item may be a reference; keys beside it stand. */

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { OutboundError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { readText, type OutboundResponse, type SendOutbound, type Trust } from '../../core/outbound.ts';
-import { parseDocumentAside } from './parse-document-aside.ts';
+import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from '../../core/outbound.ts';
+import type { FetchFile } from './gather-files.ts';
+import { openDocumentAside } from './open-document-aside.ts';
+import type { DocumentJob, OpenedDocument } from './open-document.ts';
 
 /** Where a document lies. `headers` go to that place, whatever its origin: who mixes origins leaves credentials out. */
 export interface DocumentPlace {
@@ -13,6 +15,7 @@ export interface DocumentPlace {
 }
 
 const usualPlace = 'The document is usually at /openapi.json.';
+const tookTooLong = `reading it takes longer than ${limits.documentReadingMs / 1000} s.`;
 const accept = 'application/json, application/yaml, text/yaml;q=0.9, */*;q=0.8';
 
 /** `path` may be a full URL; else it stands below `url`, with one slash between, and may have a query of its own. */
@@ -22,12 +25,70 @@ export function documentUrl(url: string, path: string): string {
   return `${origin}${pathname.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
 }
 
+/** What tells whether a document has changed since it was loaded. */
+export interface DocumentVersion {
+  etag?: string;
+  lastModified?: string;
+  /** SHA-256 of its bytes, for servers that know nothing of the other two. */
+  hash: string;
+}
+
+export type LoadedDocument = { type: 'loaded'; opened: OpenedDocument; version: DocumentVersion } | { type: 'unchanged' };
+
+export interface LoadOptions {
+  /** What is to be made of it, beside its source. */
+  job: Omit<DocumentJob, 'source' | 'url'>;
+  /** Whether files that it refers to are fetched too: only for documents that an administrator registered. */
+  takesFiles?: boolean;
+  /** The version that is there already. */
+  known?: DocumentVersion | undefined;
+}
+
 /**
- * Fetches and parses. Messages name the URL without its query, which may carry a key, and say what to do.
+ * Fetches, parses and converts. Messages name the URL without its query, which may carry a key, and say what to do.
  * @throws OutboundError (`denied`, `unreachable`, `timeout`, …) when it cannot be fetched, Error when what came is no document, the signal's reason.
  */
-export async function loadDocument(place: DocumentPlace, send: SendOutbound, signal: AbortSignal): Promise<JsonObject> {
+export async function loadDocument(
+  place: DocumentPlace,
+  send: SendOutbound,
+  options: LoadOptions & { signal: AbortSignal },
+): Promise<LoadedDocument> {
+  const { job, takesFiles = false, known, signal } = options;
   const url = documentUrl(place.url, place.path);
+  const shown = withoutSecrets(url);
+  const fetched = await fetchBytes({ ...place, url }, send, { signal, known });
+  if (fetched === undefined) return { type: 'unchanged' };
+  const { bytes, headers } = fetched;
+  const version = versionOf(bytes, headers);
+  if (known?.hash === version.hash) return { type: 'unchanged' };
+  if (
+    /^text\/html/i.test(headers['content-type'] ?? '') ||
+    /^\s*<(?:!doctype|html)/i.test(new TextDecoder().decode(bytes.subarray(0, 200)))
+  )
+    throw new Error(`${shown} is an HTML page and not the document: perhaps the page that shows it. ${usualPlace}`);
+  const fetchFile: FetchFile = async (file) => {
+    const answer = await fetchBytes({ ...place, url: file }, send, { signal });
+    if (answer === undefined) throw new Error('the answer is empty');
+    return answer.bytes;
+  };
+  const reading = AbortSignal.any([signal, AbortSignal.timeout(limits.documentReadingMs)]);
+  try {
+    const opened = await openDocumentAside({ ...job, source: bytes, ...(takesFiles && { url }) }, fetchFile, reading);
+    return { type: 'loaded', opened, version };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new Error(`${shown}: ${reading.aborted ? tookTooLong : error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Undefined when the server says that nothing has changed. */
+async function fetchBytes(
+  { url, headers, trust }: Omit<DocumentPlace, 'path'>,
+  send: SendOutbound,
+  { signal, known }: { signal: AbortSignal; known?: DocumentVersion | undefined },
+): Promise<{ bytes: Uint8Array; headers: Record<string, string> } | undefined> {
   const shown = withoutSecrets(url);
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), limits.documentTimeoutMs);
@@ -35,13 +96,13 @@ export async function loadDocument(place: DocumentPlace, send: SendOutbound, sig
     const response = await send({
       method: 'GET',
       url,
-      headers: { accept, ...place.headers },
-      trust: place.trust,
+      headers: { accept, ...conditionOf(known), ...headers },
+      trust,
       signal: AbortSignal.any([signal, deadline.signal]),
       firstByteTimeoutMs: limits.documentTimeoutMs,
       idleTimeoutMs: limits.documentTimeoutMs,
     });
-    return await readDocument(response, shown, AbortSignal.any([signal, deadline.signal]));
+    return await readAnswer(response, shown);
   } catch (error) {
     signal.throwIfAborted();
     const seconds = limits.documentTimeoutMs / 1000;
@@ -53,22 +114,28 @@ export async function loadDocument(place: DocumentPlace, send: SendOutbound, sig
   }
 }
 
-async function readDocument(response: OutboundResponse, url: string, signal: AbortSignal): Promise<JsonObject> {
-  const { status, headers, body } = response;
+/** RFC 9110 sections 13.1.2 and 13.1.3: the date only where there is no tag. */
+function conditionOf(known: DocumentVersion | undefined): Record<string, string> {
+  if (known?.etag !== undefined) return { 'if-none-match': known.etag };
+  return known?.lastModified === undefined ? {} : { 'if-modified-since': known.lastModified };
+}
+
+function versionOf(bytes: Uint8Array, { etag, 'last-modified': lastModified }: Record<string, string>): DocumentVersion {
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  return { hash, ...(etag !== undefined && { etag }), ...(lastModified !== undefined && { lastModified }) };
+}
+
+async function readAnswer(
+  { status, headers, body }: OutboundResponse,
+  url: string,
+): Promise<{ bytes: Uint8Array; headers: Record<string, string> } | undefined> {
   const problem = statusProblem(status);
-  if (problem !== undefined) {
-    await discard(body);
-    throw new Error(`${url} ${problem}`);
-  }
-  const { text, isTruncated } = await readText(body, limits.documentBytes);
+  if (status === 304 || problem !== undefined) await discard(body);
+  if (status === 304) return undefined;
+  if (problem !== undefined) throw new Error(`${url} ${problem}`);
+  const { bytes, isTruncated } = await readBytes(body, limits.documentBytes);
   if (isTruncated) throw new Error(`${url} is larger than ${limits.documentBytes} bytes, the limit for documents.`);
-  if (/^text\/html/i.test(headers['content-type'] ?? '') || /^\s*<(?:!doctype|html)/i.test(text))
-    throw new Error(`${url} is an HTML page and not the document: perhaps the page that shows it. ${usualPlace}`);
-  try {
-    return await parseDocumentAside(text, signal);
-  } catch (error) {
-    throw new Error(`${url}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
-  }
+  return { bytes, headers };
 }
 
 function statusProblem(status: number): string | undefined {

@@ -4,7 +4,7 @@ import type { ArgumentPlace } from './operation.ts';
 /** The strictest provider's rule for the names of a function's arguments. */
 const legal = /^[A-Za-z0-9_.-]{1,64}$/;
 const maxLength = 64;
-const order: readonly ArgumentPlace['in'][] = ['path', 'query', 'header', 'cookie', 'body'];
+const order: readonly ArgumentPlace['in'][] = ['path', 'query', 'querystring', 'header', 'cookie', 'body'];
 
 /** What an argument is called on the wire, and where. */
 export interface WireName {

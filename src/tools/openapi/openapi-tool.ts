@@ -1,24 +1,30 @@
 import { OutboundError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/run.ts';
-import type { PreparedRequest, Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import type { PreparedRequest } from '../../core/browser-call.ts';
+import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { ArgumentError, buildRequest } from './build-request.ts';
-import type { Operation } from './operation.ts';
+import type { CredentialSet, Operation } from './operation.ts';
 import { readResponse } from './read-response.ts';
+
+/** Codes of a connection that never came to be. */
+const withoutConnection = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ENODATA', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /** How the functions of one server reach it. */
 export interface OpenApiConnection {
-  /** Where the document's paths begin (`serverBaseUrl`). */
-  baseUrl: string;
+  /** Where an operation's path begins (`createBaseUrls`). */
+  baseUrlFor(operation: Operation): string;
   trust: Trust;
   send: SendOutbound;
-  /** Headers of this call: credential, own headers, ids of the run. They replace what a model set under the same name. */
-  headersFor(run: RunContext): Record<string, string>;
+  /**
+   * Headers of this call: credential, own headers, ids of the run. They replace what a model set under the same name; cookies are joined.
+   * `security`: what the operation asks for.
+   */
+  headersFor(run: RunContext, security?: CredentialSet[]): Record<string, string>;
   /** Query parameters that carry a key. */
-  query: Record<string, string>;
+  queryFor(security?: CredentialSet[]): Record<string, string>;
   timeoutMs?: number;
-  /** Default: `limits.toolResultBytes`. */
+  /** What a result may hand to the model; more is read, so that the model can ask for the rest. */
   maxResultBytes?: number;
 }
 
@@ -38,35 +44,70 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
     label,
     server,
     kind: 'openapi',
+    // RFC 9110 section 9.2: safe methods change nothing, and PUT and DELETE twice are as once.
+    isReadOnly: operation.method === 'GET',
+    isIdempotent: ['GET', 'PUT', 'DELETE'].includes(operation.method),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(maxResultBytes === undefined ? {} : { maxResultBytes }),
     async run(invocation) {
+      const carried = {
+        headers: inLowerCase(connection.headersFor(invocation.run, operation.security)),
+        query: connection.queryFor(operation.security),
+      };
+      const baseUrl = connection.baseUrlFor(operation);
       try {
-        const request = buildRequest(operation, invocation.args, connection.baseUrl);
-        return await call(request, connection, invocation);
+        const request = buildRequest(operation, invocation.args, baseUrl);
+        return await call({ request, carried, connection }, invocation);
       } catch (error) {
         invocation.signal.throwIfAborted();
         if (error instanceof ArgumentError) return { type: 'error', code: 'args_invalid', message: error.message };
-        if (error instanceof OutboundError) return explainFailure(error, connection, invocation.run);
+        if (error instanceof OutboundError) return explainFailure(error, new URL(baseUrl).host, carried);
         throw error;
       }
     },
   };
 }
 
-async function call(request: PreparedRequest, connection: OpenApiConnection, invocation: ToolInvocation): Promise<ToolOutcome> {
+/** Headers in lower case, and query parameters, that the connection adds to a request. */
+interface Carried {
+  headers: Record<string, string>;
+  query: Record<string, string>;
+}
+
+interface Call {
+  request: PreparedRequest;
+  carried: Carried;
+  connection: OpenApiConnection;
+}
+
+async function call({ request, carried, connection }: Call, invocation: ToolInvocation): Promise<ToolOutcome> {
+  const { headers, query } = carried;
+  const cookies = [request.headers['cookie'], headers['cookie']].filter((cookie) => cookie !== undefined);
   const response = await connection.send({
     method: request.method,
-    url: withQuery(request.url, connection.query),
-    headers: { ...request.headers, ...inLowerCase(connection.headersFor(invocation.run)) },
-    ...(request.body === undefined ? {} : { body: request.body }),
+    url: withQuery(request.url, query),
+    headers: { ...request.headers, ...headers, ...(cookies.length > 1 && { cookie: joinCookies(cookies) }) },
+    ...bodyOf(request),
     trust: connection.trust,
     signal: invocation.signal,
     firstByteTimeoutMs: invocation.timeoutMs,
     idleTimeoutMs: invocation.timeoutMs,
   });
-  const outcome = await readResponse(response, connection.maxResultBytes ?? limits.toolResultBytes);
-  return outcome.type === 'error' ? { ...outcome, message: withoutSecrets(outcome.message, connection, invocation.run) } : outcome;
+  const outcome = await readResponse(response);
+  if (outcome.type === 'error') return { ...outcome, message: withoutSecrets(outcome.message, carried) };
+  // Links to further pages repeat the query, its key among it.
+  return outcome.note === undefined ? outcome : { ...outcome, note: withoutSecrets(outcome.note, carried) };
+}
+
+function bodyOf({ body, bodyEncoding }: PreparedRequest): { body?: string | Uint8Array } {
+  if (body === undefined) return {};
+  return { body: bodyEncoding === 'base64' ? Buffer.from(body, 'base64') : body };
+}
+
+/** The connection's own cookie, which comes last, stands for the model's of the same name. */
+function joinCookies(cookies: readonly string[]): string {
+  const pairs = cookies.flatMap((cookie) => cookie.split(';')).map((pair) => pair.trim());
+  return [...new Map(pairs.map((pair) => [pair.split('=', 1)[0], pair])).values()].join('; ');
 }
 
 /** The key's parameter replaces one of the same name that a model filled in. */
@@ -82,18 +123,22 @@ function inLowerCase(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-function explainFailure(error: OutboundError, connection: OpenApiConnection, run: RunContext): ToolOutcome {
-  const { host } = new URL(connection.baseUrl);
-  const said = withoutSecrets(error.message, connection, run);
+function explainFailure(error: OutboundError, host: string, carried: Carried): ToolOutcome {
+  const said = withoutSecrets(error.message, carried);
   switch (error.failure) {
     case 'denied':
-      return { type: 'error', code: 'egress_denied', message: said };
-    case 'timeout':
-      return { type: 'error', code: 'tool_timeout', message: `The tool server ${host} did not answer in time. ${said}` };
+      return { type: 'error', code: 'egress_denied', message: said, state: 'not_started' };
+    case 'timeout': {
+      const message = `The tool server ${host} did not answer in time. ${said}`;
+      return { type: 'error', code: 'tool_timeout', message, state: stateAfter(error) };
+    }
     case 'unreachable':
-      return failed(`The tool server ${host} cannot be reached. Is it running, and is its address right? ${said}`);
+      return failed(`The tool server ${host} cannot be reached. Is it running, and is its address right? ${said}`, stateAfter(error));
     case 'cut':
-      return failed(`The tool server ${host} broke off amid its answer; whether the call took effect is not known. ${said}`);
+      return failed(
+        `The tool server ${host} broke off amid its answer; whether the call took effect is not known. ${said}`,
+        'outcome_unknown',
+      );
     case 'redirected':
       return failed(`The tool server ${host} redirects, and redirects are not followed: register the address it points to. ${said}`);
     case 'invalid_request':
@@ -101,13 +146,19 @@ function explainFailure(error: OutboundError, connection: OpenApiConnection, run
   }
 }
 
-function failed(message: string): ToolOutcome {
-  return { type: 'error', code: 'tool_error', message };
+/** Without a connection nothing was sent; after that nobody knows. */
+function stateAfter({ cause }: OutboundError): CallState {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  return typeof code === 'string' && withoutConnection.has(code) ? 'not_started' : 'outcome_unknown';
+}
+
+function failed(message: string, state?: CallState): ToolOutcome {
+  return { type: 'error', code: 'tool_error', message, ...(state !== undefined && { state }) };
 }
 
 /** Messages reach the model and the caller; no credential may, whatever the door or the server said. */
-function withoutSecrets(message: string, connection: OpenApiConnection, run: RunContext): string {
-  const values = [...Object.values(connection.headersFor(run)), ...Object.values(connection.query)];
-  const secrets = values.flatMap((value) => [value, encodeURIComponent(value.toWellFormed()), ...value.split(' ')]);
+function withoutSecrets(message: string, { headers, query }: Carried): string {
+  const values = [...Object.values(headers), ...Object.values(query)];
+  const secrets = values.flatMap((value) => [value, encodeURIComponent(value.toWellFormed()), ...value.split(/[ =]/)]);
   return secrets.filter((secret) => secret.length >= 8).reduce((text, secret) => text.replaceAll(secret, '[secret]'), message);
 }

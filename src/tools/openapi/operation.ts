@@ -1,30 +1,66 @@
 import type { ToolSpec } from '../../core/tool.ts';
 
 /**
- * How a value is written into its place: the styles of OpenAPI, and `json` for parameters that are declared with a media type.
- * Absent: the default of the place (`simple` in paths and headers, `form` in queries and cookies).
+ * How a value is written into its place: the styles of OpenAPI (`cookie` is 3.2's), Swagger 2.0's `tsv`, and for what is declared with a media
+ * type `json`, `text` or `urlencoded`. Absent: the default of the place (`simple` in paths and headers, `form` in queries and cookies; in forms
+ * lists repeat the name and objects are JSON).
  */
-export type ParameterStyle = 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject' | 'json';
+export type ParameterStyle =
+  | 'simple'
+  | 'label'
+  | 'matrix'
+  | 'form'
+  | 'spaceDelimited'
+  | 'pipeDelimited'
+  | 'tabDelimited'
+  | 'deepObject'
+  | 'cookie'
+  | 'json'
+  | 'text'
+  | 'urlencoded';
+
+/** What one part of a multipart body, or a whole body that is not JSON, consists of. `type` is its content type, where the document says one. */
+export interface PartPlan {
+  kind: 'text' | 'json' | 'file';
+  type?: string;
+}
 
 /** Where an argument of the function goes in the request. */
 export interface ArgumentPlace {
   /** The argument's name as the model sees it. */
   argument: string;
-  in: 'path' | 'query' | 'header' | 'cookie' | 'body';
+  /** `querystring` (OpenAPI 3.2): the whole query. */
+  in: 'path' | 'query' | 'querystring' | 'header' | 'cookie' | 'body';
   /** The name on the wire. */
   name: string;
   isRequired: boolean;
   style?: ParameterStyle;
   explode?: boolean;
+  allowReserved?: boolean;
+  /** Only of multipart bodies. */
+  part?: PartPlan;
 }
 
 /** `properties`: the body is an object of the arguments whose place is the body. `whole`: the argument `argument` is the body. */
 export interface BodyPlan {
+  /** May be a range such as `image/*` where the body is a file, which then says what it is. */
   mediaType: string;
   kind: 'properties' | 'whole';
   isRequired: boolean;
   argument?: string;
+  /** Absent: JSON. `text` and `file` are whole bodies. */
+  format?: 'form' | 'multipart' | 'text' | 'file';
 }
+
+/** Where a key is sent: an HTTP scheme's header (RFC 9110 section 11.6.2), or a place of its own. */
+export type CredentialPlace =
+  | { kind: 'bearer' }
+  | { kind: 'basic' }
+  /** `prefix` stands before the key, as in `Token abc`. */
+  | { kind: 'header' | 'query' | 'cookie'; name: string; prefix?: string };
+
+/** One alternative of an operation's security: all of its credentials together. */
+export type CredentialSet = CredentialPlace[];
 
 /** One operation of a document as a function: what a model sees, and how its arguments become a request. */
 export interface Operation {
@@ -38,6 +74,12 @@ export interface Operation {
   spec: ToolSpec;
   places: ArgumentPlace[];
   body: BodyPlan | undefined;
+  /** As the document has them; absent: none. */
+  tags?: string[];
+  /** The path of the server entry that the operation or its path item names. Absent: the document's. */
+  serverPath?: string;
+  /** Any of these admits a call. Absent: the document says nothing of credentials. */
+  security?: CredentialSet[];
 }
 
 /** What became of a document: every operation is either here or named with the reason why not. */

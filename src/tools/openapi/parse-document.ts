@@ -1,7 +1,7 @@
 import { parse as parseJson, scan } from 'secure-json-parse';
 import { parse as parseYaml } from 'yaml';
 import { isDeeperThan, isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 
 /** Keys that reach the prototype of whoever copies the document. */
@@ -25,10 +25,25 @@ export function parseDocument(text: string): JsonObject {
   return isJsonText(trimmed) ? checkDocumentShape(readJson(trimmed)) : readYaml(trimmed);
 }
 
+/**
+ * What a JSON or YAML text holds, whatever it is: for files that a document consists of. Depth and kind are not looked at.
+ * @throws Error as `parseDocument` does.
+ */
+export function parseTree(text: string): JsonValue {
+  const trimmed = text.replace(/^\uFEFF/, '').trim();
+  if (trimmed === '') throw new Error('The file is empty.');
+  if (trimmed.startsWith('<')) throw new Error('This is an HTML or XML page.');
+  return (isJsonText(trimmed) ? readJson(trimmed) : readYamlTree(trimmed)) as JsonValue;
+}
+
 /** The same checks for a document that arrived as an object. */
 export function checkDocumentShape(document: unknown): JsonObject {
-  if (isDeeperThan(document, limits.documentDepth)) throw new Error(`The document is nested deeper than ${limits.documentDepth} levels.`);
+  checkDepth(document);
   return checkDocumentKind(document);
+}
+
+function checkDepth(value: unknown): void {
+  if (isDeeperThan(value, limits.documentDepth)) throw new Error(`The document is nested deeper than ${limits.documentDepth} levels.`);
 }
 
 /** The same without looking for its depth, which takes as long as everything after it: for whoever has limited that already. */
@@ -53,16 +68,20 @@ function readJson(text: string): unknown {
 }
 
 function readYaml(text: string): JsonObject {
+  return checkDocumentKind(readYamlTree(text));
+}
+
+function readYamlTree(text: string): unknown {
   let value: unknown;
   try {
     value = parseYaml(text, yamlOptions);
   } catch (error) {
     throw new Error(`The document is neither JSON nor valid YAML: ${firstLine(error)}`, { cause: error });
   }
-  const document = checkDocumentShape(value);
+  checkDepth(value);
   // After the check of the depth: an alias can stand within what it stands for, and scanning such a circle would not end.
-  scan(document, cleaning);
-  return document;
+  if (typeof value === 'object' && value !== null) scan(value, cleaning);
+  return value;
 }
 
 function firstLine(error: unknown): string {

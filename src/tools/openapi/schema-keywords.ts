@@ -1,17 +1,22 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
 
-/** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
-export const descriptionCharacters = 1_024;
+export { descriptionCharacters, hasWords, shortened };
 
+/** What one of many properties says about itself: more of it is read by nobody, and sent with every question. */
+const partCharacters = 300;
 /** More choices than these would fill a model's context with one argument; the largest real list that was measured is much shorter. */
 export const maxChoices = 1_000;
-/** Longer texts are not searched for their first word: the same one may be asked for by every function. */
-const searchedCharacters = 4_096;
 const choicesNote = /\(One of \d+ values, too many to list\.\)$/;
 
 const types = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 const texts = ['format', 'pattern', 'contentEncoding', 'contentMediaType'];
+/** Their names say what a generator's long pattern beside them says again in a hundred tokens; a short one is an author's, and says more. */
+const shortPattern = 40;
+const plainFormats = new Set(['uuid', 'date-time', 'date', 'time', 'duration', 'email', 'ipv4', 'ipv6', 'uri', 'url', 'hostname']);
+/** The ends of number types; a generator writes them where there is no bound. */
+const typeBounds = new Set([2 ** 31, 2 ** 31 - 1, 2 ** 32 - 1, Number.MAX_SAFE_INTEGER, 2 ** 63, 2 ** 64]);
 const numbers = ['multipleOf', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'];
 
 /**
@@ -23,10 +28,14 @@ export function plainKeywords(schema: JsonObject): JsonObject {
   const type = knownTypes(ownValue(schema, 'type'));
   if (type !== undefined) kept['type'] = type;
   const description = ownValue(schema, 'description');
-  if (hasWords(description)) kept['description'] = shortened(description);
+  if (hasWords(description)) kept['description'] = firstSentences(plainText(description), partCharacters);
   keepChoices(listOf(schema, 'enum'), kept);
   for (const key of ['const', 'default']) if (ownValue(schema, key) !== undefined) kept[key] = schema[key];
   for (const key of texts) if (typeof ownValue(schema, key) === 'string') kept[key] = schema[key];
+  const { format, pattern } = kept;
+  if (typeof format === 'string' && plainFormats.has(format) && typeof pattern === 'string' && pattern.length > shortPattern)
+    delete kept['pattern'];
+  if (kept['default'] === null) delete kept['default'];
   for (const key of numbers) if (typeof ownValue(schema, key) === 'number') kept[key] = schema[key];
   if (schema['uniqueItems'] === true) kept['uniqueItems'] = true;
   keepBound(schema, kept, { bound: 'minimum', exclusive: 'exclusiveMinimum' });
@@ -54,12 +63,7 @@ export function keepChoicesNote(words: JsonValue, others: JsonValue | undefined)
 
 /** The schema under words of another place, which stand before its own. */
 export function describedAs(schema: JsonObject, words: string): JsonObject {
-  return { ...schema, description: keepChoicesNote(shortened(words), schema['description']) };
-}
-
-/** Whether there is a text that says something. */
-export function hasWords(text: JsonValue | undefined): text is string {
-  return typeof text === 'string' && text.slice(0, searchedCharacters).trim() !== '';
+  return { ...schema, description: keepChoicesNote(firstSentences(plainText(words)), schema['description']) };
 }
 
 /** Until OpenAPI 3.0 `exclusiveMinimum` was a boolean beside `minimum`, since 3.1 it is the bound itself. */
@@ -67,7 +71,7 @@ function keepBound(schema: JsonObject, kept: JsonObject, { bound, exclusive }: {
   const limit = ownValue(schema, bound);
   const other = ownValue(schema, exclusive);
   if (typeof other === 'number') kept[exclusive] = other;
-  if (typeof limit !== 'number') return;
+  if (typeof limit !== 'number' || typeBounds.has(Math.abs(limit))) return;
   kept[other === true ? exclusive : bound] = limit;
 }
 
@@ -78,16 +82,6 @@ function knownTypes(type: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(type)) return undefined;
   const known = [...new Set(type.filter((entry) => typeof entry === 'string' && types.has(entry)))];
   return known.length > 1 ? known : known[0];
-}
-
-/** Cut at a whole character, with a mark. */
-export function shortened(text: string, maxCharacters: number = descriptionCharacters): string {
-  const trimmed = text.slice(0, Math.max(searchedCharacters, maxCharacters * 2)).trim();
-  if (trimmed.length <= maxCharacters) return trimmed;
-  return `${trimmed
-    .slice(0, maxCharacters - 1)
-    .toWellFormed()
-    .replace(/\uFFFD$/u, '')}…`;
 }
 
 /** `nullable` is OpenAPI 3.0's word, `x-nullable` a custom of Swagger 2.0. */
@@ -112,6 +106,13 @@ export function withNull(schema: JsonObject): JsonObject {
   }
   if (Array.isArray(schema['anyOf']) && !schema['anyOf'].some(allowsNull)) result['anyOf'] = [...schema['anyOf'], { type: 'null' }];
   return result;
+}
+
+/** Of a choice between a schema and null the schema with null, where that is one type more and no choice. */
+export function nullableChoice(choices: readonly JsonObject[]): JsonObject | undefined {
+  const [other, another] = choices.filter((choice) => choice['type'] !== 'null');
+  if (choices.length !== 2 || other === undefined || another !== undefined) return undefined;
+  return other['type'] !== undefined && other['anyOf'] === undefined ? withNull(other) : undefined;
 }
 
 /** Whether a schema says outright that null is a value. */
@@ -147,6 +148,7 @@ export function withoutUnknownRequired(schema: JsonObject): JsonObject {
   const { properties } = schema;
   if (!Array.isArray(required) || !isJsonObject(properties) || isComposed) return schema;
   const known = required.filter((name) => typeof name === 'string' && Object.hasOwn(properties, name));
+  if (known.length === required.length) return schema;
   return known.length === 0 ? rest : { ...rest, required: known };
 }
 

@@ -15,9 +15,31 @@ const urlCharacters = 2_048;
 export function serverBaseUrl(document: JsonObject, registeredUrl: string, basePath: string | undefined): string {
   const { origin, pathname } = new URL(registeredUrl);
   const own = segmentsOf(pathname);
-  const added = segmentsOf(basePath === undefined ? serverPath(document) : pathOf(basePath));
+  const added = segmentsOf(basePath === undefined ? documentPath(document) : pathOf(basePath));
   const overlap = longestOverlap(own, added);
   return [origin, ...own, ...added.slice(overlap)].join('/');
+}
+
+/**
+ * Where the path of each operation begins: as `serverBaseUrl`, unless the operation or its path item names servers of its own. Their path then
+ * takes the place of the document's, on the registered origin all the same. A `basePath` of the connection stands above both. Keeps no document.
+ */
+export function createBaseUrls(
+  document: JsonObject,
+  registeredUrl: string,
+  basePath: string | undefined,
+): (operation: { serverPath?: string }) => string {
+  const ofDocument = segmentsOf(documentPath(document));
+  const documentBase = serverBaseUrl(document, registeredUrl, basePath);
+  const { origin, pathname } = new URL(registeredUrl);
+  const own = segmentsOf(pathname);
+  const isWritten = ofDocument.length > 0 && longestOverlap(own, ofDocument) === ofDocument.length;
+  const kept = isWritten ? own.slice(0, -ofDocument.length) : own;
+  return ({ serverPath }) => {
+    if (serverPath === undefined || basePath !== undefined) return documentBase;
+    const added = segmentsOf(serverPath);
+    return [origin, ...kept, ...added.slice(longestOverlap(kept, added))].join('/');
+  };
 }
 
 function longestOverlap(own: readonly string[], added: readonly string[]): number {
@@ -28,24 +50,27 @@ function longestOverlap(own: readonly string[], added: readonly string[]): numbe
   return 0;
 }
 
-function serverPath(document: JsonObject): string {
-  if (isSwagger(document)) {
-    const basePath = ownValue(document, 'basePath');
-    return typeof basePath === 'string' ? pathOf(basePath.slice(0, urlCharacters)) : '/';
-  }
-  const servers = ownValue(document, 'servers');
-  const [first]: (JsonValue | undefined)[] = Array.isArray(servers) ? servers : [];
-  const url = isJsonObject(first) ? ownValue(first, 'url') : undefined;
-  return isJsonObject(first) && typeof url === 'string'
-    ? pathOf(withVariables(url.slice(0, urlCharacters), ownValue(first, 'variables')))
-    : '/';
+function documentPath(document: JsonObject): string {
+  if (!isSwagger(document)) return serverPathIn(document) ?? '/';
+  const basePath = ownValue(document, 'basePath');
+  return typeof basePath === 'string' ? pathOf(basePath.slice(0, urlCharacters)) : '/';
 }
 
-/** `{name}` → the variable's default; a variable without one leaves nothing. */
+/** The path of the first server entry of a document, a path item or an operation, its variables filled in. */
+export function serverPathIn(owner: JsonObject): string | undefined {
+  const servers = ownValue(owner, 'servers');
+  const [first]: (JsonValue | undefined)[] = Array.isArray(servers) ? servers : [];
+  const url = isJsonObject(first) ? ownValue(first, 'url') : undefined;
+  if (!isJsonObject(first) || typeof url !== 'string') return undefined;
+  return pathOf(withVariables(url.slice(0, urlCharacters), ownValue(first, 'variables')));
+}
+
+/** `{name}` → the variable's default, else the first value it may have; a variable without either leaves nothing. */
 function withVariables(url: string, variables: JsonValue | undefined): string {
   return url.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
     const variable = isJsonObject(variables) ? ownValue(variables, name) : undefined;
-    const value = isJsonObject(variable) ? ownValue(variable, 'default') : undefined;
+    const choices = isJsonObject(variable) ? ownValue(variable, 'enum') : undefined;
+    const value = isJsonObject(variable) ? (ownValue(variable, 'default') ?? (Array.isArray(choices) ? choices[0] : undefined)) : undefined;
     return typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, urlCharacters) : '';
   });
 }

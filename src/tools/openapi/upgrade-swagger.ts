@@ -12,6 +12,7 @@ const styles: Record<string, JsonObject> = {
   csv: { explode: false },
   multi: { style: 'form', explode: true },
   ssv: { style: 'spaceDelimited', explode: false },
+  tsv: { style: 'tabDelimited', explode: false },
   pipes: { style: 'pipeDelimited', explode: false },
 };
 const parameterKeys = new Set(['name', 'in', 'required', 'collectionFormat', 'allowEmptyValue']);
@@ -35,11 +36,15 @@ export function upgradeRequest(document: JsonObject, operation: JsonObject, para
 }
 
 function upgradeParameter(parameter: JsonObject): JsonObject {
-  const format = ownValue(parameter, 'collectionFormat');
-  const style = parameter['type'] === 'array' ? (styles[typeof format === 'string' ? format : 'csv'] ?? styles['csv']) : {};
+  const style = parameter['type'] === 'array' ? listStyle(parameter) : {};
   const { description, ...schema } = schemaOf(parameter);
   const { name, in: place, required } = parameter;
   return { name, in: place, required, description, schema, ...style };
+}
+
+function listStyle(parameter: JsonObject): JsonObject {
+  const format = ownValue(parameter, 'collectionFormat');
+  return styles[typeof format === 'string' ? format : 'csv'] ?? { explode: false };
 }
 
 function upgradeBody(body: JsonObject, consumes: readonly string[]): JsonObject {
@@ -59,14 +64,17 @@ function upgradeForm(fields: readonly JsonObject[], consumes: readonly string[])
     properties: Object.fromEntries(named.map(({ name, field }) => [name, schemaOf(field)])),
     required,
   };
+  const lists = named.filter(({ field }) => field['type'] === 'array');
+  const encoding = Object.fromEntries(lists.map(({ name, field }) => [name, { style: 'form', ...listStyle(field) }]));
   return {
     required: required.length > 0,
-    content: Object.fromEntries(types.map((type) => [type, { schema }])),
+    content: Object.fromEntries(types.map((type) => [type, { schema, encoding }])),
   };
 }
 
 function schemaOf(parameter: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(parameter).filter(([key]) => !parameterKeys.has(key)));
+  const schema = Object.fromEntries(Object.entries(parameter).filter(([key]) => !parameterKeys.has(key)));
+  return schema['type'] === 'file' ? { ...schema, type: 'string', format: 'binary' } : schema;
 }
 
 function mediaTypes(value: JsonValue | undefined): string[] {

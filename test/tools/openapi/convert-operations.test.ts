@@ -2,6 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
+import { argumentErrors } from '../../../src/chat/validate-arguments.ts';
+import type { PreparedRequest } from '../../../src/core/browser-call.ts';
+import { ArgumentError, buildRequest } from '../../../src/tools/openapi/build-request.ts';
+import { createBaseUrls } from '../../../src/tools/openapi/server-base-url.ts';
 import { nameArguments } from '../../../src/tools/openapi/name-arguments.ts';
 import { parseDocument } from '../../../src/tools/openapi/parse-document.ts';
 
@@ -10,6 +14,24 @@ const documents = readdirSync(folder).filter((name) => !name.endsWith('.expected
 
 function read(name: string): string {
   return readFileSync(new URL(name, folder), 'utf8');
+}
+
+/** `requests` is there where the document is about calls: arguments, and the request or the refusal that they must become. */
+interface Expected {
+  requests?: { function: string; arguments: JsonObject; request?: PreparedRequest; refusal?: string }[];
+}
+
+function expectedOf(name: string): Expected {
+  return JSON.parse(read(name.replace(/\.\w+$/, '.expected.json'))) as Expected;
+}
+
+function requestOrRefusal(build: () => PreparedRequest): { request?: PreparedRequest; refusal?: string } {
+  try {
+    return { request: build() };
+  } catch (error) {
+    if (error instanceof ArgumentError) return { refusal: error.message };
+    throw error;
+  }
 }
 
 /** A document with one operation. */
@@ -30,8 +52,21 @@ function only(document: JsonObject): ReturnType<typeof convertOperations>['opera
 
 describe('every document of openapi-fixtures', () => {
   it.each(documents)('%s becomes the functions beside it', (name) => {
-    const expected: unknown = JSON.parse(read(name.replace(/\.\w+$/, '.expected.json')));
+    const { requests: _requests, ...expected } = expectedOf(name);
     expect(JSON.parse(JSON.stringify(convertOperations(parseDocument(read(name)))))).toEqual(expected);
+  });
+
+  it.each(documents)('%s becomes the requests beside it', (name) => {
+    const document = parseDocument(read(name));
+    const { operations } = convertOperations(document);
+    const baseUrlFor = createBaseUrls(document, 'http://tools.test:8000', undefined);
+    for (const expected of expectedOf(name).requests ?? []) {
+      const operation = operations.find(({ spec }) => spec.name === expected.function);
+      if (operation === undefined) throw new Error(`no function ${expected.function}`);
+      expect(argumentErrors(expected.arguments, operation.spec.parameters)).toEqual([]);
+      const { request, refusal } = expected;
+      expect(requestOrRefusal(() => buildRequest(operation, expected.arguments, baseUrlFor(operation)))).toEqual({ request, refusal });
+    }
   });
 
   it.each(documents)('%s keeps its function names when it is turned around', (name) => {
@@ -66,8 +101,8 @@ describe('one operation that cannot be converted', () => {
     ['a dangling body', { requestBody: { $ref: '#/components/requestBodies/None' } }, 'points at nothing'],
     [
       'a body of another type',
-      { requestBody: { required: true, content: { 'multipart/form-data': { schema: {} } } } },
-      'multipart/form-data',
+      { requestBody: { required: true, content: { 'multipart/mixed': { schema: { type: 'object' } } } } },
+      'multipart/mixed',
     ],
     ['a required header that cannot be sent', { parameters: [{ name: 'X Y', in: 'header', required: true, schema: {} }] }, '"X Y"'],
   ])('%s costs that operation alone', (_, operation, reason) => {
@@ -97,7 +132,7 @@ describe('one operation that cannot be converted', () => {
   });
 
   it('an optional body of another type is left out, and the operation stays', () => {
-    const operation = { requestBody: { content: { 'multipart/form-data': { schema: { type: 'object', properties: { a: {} } } } } } };
+    const operation = { requestBody: { content: { 'application/cbor': { schema: { type: 'object', properties: { a: {} } } } } } };
     expect(only(documentOf(operation))).toMatchObject({ body: undefined, places: [{ in: 'path', name: 'id' }] });
   });
 });

@@ -10,6 +10,7 @@ import { scriptedServer, silence, type ScriptedAnswer } from './scripted-server.
 
 const document: JsonObject = {
   openapi: '3.1.0',
+  components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Key' } } },
   paths: {
     '/echo/{id}': {
       post: {
@@ -30,16 +31,18 @@ const document: JsonObject = {
 function toolWith(
   answer: () => ScriptedAnswer | Promise<ScriptedAnswer>,
   overrides: Partial<OpenApiConnection> = {},
+  operationParts?: JsonObject,
 ): { tool: Tool; requests: OutboundRequest[] } {
   const { send, requests } = scriptedServer(answer);
-  const [operation] = convertOperations(document).operations;
+  const paths = operationParts === undefined ? document['paths'] : { '/act': { post: { operationId: 'act', ...operationParts } } };
+  const [operation] = convertOperations({ ...document, paths }).operations;
   if (operation === undefined) throw new Error('not converted');
   const connection: OpenApiConnection = {
-    baseUrl: 'http://tools.test:8000/api',
+    baseUrlFor: () => 'http://tools.test:8000/api',
     trust: { kind: 'configured', origin: 'http://tools.test:8000' },
     send,
     headersFor: (run) => ({ Authorization: 'Bearer very-secret-key', 'X-Run': run.runId }),
-    query: { api_key: 'query secret' },
+    queryFor: () => ({ api_key: 'query secret' }),
     ...overrides,
   };
   return { tool: createOpenApiTool({ operation, offeredName: 'echo_2', label: 'server/echo', server: 'server', connection }), requests };
@@ -115,6 +118,20 @@ describe('createOpenApiTool', () => {
     expect(await run(tool, { id: '1' })).toMatchObject({ type: 'error', code, message: expect.stringContaining(message) as string });
   });
 
+  it.each<[OutboundFailure, unknown, string | undefined]>([
+    ['denied', undefined, 'not_started'],
+    ['unreachable', Object.assign(new Error('x'), { code: 'ECONNREFUSED' }), 'not_started'],
+    ['unreachable', Object.assign(new Error('x'), { code: 'UND_ERR_SOCKET' }), 'outcome_unknown'],
+    ['timeout', Object.assign(new Error('x'), { code: 'UND_ERR_CONNECT_TIMEOUT' }), 'not_started'],
+    ['timeout', undefined, 'outcome_unknown'],
+    ['cut', undefined, 'outcome_unknown'],
+    ['redirected', undefined, undefined],
+  ])('after %s (%s) what is known of the call is %s', async (failure, cause, state) => {
+    const { tool } = toolWith(() => Promise.reject(new OutboundError(failure, 'x', cause)));
+    const outcome = await run(tool, { id: '1' });
+    expect(outcome.type === 'error' ? outcome.state : 'no error').toBe(state);
+  });
+
   it('a connection that breaks amid the answer is an outcome too', async () => {
     const { tool } = toolWith(() => ({ body: ['{"a"', new OutboundError('cut', 'gone')] }));
     expect(await run(tool, { id: '1' })).toMatchObject({ type: 'error', code: 'tool_error' });
@@ -130,9 +147,56 @@ describe('createOpenApiTool', () => {
     }
   });
 
-  it('reads no more of the answer than it may hand on', async () => {
+  it('hands on more than a model may read at once, because the loop cuts and keeps the rest', async () => {
     const { tool } = toolWith(() => ({ headers: { 'content-type': 'text/plain' }, body: ['x'.repeat(500)] }), { maxResultBytes: 100 });
-    expect(await run(tool, { id: '1' })).toMatchObject({ type: 'result', isTruncated: true });
+    expect(tool.maxResultBytes).toBe(100);
+    expect(await run(tool, { id: '1' })).toEqual({ type: 'result', value: 'x'.repeat(500) });
+  });
+
+  it('repeats no key that a link to the next page holds', async () => {
+    const { tool } = toolWith(() => ({ headers: { link: '<http://tools.test/?api_key=query%20secret&page=2>; rel=next' }, body: 'x' }));
+    expect(await run(tool, { id: '1' })).toEqual({
+      type: 'result',
+      value: 'x',
+      note: 'Link: <http://tools.test/?api_key=[secret]&page=2>; rel=next',
+    });
+  });
+
+  it('sends bytes as bytes', async () => {
+    const file = { operationId: 'send', requestBody: { required: true, content: { 'application/octet-stream': {} } } };
+    const { send, requests } = scriptedServer(() => ({}));
+    const [operation] = convertOperations({ openapi: '3.1.0', paths: { '/file': { put: file } } }).operations;
+    if (operation === undefined) throw new Error('not converted');
+    const connection: OpenApiConnection = {
+      baseUrlFor: () => 'http://tools.test',
+      trust: { kind: 'configured', origin: 'http://tools.test' },
+      send,
+      headersFor: () => ({}),
+      queryFor: () => ({}),
+    };
+    const tool = createOpenApiTool({ operation, offeredName: 'send', label: 's/send', server: 's', connection });
+    await run(tool, { body: 'data:;base64,AP8=' });
+    expect(requests[0]?.body).toEqual(Buffer.from([0, 255]));
+    expect(requests[0]?.headers).toMatchObject({ 'content-type': 'application/octet-stream' });
+    expect(tool).toMatchObject({ isReadOnly: false, isIdempotent: true });
+  });
+
+  it('adds the connection’s cookie to those that a model may set, and lets none stand for it', async () => {
+    const parameters = ['theme', 'session'].map((name) => ({ name, in: 'cookie', schema: { type: 'string' } }));
+    const { tool, requests } = toolWith(() => ({}), { headersFor: () => ({ Cookie: 'session=real' }) }, { parameters });
+    await run(tool, { theme: 'dark', session: 'forged' });
+    expect(requests[0]?.headers?.['cookie']).toBe('theme=dark; session=real');
+  });
+
+  it('hands the operation’s security to the connection', async () => {
+    const asked: unknown[] = [];
+    const headersFor: OpenApiConnection['headersFor'] = (_, security) => {
+      asked.push(security);
+      return {};
+    };
+    const { tool } = toolWith(() => ({}), { headersFor }, { security: [{ key: [] }] });
+    await run(tool, {});
+    expect(asked).toEqual([[[{ kind: 'header', name: 'X-Key' }]]]);
   });
 
   it('rejects with the reason of the signal, before and amid the call', async () => {

@@ -1,9 +1,5 @@
-import type { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { parseDocumentAside } from '../../../src/tools/openapi/parse-document-aside.ts';
 import { checkDocumentShape, parseDocument } from '../../../src/tools/openapi/parse-document.ts';
-
-const bigYaml = `openapi: 3.1.0\npaths:\n${Array.from({ length: 4_000 }, (_, index) => `  /path${index}: { get: { summary: s } }`).join('\n')}\n`;
 
 describe('parseDocument', () => {
   it('reads JSON and YAML to the same object', () => {
@@ -53,43 +49,5 @@ describe('parseDocument', () => {
   it('checks documents that arrive as objects in the same way', () => {
     expect(checkDocumentShape({ swagger: '2.0' })).toEqual({ swagger: '2.0' });
     expect(() => checkDocumentShape(null)).toThrow('is an object');
-  });
-});
-
-describe('parseDocumentAside', () => {
-  it('parses large YAML in a thread, with the same result', async () => {
-    expect(bigYaml.length).toBeGreaterThan(128 * 1024);
-    expect(await parseDocumentAside(bigYaml, new AbortController().signal)).toEqual(parseDocument(bigYaml));
-  });
-
-  it('reports what is wrong with large YAML in the same words', async () => {
-    await expect(parseDocumentAside(`${bigYaml}\nx: [`, new AbortController().signal)).rejects.toThrow('neither JSON nor valid YAML');
-  });
-
-  it('ends the thread with the signal and rejects with its reason', async () => {
-    const controller = new AbortController();
-    const parsing = parseDocumentAside(bigYaml, controller.signal);
-    controller.abort(new Error('left'));
-    await expect(parsing).rejects.toThrow('left');
-  });
-
-  it('runs two threads at a time, and whoever leaves does not wait for a turn', async () => {
-    let running = 0;
-    let most = 0;
-    const onWorker = (worker: Worker): void => {
-      running += 1;
-      most = Math.max(most, running);
-      worker.once('exit', () => (running -= 1));
-    };
-    process.on('worker', onWorker);
-    const leaver = new AbortController();
-    const staying = [0, 1, 2, 3].map(() => parseDocumentAside(bigYaml, new AbortController().signal));
-    const leaving = parseDocumentAside(bigYaml, leaver.signal);
-    leaver.abort(new Error('left'));
-    const first = await Promise.race([leaving.catch((error: unknown) => error), ...staying]);
-    expect(first).toEqual(new Error('left'));
-    expect(await Promise.all(staying)).toHaveLength(4);
-    process.off('worker', onWorker);
-    expect(most).toBe(2);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.ts';
-import { serverBaseUrl } from '../../../src/tools/openapi/server-base-url.ts';
+import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
+import { createBaseUrls, serverBaseUrl } from '../../../src/tools/openapi/server-base-url.ts';
 
 const withServer = (url: string, variables?: JsonObject): JsonObject => ({
   openapi: '3.1.0',
@@ -30,6 +31,7 @@ describe('serverBaseUrl', () => {
       'http://h',
       'http://h/v3',
     ],
+    ['a variable with choices alone', withServer('/{v}', { v: { enum: ['v2', 'v1'] } }), 'http://h', 'http://h/v2'],
     ['a variable without default', withServer('{server}/api/v1'), 'http://h', 'http://h/api/v1'],
     ['Swagger 2.0', { swagger: '2.0', host: 'evil.test', basePath: '/v1.56' }, 'http://h', 'http://h/v1.56'],
     ['Swagger 2.0 without basePath', { swagger: '2.0', host: 'evil.test' }, 'http://h', 'http://h'],
@@ -42,5 +44,36 @@ describe('serverBaseUrl', () => {
     expect(serverBaseUrl(withServer('/wrong'), 'http://h/api', '/api/v2')).toBe('http://h/api/v2');
     expect(serverBaseUrl(withServer('/wrong'), 'http://h/api', '/')).toBe('http://h/api');
     expect(serverBaseUrl(withServer('/wrong'), 'http://h', '')).toBe('http://h');
+  });
+});
+
+describe('an operation that names a server of its own', () => {
+  const base = (document: JsonObject, registered: string, serverPath?: string, basePath?: string): string =>
+    createBaseUrls(document, registered, basePath)(serverPath === undefined ? {} : { serverPath });
+
+  it.each<[string, JsonObject, string, string | undefined, string]>([
+    ['none', withServer('/api/v1'), 'http://h', undefined, 'http://h/api/v1'],
+    ['instead of the document’s', withServer('/api/v1'), 'http://h', '/api/v2', 'http://h/api/v2'],
+    ['where the registered URL holds the document’s', withServer('/api/v1'), 'http://h/proxy/api/v1', '/api/v2', 'http://h/proxy/api/v2'],
+    ['where it holds a part of it', withServer('/api/v1'), 'http://h/api', '/api/v2', 'http://h/api/v2'],
+    ['at the root', withServer('/api'), 'http://h/api', '/', 'http://h'],
+    ['without a server of the document', { openapi: '3.1.0' }, 'http://h/x', '/raw', 'http://h/x/raw'],
+  ])('%s', (_, document, registered, serverPath, expected) => {
+    expect(base(document, registered, serverPath)).toBe(expected);
+  });
+
+  it('gives way to the base path of the connection', () => {
+    expect(base(withServer('/api'), 'http://h', '/raw', '/own')).toBe('http://h/own');
+  });
+
+  it.each(['https://evil.test/x', '//evil.test/x', 'http://user:pw@evil.test:1/x'])('stays on the registered origin: %s', (url) => {
+    const paths = { '/a': { servers: [{ url: '/above' }], get: { servers: [{ url }] }, post: {} } };
+    const document = { openapi: '3.1.0', paths };
+    const { operations, warnings } = convertOperations(document);
+    expect(operations.map((operation) => createBaseUrls(document, 'http://h:1', undefined)(operation))).toEqual([
+      'http://h:1/x',
+      'http://h:1/above',
+    ]);
+    expect(warnings).toEqual([expect.stringContaining('only the path is used')]);
   });
 });

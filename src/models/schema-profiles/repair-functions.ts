@@ -1,0 +1,80 @@
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { ModelEvent } from '../../core/chat.ts';
+import type { ModelBackend, ModelRequest } from '../../core/model.ts';
+import type { ToolSpec } from '../../core/tool.ts';
+import { findFault } from './find-fault.ts';
+import { simplifyParameters } from './simplify-parameters.ts';
+import { specInProfile, type SchemaProfile } from './to-profile.ts';
+
+/** Requests that are tried again for one question; the last ones with all functions simplified. */
+const maxRepairs = 6;
+/** After so many functions at fault the others are simplified as well: the backend understands little. */
+const repairsBeforeAll = 3;
+
+/** `plain`: not in the strict form that the function wished for. */
+type Remedy = 'plain' | 'simplified' | 'left out';
+
+/**
+ * A backend that offers functions in its profile, and that one bad function cannot take from every chat: when an error names the schema of a
+ * function, that function is simplified, then left out, and the question is asked again. What helped is remembered for the function as long as it
+ * is registered. Only before the first event: nothing is ever said twice.
+ */
+export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): ModelBackend {
+  const remedies = new WeakMap<JsonObject, Remedy>();
+
+  async function* chat(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
+    for (let repairs = 0; ; repairs += 1) {
+      const events = backend.chat({ ...request, tools: offered(request.tools) });
+      let hasBegun = false;
+      try {
+        for await (const event of events) {
+          hasBegun = true;
+          yield event;
+        }
+        return;
+      } catch (error) {
+        const message = hasBegun || repairs >= maxRepairs ? undefined : remedyFor(error, request.tools, repairs);
+        if (message === undefined) throw error;
+        request.signal.throwIfAborted();
+        yield { type: 'run-event', event: { type: 'warning', data: { code: 'function_schema_refused', message } } };
+      }
+    }
+  }
+
+  function offered(tools: readonly ToolSpec[]): ToolSpec[] {
+    return tools.flatMap((spec) => {
+      const remedy = remedies.get(spec.parameters);
+      if (remedy === 'left out') return [];
+      if (remedy === undefined) return [specInProfile(spec, profile)];
+      const { strict: _wish, ...plain } = spec;
+      return [remedy === 'plain' ? plain : { ...plain, parameters: simplifyParameters(spec.parameters) }];
+    });
+  }
+
+  /** What was done about it, in a sentence; undefined when nothing can be done. */
+  function remedyFor(error: unknown, tools: readonly ToolSpec[], repairs: number): string | undefined {
+    const sent = tools.filter((spec) => remedies.get(spec.parameters) !== 'left out');
+    const fault = error instanceof GatewayError ? findFault(error, sent) : undefined;
+    if (fault === undefined) return undefined;
+    const untouched = sent.filter((spec) => !remedies.has(spec.parameters));
+    const wishful = untouched.filter((spec) => spec.strict === true && (fault.type === 'unnamed' || fault.spec === spec));
+    if (wishful.length > 0) {
+      for (const spec of wishful) remedies.set(spec.parameters, 'plain');
+      return `The model refuses the strict form of a function; it is offered in its plain one.`;
+    }
+    if (fault.type === 'unnamed' || repairs >= repairsBeforeAll) {
+      for (const spec of untouched) remedies.set(spec.parameters, 'simplified');
+      if (untouched.length > 0) return `The model refuses the schema of a function; all are offered in a simpler form.`;
+    }
+    if (fault.type === 'unnamed') return undefined;
+    const known = remedies.get(fault.spec.parameters);
+    const remedy = known === 'simplified' ? 'left out' : 'simplified';
+    remedies.set(fault.spec.parameters, remedy);
+    return remedy === 'left out'
+      ? `The function "${fault.spec.name}" is left out: the model refuses its schema.`
+      : `The function "${fault.spec.name}" is offered in a simpler form: the model refuses its schema.`;
+  }
+
+  return { chat: (request) => (request.tools.length === 0 ? backend.chat(request) : chat(request)) };
+}

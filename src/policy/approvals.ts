@@ -1,0 +1,108 @@
+import { definitionOf, responseData } from '../core/approval.ts';
+import type { ApprovalAnswer } from '../core/approval.ts';
+import type { AskBrowser } from '../core/browser-question.ts';
+import { isJsonObject, ownValue } from '../core/json.ts';
+import type { JsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../core/tool.ts';
+import type { RememberedApprovals } from './remembered-approvals.ts';
+
+export interface ApprovalGateOptions {
+  askBrowser: AskBrowser;
+  remembered: RememberedApprovals;
+  /** How long a session may take. */
+  timeoutMs: number;
+}
+
+/**
+ * Decides whether a call may run: at once where nobody has to be asked or somebody has decided before, by asking the run's session, or in
+ * another request where the run can wait. Whatever else there is, such as an answer that makes no sense, is no approval.
+ */
+export function createApprovalGate({ askBrowser, remembered, timeoutMs }: ApprovalGateOptions): ApprovalGate {
+  async function askSession(request: ApprovalRequest): Promise<ApprovalDecision | undefined> {
+    const { run, signal, callId } = request;
+    const data = { run_id: run.runId, tool: request.tool.spec.name, params: request.args, ...wordsFor(request) };
+    const reply = await askBrowser({ type: 'confirmation', data }, { run, signal, timeoutMs });
+    if (reply.type === 'expired') {
+      tellResponse(request, { id: callId, decision: 'expired' });
+      const message = `Nobody approved the call of '${request.tool.spec.name}' within ${timeoutMs / 1000}s, so it was not run. Do not call it again unless the user asks for it.`;
+      return { type: 'refused', code: 'approval_expired', message };
+    }
+    if (reply.type !== 'answered') return undefined;
+    const answer = toAnswer(reply.data);
+    if (ownValue(reply.data, 'remember') === true) remembered.remember(placeOf(request), answer.decision);
+    tellResponse(request, responseData(callId, answer));
+    return toDecision(answer, request);
+  }
+
+  return {
+    async decide(request) {
+      const { run, tool, callId, args } = request;
+      // Before anything is awaited: calls of one id take their decisions in the order of the calls.
+      const decided = run.wait?.resumed?.takeDecision(callId, args);
+      if (decided !== undefined) {
+        if (decided.call.definition === definitionOf(tool)) return toDecision(decided.answer, request);
+        const message = `The function '${decided.call.tool}' has changed since its call was shown for approval, so it was not run. Call it again as it is now.`;
+        return { type: 'refused', code: 'definition_changed', message };
+      }
+      if (!(await needsApproval(request))) return { type: 'approved' };
+      const known = remembered.find(placeOf(request));
+      if (known !== undefined) {
+        tellResponse(request, { id: callId, decision: known, remembered: true });
+        return toDecision({ decision: known }, request);
+      }
+      if (run.sessionId === undefined && run.wait === undefined) return nobodyToAsk(tool.spec.name);
+      request.tell({ type: 'approval.request', data: { id: callId, tool: tool.spec.name, args, server: tool.server } });
+      const asked = run.sessionId === undefined ? undefined : await askSession(request);
+      if (asked !== undefined) return asked;
+      if (run.wait !== undefined) return { type: 'waiting' };
+      tellResponse(request, { id: callId, decision: 'unavailable' });
+      return nobodyToAsk(tool.spec.name);
+    },
+  };
+}
+
+async function needsApproval({ tool, args, run }: ApprovalRequest): Promise<boolean> {
+  const byPreset = run.preset?.needsApproval;
+  if (byPreset === true) return true;
+  if (Array.isArray(byPreset) && (byPreset.includes(tool.spec.name) || byPreset.includes(tool.label))) return true;
+  return typeof tool.needsApproval === 'function' ? tool.needsApproval(args) : tool.needsApproval === true;
+}
+
+/** Only the word itself is a yes. */
+function toAnswer(data: JsonObject): ApprovalAnswer {
+  const params = ownValue(data, 'params');
+  const message = ownValue(data, 'message');
+  if (ownValue(data, 'decision') === 'approve') return { decision: 'approve', ...(isJsonObject(params) && { args: params }) };
+  return {
+    decision: 'reject',
+    ...(typeof message === 'string' && message !== '' && { message: message.slice(0, limits.approvalMessageCharacters) }),
+  };
+}
+
+function toDecision(answer: ApprovalAnswer, { tool }: ApprovalRequest): ApprovalDecision {
+  if (answer.decision === 'approve') return { type: 'approved', ...(answer.args !== undefined && { args: answer.args }) };
+  const words = answer.message === undefined ? '' : ` The user says: ${answer.message}`;
+  return {
+    type: 'refused',
+    code: 'approval_rejected',
+    message: `The user rejected this call of '${tool.spec.name}'; it was not run.${words}`,
+  };
+}
+
+function tellResponse(request: ApprovalRequest, data: JsonObject): void {
+  request.tell({ type: 'approval.response', data: { ...data, tool: request.tool.spec.name } });
+}
+
+function placeOf({ run, tool }: ApprovalRequest): { callerId: string; chatId: string | undefined; definition: string } {
+  return { callerId: run.caller.id, chatId: run.chatId, definition: definitionOf(tool) };
+}
+
+function wordsFor({ tool }: ApprovalRequest): { title: string; message: string } {
+  return { title: `Run ${tool.spec.name}?`, message: `The model wants to call ${tool.label} with these arguments.` };
+}
+
+function nobodyToAsk(name: string): ApprovalDecision {
+  const message = `'${name}' needs a human's approval, and nobody can be asked here; it was not run. Call it in a chat, where it can be approved.`;
+  return { type: 'refused', code: 'approval_required', message };
+}

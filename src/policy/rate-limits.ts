@@ -1,0 +1,86 @@
+import type { Caller } from '../core/caller.ts';
+import { GatewayError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
+import type { RateLimiter } from '../core/rate-limit.ts';
+
+const windowMs = 60_000;
+/** Callers whose last minute is remembered. Beyond it the one that was quiet for longest begins anew. */
+const maxCallers = 10_000;
+/** When a run that is under way ends nobody knows. */
+const retryBusySeconds = 5;
+
+interface Count {
+  /** Of the last minute, oldest first; milliseconds of `now`. */
+  requests: number[];
+  messages: number[];
+  running: number;
+}
+
+/** Limits of callers, counted in this process. `now` in milliseconds; any zero. */
+export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
+  const counts = new Map<string, Count>();
+
+  /** The caller's count, moved to the end of the map, so that its first entries are those that were quiet for longest. */
+  function countOf({ id }: Caller): Count {
+    const count = counts.get(id) ?? { requests: [], messages: [], running: 0 };
+    counts.delete(id);
+    counts.set(id, count);
+    if (counts.size > maxCallers) forgetQuietest();
+    return count;
+  }
+
+  function forgetQuietest(): void {
+    for (const [id, { running }] of counts) {
+      if (running > 0) continue;
+      counts.delete(id);
+      return;
+    }
+  }
+
+  function take(times: number[], allowed: number, toMessage: (seconds: number) => string): void {
+    const time = now();
+    const current = times.findIndex((begun) => time - begun < windowMs);
+    times.splice(0, current === -1 ? times.length : current);
+    const [oldest] = times;
+    if (times.length >= allowed && oldest !== undefined) {
+      const seconds = Math.max(1, Math.ceil((oldest + windowMs - time) / 1_000));
+      throw exceeded(toMessage(seconds), seconds);
+    }
+    times.push(time);
+  }
+
+  return {
+    async admit(caller) {
+      const { requestsPerMinute, concurrentRuns } = caller.limits ?? {};
+      if (requestsPerMinute === undefined && concurrentRuns === undefined) return () => undefined;
+      const count = countOf(caller);
+      if (concurrentRuns !== undefined && count.running >= concurrentRuns) {
+        const what = concurrentRuns === 1 ? 'one request' : `${concurrentRuns} requests`;
+        throw exceeded(`This key may have ${what} under way at a time. Wait for one to end, or cancel it.`, retryBusySeconds);
+      }
+      if (requestsPerMinute !== undefined) {
+        const what = requestsPerMinute === 1 ? 'one request' : `${requestsPerMinute} requests`;
+        take(count.requests, requestsPerMinute, (seconds) => `This key may make ${what} a minute. Try again in ${seconds} s.`);
+      }
+      count.running += 1;
+      let isReleased = false;
+      return () => {
+        if (!isReleased) count.running -= 1;
+        isReleased = true;
+      };
+    },
+
+    async admitMessage(caller) {
+      const allowed = limits.socketMessagesPerMinute;
+      take(
+        countOf(caller).messages,
+        allowed,
+        (seconds) => `A caller may send ${allowed} messages a minute over sockets. Try again in ${seconds} s.`,
+      );
+    },
+  };
+}
+
+function exceeded(message: string, seconds: number): GatewayError {
+  return new GatewayError('rate_limit_exceeded', message, { retryAfter: String(seconds) });
+}

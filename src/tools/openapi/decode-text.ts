@@ -1,0 +1,43 @@
+/** What was declared in the text itself stands within its first kilobyte (HTML, section 13.2.3.2; XML 1.0, section 4.3.3). */
+const declarationBytes = 1_024;
+const declared = /<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{1,40})|^<\?xml[^>]{0,200}encoding\s*=\s*["']([\w.:-]{1,40})/i;
+
+/**
+ * Text of an answer: by its byte order mark, else by the charset of its header, else by what it says of itself, else UTF-8, and what is no UTF-8
+ * is read as Windows-1252, which old servers mean when they say nothing. `isTruncated`: the last character may be a part of one.
+ */
+export function decodeText(bytes: Uint8Array, charset: string | undefined, isTruncated: boolean): string {
+  const label = markedCharset(bytes) ?? charset ?? charsetWithin(bytes);
+  const decoder = label === undefined ? undefined : tryDecoder(label);
+  if (decoder !== undefined) return decoder.decode(bytes, { stream: isTruncated });
+  return tryUtf8(bytes, isTruncated) ?? (label === undefined ? new TextDecoder('windows-1252') : new TextDecoder()).decode(bytes);
+}
+
+/** `undefined` for what is no UTF-8. */
+export function tryUtf8(bytes: Uint8Array, isTruncated: boolean): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isTruncated });
+  } catch {
+    return undefined;
+  }
+}
+
+function tryDecoder(label: string): InstanceType<typeof TextDecoder> | undefined {
+  try {
+    return new TextDecoder(label);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The mark of UTF-8 needs no word: the decoder drops it. */
+function markedCharset([first, second]: Uint8Array): string | undefined {
+  if (first === 0xfe && second === 0xff) return 'utf-16be';
+  return first === 0xff && second === 0xfe ? 'utf-16le' : undefined;
+}
+
+function charsetWithin(bytes: Uint8Array): string | undefined {
+  if (bytes[0] !== 0x3c) return undefined;
+  const found = declared.exec(new TextDecoder('latin1').decode(bytes.subarray(0, declarationBytes)));
+  return found?.[1] ?? found?.[2];
+}

@@ -1,0 +1,89 @@
+import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { spendOnNames, type Spend } from './conversion-budget.ts';
+import type { ListedOperation } from './list-operations.ts';
+import { descriptionCharacters, firstSentences, hasWords, plainText } from './plain-text.ts';
+import { followReferences, referenceOf } from './resolve-references.ts';
+import { isSwagger } from './upgrade-swagger.ts';
+
+const maxFacts = 3;
+const typeCharacters = 60;
+
+/**
+ * What a model reads about an operation: its description, else its summary, else method, path and tag; then what it should know about the answer.
+ * The whole fits into `descriptionCharacters`.
+ */
+export function describeOperation(document: JsonObject, entry: ListedOperation, spend: Spend): string {
+  const { operation } = entry;
+  const stated = [ownValue(operation, 'description'), ownValue(operation, 'summary')].find(hasWords);
+  const facts = [
+    ...(operation['deprecated'] === true ? ['Deprecated.'] : []),
+    ...answerFacts(document, operation, { isUndescribed: stated === undefined, spend }),
+  ].join(' ');
+  const words = stated === undefined ? bareWords(entry) : plainText(stated);
+  if (facts === '') return firstSentences(words);
+  const text = firstSentences(words, descriptionCharacters - facts.length - 2);
+  return `${text}${/[.!?…:]$/.test(text) ? '' : '.'} ${facts}`;
+}
+
+function bareWords({ method, path, operation }: ListedOperation): string {
+  const tags = ownValue(operation, 'tags');
+  const [tag] = Array.isArray(tags) ? tags : [];
+  const letters = (text: string): string => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '');
+  // Most tags are a word of the path.
+  const isNews =
+    typeof tag === 'string' &&
+    letters(tag.slice(0, typeCharacters)) !== '' &&
+    !letters(path).includes(letters(tag.slice(0, typeCharacters)));
+  return isNews ? `${method} ${path} (${tag.trim().slice(0, typeCharacters)})` : `${method} ${path}`;
+}
+
+/** The type of an answer that is no JSON; of one that nothing describes also what it is called. */
+function answerFacts(
+  document: JsonObject,
+  operation: JsonObject,
+  { isUndescribed, spend }: { isUndescribed: boolean; spend: Spend },
+): string[] {
+  const answer = successOf(document, operation, spend);
+  if (answer === undefined) return [];
+  const produces = ownValue(operation, 'produces') ?? ownValue(document, 'produces');
+  const content = ownValue(answer, 'content');
+  const types = isSwagger(document) ? produces : isJsonObject(content) ? Object.keys(content) : [];
+  const known = (Array.isArray(types) ? types : []).filter((type) => typeof type === 'string');
+  spendOnNames(known, spend);
+  const isText = known.some((type) => /json|^\*|^text\/|xml|^$/i.test(type.trim()));
+  const hasSchema = !isSwagger(document) || ownValue(answer, 'schema') !== undefined;
+  if (known.length > 0 && !isText && hasSchema)
+    return [
+      `Returns ${known
+        .slice(0, maxFacts)
+        .map((type) => type.trim().slice(0, typeCharacters))
+        .join(' or ')}.`,
+    ];
+  if (!isUndescribed) return [];
+  const [media] = isJsonObject(content) ? Object.values(content) : [];
+  const name = schemaName(isJsonObject(media) ? ownValue(media, 'schema') : ownValue(answer, 'schema'));
+  return name === undefined ? [] : [`Returns ${name}.`];
+}
+
+function successOf(document: JsonObject, operation: JsonObject, spend: Spend): JsonObject | undefined {
+  const responses = ownValue(operation, 'responses');
+  if (!isJsonObject(responses)) return undefined;
+  const status = Object.keys(responses).find((key) => key.startsWith('2'));
+  if (status === undefined) return undefined;
+  try {
+    return followReferences(document, responses[status], spend);
+  } catch {
+    // Nothing depends on what an answer is called.
+    return undefined;
+  }
+}
+
+/** `#/components/schemas/Series` → `Series`, a list of them → `Series[]`. */
+function schemaName(schema: JsonValue | undefined, suffix = ''): string | undefined {
+  if (!isJsonObject(schema)) return undefined;
+  const reference = referenceOf(schema);
+  if (reference === undefined) return suffix === '' && schema['type'] === 'array' ? schemaName(schema['items'], '[]') : undefined;
+  const name = reference.slice(reference.lastIndexOf('/') + 1);
+  return /^[\w.-]{1,60}$/.test(name) ? `${name}${suffix}` : undefined;
+}

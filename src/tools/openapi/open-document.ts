@@ -1,0 +1,75 @@
+import { ownValue } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { checkDocument } from './check-document.ts';
+import type { ConversionBudget } from './conversion-budget.ts';
+import { convertOperations, type Conversion } from './convert-operations.ts';
+import { gatherFiles, type FetchFile } from './gather-files.ts';
+import { checkDocumentKind, checkDocumentShape, parseDocument } from './parse-document.ts';
+
+/** What is to be made of a document. */
+export interface DocumentJob {
+  /** As it came: bytes or text in JSON or YAML, or an object. An object is not changed. */
+  source: Uint8Array | string | JsonObject;
+  /** Where it lies, if it may refer to files beside it. */
+  url?: string;
+  budget: ConversionBudget;
+  /** Functions that are made; the operations after that are omitted. */
+  maxOperations?: number;
+  /** Whether a validator's remarks are wanted: they take as long as everything else. */
+  isChecked: boolean;
+  /** Whether the depth of an object was measured already. */
+  isShallow?: boolean;
+}
+
+/** What became of it. Everything in it can be posted from one thread to another. */
+export interface OpenedDocument {
+  conversion: Conversion;
+  /** The document without its paths and schemas: `info`, `servers`, what it says about security. */
+  head: JsonObject;
+  /** What a validator says about it, where that was asked for. */
+  remarks: string[];
+  /** Whether all of it lay in one file, so that an unchanged file is an unchanged document. */
+  isOneFile: boolean;
+}
+
+const headKeys = ['openapi', 'swagger', 'info', 'servers', 'host', 'basePath', 'schemes', 'security', 'securityDefinitions', 'tags'];
+/** Larger documents take a validator a second and more than a hundred megabytes, and who wrote them has checked them. */
+const checkedCharacters = 5_000_000;
+
+/**
+ * Parses, gathers the files that the document refers to, and converts. What it costs is taken from the job's budget.
+ * @throws Error whose message says what is wrong with the document; what `fetchFile` throws is a warning.
+ */
+export async function openDocument(job: DocumentJob, fetchFile: FetchFile): Promise<OpenedDocument> {
+  const document = readSource(job);
+  // Before the files: references to them are no fault of the document.
+  const remarks = job.isChecked ? await remarksOn(document, job.source) : [];
+  const gathered = job.url === undefined ? { warnings: [], files: 0 } : await gatherFiles(document, job.url, fetchFile);
+  const { budget, maxOperations } = job;
+  const conversion = convertOperations(document, { budget, ...(maxOperations !== undefined && { maxOperations }) });
+  return {
+    conversion: { ...conversion, warnings: [...gathered.warnings, ...conversion.warnings] },
+    head: headOf(document),
+    remarks,
+    isOneFile: gathered.files === 0,
+  };
+}
+
+function readSource({ source, isShallow, url }: DocumentJob): JsonObject {
+  if (typeof source === 'string') return parseDocument(source);
+  if (source instanceof Uint8Array) return parseDocument(new TextDecoder().decode(source));
+  const document = isShallow === true ? checkDocumentKind(source) : checkDocumentShape(source);
+  // Gathering files writes into the document.
+  return url === undefined ? document : structuredClone(document);
+}
+
+async function remarksOn(document: JsonObject, source: DocumentJob['source']): Promise<string[]> {
+  const characters =
+    source instanceof Uint8Array ? source.byteLength : (typeof source === 'string' ? source : JSON.stringify(source)).length;
+  if (characters <= checkedCharacters) return checkDocument(document);
+  return [`The document has more than ${checkedCharacters} characters, so it was not checked against the specification.`];
+}
+
+function headOf(document: JsonObject): JsonObject {
+  return Object.fromEntries(headKeys.flatMap((key) => (ownValue(document, key) === undefined ? [] : [[key, document[key]]])));
+}

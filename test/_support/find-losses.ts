@@ -1,0 +1,181 @@
+import { isJsonObject, ownValue } from '../../src/core/json.ts';
+import type { JsonObject, JsonValue } from '../../src/core/json.ts';
+import type { Operation } from '../../src/tools/openapi/operation.ts';
+import { readRequestParts } from '../../src/tools/openapi/read-request-parts.ts';
+import { followReferences, referenceOf } from '../../src/tools/openapi/resolve-references.ts';
+
+const spendNothing = (): void => undefined;
+/** Deep enough to pass through everything that is not recursive in real documents. */
+const maxDepth = 12;
+const jsonTypes = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array']);
+
+/**
+ * What a document says about an operation's request and its function does not: parameters and their descriptions, required fields, types, choices.
+ * Written without the converter's own code for schemas, so that both would have to be wrong in the same way. Empty when nothing is lost.
+ */
+export function findLosses(document: JsonObject, operation: Operation): string[] {
+  const paths = ownValue(document, 'paths') as JsonObject;
+  const pathItem = followReferences(document, paths[operation.path] ?? paths[operation.path.slice(1)]) ?? {};
+  const own = ownValue(pathItem, operation.method.toLowerCase()) as JsonObject;
+  const { parameters, requestBody } = readRequestParts(document, { pathItem, operation: own }, spendNothing);
+  const losses: string[] = [];
+  const compare = createComparison(document, operation.spec.parameters, losses);
+  const properties = operation.spec.parameters['properties'] as JsonObject;
+  const required = operation.spec.parameters['required'] as string[];
+
+  for (const parameter of parameters) {
+    const place = operation.places.find(({ in: where, name }) => where === parameter['in'] && name === parameter['name']);
+    // Credentials and reserved headers are the connection's to send; path parameters that the path does not have are reported.
+    if (place === undefined) continue;
+    const where = `${operation.spec.name}: ${place.argument}`;
+    const { description } = parameter;
+    const said = compare.resolved(properties[place.argument])['description'];
+    if (typeof description === 'string' && description.trim() !== '' && typeof said !== 'string')
+      losses.push(`${where} has lost its description`);
+    if (parameter['required'] === true && !required.includes(place.argument)) losses.push(`${where} is no longer required`);
+    compare.schemas({ theirs: ownValue(parameter, 'schema'), ours: properties[place.argument], where, depth: 0 });
+  }
+  compareBody({ document, operation, body: followReferences(document, requestBody) }, compare);
+  return losses;
+}
+
+interface BodyPlace {
+  document: JsonObject;
+  operation: Operation;
+  body: JsonObject | undefined;
+}
+
+function compareBody({ document, operation, body }: BodyPlace, compare: Comparison): void {
+  const plan = operation.body;
+  const content = body === undefined ? undefined : ownValue(body, 'content');
+  if (plan === undefined || body === undefined || !isJsonObject(content)) return;
+  const essence = (type: string): string => (type.split(';', 1)[0] ?? '').trim().toLowerCase();
+  const media = Object.entries(content).find(([type]) => essence(type) === essence(plan.mediaType))?.[1] ?? Object.values(content)[0];
+  const theirs = isJsonObject(media) ? ownValue(media, 'schema') : undefined;
+  const { properties, required } = operation.spec.parameters as { properties: JsonObject; required: string[] };
+  if (plan.kind === 'whole') {
+    if (plan.argument === undefined) return;
+    compare.schemas({ theirs, ours: properties[plan.argument], where: `${operation.spec.name}: ${plan.argument}`, depth: 0 });
+    return;
+  }
+  const arguments_ = new Map(operation.places.filter((place) => place.in === 'body').map((place) => [place.name, place.argument]));
+  const lifted = Object.fromEntries([...arguments_].map(([name, argument]) => [name, properties[argument]]));
+  const isRequired = body['required'] === true;
+  const ours: JsonObject = {
+    type: 'object',
+    properties: lifted,
+    // Nothing of an optional body is required of the function.
+    required: isRequired
+      ? [...arguments_].filter(([, argument]) => required.includes(argument)).map(([name]) => name)
+      : requiredOf(document, theirs),
+  };
+  compare.schemas({ theirs, ours, where: operation.spec.name, depth: 0 });
+}
+
+function requiredOf(document: JsonObject, schema: JsonValue | undefined, depth = 0): string[] {
+  const target = followReferences(document, schema);
+  if (target === undefined || depth > maxDepth) return [];
+  const own = Array.isArray(target['required']) ? target['required'].filter((name) => typeof name === 'string') : [];
+  return [...own, ...listAt(target, 'allOf').flatMap((branch) => requiredOf(document, branch, depth + 1))];
+}
+
+interface Pair {
+  theirs: JsonValue | undefined;
+  ours: JsonValue | undefined;
+  where: string;
+  depth: number;
+}
+
+interface Comparison {
+  schemas(pair: Pair): void;
+  resolved(ours: JsonValue | undefined): JsonObject;
+}
+
+function createComparison(document: JsonObject, parameters: JsonObject, losses: string[]): Comparison {
+  const definitions = ownValue(parameters, '$defs');
+
+  const resolved = (ours: JsonValue | undefined): JsonObject => {
+    const schema = isJsonObject(ours) ? ours : {};
+    const reference = referenceOf(schema);
+    if (reference === undefined || !isJsonObject(definitions)) return schema;
+    const { $ref: _reference, ...beside } = schema;
+    return { ...resolved(ownValue(definitions, reference.slice('#/$defs/'.length))), ...beside };
+  };
+
+  /** All schemas that together say what ours is: itself, what it is merged of, and the one of its choices that is not null. */
+  const facets = (ours: JsonValue | undefined, depth = 0): JsonObject[] => {
+    const schema = resolved(ours);
+    if (depth > maxDepth) return [schema];
+    return [schema, ...['allOf', 'anyOf'].flatMap((key) => listAt(schema, key)).flatMap((branch) => facets(branch, depth + 1))];
+  };
+
+  const schemas = ({ theirs, ours, where, depth }: Pair): void => {
+    const schema = tryFollow(document, theirs);
+    if (schema === undefined || depth > maxDepth) return;
+    const beside = isJsonObject(theirs) && theirs !== schema ? listAt(theirs, 'allOf') : [];
+    for (const branch of [...listAt(schema, 'allOf'), ...beside]) schemas({ theirs: branch, ours, where, depth: depth + 1 });
+    const all = facets(ours);
+    const types = all.flatMap((facet) => [facet['type']].flat());
+    const stated = [schema['type']].flat().filter((type) => typeof type === 'string' && jsonTypes.has(type));
+    const isFile = schema['type'] === 'file' || schema['format'] === 'binary';
+    for (const type of stated) {
+      const isKept = types.includes(type) || (type === 'number' && types.includes('integer'));
+      if (!isKept && !isFile && all.every((facet) => facet['enum'] === undefined && facet['const'] === undefined))
+        losses.push(`${where} is no ${String(type)} any more`);
+    }
+    const choices = new Set(all.flatMap((facet) => [...listAt(facet, 'enum'), ...(facet['const'] === undefined ? [] : [facet['const']])]));
+    const missing = listAt(schema, 'enum').filter(
+      (choice) => (typeof choice !== 'object' || choice === null) && choice !== null && !choices.has(choice),
+    );
+    const isListed = all.some((facet) => typeof facet['description'] === 'string' && facet['description'].includes('too many to list'));
+    if (missing.length > 0 && !isListed) losses.push(`${where} has lost the choices ${JSON.stringify(missing).slice(0, 80)}`);
+    compareProperties(schema, all, { where, depth });
+    if (isJsonObject(schema['items'])) {
+      const items = all.map((facet) => facet['items']).find(isJsonObject);
+      if (items === undefined) losses.push(`${where} has lost what its items are`);
+      else schemas({ theirs: schema['items'], ours: items, where: `${where}[]`, depth: depth + 1 });
+    }
+  };
+
+  const compareProperties = (schema: JsonObject, all: readonly JsonObject[], { where, depth }: Omit<Pair, 'theirs' | 'ours'>): void => {
+    // The schema's own word stands before that of its choices.
+    const known = Object.assign(
+      {},
+      ...all
+        .map((facet) => facet['properties'])
+        .filter(isJsonObject)
+        .toReversed(),
+    ) as JsonObject;
+    const needed = new Set(all.flatMap((facet) => listAt(facet, 'required')));
+    const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
+    for (const [name, property] of Object.entries(properties)) {
+      if (isReadOnly(document, property)) continue;
+      if (!Object.hasOwn(known, name)) losses.push(`${where}.${name} is missing`);
+      else if (listAt(schema, 'required').includes(name) && !needed.has(name)) losses.push(`${where}.${name} is no longer required`);
+      else schemas({ theirs: property, ours: known[name], where: `${where}.${name}`, depth: depth + 1 });
+    }
+  };
+
+  return { schemas, resolved };
+}
+
+function isReadOnly(document: JsonObject, property: JsonValue | undefined): boolean {
+  if (isJsonObject(property) && property['readOnly'] === true) return true;
+  const target = tryFollow(document, property);
+  if (target?.['readOnly'] === true) return true;
+  const branches = [...listAt(target ?? {}, 'allOf'), ...(isJsonObject(property) ? listAt(property, 'allOf') : [])];
+  return branches.some((branch) => tryFollow(document, branch)?.['readOnly'] === true);
+}
+
+function tryFollow(document: JsonObject, value: JsonValue | undefined): JsonObject | undefined {
+  try {
+    return followReferences(document, value);
+  } catch {
+    return undefined;
+  }
+}
+
+function listAt(schema: JsonObject, key: string): JsonValue[] {
+  const value = ownValue(schema, key);
+  return Array.isArray(value) ? value : [];
+}

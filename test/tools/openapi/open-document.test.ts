@@ -1,0 +1,182 @@
+import type { Worker } from 'node:worker_threads';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.ts';
+import { createRegisteredBudget, createRequestBudget } from '../../../src/tools/openapi/conversion-budget.ts';
+import { openDocumentAside } from '../../../src/tools/openapi/open-document-aside.ts';
+import { openDocument, type DocumentJob, type OpenedDocument } from '../../../src/tools/openapi/open-document.ts';
+
+const lines = Array.from({ length: 2_000 }, (_, index) => `  /path${index}: { get: { summary: s } }`);
+const bigYaml = `openapi: 3.1.0\ninfo: { title: Big, version: "1" }\npaths:\n${lines.join('\n')}\n`;
+const never = new AbortController().signal;
+const noFiles = (): Promise<never> => Promise.reject(new Error('no files here'));
+
+function jobOf(source: DocumentJob['source'], more: Partial<DocumentJob> = {}): DocumentJob {
+  return { source, budget: createRegisteredBudget(), isChecked: false, ...more };
+}
+
+function openAside(source: DocumentJob['source'], signal = never): Promise<OpenedDocument> {
+  return openDocumentAside(jobOf(source), noFiles, signal);
+}
+
+describe('openDocument', () => {
+  it('gives the functions, and of the document only what is not functions', async () => {
+    const document = { openapi: '3.1.0', info: { title: 'T' }, servers: [{ url: '/api' }], paths: { '/a': { get: {} } }, components: {} };
+    const opened = await openDocument(jobOf(document), noFiles);
+    expect(opened.conversion.operations.map(({ spec }) => spec.name)).toEqual(['get_a']);
+    expect(opened.head).toEqual({ openapi: '3.1.0', info: { title: 'T' }, servers: [{ url: '/api' }] });
+    expect(opened.remarks).toEqual([]);
+  });
+
+  it('says what a validator says, where that is wanted', async () => {
+    const { remarks } = await openDocument(jobOf({ openapi: '3.1.0', paths: {} }, { isChecked: true }), noFiles);
+    expect(remarks.join()).toContain('info');
+  });
+});
+
+describe('openDocumentAside', () => {
+  it('reads large documents in a thread, with the same result', async () => {
+    const workers: Worker[] = [];
+    const onWorker = (worker: Worker): void => void workers.push(worker);
+    process.on('worker', onWorker);
+    const json = JSON.stringify({ openapi: '3.0.0', paths: { '/a': { get: { description: 'd'.repeat(100_000) } } } });
+    const object = JSON.parse(json) as JsonObject;
+    for (const source of [bigYaml, new TextEncoder().encode(bigYaml), json, object]) {
+      const direct = await openDocument(jobOf(source), noFiles);
+      expect(await openAside(source)).toEqual(direct);
+    }
+    process.off('worker', onWorker);
+    expect(workers).toHaveLength(4);
+  });
+
+  it('starts no thread for a small one', async () => {
+    let started = 0;
+    const onWorker = (): void => void (started += 1);
+    process.on('worker', onWorker);
+    await openAside('{"openapi":"3.0.0","paths":{}}');
+    await openAside({ openapi: '3.0.0', paths: {} });
+    process.off('worker', onWorker);
+    expect(started).toBe(0);
+  });
+
+  it('reports what is wrong with a large one in the same words', async () => {
+    await expect(openAside(`${bigYaml}\nx: [`)).rejects.toThrow('neither JSON nor valid YAML');
+    await expect(openAside(`{"openapi":"3.0.0","x":"${'x'.repeat(100_000)}"`)).rejects.toThrow('not valid JSON');
+  });
+
+  it('ends the thread with the signal and rejects with its reason', async () => {
+    const controller = new AbortController();
+    const opening = openAside(bigYaml, controller.signal);
+    controller.abort(new Error('left'));
+    await expect(opening).rejects.toThrow('left');
+  });
+
+  it('runs two threads at a time, and whoever leaves does not wait for a turn', async () => {
+    let running = 0;
+    let most = 0;
+    const onWorker = (worker: Worker): void => {
+      running += 1;
+      most = Math.max(most, running);
+      worker.once('exit', () => (running -= 1));
+    };
+    process.on('worker', onWorker);
+    const leaver = new AbortController();
+    const staying = [0, 1, 2, 3].map(() => openAside(bigYaml));
+    const leaving = openAside(bigYaml, leaver.signal);
+    leaver.abort(new Error('left'));
+    const first = await Promise.race([leaving.catch((error: unknown) => error), ...staying]);
+    expect(first).toEqual(new Error('left'));
+    expect(await Promise.all(staying)).toHaveLength(4);
+    process.off('worker', onWorker);
+    expect(most).toBe(2);
+  });
+
+  it('takes what a thread spent from the budget that several documents share', async () => {
+    const budget = createRequestBudget();
+    const before = budget.nodesLeft;
+    const one = await openDocumentAside(jobOf(bigYaml, { budget }), noFiles, never);
+    const cost = before - budget.nodesLeft;
+    expect(cost).toBeGreaterThan(lines.length);
+    expect(one.conversion.operations).toHaveLength(lines.length);
+    budget.nodesLeft = Math.floor(cost * 1.5);
+    const both = await Promise.all([0, 1].map(() => openDocumentAside(jobOf(bigYaml, { budget }), noFiles, never)));
+    expect(both[0]?.conversion.operations).toHaveLength(lines.length);
+    expect(both[1]?.conversion.operations.length).toBeLessThan(lines.length);
+  });
+});
+
+describe('a document in several files', () => {
+  const root = 'http://tools.test:8000/docs/openapi.yaml';
+  const files: Record<string, string> = {
+    'http://tools.test:8000/docs/paths/pets.json':
+      '{"get":{"operationId":"pets","parameters":[{"$ref":"../parameters.yaml#/limit"}]},"post":{"operationId":"add","requestBody":{"required":true,"content":{"application/json":{"schema":{"$ref":"../schemas/Pet.json"}}}}}}',
+    'http://tools.test:8000/docs/parameters.yaml':
+      'limit: { name: limit, in: query, schema: { $ref: "#/size" } }\nsize: { type: integer, maximum: 9 }\n',
+    'http://tools.test:8000/docs/schemas/Pet.json':
+      '{"type":"object","properties":{"name":{"$ref":"../openapi.yaml#/components/schemas/Name"},"friend":{"$ref":"Pet.json"}}}',
+  };
+  const yaml = `openapi: 3.0.0
+paths:
+  /pets: { $ref: "./paths/pets.json" }
+  /a: { get: { operationId: a, parameters: [{ $ref: "../secret.json" }] } }
+  /b: { get: { operationId: b, parameters: [{ $ref: "http://other.test/docs/b.json" }] } }
+  /c: { get: { operationId: c, parameters: [{ $ref: "none.json" }] } }
+  /d: { get: { operationId: d } }
+components: { schemas: { Name: { type: string, maxLength: 5 } } }
+`;
+  const asked: string[] = [];
+  const fetchFile = (url: string): Promise<Uint8Array> => {
+    asked.push(url);
+    const text = files[url];
+    return text === undefined ? Promise.reject(new Error('does not exist (HTTP 404).')) : Promise.resolve(new TextEncoder().encode(text));
+  };
+
+  it.each(['here', 'in a thread'])('becomes one, %s', async (place) => {
+    asked.length = 0;
+    const source = place === 'here' ? yaml : `${yaml}# ${'x'.repeat(100_000)}\n`;
+    const { conversion, isOneFile } = await openDocumentAside(jobOf(source, { url: root }), fetchFile, never);
+    const { operations, omitted, warnings } = conversion;
+    expect(operations.map(({ spec }) => [spec.name, spec.parameters])).toEqual([
+      ['pets', { type: 'object', properties: { limit: { type: 'integer', maximum: 9 } }, required: [] }],
+      [
+        'add',
+        expect.objectContaining({
+          properties: { name: { type: 'string', maxLength: 5 }, friend: { $ref: '#/$defs/Pet' } },
+        }),
+      ],
+      ['d', expect.anything()],
+    ]);
+    expect(omitted.map(({ operation, reason }) => `${operation} ${reason}`)).toEqual([
+      expect.stringContaining('GET /a the reference "../secret.json" leaves the document'),
+      expect.stringContaining('GET /b the reference "http://other.test/docs/b.json" leaves'),
+      expect.stringContaining('GET /c the reference "none.json" leaves'),
+    ]);
+    expect(warnings).toEqual(['http://tools.test:8000/docs/none.json could not be used: does not exist (HTTP 404).']);
+    expect(asked.toSorted()).toEqual([...Object.keys(files), 'http://tools.test:8000/docs/none.json'].toSorted());
+    expect(isOneFile).toBe(false);
+  });
+
+  it.each([
+    '/docs/../secret.json',
+    '/secret.json',
+    '//other.test/docs/a.json',
+    'https://tools.test:8000/docs/a.json',
+    'file:///docs/a.json',
+    '..%2fsecret.json',
+    '%2e%2e/secret.json',
+    '..\\secret.json',
+    'http://user@tools.test:8000/docs/a.json',
+  ])('never asks for %s', async (reference) => {
+    asked.length = 0;
+    const document = { openapi: '3.0.0', paths: { '/a': { $ref: reference } } };
+    const { conversion } = await openDocument(jobOf(document, { url: root }), fetchFile);
+    expect(asked).toEqual([]);
+    expect(conversion.omitted).toHaveLength(1);
+  });
+
+  it('without an address asks for none', async () => {
+    asked.length = 0;
+    const { conversion } = await openDocument(jobOf(yaml), fetchFile);
+    expect(asked).toEqual([]);
+    expect(conversion.operations.map(({ spec }) => spec.name)).toEqual(['d']);
+  });
+});
