@@ -1,0 +1,62 @@
+import type { JsonObject } from '../../core/json.ts';
+
+/** Why something that is plainly meant as a call must not run. */
+export type DamageReason =
+  /** The answer ended inside the call. */
+  | 'truncated'
+  /** The arguments cannot be read, or are no object. */
+  | 'malformed'
+  /** No name, or two different sets of arguments. */
+  | 'ambiguous'
+  /** Rescue only: the name is not offered exactly as written. */
+  | 'unknown_name'
+  /** Longer than `limits.argumentsBytes`, or one call more than `limits.callsPerRound`. */
+  | 'too_large';
+
+/** A call as it was read. In prompt-based modes the name is as written, and still has to be found among the offered ones. */
+export interface ReadCall {
+  type: 'call';
+  name: string;
+  arguments: JsonObject;
+  /** The call's own text, without the marks around it. */
+  text: string;
+  /** What had to be mended, in words for the run's log. */
+  repairs: string[];
+}
+
+export interface DamagedCall {
+  type: 'damaged';
+  reason: DamageReason;
+  /** As far as it can be seen. */
+  name?: string;
+  /** Present when they were read, which is the case for an unknown name. */
+  arguments?: JsonObject;
+  text: string;
+}
+
+export type ReadEntry = ReadCall | DamagedCall;
+
+/** What a model's answer consists of. Pieces come in the order of the text; neighbouring texts may come in any number of pieces. */
+export type AnswerPiece =
+  | { type: 'text'; text: string }
+  | { type: 'reasoning'; text: string }
+  | ReadEntry
+  /** An explicit empty selection, such as `{"tool_calls": []}`. */
+  | { type: 'nothing-chosen'; text: string }
+  /**
+   * A closing thinking tag without an opening one: all that came before was thinking that the chat template had opened.
+   * Text that was shown cannot be taken back, but calls among the earlier pieces must not run.
+   */
+  | { type: 'retraction' };
+
+/** Where a reader got to. */
+export type Reading =
+  /** No call starts here; `at` is as far as it looked. */
+  | { type: 'none'; at: number }
+  /** Sound JSON that is no call: what stands inside is data. */
+  | { type: 'data'; end: number }
+  /** Calls, or an explicit empty choice. */
+  | { type: 'entries'; end: number; entries: ReadEntry[] };
+
+/** A reader that pauses (`yield`) wherever it lacks text. What it returns depends on the characters alone, never on how they arrived. */
+export type Scan<Result> = Generator<void, Result>;

@@ -1,0 +1,99 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { ReadEntry } from './call-pieces.ts';
+import { parseTolerantly, toArguments } from './parse-json.ts';
+
+export interface ValueSource {
+  text: string;
+  repairs: string[];
+  /** Marks around it say that it is a call: arguments may be absent, and a name without them is no mere data. */
+  isMarked: boolean;
+  /** Offered under exactly this name. */
+  isOffered: (name: string) => boolean;
+}
+
+const argumentKeys = ['parameters', 'arguments', 'args', 'input', 'tool_input', 'action_input', 'kwargs'] as const;
+const nameKeys = ['name', 'tool_name', 'function_name', 'function', 'tool', 'action', 'recipient_name'] as const;
+const listKeys = ['tool_calls', 'tool_call', 'function_calls', 'function_call'] as const;
+
+/** Keys that an object which is a call, or a list of calls, may begin with. */
+export const firstCallKeys: ReadonlySet<string> = new Set([
+  ...argumentKeys,
+  ...nameKeys,
+  ...listKeys,
+  'type',
+  'id',
+  'tool_call_id',
+  'thought',
+  'reasoning',
+]);
+
+/** The calls that a JSON value stands for, in order; an empty list for an explicit nothing; undefined when it is something else. */
+export function callsOfValue(value: JsonValue, source: ValueSource): ReadEntry[] | undefined {
+  if (Array.isArray(value)) return callsOfList(value, source);
+  if (!isJsonObject(value)) return undefined;
+  for (const key of listKeys) {
+    const list = ownValue(value, key);
+    const decoded = typeof list === 'string' ? parseTolerantly(list)?.value : list;
+    if (Array.isArray(decoded)) return callsOfList(decoded, { ...source, isMarked: true });
+    if (isJsonObject(decoded)) return callsOfList([decoded], { ...source, isMarked: true });
+  }
+  const call = callOfObject(value, source);
+  return call === undefined ? undefined : [call];
+}
+
+/** An empty list is a choice of nothing; a list without a single call is something else. */
+function callsOfList(list: JsonValue[], source: ValueSource): ReadEntry[] | undefined {
+  const calls = list.flatMap((entry) => {
+    if (!isJsonObject(entry)) return [];
+    return callOfObject(entry, list.length === 1 ? source : { ...source, text: JSON.stringify(entry) }) ?? [];
+  });
+  return list.length > 0 && calls.length === 0 ? undefined : calls;
+}
+
+function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undefined {
+  const nested = ownValue(value, 'function');
+  if (isJsonObject(nested)) return callOfObject(nested, { ...source, isMarked: true });
+  const written = nameKeys.map((key) => ownValue(value, key)).find((name) => typeof name === 'string');
+  if (written === undefined) return callOfSingleKey(value, source);
+  const name = plainName(written);
+  const keys = argumentKeys.filter((key) => Object.hasOwn(value, key));
+  const key = keys[0];
+  if (key === undefined && !source.isMarked) return undefined;
+  if (isDescription(value, key)) return undefined;
+  const { text, repairs } = source;
+  const shownName = name === '' ? {} : { name };
+  if (name === '' || keys.some((other) => key !== undefined && !isDeepStrictEqual(value[other], value[key])))
+    return { type: 'damaged', reason: 'ambiguous', ...shownName, text };
+  const args = toArguments(key === undefined ? undefined : value[key]);
+  if (args === undefined) return { type: 'damaged', reason: 'malformed', ...shownName, text };
+  return {
+    type: 'call',
+    name,
+    arguments: args,
+    text,
+    repairs: typeof value[key ?? ''] === 'string' && value[key ?? ''] !== '' ? [...repairs, 'arguments in a string'] : repairs,
+  };
+}
+
+/** `{"get_time": {"zone": "UTC"}}`, which only counts between marks and for an offered name. */
+function callOfSingleKey(value: JsonObject, { isMarked, isOffered, text, repairs }: ValueSource): ReadEntry | undefined {
+  const [name, ...others] = Object.keys(value);
+  if (!isMarked || name === undefined || others.length > 0 || !isOffered(name)) return undefined;
+  const args = toArguments(value[name]);
+  return args === undefined ? { type: 'damaged', reason: 'malformed', name, text } : { type: 'call', name, arguments: args, text, repairs };
+}
+
+/** The function's own description, repeated by a model that shows its tools, is no call. */
+function isDescription(value: JsonObject, key: string | undefined): boolean {
+  const parameters = key === undefined ? undefined : ownValue(value, key);
+  return isJsonObject(parameters) && Object.hasOwn(value, 'description') && isJsonObject(ownValue(parameters, 'properties'));
+}
+
+/** Without the name space and the counter that some templates add (`functions.get_time:0`). */
+export function plainName(written: string): string {
+  const trimmed = written.trim();
+  const name = trimmed.startsWith('functions.') ? trimmed.slice('functions.'.length) : trimmed;
+  return name.replace(/:\d{1,6}$/, '');
+}

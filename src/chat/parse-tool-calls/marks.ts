@@ -1,0 +1,99 @@
+import { namedOpenings } from './read-named-entry.ts';
+import { tagOpenings } from './read-xml-call.ts';
+
+/** What a mark in an answer begins. */
+export type Mark = { open: string } & (
+  | /** A block of calls between unmistakable marks. `keeps`: characters of the mark that belong to the first call. */
+    { kind: 'block'; closes: readonly string[]; keeps: number }
+  /** A tag that also surrounds other things. */
+  | { kind: 'wrapper'; closes: readonly string[] }
+  /** What stands between these is somebody else's words. */
+  | { kind: 'foreign'; close: string }
+  | { kind: 'thought'; close: string; isToken: boolean }
+  | { kind: 'thought-end'; isToken: boolean }
+  | { kind: 'harmony' }
+  /** A token of a template that has no meaning after a call. */
+  | { kind: 'noise' }
+);
+
+/** Both spellings of DeepSeek's marks: full-width bars, and the ASCII ones of distilled models. */
+function bothBars(mark: string): string[] {
+  return [mark, mark.replaceAll('｜', '|')];
+}
+
+const deepSeekEnds = bothBars('<｜tool▁calls▁end｜>');
+const dsmlEnds = ['function_calls', 'tool_calls'].flatMap((name) => bothBars(`</｜DSML｜${name}>`));
+
+const blocks: [open: string, closes: string[]][] = [
+  ['<tool_call>', ['</tool_call>']],
+  ['<tool_calls>', ['</tool_calls>']],
+  ['<function_call>', ['</function_call>']],
+  ['<function_calls>', ['</function_calls>']],
+  ['<functioncall>', ['</functioncall>', '<|endoftext|>']],
+  ['<TOOLCALL>', ['</TOOLCALL>']],
+  ['<seed:tool_call>', ['</seed:tool_call>']],
+  ['<minimax:tool_call>', ['</minimax:tool_call>']],
+  ['<|tool_call|>', ['<|/tool_call|>', '</|tool_call|>', '</tool_call>']],
+  ['<|tool_call_start|>', ['<|tool_call_end|>']],
+  ['<|tools_prefix|>', ['<|tools_suffix|>']],
+  ['<|START_ACTION|>', ['<|END_ACTION|>']],
+  ['<|action_start|><|plugin|>', ['<|action_end|>']],
+  ['<|python_tag|>', ['<|eom_id|>', '<|eot_id|>']],
+  ['<|python_start|>', ['<|python_end|>']],
+  ['<|tool_calls_section_begin|>', ['<|tool_calls_section_end|>']],
+  ['[TOOL_CALLS]', ['[/TOOL_CALLS]', '</s>']],
+  ...['<｜tool▁calls▁begin｜>', '<｜tool▁calls｜>'].flatMap(bothBars).map((open): [string, string[]] => [open, deepSeekEnds]),
+  ...['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>'].flatMap(bothBars).map((open): [string, string[]] => [open, dsmlEnds]),
+];
+
+const wrappers = ['tools', 'tool', 'response', 'json', 'JSON', 'xml'];
+const foreign: [string, string][] = [
+  ['<tool_response>', '</tool_response>'],
+  ['<tool_output>', '</tool_output>'],
+  ['<tool_result>', '</tool_result>'],
+  ['[TOOL_RESULTS]', '[/TOOL_RESULTS]'],
+  ['<｜tool▁outputs▁begin｜>', '<｜tool▁outputs▁end｜>'],
+];
+
+const thoughtTags = ['think', 'thinking', 'reason', 'reasoning', 'thought', 'seed:think'];
+const thoughts: [open: string, close: string, isToken: boolean][] = [
+  ...thoughtTags.map((name): [string, string, boolean] => [`<${name}>`, `</${name}>`, name.includes(':')]),
+  ['◁think▷', '◁/think▷', true],
+  ['<|begin_of_thought|>', '<|end_of_thought|>', true],
+  ['<|START_THINKING|>', '<|END_THINKING|>', true],
+  ['[THINK]', '[/THINK]', true],
+];
+
+const noise = [
+  '<|end|>',
+  '<|return|>',
+  '<|call|>',
+  '<|im_end|>',
+  '<|eot_id|>',
+  '<|eom_id|>',
+  '<|endoftext|>',
+  '<|end_of_text|>',
+  '<|observation|>',
+  '</s>',
+  ...bothBars('<｜end▁of▁sentence｜>'),
+  ...deepSeekEnds,
+  '<|tool_calls_section_end|>',
+];
+
+export const thoughtEnds = thoughts.map(([, close]) => close);
+
+export const marks: Mark[] = [
+  ...blocks.map(([open, closes]): Mark => ({ kind: 'block', open, closes, keeps: 0 })),
+  { kind: 'block', open: 'functools[', closes: [], keeps: 1 },
+  ...[...tagOpenings, ...namedOpenings].map((open): Mark => ({ kind: 'block', open, closes: [], keeps: open.length })),
+  ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, closes: [`</${name}>`] })),
+  ...foreign.map(([open, close]): Mark => ({ kind: 'foreign', open, close })),
+  ...thoughts.map(([open, close, isToken]): Mark => ({ kind: 'thought', open, close, isToken })),
+  ...thoughts.map(([, open, isToken]): Mark => ({ kind: 'thought-end', open, isToken })),
+  { kind: 'harmony', open: '<|channel|>' },
+  { kind: 'harmony', open: '<|start|>assistant' },
+  ...noise.map((open): Mark => ({ kind: 'noise', open })),
+];
+
+/** By their first two characters, so that a text full of `<` costs one look-up each. */
+export const marksByBeginning: ReadonlyMap<string, readonly Mark[]> = Map.groupBy(marks, (mark) => mark.open.slice(0, 2));

@@ -1,0 +1,108 @@
+import type { AnswerPiece, Scan } from './call-pieces.ts';
+import type { GrowingText } from './growing-text.ts';
+
+/** Turns the text in front of the cursor into pieces. Everything between two positions is given exactly once: as text, as reasoning, or as a call. */
+export class PieceWriter {
+  /** First character of `input.text` that is in no piece yet. */
+  cursor = 0;
+  /** Nothing but white space, reasoning and calls so far: the next thing may be the whole message. */
+  isFresh = true;
+  /** Only white space since a call or a thought: marks that belong to them may still follow. */
+  isAfterBlock = true;
+  lastCharacter = '';
+  /** Characters that were looked at again after a false start. */
+  reread = 0;
+  readonly input: GrowingText;
+  #pieces: AnswerPiece[] = [];
+
+  constructor(input: GrowingText) {
+    this.input = input;
+  }
+
+  text(end: number): void {
+    const text = this.#take(end);
+    if (text === '') return;
+    if (text.trim() !== '') {
+      this.isFresh = false;
+      this.isAfterBlock = false;
+    }
+    this.lastCharacter = text.charAt(text.length - 1);
+    this.#join('text', text);
+  }
+
+  reasoning(end: number): void {
+    const text = this.#take(end);
+    if (text !== '') this.#join('reasoning', text);
+  }
+
+  /** Marks, and the text of calls, which their pieces hold. */
+  skip(end: number): void {
+    this.#take(end);
+    this.lastCharacter = '';
+    this.isAfterBlock = true;
+  }
+
+  put(piece: Exclude<AnswerPiece, { type: 'text' | 'reasoning' }>): void {
+    this.#pieces.push(piece);
+  }
+
+  /** Lets go of what is in pieces, before more text is waited for. */
+  release(): void {
+    if (this.cursor === 0) return;
+    this.input.drop(this.cursor);
+    this.cursor = 0;
+  }
+
+  takePieces(): AnswerPiece[] {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    return pieces;
+  }
+
+  #take(end: number): string {
+    const text = this.input.text.slice(this.cursor, end);
+    this.cursor = Math.max(this.cursor, end);
+    return text;
+  }
+
+  #join(type: 'text' | 'reasoning', text: string): void {
+    const last = this.#pieces.at(-1);
+    if (last?.type === type) last.text += text;
+    else this.#pieces.push({ type, text });
+  }
+}
+
+export interface WriteUntil {
+  as: 'text' | 'reasoning';
+  ends: readonly string[];
+  /** What to do with the mark that was found. */
+  end: 'skip' | 'write' | 'leave';
+}
+
+/** Gives text as it comes until one of the marks. The mark, or undefined at the end of the answer. */
+export function* writeUntil(writer: PieceWriter, { as, ends, end: treatment }: WriteUntil): Scan<string | undefined> {
+  const { input } = writer;
+  const longest = Math.max(...ends.map((end) => end.length));
+  const beginnings = [...new Set(ends.map((end) => end.charAt(0)))].map((character) => (character === '\n' ? '\\n' : `\\${character}`));
+  const pattern = new RegExp(`[${beginnings.join('')}]`, 'g');
+  let from = writer.cursor;
+  for (;;) {
+    pattern.lastIndex = from;
+    const at = pattern.exec(input.text)?.index ?? input.text.length;
+    const found = ends.find((end) => input.text.startsWith(end, at));
+    const rest = input.text.slice(at, at + longest);
+    if (found !== undefined) {
+      writer[as](treatment === 'write' ? at + found.length : at);
+      if (treatment === 'skip') writer.skip(at + found.length);
+      return found;
+    }
+    if (rest !== '' && (input.isEnded || !ends.some((end) => end.startsWith(rest)))) from = at + 1;
+    else {
+      writer[as](at);
+      if (input.isEnded) return undefined;
+      writer.release();
+      from = 0;
+      yield;
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import type { Scan } from './call-pieces.ts';
+import { skipSpace } from './growing-text.ts';
+import type { ReadContext } from './read-context.ts';
+import { readName } from './read-pythonic.ts';
+
+const longestFence = 16;
+
+export interface Fence {
+  /** The run of backticks or tildes; the same run closes it. */
+  mark: string;
+  /** Where the contents begin, behind the name of the language. */
+  start: number;
+  /** Calls may stand in it. */
+  isCode: boolean;
+}
+
+/** The fence or inline code that opens at `at`. */
+export function* readFence({ input }: ReadContext, at: number): Scan<Fence | undefined> {
+  const character = input.text.charAt(at);
+  let end = at;
+  while (end - at < longestFence) {
+    while (input.lacks(end)) yield;
+    if (input.text[end] !== character) break;
+    end++;
+  }
+  const mark = input.text.slice(at, end);
+  if (mark.length >= 3) return { mark, start: yield* skipSpace(input, yield* readName(input, end)), isCode: true };
+  if (character === '~') return undefined;
+  while (input.lacks(end)) yield;
+  return { mark, start: end, isCode: input.text[end] === '{' || input.text[end] === '[' };
+}

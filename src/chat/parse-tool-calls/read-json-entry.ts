@@ -1,0 +1,132 @@
+import { callsOfValue, firstCallKeys } from './calls-of-value.ts';
+import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
+import { markAt } from './growing-text.ts';
+import { parseStrictly, parseTolerantly } from './parse-json.ts';
+import type { EntryPlace, ReadContext } from './read-context.ts';
+import { quotedEnd, scanJson } from './scan-json.ts';
+import type { JsonExtent } from './scan-json.ts';
+
+const visibleName = /(?:name|function|tool|action)["']?\s{0,9}:\s{0,9}["']([^"'{}]{1,128})["']/;
+const envelope = /^(?:\[|\{\s{0,99}["']?(?:tool_calls?|function_calls?)["']?\s{0,99}:)/;
+
+/** Calls written as JSON: one object, a list, or an envelope such as `{"tool_calls": […]}`. */
+export function* readJsonEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
+  const { input } = context;
+  const scan = yield* scanJson(input, at, place.givesUpEarly ? { firstKeys: firstCallKeys } : {});
+  if (scan.type === 'failed') {
+    const isAtClose = scan.missing !== undefined && (yield* markAt(input, scan.at, place.closes)) !== undefined;
+    if (!isAtClose) return { type: 'none', at: scan.at };
+    const entries = readValue(context, place, {
+      text: input.text.slice(at, scan.at),
+      missing: scan.missing ?? '',
+      faults: ['missing closing bracket'],
+    });
+    return entries === undefined ? { type: 'none', at: scan.at } : { type: 'entries', end: scan.at, entries };
+  }
+  const text = input.text.slice(at, scan.end);
+  if (!scan.isClosed) return readUnclosed(context, place, { at, extent: scan, text });
+  const isReadable = scan.isMendable || parseStrictly(text) !== undefined;
+  const entries = isReadable ? readValue(context, place, { text, missing: '', faults: [...scan.faults] }) : undefined;
+  if (entries !== undefined) return { type: 'entries', end: scan.end, entries };
+  if (isReadable && parseTolerantly(text) !== undefined) return { type: 'data', end: scan.end };
+  const salvaged = salvage(context, { at, extent: scan, text });
+  if (salvaged.length > 0) return { type: 'entries', end: scan.end, entries: salvaged };
+  const name = visibleName.exec(text.slice(0, 2000))?.[1];
+  if (name === undefined && !place.isMarked) return { type: 'none', at: scan.end };
+  return {
+    type: 'entries',
+    end: scan.end,
+    entries: [{ type: 'damaged', reason: 'malformed', ...(name === undefined ? {} : { name }), text }],
+  };
+}
+
+interface WrittenValue {
+  text: string;
+  missing: string;
+  faults: string[];
+}
+
+function readValue(context: ReadContext, place: EntryPlace, { text, missing, faults }: WrittenValue): ReadEntry[] | undefined {
+  const parsed = parseTolerantly(text + missing);
+  if (parsed === undefined) return undefined;
+  const repairs = parsed.isRepaired && faults.length === 0 ? ['invalid JSON'] : parsed.isRepaired || missing !== '' ? faults : [];
+  return callsOfValue(parsed.value, { text, repairs, isMarked: place.isMarked, isOffered: context.isOffered });
+}
+
+interface WrittenExtent {
+  at: number;
+  extent: JsonExtent;
+  text: string;
+}
+
+/** The answer ended inside. Whole members of a list may run when the model stopped by itself; what was cut never does. */
+function readUnclosed(context: ReadContext, place: EntryPlace, written: WrittenExtent): Reading {
+  const { extent, text } = written;
+  const name = visibleName.exec(text.slice(0, 2000))?.[1];
+  const calls = context.input.isCut ? [] : salvage(context, written);
+  const lastEnd = extent.items.at(-1)?.end ?? written.at;
+  const rest = calls.length === 0 ? text : context.input.text.slice(lastEnd, extent.end);
+  if (calls.length === 0 && (name === undefined || text.length < 2) && !place.isMarked) return { type: 'none', at: extent.end };
+  const isOnlyBracket = calls.length > 0 && /^[\s,\]}]*$/.test(rest);
+  const cut: ReadEntry[] = isOnlyBracket
+    ? []
+    : [{ type: 'damaged', reason: 'truncated', ...(name === undefined || calls.length > 0 ? {} : { name }), text: rest }];
+  return { type: 'entries', end: extent.end, entries: [...calls, ...cut] };
+}
+
+/** Reads the members of a list one by one, so that a bad one takes none of the others with it. */
+function salvage(context: ReadContext, { extent, text }: WrittenExtent): ReadEntry[] {
+  if (!envelope.test(text)) return [];
+  const entries = extent.items.flatMap(({ start, end }): ReadEntry[] => {
+    const item = context.input.text.slice(start, end);
+    const value = parseTolerantly(item);
+    const calls =
+      value === undefined
+        ? undefined
+        : callsOfValue(value.value, {
+            text: item,
+            repairs: value.isRepaired ? ['invalid JSON'] : [],
+            isMarked: false,
+            isOffered: context.isOffered,
+          });
+    if (calls !== undefined) return calls;
+    const name = visibleName.exec(item.slice(0, 2000))?.[1];
+    return name === undefined ? [] : [{ type: 'damaged', reason: 'malformed', name, text: item }];
+  });
+  return entries.some((entry) => entry.type === 'call') ? entries : [];
+}
+
+/** The whole answer as one JSON string that holds the JSON. */
+export function* readQuotedEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
+  const end = yield* quotedEnd(context.input, at);
+  if (typeof end !== 'number') return { type: 'none', at: at + 1 };
+  const text = context.input.text.slice(at, end);
+  const decoded = parseStrictly(text);
+  const inner = typeof decoded === 'string' ? parseTolerantly(decoded.trim()) : undefined;
+  const entries =
+    inner === undefined
+      ? undefined
+      : callsOfValue(inner.value, { text, repairs: ['JSON in a string'], isMarked: place.isMarked, isOffered: context.isOffered });
+  return entries === undefined ? { type: 'none', at: end } : { type: 'entries', end, entries };
+}
+
+/** Only the arguments, as an object or as an object in a string. */
+export function* readJsonArguments(context: ReadContext, at: number, name: string): Scan<Reading> {
+  const { input } = context;
+  const isString = input.text.charCodeAt(at) === 34;
+  const end = isString ? yield* quotedEnd(input, at) : yield* scanJson(input, at);
+  if (end === 'none' || (typeof end === 'object' && end.type === 'failed'))
+    return { type: 'none', at: typeof end === 'object' ? end.at : at };
+  const isClosed = typeof end === 'number' || (end !== 'cut' && end.isClosed);
+  const stop = typeof end === 'number' ? end : end === 'cut' ? input.text.length : end.end;
+  const text = input.text.slice(at, stop);
+  if (!isClosed) return { type: 'entries', end: stop, entries: [{ type: 'damaged', reason: 'truncated', name, text }] };
+  const isMendable = typeof end !== 'object' || end.isMendable || parseStrictly(text) !== undefined;
+  const parsed = isMendable ? parseTolerantly(text) : undefined;
+  const repairs = typeof end === 'object' && parsed?.isRepaired === true ? [...end.faults] : [];
+  const calls =
+    parsed === undefined
+      ? undefined
+      : callsOfValue({ name, arguments: parsed.value }, { text, repairs, isMarked: true, isOffered: context.isOffered });
+  return { type: 'entries', end: stop, entries: calls ?? [{ type: 'damaged', reason: 'malformed', name, text }] };
+}

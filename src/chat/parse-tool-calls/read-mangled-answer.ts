@@ -1,0 +1,30 @@
+import { callsOfValue } from './calls-of-value.ts';
+import type { Reading, Scan } from './call-pieces.ts';
+import { maxMendable, parseTolerantly } from './parse-json.ts';
+import type { ReadContext } from './read-context.ts';
+
+const beginning = /^\{\s{0,99}\\?["']?(?:name|tool_calls?)\\?["']?\s{0,99}:/;
+const maxBeginning = 256;
+const nameKey = /\\?["']?\bname\\?["']?\s{0,99}:/g;
+
+/**
+ * The last attempt at an answer that is one call in broken JSON (quotes inside a string, everything escaped once too often): only when it is the
+ * whole answer, was not cut, names one offered function once, and ends with a brace.
+ */
+export function* readMangledAnswer(context: ReadContext, at: number): Scan<Reading> {
+  const { input } = context;
+  const nothing: Reading = { type: 'none', at: at + 1 };
+  while (!input.isEnded && input.text.length - at < maxBeginning) yield;
+  if (!beginning.test(input.text.slice(at, at + maxBeginning))) return nothing;
+  while (!input.isEnded && input.text.length - at <= maxMendable) yield;
+  const text = input.text.slice(at).trimEnd();
+  if (input.text.length - at > maxMendable || input.isCut || !text.endsWith('}') || [...text.matchAll(nameKey)].length !== 1)
+    return nothing;
+  const parsed = parseTolerantly(text);
+  const entries =
+    parsed === undefined
+      ? undefined
+      : callsOfValue(parsed.value, { text, repairs: ['invalid JSON'], isMarked: false, isOffered: context.isOffered });
+  const isCall = entries?.length === 1 && entries.every((entry) => entry.type === 'call' && context.isKnown(entry.name));
+  return isCall && entries !== undefined ? { type: 'entries', end: input.text.length, entries } : nothing;
+}

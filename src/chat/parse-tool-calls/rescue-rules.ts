@@ -1,0 +1,40 @@
+import type { ReadEntry } from './call-pieces.ts';
+
+/** How calls are recovered from the text of a native answer. */
+export interface RescueRules {
+  /**
+   * Whether a text stands in an earlier message of the conversation: what a page, a file or a tool's result says must not act through a model
+   * that repeats it. See `quotesOf`.
+   */
+  isQuoted: (text: string) => boolean;
+}
+
+/**
+ * Whether a text stands in one of the earlier messages, however the white space and the escapes of JSON differ.
+ * The messages are prepared at the first question, because most answers ask none.
+ */
+export function quotesOf(earlierTexts: Iterable<string>): (text: string) => boolean {
+  let known: string[] | undefined;
+  return (text) => {
+    known ??= Array.from(earlierTexts, compact);
+    const wanted = compact(text);
+    return known.some((earlier) => earlier.includes(wanted));
+  };
+}
+
+function compact(text: string): string {
+  return text
+    .replaceAll(/\\+[nrt]/g, '')
+    .replaceAll(/\\+u003c/gi, '<')
+    .replaceAll(/\\+u003e/gi, '>')
+    .replaceAll(/&lt;/g, '<')
+    .replaceAll(/&gt;/g, '>')
+    .replaceAll(/&quot;/g, '"')
+    .replaceAll(/[\s\\]/g, '');
+}
+
+/** Only a name that is offered exactly as written may run. */
+export function withExactName(entry: ReadEntry, isOffered: (name: string) => boolean): ReadEntry {
+  if (entry.type === 'damaged' || isOffered(entry.name)) return entry;
+  return { type: 'damaged', reason: 'unknown_name', name: entry.name, arguments: entry.arguments, text: entry.text };
+}

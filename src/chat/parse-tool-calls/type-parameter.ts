@@ -1,0 +1,45 @@
+import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { parseStrictly } from './parse-json.ts';
+import { parsePythonLiteral } from './python-literal.ts';
+
+/**
+ * The value of a parameter that was written as bare text between tags. Where the schema wants text it stays text, whatever it looks like;
+ * otherwise JSON, then a Python literal, then the text itself, which validation will judge.
+ */
+export function typeParameter(text: string, schema: JsonObject | undefined): JsonValue {
+  const types = schema === undefined ? [] : statedTypes(schema);
+  if (types.length === 1 && types[0] === 'string') return text;
+  const trimmed = text.trim();
+  const value = decode(trimmed, types);
+  return value !== undefined && (types.length === 0 || types.some((type) => isOfType(value, type))) ? value : text;
+}
+
+function decode(text: string, types: readonly string[]): JsonValue | undefined {
+  const json = parseStrictly(text);
+  if (json !== undefined) return json;
+  const literal = parsePythonLiteral(text);
+  return literal === undefined ? booleanOf(text, types) : literal;
+}
+
+function booleanOf(text: string, types: readonly string[]): boolean | undefined {
+  return types.includes('boolean') && /^(?:true|false)$/i.test(text) ? text.toLowerCase() === 'true' : undefined;
+}
+
+function statedTypes(schema: JsonObject): string[] {
+  const type = ownValue(schema, 'type');
+  if (typeof type === 'string') return [type];
+  if (Array.isArray(type)) return type.filter((entry) => typeof entry === 'string');
+  return ['anyOf', 'oneOf'].flatMap((key) => {
+    const branches = ownValue(schema, key);
+    return Array.isArray(branches) ? branches.flatMap((branch) => (isJsonObject(branch) ? statedTypes(branch) : [])) : [];
+  });
+}
+
+function isOfType(value: JsonValue, type: string): boolean {
+  if (type === 'null') return value === null;
+  if (type === 'array') return Array.isArray(value);
+  if (type === 'object') return isJsonObject(value);
+  if (type === 'integer') return Number.isInteger(value);
+  return typeof value === type;
+}

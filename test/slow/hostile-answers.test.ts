@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import type { AnswerPiece } from '../../src/chat/parse-tool-calls/call-pieces.ts';
+import { marks } from '../../src/chat/parse-tool-calls/marks.ts';
+import { createToolCallParser } from '../../src/chat/parse-tool-calls/tool-call-parser.ts';
+import { specOf } from '../chat/parse-tool-calls/judge-output.ts';
+
+const megabyte = 1024 * 1024;
+const tools = [specOf('A', { A: { type: 'string' } })];
+
+/** Beginnings of everything, again and again: what makes a careless parser look at the rest of the text each time. */
+const repeated = [
+  '<tool_call>{"name":"',
+  "<tool_call>{'",
+  '<tool_call>{/*',
+  '<tool_call>A<arg_key>k',
+  '<tool_call>A<arg_key>k</arg_key><arg_value>',
+  '<function=A><parameter=A>',
+  '<function=A><parameter=A>1</parameter>',
+  '<invoke name="A"><parameter name="',
+  '[TOOL_CALLS]A[ARGS]{"a":"',
+  '<|tool_call_begin|>A:0<|tool_call_argument_begin|>{',
+  '<｜tool▁call▁begin｜>A<｜tool▁sep｜>{',
+  '<|channel|>to=A<|message|>{"a',
+  '[A(',
+  "[A(A='",
+  '[A(A=\t)A(A=,\t\t)',
+  '[A(A=[',
+  '{"a":[',
+  '{"name":"A","arguments":{"A":x y}} ',
+  "{'name':'A','arguments':{'A':'x'}} ",
+  '{"name":',
+  '{',
+  '[',
+  '[{',
+  '"',
+  '"{\\"a\\"',
+  '`',
+  '`{',
+  '```json\n{',
+  '</think>\n',
+  '\nAction: A\nAction Input: {',
+  '\nThought',
+  ' ',
+];
+const texts = [
+  // All marks go the same few ways: in turn they are as hostile as each alone.
+  [
+    'all marks',
+    marks
+      .map((mark) => mark.open)
+      .join('')
+      .repeat(Math.ceil(megabyte / marks.reduce((sum, mark) => sum + mark.open.length, 0))),
+  ] as [string, string],
+  ...['<tool_call>', '<think>', '<tools>', '<|channel|>', '[TOOL_CALLS]', '<|end|>', '<tool_response>', 'functools['].map(
+    (mark): [string, string] => [mark, mark.repeat(megabyte / mark.length)],
+  ),
+  ...repeated.map((part): [string, string] => [part, part.repeat(Math.ceil(megabyte / part.length))]),
+  ['a list of strings without commas', `[${'"a" "b" '.repeat(megabyte / 8)}`] as [string, string],
+  ['a call that never ends', `<tool_call>{"name": "A", "arguments": {"A": "${'x '.repeat(megabyte / 2)}`] as [string, string],
+];
+
+/** Linear reading takes about a second for all three ways; reading the rest of the text at each beginning would take hours. */
+const timeout = 30_000;
+
+describe('a megabyte of hostile text is read in time, and nothing of it is given twice', () => {
+  test.each(texts)('%j', { timeout }, (_part, text) => {
+    for (const options of [{}, { rescue: { isQuoted: () => false } }, { isReact: true }]) {
+      const parser = createToolCallParser({ tools, ...options });
+      let given = 0;
+      const count = (pieces: readonly AnswerPiece[]): void => {
+        for (const piece of pieces) given += 'text' in piece ? piece.text.length : 0;
+      };
+      for (let at = 0; at < text.length; at += 64) count(parser.push(text.slice(at, at + 64)));
+      count(parser.flush({ isCut: false }));
+      expect(given).toBeLessThanOrEqual(text.length);
+    }
+  });
+});
