@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../core/errors.ts';
-import { identityOf, openDatabase } from './open-database.ts';
+import { identityOf, openDatabase, openToRead } from './open-database.ts';
 import type { OpenDatabase } from './open-database.ts';
 import { faultKindOf, toStorageFault } from './storage-fault.ts';
 
@@ -19,6 +19,8 @@ export interface ConnectionOptions {
   now: () => number;
   patienceMs?: number;
   maxBytes?: number;
+  /** Looks and makes nothing: the file has to be there, and every write fails. */
+  isReadOnly?: boolean;
 }
 
 export interface DatabaseConnection {
@@ -34,7 +36,13 @@ export interface DatabaseConnection {
  * One connection that is opened when it is needed, and anew after a fault, so that the gateway recovers without a restart.
  * @throws GatewayError `storage_unavailable`; what `work` throws otherwise is passed on.
  */
-export function createDatabaseConnection({ file, now, patienceMs = defaultPatienceMs, maxBytes }: ConnectionOptions): DatabaseConnection {
+export function createDatabaseConnection({
+  file,
+  now,
+  patienceMs = defaultPatienceMs,
+  maxBytes,
+  isReadOnly = false,
+}: ConnectionOptions): DatabaseConnection {
   let current: OpenDatabase | undefined;
   let wasOpen = false;
   let openingFault: { error: unknown; time: number } | undefined;
@@ -55,7 +63,7 @@ export function createDatabaseConnection({ file, now, patienceMs = defaultPatien
   function reopen(): OpenDatabase {
     if (openingFault !== undefined && Math.abs(now() - openingFault.time) < reopenPauseMs) throw openingFault.error;
     try {
-      current = openDatabase({ file, mustExist: wasOpen, ...(maxBytes !== undefined && { maxBytes }) });
+      current = isReadOnly ? openToRead(file) : openDatabase({ file, mustExist: wasOpen, ...(maxBytes !== undefined && { maxBytes }) });
     } catch (error) {
       if (faultKindOf(error) !== 'locked') openingFault = { error, time: now() };
       throw error;

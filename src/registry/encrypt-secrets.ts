@@ -6,13 +6,16 @@ const version = 'v1:';
 /** NIST SP 800-38D, section 5.2.1.1: 96 bits for a random vector. */
 const vectorBytes = 12;
 const tagBytes = 16;
-/** Separates this key from every other one that is made of the same secret (RFC 5869, section 3.2). */
-const keyLabel = 'toolwharf stored tool server credentials v1';
+/** Separates each key from every other one that is made of the same secret (RFC 5869, section 3.2). */
+const keyLabels = {
+  tool_server: 'toolwharf stored tool server credentials v1',
+  waiting_run: 'toolwharf stored waiting runs v1',
+} as const;
 
 /** Where a secret stands. It opens there only: moved to another record or field it is worthless. */
 export interface SecretPlace {
   id: string;
-  /** `key`, or `header:<name>`. */
+  /** `key`, `header:<name>`, `run`, `answer:<call id>`. */
   field: string;
 }
 
@@ -22,8 +25,10 @@ export interface SecretCipher {
   decrypt(sealed: string, place: SecretPlace): string | undefined;
 }
 
-export function createSecretCipher(secret: string): SecretCipher {
-  const key = Buffer.from(hkdfSync('sha256', secret, '', keyLabel, 32));
+export function createSecretCipher(secret: string, kind: keyof typeof keyLabels = 'tool_server'): SecretCipher {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', keyLabels[kind], 32));
+  /** JSON, so that no id and field run into each other. */
+  const toBytes = ({ id, field }: SecretPlace): Buffer => Buffer.from(JSON.stringify([kind, id, field]));
   return {
     encrypt(text, place) {
       const vector = randomBytes(vectorBytes);
@@ -45,9 +50,4 @@ export function createSecretCipher(secret: string): SecretCipher {
       }
     },
   };
-}
-
-/** JSON, so that no id and field run into each other. */
-function toBytes({ id, field }: SecretPlace): Buffer {
-  return Buffer.from(JSON.stringify(['tool_server', id, field]));
 }

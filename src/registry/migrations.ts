@@ -27,6 +27,57 @@ export const migrations: readonly string[] = [
     value TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  CREATE TABLE runs (
+    id TEXT NOT NULL PRIMARY KEY,
+    caller_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    finished INTEGER,
+    characters INTEGER NOT NULL,
+    summary TEXT NOT NULL,
+    events TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX runs_by_time ON runs (created, id, characters);
+  CREATE INDEX runs_of_caller ON runs (caller_id, created, id);
+  `,
+  `
+  CREATE TABLE waiting_runs (
+    id TEXT NOT NULL PRIMARY KEY,
+    caller_id TEXT NOT NULL,
+    wait_id TEXT NOT NULL,
+    expires INTEGER NOT NULL,
+    is_open INTEGER NOT NULL,
+    characters INTEGER NOT NULL,
+    run TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE waiting_answers (
+    run_id TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    PRIMARY KEY (run_id, call_id)
+  ) STRICT;
+  `,
+  `
+  CREATE TABLE chats (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    caller_id TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    characters INTEGER NOT NULL,
+    metadata TEXT NOT NULL CHECK (json_valid(metadata)),
+    messages TEXT NOT NULL,
+    completion TEXT NOT NULL,
+    question TEXT NOT NULL,
+    answer TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX chats_by_time ON chats (created, id, characters);
+  CREATE INDEX chats_of_caller ON chats (caller_id, created, id, characters);
+  CREATE VIRTUAL TABLE chat_words USING fts5 (
+    question, answer, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0'
+  );
+  `,
 ];
 
 export interface MigrationOptions {

@@ -37,7 +37,7 @@ export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: O
   const found = statSync(file, { throwIfNoEntry: false });
   if (found?.isFile() && found.size === 0) throw toStorageFault('damaged', file);
   try {
-    return openAs({ file, isImmutable: false, maxBytes });
+    return openAs({ file, access: 'write', maxBytes });
   } catch (error) {
     const kind = faultKindOf(error);
     const isUnwritable = kind === 'unopenable' || kind === 'readonly';
@@ -47,27 +47,51 @@ export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: O
   }
 }
 
+/**
+ * Opens the database for a look, while another process may have it, and makes nothing: neither the file nor SQLite's side files.
+ * @throws as `openDatabase`
+ */
+export function openToRead(file: string): OpenDatabase {
+  if (statSync(file).size === 0) throw toStorageFault('damaged', file);
+  const isInUse = [`${file}-wal`, `${file}-shm`].every((beside) => statSync(beside, { throwIfNoEntry: false }) !== undefined);
+  if (!isInUse) return openAs({ file, access: 'immutable', maxBytes: maxDatabaseBytes });
+  try {
+    return openAs({ file, access: 'read', maxBytes: maxDatabaseBytes });
+  } catch (error) {
+    // Left behind by a process that was killed: to read them they would have to be repaired.
+    if (faultKindOf(error) !== 'readonly' && faultKindOf(error) !== 'unopenable') throw error;
+    return openAs({ file, access: 'immutable', maxBytes: maxDatabaseBytes });
+  }
+}
+
 /** Reads go on in a folder where SQLite cannot create its side files. */
 function openImmutable(file: string, maxBytes: number, reason: unknown): OpenDatabase {
   try {
-    return openAs({ file, isImmutable: true, maxBytes });
+    return openAs({ file, access: 'immutable', maxBytes });
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw reason;
   }
 }
 
-function openAs({ file, isImmutable, maxBytes }: { file: string; isImmutable: boolean; maxBytes: number }): OpenDatabase {
+interface Opening {
+  file: string;
+  access: 'write' | 'read' | 'immutable';
+  maxBytes: number;
+}
+
+function openAs({ file, access, maxBytes }: Opening): OpenDatabase {
+  const isImmutable = access === 'immutable';
   const address = pathToFileURL(file);
   if (isImmutable) address.searchParams.set('immutable', '1');
   // Never creates: an empty database must not take the place of one that vanished this moment.
-  else address.searchParams.set('mode', 'rw');
+  else address.searchParams.set('mode', access === 'read' ? 'ro' : 'rw');
   const identity = identityOf(file, isImmutable);
-  const database = new DatabaseSync(address, { readOnly: isImmutable });
+  const database = new DatabaseSync(address, { readOnly: access !== 'write' });
   try {
     requireKnownSchema(database, { file });
     requireSound(database, file);
-    if (!isImmutable) prepare(database, { file, maxBytes });
+    if (access === 'write') prepare(database, { file, maxBytes });
   } catch (error) {
     database.close();
     throw error;

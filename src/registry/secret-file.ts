@@ -14,9 +14,17 @@ const secretForm = /^[0-9a-f]{64}$/;
  */
 export function loadSecret(dataDir: string, configured: string | undefined): string {
   if (configured !== undefined) return configured;
-  const file = join(dataDir, 'secret');
+  return inFile(join(dataDir, 'secret'), (file) => readSecret(file) ?? createSecret(dataDir, file));
+}
+
+/** The same without making one: undefined where the first start would. @throws GatewayError `storage_unavailable` */
+export function findSecret(dataDir: string, configured: string | undefined): string | undefined {
+  return configured ?? inFile(join(dataDir, 'secret'), readSecret);
+}
+
+function inFile<Value>(file: string, work: (file: string) => Value): Value {
   try {
-    return readSecret(file) ?? createSecret(dataDir, file);
+    return work(file);
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw new GatewayError(

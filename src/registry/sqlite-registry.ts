@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { GatewayError } from '../core/errors.ts';
 import type { KeyRecord, Registry, ToolServerRecord } from '../core/registry.ts';
 import { createDatabaseConnection } from './database-connection.ts';
+import type { DatabaseConnection } from './database-connection.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { createSecretCipher } from './encrypt-secrets.ts';
 import { readPragma } from './migrations.ts';
@@ -39,6 +40,8 @@ export interface SqliteRegistryOptions {
   believedMs?: number;
   /** The largest size of the file; default 1 GiB. */
   maxBytes?: number;
+  /** One that others use too, to this file; closed with the registry. Default: its own. */
+  connection?: DatabaseConnection;
 }
 
 /**
@@ -46,14 +49,16 @@ export interface SqliteRegistryOptions {
  * `extra.unreadable_secrets`; `findToolServer` refuses it. Changing such a server keeps what cannot be read, unless a new value is given.
  */
 export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
-  const { file, secret, now = Date.now, believedMs = 0, patienceMs, maxBytes } = options;
+  const { file, secret, now = Date.now, believedMs = 0, patienceMs, maxBytes, ...given } = options;
   const cipher = createSecretCipher(secret);
-  const connection = createDatabaseConnection({
-    file,
-    now,
-    ...(patienceMs !== undefined && { patienceMs }),
-    ...(maxBytes !== undefined && { maxBytes }),
-  });
+  const connection =
+    given.connection ??
+    createDatabaseConnection({
+      file,
+      now,
+      ...(patienceMs !== undefined && { patienceMs }),
+      ...(maxBytes !== undefined && { maxBytes }),
+    });
   let snapshot: Snapshot | undefined;
   let isStale = true;
   let askedAt = -Infinity;

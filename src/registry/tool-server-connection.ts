@@ -1,8 +1,12 @@
+import { describeIssue } from '../core/describe-issue.ts';
+import { toDocumentPlace, usualDocumentPath } from '../core/document-place.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Origin, ToolServerRecord } from '../core/registry.ts';
 import { connectionSchema } from './connection-schema.ts';
 import type { Connection } from './connection-schema.ts';
+import { readProcessConnection } from './process-connection.ts';
+import type { ProcessSettings } from './process-connection.ts';
 
 /** Every chat looks at all of them. */
 const maxConnections = 1_000;
@@ -20,14 +24,28 @@ const ownConfigKeys = new Set([
   'access_control',
 ]);
 const ownInfoKeys = new Set(['id', 'name', 'description']);
-const ownKeys = new Set(['id', 'url', 'path', 'base_path', 'type', 'spec', 'auth_type', 'auth_name', 'key', 'headers', 'config', 'info']);
+const ownKeys = new Set([
+  'id',
+  'url',
+  'path',
+  'base_path',
+  'type',
+  'spec',
+  'auth_type',
+  'auth_name',
+  'key',
+  'headers',
+  'config',
+  'info',
+  'process',
+]);
 
 /**
  * One connection in the gateway's or Open WebUI's shape. Its id is `id`, else `info.id`, else made from the URL.
  * @throws GatewayError `invalid_request`; message and `param` name the field, and no value is repeated.
  */
 export function parseToolServerConnection(value: unknown, origin: Origin): ToolServerRecord {
-  const connection = checked(value, []);
+  const connection = checked(value, { place: [], origin });
   return toRecord(connection, wantedId(connection), origin);
 }
 
@@ -39,7 +57,7 @@ export function parseToolServerConnection(value: unknown, origin: Origin): ToolS
 export function parseToolServerConnections(value: unknown, origin: Origin, taken: ReadonlySet<string> = new Set()): ToolServerRecord[] {
   if (!Array.isArray(value)) throw invalid([], 'must be an array of connections');
   if (value.length > maxConnections) throw invalid([], `must not have more than ${maxConnections} connections`);
-  const connections = value.map((entry: unknown, index) => checked(entry, [index]));
+  const connections = value.map((entry: unknown, index) => checked(entry, { place: [index], origin }));
   const used = new Set(taken);
   // All written ids first: an earlier entry without one must not take a later entry's name.
   for (const [index, connection] of connections.entries()) {
@@ -54,11 +72,19 @@ export function parseToolServerConnections(value: unknown, origin: Origin, taken
   });
 }
 
-function checked(value: unknown, place: readonly PropertyKey[]): Connection {
-  const parsed = connectionSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
+type CheckedConnection = Connection & { process?: ProcessSettings };
+
+function checked(value: unknown, { place, origin }: { place: readonly PropertyKey[]; origin: Origin }): CheckedConnection {
+  const started = readProcessConnection(value, origin);
+  if (started.type === 'wrong') throw invalid([...place, ...started.path], started.problem);
+  const parsed = connectionSchema.safeParse(started.type === 'process' ? started.value : value);
+  if (parsed.success) {
+    // Unknown words pass the schema; this one would start what it names.
+    const { process: _foreign, ...data }: Connection = parsed.data;
+    return started.type === 'process' ? { ...data, process: started.process } : { ...data, ...toDocumentPlace(data.url, data.path) };
+  }
   const [issue] = parsed.error.issues;
-  throw invalid([...place, ...(issue?.path ?? [])], issue?.message ?? 'is wrong');
+  throw invalid([...place, ...(issue?.path ?? [])], describeIssue(issue));
 }
 
 function invalid(place: readonly PropertyKey[], problem: string): GatewayError {
@@ -91,15 +117,16 @@ function freeId(wanted: string, used: Set<string>): string {
   return id;
 }
 
-function toRecord(connection: Connection, id: string, origin: Origin): ToolServerRecord {
-  const { config, info } = connection;
+function toRecord(connection: CheckedConnection, id: string, origin: Origin): ToolServerRecord {
+  const { config, info, process } = connection;
+  const asked = connection.id || info?.id;
   // Open WebUI keeps the text of a document beside an address and says with `spec_type` which of the two counts.
   const spec = connection.spec_type === 'url' ? undefined : connection.spec;
   return {
     id,
     origin,
-    url: connection.url,
-    path: connection.path || 'openapi.json',
+    url: process === undefined ? connection.url : `stdio:${process.command}`,
+    path: connection.path ?? usualDocumentPath,
     type: connection.type ?? 'openapi',
     authType: connection.auth_type ?? (connection.key ? 'bearer' : 'none'),
     headers: connection.headers ?? {},
@@ -108,6 +135,8 @@ function toRecord(connection: Connection, id: string, origin: Origin): ToolServe
     functionFilter: config?.function_name_filter_list ?? [],
     tags: config?.tags ?? [],
     extra: extraOf(connection),
+    ...(process && { process }),
+    ...(asked && asked !== id && { wantedId: asked }),
     ...(connection.base_path && { basePath: connection.base_path }),
     ...(spec && { spec: spec as JsonObject | string }),
     ...(connection.auth_name && { authName: connection.auth_name }),

@@ -94,10 +94,10 @@ describe('a database that another process has locked', () => {
 describe('a database that is full', () => {
   it('refuses the write and keeps what it has; reads go on, and writes work when there is room again', async () => {
     const file = await storedFile();
-    const registry = openRegistry(file, 100_000);
-    const filler = toolServerRecord({ id: 'filler', spec: 'x'.repeat(30_000) });
+    const registry = openRegistry(file, 260_000);
+    const filler = toolServerRecord({ id: 'filler', spec: 'x'.repeat(100_000) });
     await registry.createToolServer(filler);
-    const large = toolServerRecord({ id: 'large', spec: 'x'.repeat(60_000) });
+    const large = toolServerRecord({ id: 'large', spec: 'x'.repeat(120_000) });
     await expect(registry.createToolServer(large)).rejects.toMatchObject(fault(`${file} cannot grow: the disk is full`));
     await expect(registry.replaceToolServers([large, filler, toolServerRecord()])).rejects.toMatchObject(fault('full'));
     expect(await ids(registry)).toEqual(['time', 'filler']);

@@ -1,0 +1,43 @@
+import { interruption, isOnPage, newestFirst } from '../core/run-log.ts';
+import type { KeptRun, RunStore, RunSummary } from '../core/run-log.ts';
+
+/** Runs as long as the process lives: the twin of the one in SQLite, with texts as there, so that nothing is shared with what was saved. */
+export function createMemoryRuns(): RunStore {
+  const texts = new Map<string, string>();
+  const all = (): KeptRun[] => [...texts.values()].map((text) => JSON.parse(text) as KeptRun);
+  const put = (run: KeptRun): void => void texts.set(run.id, JSON.stringify(run));
+
+  return {
+    async save(runs) {
+      for (const run of runs) put(run);
+    },
+    async find(id) {
+      const text = texts.get(id);
+      return text === undefined ? undefined : (JSON.parse(text) as KeptRun);
+    },
+    async list(page) {
+      return all()
+        .filter((run) => isOnPage(run, page) && (run.finished ?? run.created) >= page.since)
+        .toSorted(newestFirst)
+        .slice(0, page.limit)
+        .map(({ events: _events, ...summary }): RunSummary => summary);
+    },
+    async endInterrupted(time, waitingIds) {
+      for (const run of all()) {
+        const isLost = run.status === 'waiting' && waitingIds !== undefined && !waitingIds.has(run.id);
+        if (run.status !== 'running' && !isLost) continue;
+        put({ ...run, status: 'failed', finished: time, events: [...run.events, interruption(run.id, time)] });
+      }
+    },
+    async prune({ since, maxRuns, maxCharacters }) {
+      let place = 0;
+      let characters = 0;
+      for (const run of all().toSorted(newestFirst)) {
+        place += 1;
+        characters += JSON.stringify(run.events).length;
+        const isSurplus = run.finished !== undefined && (place > maxRuns || characters > maxCharacters);
+        if (isSurplus || (run.status !== 'running' && (run.finished ?? run.created) < since)) texts.delete(run.id);
+      }
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { interruption } from '../core/run-log.ts';
+import type { KeptEvent, KeptRun, RunStore, RunSummary } from '../core/run-log.ts';
+import type { DatabaseConnection } from './database-connection.ts';
+
+/**
+ * Runs in the gateway's SQLite file. To be given the connection of the registry: through another one every run that is saved would look to it
+ * like a change by another process, and make it read everything anew.
+ */
+export function createSqliteRuns(connection: DatabaseConnection): RunStore {
+  return {
+    save: (runs) =>
+      connection.write((database) => {
+        const statement = database.prepare(upsert);
+        for (const run of runs) statement.run(...toRow(run));
+      }),
+
+    find: (id) =>
+      connection.read((database) => {
+        const row = database.prepare('SELECT summary, events FROM runs WHERE id = ?').get(id);
+        return row === undefined ? undefined : toRun(row);
+      }),
+
+    list: ({ callerId, limit, after, since }) =>
+      connection.read((database) => {
+        const conditions = ['coalesce(finished, created) >= ?'];
+        const values: SQLInputValue[] = [since];
+        if (callerId !== undefined) {
+          conditions.push('caller_id = ?');
+          values.push(callerId);
+        }
+        if (after !== undefined) {
+          conditions.push('(created, id) < (?, ?)');
+          values.push(after.created, after.id);
+        }
+        const sql = `SELECT summary FROM runs WHERE ${conditions.join(' AND ')} ORDER BY created DESC, id DESC LIMIT ?`;
+        const rows = database.prepare(sql).all(...values, limit);
+        return rows.map((row) => JSON.parse(String(row['summary'])) as RunSummary);
+      }),
+
+    async endInterrupted(time, waitingIds) {
+      const isLost = ({ id, status }: Record<string, unknown>): boolean =>
+        status === 'running' || (waitingIds !== undefined && !waitingIds.has(String(id)));
+      // Most starts have nothing to end, and a write would wait for locks.
+      const isAny = await connection.read((database) => database.prepare(`SELECT id, status FROM runs ${unfinished}`).all().some(isLost));
+      if (!isAny) return;
+      await connection.write((database) => {
+        const statement = database.prepare(upsert);
+        for (const row of database.prepare(`SELECT id, status, summary, events FROM runs ${unfinished}`).all().filter(isLost)) {
+          const run = toRun(row);
+          const events = [...run.events, interruption(run.id, time)];
+          statement.run(...toRow({ ...run, status: 'failed', finished: time, events }));
+        }
+      });
+    },
+
+    prune: (bounds) => connection.write((database) => prune(database, bounds)),
+  };
+}
+
+const unfinished = `WHERE status IN ('running', 'waiting')`;
+const upsert = `INSERT INTO runs (id, caller_id, status, created, finished, characters, summary, events) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET status = excluded.status, finished = excluded.finished, characters = excluded.characters,
+  summary = excluded.summary, events = excluded.events`;
+
+function toRow({ events, ...summary }: KeptRun): SQLInputValue[] {
+  const { id, callerId, status, created, finished } = summary;
+  const text = JSON.stringify(events);
+  return [id, callerId, status, created, finished ?? null, text.length, JSON.stringify(summary), text];
+}
+
+function toRun(row: Record<string, unknown>): KeptRun {
+  return { ...(JSON.parse(String(row['summary'])) as RunSummary), events: JSON.parse(String(row['events'])) as KeptEvent[] };
+}
+
+function prune(database: DatabaseSync, { since, maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): void {
+  database.prepare(`DELETE FROM runs WHERE status <> 'running' AND coalesce(finished, created) < ?`).run(since);
+  // The last one that may stay by its number: found in the index, where numbering all of them would take fifty times as long.
+  const last = database.prepare('SELECT created, id FROM runs ORDER BY created DESC, id DESC LIMIT 1 OFFSET ?').get(maxRuns - 1);
+  if (last !== undefined) {
+    const surplus = 'DELETE FROM runs WHERE finished IS NOT NULL AND (created, id) < (?, ?)';
+    database.prepare(surplus).run(Number(last['created']), String(last['id']));
+  }
+  const size = database.prepare('SELECT sum(characters) AS total FROM runs INDEXED BY runs_by_time').get();
+  if (Number(size?.['total'] ?? 0) <= maxCharacters) return;
+  database
+    .prepare(
+      `DELETE FROM runs WHERE finished IS NOT NULL AND id IN (SELECT id FROM (
+        SELECT id, sum(characters) OVER (ORDER BY created DESC, id DESC ROWS UNBOUNDED PRECEDING) AS total FROM runs
+      ) WHERE total > ?)`,
+    )
+    .run(maxCharacters);
+}

@@ -1,0 +1,283 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ChatEvent } from '../../src/core/chat.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import { limits } from '../../src/core/limits.ts';
+import type { KeptRun, RunRecorder, RunStore } from '../../src/core/run-log.ts';
+import type { EventType } from '../../src/core/run.ts';
+import { createRunLog } from '../../src/observability/run-log.ts';
+import type { WritingRunLog } from '../../src/observability/run-log.ts';
+import { createMemoryRuns } from '../../src/registry/memory-runs.ts';
+
+const page = { callerId: undefined, limit: 100, after: undefined };
+const event = (type: EventType, data: JsonObject = {}): ChatEvent => ({ type: 'run-event', event: { type, data } });
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }));
+afterEach(() => void vi.useRealTimers());
+
+interface Desk {
+  log: WritingRunLog;
+  store: RunStore;
+  /** The ids of each save, in order. */
+  saves: string[][];
+  faults: object[];
+  begin: (id: string) => RunRecorder;
+}
+
+function openDesk(store = createMemoryRuns()): Desk {
+  const saves: string[][] = [];
+  const faults: object[] = [];
+  const watched: RunStore = {
+    ...store,
+    async save(runs) {
+      await store.save(runs);
+      saves.push(runs.map(({ id }) => id));
+    },
+  };
+  const log = createRunLog({ store: watched, now: Date.now, logger: { error: (fields) => void faults.push(fields) } });
+  return { log, store, saves, faults, begin: (id) => log.begin({ id, callerId: 'ada', model: 'model', mode: undefined }) };
+}
+
+describe('saving', () => {
+  test('happens a second later, once for all runs, and not for texts', async () => {
+    const { begin, saves } = openDesk();
+    const first = begin('a');
+    first.record(event('run.start', { mode: 'native' }));
+    begin('b').end({ status: 'completed' });
+    first.end({ status: 'completed' });
+    await vi.advanceTimersByTimeAsync(999);
+    expect(saves).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(saves).toEqual([['a', 'b']]);
+
+    const long = begin('c');
+    await vi.advanceTimersByTimeAsync(1_000);
+    for (let index = 0; index < 10; index += 1) long.record({ type: 'text', text: 'x' });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(saves).toEqual([['a', 'b'], ['c']]);
+  });
+
+  test('happens at once for a run that begins to wait, and again when it goes on', async () => {
+    const { begin, store, saves } = openDesk();
+    const run = begin('a');
+    run.record(event('approval.request', { id: 'one' }));
+    run.record(event('approval.request', { id: 'two' }));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await store.find('a')).toMatchObject({ status: 'waiting' });
+    run.record(event('approval.response', { id: 'one' }));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await store.find('a')).toMatchObject({ status: 'waiting' });
+    run.record(event('approval.response', { id: 'two' }));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await store.find('a')).toMatchObject({ status: 'running' });
+    expect(saves).toEqual([['a'], ['a'], ['a']]);
+  });
+
+  test('that is refused is told once and tried again; nothing is lost meanwhile, and reading goes on', async () => {
+    const memory = createMemoryRuns();
+    let isFull = true;
+    const store: RunStore = { ...memory, save: async (runs) => (isFull ? Promise.reject(new Error('full')) : memory.save(runs)) };
+    const { log, begin, faults } = openDesk(store);
+    begin('a').end({ status: 'completed' });
+    await vi.advanceTimersByTimeAsync(1_000);
+    begin('b').end({ status: 'completed' });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(faults).toMatchObject([{ err: { message: 'full' } }]);
+    expect((await log.list(page)).map(({ id }) => id)).toEqual(['b', 'a']);
+    isFull = false;
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect((await memory.list({ ...page, since: 0 })).map(({ id }) => id)).toEqual(['b', 'a']);
+    isFull = true;
+    begin('c').end({ status: 'completed' });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(faults).toHaveLength(2);
+  });
+
+  test('that stays refused keeps no more than a number of ended runs, the latest', async () => {
+    const { log, begin } = openDesk({ ...createMemoryRuns(), save: () => Promise.reject(new Error('full')) });
+    begin('running');
+    for (let index = 0; index <= limits.unsavedRuns; index += 1) begin(`run-${index}`).end({ status: 'completed' });
+    expect(await log.find('run-1')).toBeUndefined();
+    expect(await log.find('run-2')).toBeDefined();
+    expect(await log.find('running')).toBeDefined();
+  });
+
+  test('is finished by closing, and what began while a save was under way is in it', async () => {
+    const memory = createMemoryRuns();
+    const gate = Promise.withResolvers<void>();
+    const store: RunStore = { ...memory, save: async (runs) => gate.promise.then(() => memory.save(runs)) };
+    const { log, begin } = openDesk(store);
+    begin('a').end({ status: 'completed' });
+    await vi.advanceTimersByTimeAsync(1_000);
+    begin('b').end({ status: 'completed' });
+    const closed = log.close();
+    gate.resolve();
+    await closed;
+    expect((await memory.list({ ...page, since: 0 })).map(({ id }) => id)).toEqual(['b', 'a']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('reading', () => {
+  test('knows a run before, while and after it is saved', async () => {
+    const { log, begin } = openDesk();
+    const run = begin('a');
+    expect(await log.find('a')).toMatchObject({ status: 'running' });
+    expect(await log.list(page)).toMatchObject([{ id: 'a', status: 'running' }]);
+    await log.flush();
+    run.record({ type: 'usage', usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } });
+    run.record({ type: 'usage', usage: { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 } });
+    run.end({ status: 'completed' });
+    expect(await log.list(page)).toMatchObject([{ id: 'a', status: 'completed', usage: { total_tokens: 33 } }]);
+    await log.flush();
+    expect(await log.list(page)).toMatchObject([{ id: 'a', status: 'completed', usage: { total_tokens: 33 } }]);
+    expect(await log.find('a')).toMatchObject({ status: 'completed', events: [{ type: 'run.end' }] });
+  });
+
+  test('knows the end of a run that came while an earlier state was being saved', async () => {
+    const memory = createMemoryRuns();
+    const gate = Promise.withResolvers<void>();
+    const save = async (runs: readonly KeptRun[]): Promise<void> => {
+      const earlier = structuredClone(runs);
+      await gate.promise;
+      await memory.save(earlier);
+    };
+    const { log, begin } = openDesk({ ...memory, save });
+    const run = begin('a');
+    await vi.advanceTimersByTimeAsync(1_000);
+    run.end({ status: 'completed' });
+    gate.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await memory.find('a')).toMatchObject({ status: 'running' });
+    expect(await log.find('a')).toMatchObject({ status: 'completed' });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await memory.find('a')).toMatchObject({ status: 'completed' });
+  });
+
+  test('misses no run that is saved while the store is asked', async () => {
+    const memory = createMemoryRuns();
+    const gate = Promise.withResolvers<void>();
+    const store: RunStore = { ...memory, list: async (asked) => memory.list(asked).then((found) => gate.promise.then(() => found)) };
+    const { log, begin } = openDesk(store);
+    await log.flush();
+    begin('a').end({ status: 'completed' });
+    const listed = log.list(page);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await memory.find('a')).toBeDefined();
+    gate.resolve();
+    expect((await listed).map(({ id }) => id)).toEqual(['a']);
+  });
+
+  test('pages through saved and running runs as through one list', async () => {
+    const { log, begin } = openDesk();
+    for (const id of ['a', 'b', 'c', 'd']) {
+      begin(id).end({ status: 'completed' });
+      vi.setSystemTime(Date.now() + 1);
+      if (id === 'b') await log.flush();
+    }
+    const first = await log.list({ ...page, limit: 3 });
+    expect(first.map(({ id }) => id)).toEqual(['d', 'c', 'b']);
+    expect((await log.list({ ...page, limit: 3, after: first[2] })).map(({ id }) => id)).toEqual(['a']);
+    expect(await log.list({ ...page, callerId: 'bob' })).toEqual([]);
+  });
+
+  test('finds nothing a day after the end, and then it is gone from the store as well', async () => {
+    const { log, begin, store } = openDesk();
+    begin('a').end({ status: 'completed' });
+    await log.flush();
+    vi.setSystemTime(Date.now() + limits.keptRunMs);
+    expect(await log.find('a')).toBeDefined();
+    vi.setSystemTime(Date.now() + 1);
+    expect(await log.find('a')).toBeUndefined();
+    expect(await log.list(page)).toEqual([]);
+    expect(await store.find('a')).toBeDefined();
+    await vi.advanceTimersByTimeAsync(11 * 60_000);
+    expect(await store.find('a')).toBeUndefined();
+  });
+
+  test('shows what another process left running as failed, and never a run of its own', async () => {
+    const store = createMemoryRuns();
+    const left: KeptRun = { id: 'left', callerId: 'ada', status: 'running', model: 'model', created: 1, events: [] };
+    await store.save([left, { ...left, id: 'asked', status: 'waiting', created: Date.now() }]);
+    const { log, begin } = openDesk(store);
+    begin('own');
+    await log.flush();
+    expect(await log.find('left')).toMatchObject({ status: 'failed', events: [{ data: { error: { code: 'interrupted' } } }] });
+    expect(await log.find('asked')).toMatchObject({ status: 'waiting' });
+    expect(await store.find('own')).toMatchObject({ status: 'running' });
+  });
+});
+
+describe('what is written down', () => {
+  async function recorded(...events: ChatEvent[]): Promise<KeptRun> {
+    const { log, begin } = openDesk();
+    const run = begin('a');
+    for (const each of events) run.record(each);
+    run.end({ status: 'failed', error: { code: 'upstream_error', message: 'No.' } });
+    return (await log.find('a')) as KeptRun;
+  }
+  const end = {
+    type: 'run.end',
+    time: 1_000_000,
+    data: { run_id: 'a', status: 'failed', error: { code: 'upstream_error', message: 'No.' } },
+  };
+
+  test('has the end that the log knows of, once', async () => {
+    const run = await recorded(event('run.start', { mode: 'native', tools: 1 }));
+    expect(run).toMatchObject({ status: 'failed', mode: 'native', created: 1_000_000, finished: 1_000_000 });
+    expect(run.events).toEqual([{ type: 'run.start', time: 1_000_000, data: { mode: 'native', tools: 1 } }, end]);
+  });
+
+  test.each(['completed', 'waiting'] as const)('has the end %s that the run itself told', async (status) => {
+    const run = await recorded(event('run.end', { run_id: 'a', status }));
+    // One that waits has not ended.
+    expect(run.events).toHaveLength(status === 'waiting' ? 0 : 1);
+    expect([run.status, run.finished]).toEqual([status, status === 'waiting' ? undefined : 1_000_000]);
+  });
+
+  test('has long texts cut with a mark, in whatever depth', async () => {
+    const long = 'x'.repeat(limits.keptTextCharacters + 7);
+    const run = await recorded(event('tool.result', { id: '1', response: { list: [{ long }] } }));
+    const text = `${'x'.repeat(limits.keptTextCharacters)}… [7 more characters]`;
+    expect(run.events[0]?.data).toEqual({ id: '1', response: { list: [{ long: text }] } });
+  });
+
+  test('has large lists and objects cut with a mark', async () => {
+    const list = Array.from({ length: 100_000 }, (_, index) => index);
+    const object = Object.fromEntries(list.map((index) => [`name-${index}`, index]));
+    let nested: JsonObject = {};
+    for (let depth = 0; depth < 1_000; depth += 1) nested = { nested };
+    for (const response of [list, object, nested]) {
+      const run = await recorded(event('tool.result', { id: '1', response }));
+      expect(JSON.stringify(run.events[0]).length).toBeLessThan(3 * limits.keptEventCharacters);
+      expect(JSON.stringify(run.events[0])).toMatch(/\[\d+ more\]|\[deeper\]/);
+    }
+  });
+
+  test('has no value under the name of a secret, and names like __proto__ as they are', async () => {
+    const args = JSON.parse(
+      '{"password":"CANARY","deep":{"Api-Key":"CANARY"},"headers":{"x":"CANARY"},"body":"a note","__proto__":{"a":1}}',
+    ) as JsonObject;
+    const run = await recorded(event('tool.call', { id: '1', args }), event('approval.request', { id: '1', token: 'CANARY' }));
+    expect(JSON.stringify(run)).not.toContain('CANARY');
+    expect(JSON.stringify(run.events[0]?.data['args'])).toContain('"body":"a note","__proto__":{"a":1}');
+  });
+
+  test('has an end also when its events are too many or too large', async () => {
+    const many = Array.from({ length: limits.keptRunEvents + 50 }, () => event('warning', { code: 'c' }));
+    const large = Array.from({ length: 50 }, () => event('warning', { a: 'x'.repeat(4_000), b: 'y'.repeat(4_000) }));
+    for (const events of [many, large]) {
+      const run = await recorded(...events);
+      expect(run.events.slice(-2)).toMatchObject([{ type: 'warning', data: { code: 'events_left_out' } }, end]);
+      expect(run.events.filter(({ data }) => data['code'] === 'events_left_out')).toHaveLength(1);
+      expect(run.events.length).toBeLessThanOrEqual(limits.keptRunEvents + 2);
+      expect(JSON.stringify(run.events).length).toBeLessThan(1.5 * limits.keptRunCharacters);
+    }
+  });
+
+  test('has results after any number of reports of progress', async () => {
+    const progress = Array.from({ length: 10_000 }, () => event('tool.progress', { id: '1', text: 'x'.repeat(1_000) }));
+    const run = await recorded(...progress, event('tool.result', { id: '1', response: 1 }));
+    expect(run.events.filter(({ type }) => type === 'tool.progress')).toHaveLength(limits.keptProgressEvents);
+    expect(run.events.at(-2)).toMatchObject({ type: 'tool.result' });
+  });
+});

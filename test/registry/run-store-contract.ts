@@ -1,0 +1,118 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { KeptRun, RunPage, RunStore } from '../../src/core/run-log.ts';
+
+export function keptRun(run: Partial<KeptRun> = {}): KeptRun {
+  const { id = 'run-a', status = 'completed' } = run;
+  const created = run.created ?? 1_000;
+  const events: KeptRun['events'] = [{ type: 'run.start', time: created, data: { run_id: id, tools: 0 } }];
+  const finished = status === 'running' || status === 'waiting' ? {} : { finished: created + 10 };
+  return { id, callerId: 'ada', status, model: 'model', mode: 'native', created, ...finished, events, ...run };
+}
+
+export const wholePage: RunPage & { since: number } = { callerId: undefined, limit: 100, after: undefined, since: 0 };
+
+const noBounds = { since: 0, maxRuns: 1_000, maxCharacters: 1_000_000 };
+
+/** What every store of runs does, wherever it keeps them. */
+export function describeRunStore(name: string, createStore: () => RunStore): void {
+  describe(`runs in ${name}`, () => {
+    let store: RunStore;
+    beforeEach(() => {
+      store = createStore();
+    });
+    const listed = async (page: Partial<typeof wholePage> = {}): Promise<string[]> =>
+      (await store.list({ ...wholePage, ...page })).map(({ id }) => id);
+
+    it('are found with all their fields, and not by a name every object has', async () => {
+      const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+      const full = keptRun({ usage, events: [{ type: 'warning', time: 5, data: { message: "it's ünïcode\u2028" } }] });
+      const bare = keptRun({ id: 'run-b', status: 'running' });
+      delete bare.mode;
+      await store.save([full, bare]);
+      expect(await store.find('run-a')).toEqual(full);
+      expect(await store.find('run-b')).toEqual(bare);
+      expect(await store.find('constructor')).toBeUndefined();
+      expect(await store.find('run-c')).toBeUndefined();
+    });
+
+    it('are replaced by a later state of the same run, and share nothing with what was saved', async () => {
+      const run = keptRun({ status: 'running' });
+      await store.save([run]);
+      run.events.push({ type: 'run.end', time: 1_010, data: {} });
+      expect((await store.find('run-a'))?.events).toHaveLength(1);
+      await store.save([{ ...run, status: 'completed', finished: 1_010 }]);
+      expect(await store.find('run-a')).toEqual({ ...run, status: 'completed', finished: 1_010 });
+      expect(await listed()).toEqual(['run-a']);
+    });
+
+    it('are listed newest first and without their events, page by page, also when they began in one moment', async () => {
+      const runs = [keptRun({ id: 'run-b' }), keptRun({ id: 'run-c', created: 2_000 }), keptRun({ id: 'run-a' }), keptRun({ id: 'run-d' })];
+      await store.save(runs);
+      expect(await listed()).toEqual(['run-c', 'run-d', 'run-b', 'run-a']);
+      expect(await listed({ limit: 2 })).toEqual(['run-c', 'run-d']);
+      expect(await listed({ limit: 2, after: { created: 1_000, id: 'run-d' } })).toEqual(['run-b', 'run-a']);
+      // The one that was shown last may be gone by then.
+      expect(await listed({ after: { created: 1_500, id: 'gone' } })).toEqual(['run-d', 'run-b', 'run-a']);
+      const { events: _events, ...summary } = keptRun({ id: 'run-c', created: 2_000 });
+      expect((await store.list(wholePage))[0]).toEqual(summary);
+    });
+
+    it('are listed for one caller, and without those that ended before a time', async () => {
+      await store.save([
+        keptRun({ id: 'old', finished: 1_500 }),
+        keptRun({ id: 'long', finished: 3_000 }),
+        keptRun({ id: 'other', callerId: 'bob', created: 4_000 }),
+      ]);
+      expect(await listed({ callerId: 'ada' })).toEqual(['old', 'long']);
+      expect(await listed({ since: 1_501 })).toEqual(['other', 'long']);
+      expect(await listed({ callerId: 'nobody' })).toEqual([]);
+    });
+
+    it('fail with a last event when they were left running, and wait on when they waited', async () => {
+      await store.save([
+        keptRun({ id: 'running', status: 'running' }),
+        keptRun({ id: 'waiting', status: 'waiting' }),
+        keptRun({ id: 'completed' }),
+      ]);
+      await store.endInterrupted(9_000);
+      expect(await store.find('running')).toMatchObject({ status: 'failed', finished: 9_000 });
+      expect((await store.find('running'))?.events.at(-1)).toMatchObject({
+        type: 'run.end',
+        time: 9_000,
+        data: { run_id: 'running', status: 'failed', error: { code: 'interrupted' } },
+      });
+      expect(await store.find('waiting')).toEqual(keptRun({ id: 'waiting', status: 'waiting' }));
+      expect(await store.find('completed')).toEqual(keptRun({ id: 'completed' }));
+    });
+
+    it('are forgotten when they ended long ago, a long one by its end', async () => {
+      await store.save([
+        keptRun({ id: 'old' }),
+        keptRun({ id: 'late', finished: 5_000 }),
+        keptRun({ id: 'waiting', status: 'waiting' }),
+        keptRun({ id: 'running', status: 'running' }),
+        keptRun({ id: 'new', created: 4_000 }),
+      ]);
+      await store.prune({ ...noBounds, since: 4_000 });
+      expect((await listed()).toSorted()).toEqual(['late', 'new', 'running']);
+    });
+
+    it('are forgotten beyond their number, the oldest first, but not while they wait or run', async () => {
+      const runs = Array.from({ length: 5 }, (_, index) => keptRun({ id: `run-${index}`, created: 10 + index }));
+      await store.save([
+        ...runs,
+        keptRun({ id: 'waiting', status: 'waiting', created: 2 }),
+        keptRun({ id: 'running', status: 'running', created: 1 }),
+      ]);
+      await store.prune({ ...noBounds, maxRuns: 3 });
+      expect(await listed()).toEqual(['run-4', 'run-3', 'run-2', 'waiting', 'running']);
+    });
+
+    it('are forgotten beyond their size, the oldest first', async () => {
+      const events: KeptRun['events'] = [{ type: 'warning', time: 1, data: { message: 'x'.repeat(1_000) } }];
+      await store.save(Array.from({ length: 5 }, (_, index) => keptRun({ id: `run-${index}`, created: index, events })));
+      await store.prune({ ...noBounds, maxCharacters: 3 * JSON.stringify(events).length });
+      expect(await listed()).toEqual(['run-4', 'run-3', 'run-2']);
+    });
+  });
+}

@@ -1,0 +1,102 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ApprovalAnswer, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/approval.ts';
+import { chatRequest } from '../_support/tools.ts';
+
+export const noBounds = { maxOfCaller: 100, maxCharacters: 10_000_000 };
+const approve: ApprovalAnswer = { decision: 'approve' };
+const reject: ApprovalAnswer = { decision: 'reject', message: "it's ünïcode\u2028" };
+
+export function waitingCall(id: string): WaitingCall {
+  const fields = { tool: 'pay', label: 'bank/pay', args: { amount: 5 }, parameters: { type: 'object' }, definition: 'pay' };
+  return { id, callId: id, ...fields };
+}
+
+export function waitingRun(run: Partial<WaitingRun> = {}): WaitingRun {
+  const request = JSON.parse(JSON.stringify(chatRequest())) as WaitingRun['request'];
+  const fields = { callerId: 'ada', waitId: 'wait-1', expires: 5_000, model: 'model', sources: [], loop: { version: 1 } };
+  return { id: 'run-a', ...fields, request, calls: [waitingCall('one'), waitingCall('two')], ...run };
+}
+
+/** What every store of waiting runs does, wherever it keeps them. */
+export function describeWaitingRunStore(name: string, createStore: () => WaitingRunStore): void {
+  describe(`waiting runs in ${name}`, () => {
+    let store: WaitingRunStore;
+    beforeEach(() => {
+      store = createStore();
+    });
+    const place = (callId: string, fields: object = {}) => ({ id: 'run-a', waitId: 'wait-1', callId, ...fields });
+
+    it('are found with all their fields, share nothing with what was kept, and are not found by a name every object has', async () => {
+      const run = waitingRun();
+      expect(await store.keep(run, noBounds)).toBe(true);
+      run.calls.pop();
+      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: waitingRun() });
+      expect(await store.find('constructor')).toBeUndefined();
+      expect(await store.find('run-b')).toBeUndefined();
+    });
+
+    it('take one decision for each call, and are closed with the last one', async () => {
+      await store.keep(waitingRun(), noBounds);
+      expect(await store.decide(place('two'), reject)).toEqual({ type: 'noted', waiting: ['one'] });
+      expect(await store.decide(place('two'), approve)).toEqual({ type: 'closed' });
+      expect(await store.decide(place('three'), approve)).toEqual({ type: 'closed' });
+      expect(await store.decide(place('one'), { ...approve, args: { amount: 1 } })).toEqual({
+        type: 'complete',
+        decided: [
+          { call: waitingCall('one'), answer: { decision: 'approve', args: { amount: 1 } } },
+          { call: waitingCall('two'), answer: reject },
+        ],
+      });
+      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'closed' });
+      expect(await store.decide(place('one'), approve)).toEqual({ type: 'closed' });
+    });
+
+    it('give the last decision to one of those who come at once', async () => {
+      await store.keep(waitingRun(), noBounds);
+      const effects = await Promise.all(['one', 'two', 'one', 'two', 'one'].map((callId) => store.decide(place(callId), approve)));
+      expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'closed', 'complete', 'noted']);
+    });
+
+    it('are opened anew when they wait again, without the decisions of the time before', async () => {
+      await store.keep(waitingRun(), noBounds);
+      await store.decide(place('one'), approve);
+      const again = waitingRun({ waitId: 'wait-2', calls: [waitingCall('one')] });
+      await store.keep(again, noBounds);
+      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: again });
+      expect(await store.decide(place('one'), approve)).toEqual({ type: 'closed' });
+      expect(await store.decide(place('one', { waitId: 'wait-2' }), approve)).toMatchObject({ type: 'complete' });
+      await store.keep(waitingRun({ waitId: 'wait-3' }), noBounds);
+      expect(await store.decide(place('one', { waitId: 'wait-3' }), approve)).toEqual({ type: 'noted', waiting: ['two'] });
+    });
+
+    it('can be closed once, and take no decision after it', async () => {
+      await store.keep(waitingRun(), noBounds);
+      await store.decide(place('one'), approve);
+      expect([await store.close('run-a'), await store.close('run-a'), await store.close('run-b')]).toEqual([true, false, false]);
+      expect(await store.decide(place('two'), approve)).toEqual({ type: 'closed' });
+      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'closed' });
+    });
+
+    it('have bounds for each caller and for all, which those that are closed do not count for', async () => {
+      const bounds = { ...noBounds, maxOfCaller: 2 };
+      const keep = (id: string, callerId: string): Promise<boolean> => store.keep(waitingRun({ id, callerId }), bounds);
+      expect([await keep('run-a', 'ada'), await keep('run-b', 'ada'), await keep('run-c', 'ada')]).toEqual([true, true, false]);
+      expect(await store.find('run-c')).toBeUndefined();
+      expect([await keep('run-d', 'bob'), await keep('run-b', 'ada')]).toEqual([true, true]);
+      await store.close('run-a');
+      expect(await keep('run-c', 'ada')).toBe(true);
+      expect(await store.keep(waitingRun({ id: 'run-e', callerId: 'eve' }), { ...noBounds, maxCharacters: 1_000 })).toBe(false);
+    });
+
+    it('are named while they are open and good, and forgotten when they have expired', async () => {
+      await store.keep(waitingRun(), noBounds);
+      await store.keep(waitingRun({ id: 'run-b', expires: 6_000 }), noBounds);
+      await store.keep(waitingRun({ id: 'run-c' }), noBounds);
+      await store.close('run-c');
+      expect((await store.openIds(5_000)).toSorted()).toEqual(['run-a', 'run-b']);
+      expect(await store.openIds(5_001)).toEqual(['run-b']);
+      await store.prune(5_001);
+      expect([await store.find('run-a'), await store.find('run-c'), (await store.find('run-b'))?.type]).toEqual([undefined, undefined, 'open']);
+    });
+  });
+}
