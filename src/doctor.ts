@@ -9,17 +9,17 @@ import { examineFolder, examineNode, examinePort, isInContainer } from './doctor
 import { countBroken, toReport } from './doctor/finding.ts';
 import type { Finding, Section } from './doctor/finding.ts';
 import { examineModels } from './examine-models.ts';
+import { examineStore, openStored } from './examine-store.ts';
 import { examineToolServers } from './examine-tool-servers.ts';
 import { getLocally, localUrl } from './healthcheck.ts';
 import { isLoopbackName } from './http/authenticate.ts';
 import { createOutbound } from './policy/outbound-request.ts';
-import { createMemoryRegistry } from './registry/memory-registry.ts';
 import { version } from './version.ts';
 
 /** What tests replace. */
 export interface DoctorParts {
   readFile: ReadFile;
-  /** As the gateway opens it; default: what the environment and the file hold. */
+  /** Default: what is stored, behind what the environment and the file hold, for a look only. */
   openRegistry?: (config: Config) => Promise<Registry>;
   isContainer?: boolean;
 }
@@ -34,55 +34,25 @@ export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
 /** Looks at everything the gateway would use, with the modules that serve chats, and changes nothing. */
 export async function examineGateway(environment: NodeJS.ProcessEnv, parts: DoctorParts): Promise<Section[]> {
   const config = readConfig(environment, parts.readFile);
-  const { openRegistry = async ({ toolServers }: Config) => createMemoryRegistry(toolServers), isContainer = isInContainer() } = parts;
+  const { openRegistry = openStored, isContainer = isInContainer() } = parts;
   const outbound = createOutbound({ egress: config.egress });
   try {
-    const [folder, port, models, tools] = await Promise.all([
+    const store = await examineStore(config, openRegistry);
+    const [folder, port, models, toolServers] = await Promise.all([
       examineFolder(config.dataDir),
       examinePort(config, () => isGateway(config, outbound.send)),
       examineModels(config, outbound.send, isContainer),
-      examineRegistry({ config, openRegistry, isContainer, send: outbound.send }),
+      examineToolServers(store, outbound.send, isContainer),
     ]);
     return [
       { title: 'This machine', findings: [examineNode(process.versions.node), folder, port] },
-      { title: 'Access', findings: [examineAccess(config, tools.keys)] },
+      { title: 'Access', findings: [examineAccess(config, store.keys)] },
       { title: 'Settings that differ from their defaults (README lists them all)', findings: examineSettings(environment, parts.readFile) },
       { title: 'Models', findings: models },
-      { title: 'Tool servers', findings: tools.findings },
+      { title: 'Tool servers', findings: [...store.findings, ...toolServers] },
     ];
   } finally {
     await outbound.close();
-  }
-}
-
-interface RegistryExamination {
-  config: Config;
-  openRegistry: (config: Config) => Promise<Registry>;
-  isContainer: boolean;
-  send: SendOutbound;
-}
-
-/** A database that cannot be read costs its own entries only. */
-async function examineRegistry({ config, openRegistry, isContainer, send }: RegistryExamination) {
-  const faults: Finding[] = [];
-  const note = (error: unknown): void => {
-    const text = `What is stored cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-    faults.push({
-      level: 'broken',
-      text,
-      cure: 'Mend or restore the database that DATABASE_URL names, or start with an empty data folder.',
-    });
-  };
-  const registry = await openRegistry(config).catch((error: unknown) => {
-    note(error);
-    return createMemoryRegistry(config.toolServers);
-  });
-  try {
-    const keys = await registry.listKeys().then(({ length }) => length, note);
-    const records = await registry.listToolServers().catch(() => config.toolServers);
-    return { findings: [...faults, ...(await examineToolServers(records, send, isContainer))], keys: keys ?? 0 };
-  } finally {
-    await registry.close();
   }
 }
 

@@ -9,6 +9,7 @@ import type { Finding } from './doctor/finding.ts';
 import { isLoopbackName } from './http/authenticate.ts';
 import { createModelCatalog } from './models/model-catalog.ts';
 import type { BackendReport } from './models/model-catalog.ts';
+import { findUnlistedTaskModels } from './tell-start-faults.ts';
 
 /** Small, and calls tools well: what a newcomer is advised to install. */
 const advisedModel = 'qwen3:4b';
@@ -47,12 +48,9 @@ const nothingToAsk: Finding = {
 };
 
 function examineTaskModels(config: Config, ids: ReadonlySet<string>): Finding[] {
-  const wanted = { TASK_MODEL: config.taskModel, TASK_MODEL_EXTERNAL: config.taskModelExternal };
-  return Object.entries(wanted).flatMap(([setting, id]): Finding[] => {
-    // Ollama lists a model that was named without a tag as `:latest`.
-    if (id === undefined || ids.has(id) || ids.has(`${id}:latest`)) return [];
+  return findUnlistedTaskModels(config, ids).map(({ setting, id }): Finding => {
     const cure = `Install it, or set ${setting} to one that is listed by GET /v1/models.`;
-    return [{ level: 'warning', text: `${setting}: no backend lists "${id}"; the chat's model chooses tools instead`, cure }];
+    return { level: 'warning', text: `${setting}: no backend lists "${id}"; the chat's model chooses tools instead`, cure };
   });
 }
 

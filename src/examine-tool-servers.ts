@@ -15,11 +15,12 @@ const shownOmissions = 5;
 
 /** Whether each registered server answers, and what became of its document. */
 export async function examineToolServers(
-  records: readonly ToolServerRecord[],
+  { toolServers: records, isUsed }: { toolServers: readonly ToolServerRecord[]; isUsed: boolean },
   send: SendOutbound,
   isContainer: boolean,
 ): Promise<Finding[]> {
-  if (records.length === 0) return [{ level: 'fact', text: 'none configured: the bundled time server is there as `time`' }];
+  if (records.length === 0)
+    return [{ level: 'fact', text: isUsed ? 'none registered' : 'none configured: the bundled time server is there as `time`' }];
   const limit = pLimit(parallelServers);
   const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, send, isContainer))));
   return findings.flat();
@@ -33,7 +34,11 @@ async function examineServer(record: ToolServerRecord, send: SendOutbound, isCon
   const opening = await openRegisteredServer(record, send, new AbortController().signal);
   if (opening.type === 'opened') return describeOpened(record, opening.server);
   const text = `${id} (${new URL(url).origin}): ${opening.reason}`;
-  if (opening.type === 'unsupported') return [{ level: 'broken', text, cure: 'Change its entry, or set "config": {"enable": false}.' }];
+  if (opening.type === 'unsupported') {
+    const isUnreadable = Array.isArray(record.extra['unreadable_secrets']);
+    const change = isUnreadable ? `Give them anew: PATCH /api/tool-servers/${id} with new values` : 'Change its entry';
+    return [{ level: 'broken', text, cure: `${change}, or set "config": {"enable": false}.` }];
+  }
   const isOwnLoopback = isContainer && isLoopbackName(new URL(url).hostname);
   const cure = isOwnLoopback ? loopbackInContainer(url) : 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.';
   return [{ level: 'broken', text, cure }];

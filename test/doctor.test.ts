@@ -175,10 +175,7 @@ describe('tool servers', () => {
   });
 
   test('names each operation that is left out, and counts the rest', async () => {
-    const odd = (index: number) => [
-      `/odd/${index}`,
-      { post: { requestBody: { content: { 'image/png': {} }, required: true }, responses: {} } },
-    ];
+    const odd = (index: number) => [`/odd/${index}`, { post: { parameters: [{ $ref: 'elsewhere.json#/one' }], responses: {} } }];
     const good = ['/good', { get: { operationId: 'good', responses: {} } }];
     const url = await peer(200, {
       openapi: '3.1.0',

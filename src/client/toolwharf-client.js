@@ -1,7 +1,6 @@
 /**
  * The browser's end of toolwharf: one module without dependencies, for pages and for Node.js from version 22 on.
  * It keeps a session, runs tools with the page's own credentials, and streams chats.
- *
  * @typedef {{ type: string, data: Record<string, any> }} Frame
  * @typedef {{ headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>), credentials?: RequestCredentials }} ServerAccess
  * @typedef {(params: any, context: { signal: AbortSignal, call: any }) => unknown} PageFunction
@@ -16,6 +15,9 @@
 const protocol = 'toolwharf.v1';
 // Closed for good: misbehaved, wrong key, taken up by another connection.
 const finalCodes = new Set([1008, 4401, 4409]);
+// Browsers say "Failed to fetch" to all of this. The request may have been carried out all the same.
+const noAnswer =
+  'gave no answer that this page may read; whether the call took effect is unknown. It has to run, answer without redirects, and allow the origin of this page (CORS).';
 
 /** @param {ConnectOptions} [options] */
 export function connect(options = {}) {
@@ -104,8 +106,7 @@ export function connect(options = {}) {
     options.onStatus?.('open');
   }
 
-  /** @param {Frame} frame */
-  function feed(frame) {
+  function feed(/** @type {Frame} */ frame) {
     const { run_id: runId, message_id: messageId } = frame.data;
     const [id, chat] = [...chats].find(([id, chat]) => id === messageId || (runId !== undefined && chat.runId() === runId)) ?? [];
     chat?.push(frame);
@@ -140,8 +141,7 @@ export function connect(options = {}) {
     /** Resolves with the session's id while there is a session, or once there is one; rejects when there will be none. */
     ready: () => ready.promise,
     sessionId: () => sessionId,
-    /** @param {string} runId */
-    cancel: (runId) => send('cancel', { run_id: runId }),
+    cancel: (/** @type {string} */ runId) => send('cancel', { run_id: runId }),
     /**
      * Starts a chat: `{content | messages, model, mode?, tool_servers?, tool_ids?, …}`, or its text alone.
      * Iterate over its frames, or await `done`; both throw an Error with a `code` when the chat fails.
@@ -179,8 +179,7 @@ function createChat(handlers, cancelRun) {
   let runId = /** @type {string | undefined} */ (undefined);
   let content = '';
 
-  /** @param {Frame} frame */
-  function push(frame) {
+  function push(/** @type {Frame} */ frame) {
     const { type, data } = frame;
     if (type === 'assistant_start') started.resolve((runId = data.run_id));
     if (type === 'assistant_chunk') content += data.content;
@@ -208,15 +207,16 @@ function createChat(handlers, cancelRun) {
 
 // Only to where this page has said so, and never along a redirect, which could lead elsewhere.
 /** @param {any} request @param {AbortSignal} signal @param {ConnectOptions} options */
-async function sendRequest({ method, url, headers, body }, signal, options) {
+async function sendRequest({ method, url, headers, body: text, body_encoding }, signal, options) {
   const { headers: own, credentials = 'omit' } = findAccess(url, options);
   const sent = new Headers(headers);
   new Headers(typeof own === 'function' ? await own() : own).forEach((value, name) => sent.set(name, value));
-  const response = await fetch(url, { method, headers: sent, body, credentials, redirect: 'error', signal });
-  const text = await response.text();
-  const parse = () => JSON.parse(text);
-  const value = await attempt(parse, () => text);
-  if (response.ok) return text === '' ? null : value;
+  const body = body_encoding === 'base64' ? Uint8Array.from(atob(text), (character) => character.charCodeAt(0)) : text;
+  const failed = () => Promise.reject(new Error(`${new URL(url).origin} ${noAnswer}`));
+  const response = await fetch(url, { method, headers: sent, body, credentials, redirect: 'error', signal }).catch(failed);
+  const answer = await response.text();
+  const value = await attempt(JSON.parse.bind(null, answer), () => answer);
+  if (response.ok) return answer === '' ? null : value;
   throw Object.assign(new Error(`HTTP ${response.status} ${response.statusText}`.trim()), { status: response.status, body: value });
 }
 

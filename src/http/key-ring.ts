@@ -1,11 +1,11 @@
 import { GatewayError } from '../core/errors.ts';
 import type { KeyRecord, Registry } from '../core/registry.ts';
 import { fixedCallerId, openCallerId } from './authenticate.ts';
-import { createKeyText, hashKey } from './keys.ts';
+import { createKeyText, hashKey, markOf } from './keys.ts';
 import { isExpired } from './stored-keys.ts';
 
 /** What an administrator decides about a key. */
-export type KeyFields = Omit<KeyRecord, 'id' | 'hash' | 'createdAt'>;
+export type KeyFields = Omit<KeyRecord, 'id' | 'hash' | 'secretMark' | 'createdAt'>;
 
 /** The stored keys under the rules of their administration. Every function may reject with GatewayError `storage_unavailable`. */
 export interface KeyRing {
@@ -31,7 +31,8 @@ export interface KeyRingOptions {
   /** After every write, before anything else: what was read of the keys is out of date. */
   forget(): void;
   closeSessionsOf(callerId: string): Promise<void>;
-  cancelRunsOf(callerId: string): void;
+  /** Chats and calls that are under way; after a deletion no other one may begin. */
+  cancelRunsOf(callerId: string, cause: 'deleted' | 'changed'): void;
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
@@ -79,7 +80,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 
   async function store(fields: KeyFields): Promise<{ record: KeyRecord; key: string }> {
     const key = createKeyText();
-    const record: KeyRecord = { ...fields, id: `key_${newId()}`, hash: hashKey(key, pepper), createdAt: now() };
+    const record: KeyRecord = { ...fields, id: `key_${newId()}`, hash: hashKey(key, pepper), secretMark: markOf(pepper), createdAt: now() };
     await write(() => registry.createKey(record));
     return { record, key };
   }
@@ -103,10 +104,13 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     change: (id, toFields) =>
       inTurn(async () => {
         const { record, others } = await requireKey(id);
-        const changed: KeyRecord = { ...toFields(record), id, hash: record.hash, createdAt: record.createdAt };
+        const { hash, secretMark, createdAt } = record;
+        const changed: KeyRecord = { ...toFields(record), id, hash, createdAt, ...(secretMark !== undefined && { secretMark }) };
         if (isAdministrator(record)) requireAdministratorAmong([...others, changed], 'demoted or expired');
         await write(() => registry.changeKey(changed));
-        if (isAnotherRight(record, changed)) await options.closeSessionsOf(id);
+        if (!isAnotherRight(record, changed)) return changed;
+        options.cancelRunsOf(id, 'changed');
+        await options.closeSessionsOf(id);
         return changed;
       }),
 
@@ -115,7 +119,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
         const { record, others } = await requireKey(id);
         if (isAdministrator(record) && others.length > 0) requireAdministratorAmong(others, 'deleted');
         await write(() => registry.deleteKey(id));
-        options.cancelRunsOf(id);
+        options.cancelRunsOf(id, 'deleted');
         await options.closeSessionsOf(id);
       }),
 

@@ -11,6 +11,11 @@ export function derivePepper(secret: string): string {
   return Buffer.from(hkdfSync('sha256', secret, '', domain, 32)).toString('hex');
 }
 
+/** Tells peppers apart without telling anything about them: it is stored beside what was made with one. */
+export function markOf(pepper: string): string {
+  return createHmac('sha256', pepper).update('mark of this pepper').digest('hex').slice(0, 16);
+}
+
 /** A new key: 256 random bits as base64url after `sk-tw-`. */
 export function createKeyText(): string {
   return `sk-tw-${randomBytes(32).toString('base64url')}`;

@@ -68,6 +68,8 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
           return chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], sources: [event.source as unknown as JsonObject] });
         case 'run-event':
           return options.includeEvents ? chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], event: { ...event.event } }) : '';
+        case 'approval':
+          return begin(0) + chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], approval: { ...event.approval } });
         case 'extra':
           if (event.level === 'delta') return begin(event.choice ?? 0) + deltaChunk(event.fields, event.choice);
           if (event.level === 'choice')
@@ -106,6 +108,21 @@ export async function collectCompletion(
   events: AsyncIterable<ChatEvent>,
   watch: (event: ChatEvent) => void = () => undefined,
 ): Promise<JsonObject> {
+  const collector = createCompletionCollector(head);
+  for await (const event of events) {
+    watch(event);
+    collector.add(event);
+  }
+  return collector.completion();
+}
+
+/** A completion in the making, for whoever passes the events on. */
+export interface CompletionCollector {
+  add(event: ChatEvent): void;
+  completion(): JsonObject;
+}
+
+export function createCompletionCollector(head: AnswerHead): CompletionCollector {
   const choices = new Map<number, CollectedChoice>();
   const choiceAt = (index = 0): CollectedChoice => {
     const known = choices.get(index);
@@ -118,30 +135,34 @@ export async function collectCompletion(
   let response: JsonObject = {};
   let usage: Usage | undefined;
 
-  for await (const event of events) {
-    watch(event);
+  function add(event: ChatEvent): void {
     if (event.type === 'text') choiceAt(event.choice).text += event.text;
     else if (event.type === 'reasoning') choiceAt(event.choice).reasoning += event.text;
     else if (event.type === 'tool-call') choiceAt(event.choice).toolCalls.push(event.call);
     else if (event.type === 'finish') choiceAt(event.choice).finishReason = event.reason;
     else if (event.type === 'source') sources.push(event.source);
     else if (event.type === 'usage') usage = addUsage(usage, event.usage);
+    else if (event.type === 'approval') response = { ...response, approval: { ...event.approval } };
     else if (event.type === 'extra' && event.level === 'delta') Object.assign(choiceAt(event.choice).delta, event.fields);
     else if (event.type === 'extra' && event.level === 'choice') Object.assign(choiceAt(event.choice).fields, event.fields);
     else if (event.type === 'extra') response = { ...response, ...event.fields };
   }
 
-  choiceAt(0);
-  return {
-    id: head.id,
-    object: 'chat.completion',
-    created: head.created,
-    model: head.model,
-    choices: [...choices].toSorted(([left], [right]) => left - right).map(([index, choice]) => completedChoice(index, choice)),
-    ...(usage === undefined ? {} : { usage }),
-    ...response,
-    ...(sources.length === 0 ? {} : { sources: sources as unknown as JsonObject[] }),
-  };
+  function completion(): JsonObject {
+    choiceAt(0);
+    return {
+      id: head.id,
+      object: 'chat.completion',
+      created: head.created,
+      model: head.model,
+      choices: [...choices].toSorted(([left], [right]) => left - right).map(([index, choice]) => completedChoice(index, choice)),
+      ...(usage === undefined ? {} : { usage }),
+      ...response,
+      ...(sources.length === 0 ? {} : { sources: sources as unknown as JsonObject[] }),
+    };
+  }
+
+  return { add, completion };
 }
 
 function completedChoice(index: number, choice: CollectedChoice): JsonObject {

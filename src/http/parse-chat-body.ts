@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestToolServer } from '../core/chat.ts';
+import { describeIssue } from '../core/describe-issue.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
@@ -124,7 +125,7 @@ export function parseChatBody(value: unknown): ParsedChat {
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const param = issue?.path.join('.') ?? '';
-    throw new GatewayError('invalid_request', `${param === '' ? 'body' : param}: ${issue?.message ?? 'is invalid'}`, { param });
+    throw new GatewayError('invalid_request', `${param === '' ? 'body' : param}: ${describeIssue(issue)}`, { param });
   }
   return toParsedChat(parsed.data, value);
 }
@@ -132,6 +133,7 @@ export function parseChatBody(value: unknown): ParsedChat {
 function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
   const options = body.stream_options ?? {};
   const { functions, hosted } = sortTools(body.tools ?? []);
+  const parameters = modelParameters(wire);
   const request: ChatRequest = {
     model: body.model,
     messages: withSystem(body.messages.map(toMessage), body.params?.system ?? undefined),
@@ -140,7 +142,7 @@ function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
     hostedTools: hosted,
     toolChoice: wire['tool_choice'] ?? undefined,
     parallelToolCalls: body.parallel_tool_calls ?? undefined,
-    parameters: modelParameters(wire),
+    parameters,
     toolServers: (body.tool_servers ?? []).map(toToolServer),
     toolIds: body.tool_ids ?? undefined,
     mode: body.params?.function_calling ?? undefined,
@@ -154,6 +156,7 @@ function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
     ),
     files: (body.files ?? []).flatMap(toFile),
     isTask: body.metadata?.['task'] !== undefined && body.metadata['task'] !== null,
+    ...(parameters['store'] === true && { store: { metadata: body.metadata ?? null } }),
   };
   return {
     request,

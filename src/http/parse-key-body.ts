@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { describeIssue } from '../core/describe-issue.ts';
 import { GatewayError } from '../core/errors.ts';
-import { isDeeperThan, isJsonObject } from '../core/json.ts';
+import { isJsonObject } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
-import { limits } from '../core/limits.ts';
 import type { KeyRecord } from '../core/registry.ts';
 import type { KeyFields } from './key-ring.ts';
 
@@ -10,8 +10,10 @@ import type { KeyFields } from './key-ring.ts';
 const maxNameLength = 100;
 /** Longer lists say the opposite of a restriction. */
 const maxEntries = 1_000;
-/** A few numbers; more is not a limit but a store. */
-const maxLimitsLength = 10_000;
+/** Every one of the last minute is remembered. */
+const mostRequestsPerMinute = 10_000;
+/** More than one process serves. */
+const mostConcurrentRuns = 10_000;
 /** The end of the year 9999 in seconds. A time in milliseconds is larger, and would make a key that never expires. */
 const latestSeconds = 253_402_300_799;
 
@@ -23,9 +25,17 @@ const toolEntry = z
   .string()
   .max(256)
   .regex(/^(?:server|toolset|function|preset):./, 'must be an entry as in tool_ids, such as "server:time"');
+const limitsHint = 'must be an object as in {"requests_per_minute": 60, "concurrent_runs": 4}';
+const wholeNumber = (max: number) => {
+  const hint = `must be a whole number from 1 to ${max}`;
+  return z.int(hint).min(1, hint).max(max, hint).nullish();
+};
 const limitsObject = z
-  .custom<JsonObject>((value) => isJsonObject(value) && !isDeeperThan(value, limits.jsonDepth), 'must be an object')
-  .refine((value) => JSON.stringify(value).length <= maxLimitsLength, `must have at most ${maxLimitsLength} characters as JSON`);
+  .strictObject({ requests_per_minute: wholeNumber(mostRequestsPerMinute), concurrent_runs: wholeNumber(mostConcurrentRuns) }, limitsHint)
+  .transform(({ requests_per_minute, concurrent_runs }): JsonObject => ({
+    ...(isSet(requests_per_minute) && { requests_per_minute }),
+    ...(isSet(concurrent_runs) && { concurrent_runs }),
+  }));
 
 const role = z.enum(['admin', 'user'], 'must be "admin" or "user"');
 const name = z.string('must be a name').trim().min(1, 'must be a name').max(maxNameLength);
@@ -92,10 +102,13 @@ function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {
   if (issue === undefined || (issue.path.length === 0 && issue.code !== 'unrecognized_keys'))
     throw new GatewayError('invalid_request', 'The body must be a JSON object with name and role.');
   if (issue.code === 'unrecognized_keys') {
-    const param = issue.keys[0]?.slice(0, 100) ?? '';
-    const known = 'name, role, expires_at, models, tools and limits';
-    throw new GatewayError('invalid_request', `${param}: is not a field of a key; those are ${known}.`, { param });
+    const param = [...issue.path, issue.keys[0]?.slice(0, 100) ?? ''].join('.');
+    const message =
+      issue.path[0] === 'limits'
+        ? 'is not a limit; those are requests_per_minute and concurrent_runs'
+        : 'is not a field of a key; those are name, role, expires_at, models, tools and limits';
+    throw new GatewayError('invalid_request', `${param}: ${message}.`, { param });
   }
   const param = issue.path.join('.');
-  throw new GatewayError('invalid_request', `${param}: ${issue.message}`, { param });
+  throw new GatewayError('invalid_request', `${param}: ${describeIssue(issue)}`, { param });
 }

@@ -1,5 +1,7 @@
 import { parse } from 'secure-json-parse';
 import { z } from 'zod';
+import type { BrowserQuestion } from '../core/browser-question.ts';
+import { describeIssue } from '../core/describe-issue.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
@@ -10,11 +12,14 @@ export type ClientFrame =
   /** The fields as they came; `toChatBody` makes a chat of them. */
   | { type: 'message'; fields: JsonObject }
   | { type: 'cancel'; runId: string }
+  /** The answer to a question; `data` as it came. */
+  | { type: 'answer'; question: BrowserQuestion['type']; id: string; data: JsonObject }
   | { type: 'execute:tool:result'; id: string; result?: JsonValue | undefined; error?: JsonValue | undefined };
 
 export type ParsedFrame = { type: 'frame'; frame: ClientFrame } | { type: 'invalid'; message: string };
 
 const id = z.string().min(1).max(256);
+const words = z.string().max(limits.approvalMessageCharacters).nullish();
 const anyJson = z.custom<JsonValue>().optional();
 
 const frameSchemas = {
@@ -26,6 +31,12 @@ const frameSchemas = {
   'execute:tool:result': z
     .object({ id, result: anyJson, error: anyJson })
     .transform((data): ClientFrame => ({ type: 'execute:tool:result', ...data })),
+  'confirmation:result': z
+    .looseObject({ id, decision: z.enum(['approve', 'reject']), params: z.custom<JsonObject>(isJsonObject).nullish(), message: words })
+    .transform((data): ClientFrame => ({ type: 'answer', question: 'confirmation', id: data.id, data: data as JsonObject })),
+  'input:result': z
+    .looseObject({ id })
+    .transform((data): ClientFrame => ({ type: 'answer', question: 'input', id: data.id, data: data as JsonObject })),
 } as const;
 const knownTypes = Object.keys(frameSchemas);
 
@@ -45,7 +56,7 @@ export function parseSocketFrame(text: string): ParsedFrame {
   const parsed = frameSchemas[type].safeParse(dataOf(value));
   if (parsed.success) return { type: 'frame', frame: parsed.data };
   const [issue] = parsed.error.issues;
-  return invalid(`${type}: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'malformed'}`.replaceAll(/\s+/g, ' '));
+  return invalid(`${type}: ${issue?.path.join('.') ?? ''} ${describeIssue(issue)}`.replaceAll(/\s+/g, ' '));
 }
 
 function isKnownType(type: string): type is keyof typeof frameSchemas {

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import type { ServerReport, ToolServerInspector } from '../core/tool.ts';
+import type { ServerReport, ToolServerInspector } from '../core/server-report.ts';
 
 /** Each may hold a document of megabytes while it is converted. */
 const parallelLoads = 4;

@@ -1,52 +1,163 @@
+import type { DecidedCall, RunWait, RunWaits, WaitingRun } from '../core/approval.ts';
 import type { Caller } from '../core/caller.ts';
-import type { ChatEvent, ChatRequest } from '../core/chat.ts';
+import type { ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { RunLog, RunRecorder } from '../core/run-log.ts';
 import type { RunContext } from '../core/run.ts';
-import { answerChat } from '../chat/answer-chat.ts';
+import { answerAsPreset } from '../chat/answer-as-preset.ts';
 import type { ChatServices } from '../chat/answer-chat.ts';
-import type { StartedRun } from './routes/chat.ts';
+import type { PresetBook } from '../core/preset.ts';
+import { requireModel } from '../chat/require-model.ts';
+import { createCallRegistry } from './call-registry.ts';
+import type { CancellableCalls } from './call-registry.ts';
+import type { StartedRun } from './answer-run.ts';
+import { watchRun } from './watch-run.ts';
 
-/** Starts runs and knows which are under way, so that a shutdown can wait for them and then end them with a word. */
+/**
+ * Starts runs, writes them down, and knows which are under way, so that they can be cancelled, end with their caller's key, and a shutdown
+ * can wait for them and then end them with a word.
+ */
 export interface RunStarter {
-  /** @throws GatewayError `server_shutting_down`. The controller's abort ends the run. */
+  /**
+   * The controller's abort ends the run. What is started has to be read, at least its first event.
+   * @throws GatewayError `server_shutting_down`, `invalid_api_key` when the key was deleted, `model_not_found` when the key may not use it.
+   */
   start: (request: ChatRequest, caller: Caller, leave: AbortController) => StartedRun;
+  /** Goes on with a run that has waited, under its own id, for the caller who decided. @throws GatewayError as `start` */
+  resume: (run: WaitingRun, decided: readonly DecidedCall[], who: { caller: Caller; leave: AbortController }) => Promise<StartedRun>;
+  /** @throws GatewayError where `start` would for this model. */
+  requireReady: (caller: Caller, model: string) => void;
+  /** Resolves when no run of this id is under way; false when that takes longer. */
+  whenOver: (runId: string, timeoutMs: number) => Promise<boolean>;
   countRunning(): number;
-  /** Ends a run of this caller with `run_cancelled`; false when there is none of that id. */
+  /** Ends a run with `run_cancelled`; false when this caller may see none of that id under way. */
   cancel: (runId: string, caller: Caller) => boolean;
+  /** Ends a single call, so that its run goes on with a `tool_cancelled`; false when this caller may see none of that id under way. */
+  cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
+  /** Ends every run of this caller with `run_cancelled`; others may start. */
+  cancelEvery: (callerId: string, message: string) => void;
+  /** The caller's key is gone: cancels its runs and starts no other. */
+  cancelAllOf: (callerId: string) => void;
   /** No new runs; resolves when the running ones have ended, at the latest after `timeoutMs`, and then aborts the rest. */
   drain(timeoutMs: number): Promise<void>;
   isDraining(): boolean;
 }
 
-export function createRunStarter(services: ChatServices, newRunId: () => string): RunStarter {
-  const running = new Map<string, { callerId: string; leave: AbortController }>();
+export interface RunStarterOptions {
+  services: ChatServices & { presets: PresetBook };
+  newRunId: () => string;
+  log: Pick<RunLog, 'begin' | 'resume'>;
+  /** Without it no run can wait for an approval outside of a socket. */
+  waits?: RunWaits;
+}
+
+interface RunningRun {
+  callerId: string;
+  leave: AbortController;
+  calls: CancellableCalls;
+  /** Aborted when it has ended. */
+  ended: AbortSignal;
+}
+
+/** Keys that were deleted while this process ran; a request that began with one of them may still be sending its body. */
+const maxRemembered = 10_000;
+/** Time for aborted streams to send their error frame. */
+const lastWordsMs = 500;
+
+export function createRunStarter({ services, newRunId, log, waits }: RunStarterOptions): RunStarter {
+  const running = new Map<string, RunningRun>();
+  const gone = new Set<string>();
   let isDraining = false;
   let becomeIdle: (() => void) | undefined;
 
-  async function* tracked(events: AsyncGenerator<ChatEvent>, run: RunContext, leave: AbortController): AsyncGenerator<ChatEvent> {
-    running.set(run.runId, { callerId: run.caller.id, leave });
-    try {
-      yield* events;
-    } finally {
-      running.delete(run.runId);
-      if (running.size === 0) becomeIdle?.();
-    }
+  function findOwn(runId: string, caller: Caller): RunningRun | undefined {
+    const run = running.get(runId);
+    return run !== undefined && mayTouch(run, caller) ? run : undefined;
+  }
+
+  function cancelEvery(callerId: string, message: string): void {
+    const reason = new GatewayError('run_cancelled', message);
+    for (const run of running.values()) if (run.callerId === callerId) run.leave.abort(reason);
+  }
+
+  function requireReady(caller: Caller, model: string): void {
+    if (isDraining)
+      throw new GatewayError('server_shutting_down', 'This gateway is shutting down. Try again in a moment.', { retryAfter: '5' });
+    if (gone.has(caller.id)) throw new GatewayError('invalid_api_key', 'The key was deleted.');
+    requireModel(caller, model);
+  }
+
+  interface Beginning {
+    runId: string;
+    caller: Caller;
+    leave: AbortController;
+    recorder: RunRecorder;
+    waitWith: (sources: readonly Source[]) => RunWait | undefined;
+  }
+
+  function follow(request: ChatRequest, { runId, caller, leave, recorder, waitWith }: Beginning): StartedRun {
+    const { chatId, messageId, sessionId } = request;
+    const calls = createCallRegistry();
+    const ended = new AbortController();
+    const sources: Source[] = [];
+    const wait = waitWith(sources);
+    const run: RunContext = { runId, caller, chatId, messageId, sessionId, signal: leave.signal, calls, ended: ended.signal, wait };
+    running.set(runId, { callerId: caller.id, leave, calls, ended: ended.signal });
+    const events = watchRun(answerAsPreset(request, run, services), leave.signal, {
+      onEvent(event) {
+        recorder.record(event);
+        if (event.type === 'source' && wait !== undefined) sources.push(event.source);
+      },
+      onEnd(ending) {
+        recorder.end(ending);
+        ended.abort();
+        running.delete(runId);
+        if (running.size === 0) becomeIdle?.();
+      },
+    });
+    return { run, events };
   }
 
   return {
     start(request, caller, leave) {
-      if (isDraining)
-        throw new GatewayError('server_shutting_down', 'This gateway is shutting down. Try again in a moment.', { retryAfter: '5' });
-      const { chatId, messageId, sessionId } = request;
-      const run: RunContext = { runId: newRunId(), caller, chatId, messageId, sessionId, signal: leave.signal };
-      return { run, events: tracked(answerChat(request, run, services), run, leave) };
+      requireReady(caller, request.model);
+      const { model, mode } = request;
+      const runId = newRunId();
+      const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
+      // Only an answer over HTTP can carry tokens.
+      const waitWith = (sources: readonly Source[]): RunWait | undefined =>
+        request.reply === undefined ? undefined : waits?.begin({ id: runId, callerId: caller.id, request, sources });
+      return follow(request, { runId, caller, leave, recorder, waitWith });
+    },
+    async resume(run, decided, { caller, leave }) {
+      requireReady(caller, run.model);
+      const { id: runId, model, request } = run;
+      const recorder = (await log.resume(runId)) ?? log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
+      return follow(request, { runId, caller, leave, recorder, waitWith: (sources) => waits?.resume(run, decided, sources) });
+    },
+    requireReady,
+    async whenOver(runId, timeoutMs) {
+      const ended = running.get(runId)?.ended;
+      if (ended === undefined || ended.aborted) return true;
+      const late = AbortSignal.timeout(timeoutMs);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      AbortSignal.any([ended, late]).addEventListener('abort', () => resolve(), { once: true });
+      await promise;
+      return ended.aborted;
     },
     countRunning: () => running.size,
     cancel(runId, caller) {
-      const run = running.get(runId);
-      if (run === undefined || run.callerId !== caller.id) return false;
-      run.leave.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
-      return true;
+      const run = findOwn(runId, caller);
+      run?.leave.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
+      return run !== undefined;
+    },
+    cancelCall: (runId, callId, caller) => findOwn(runId, caller)?.calls.cancel(callId) ?? false,
+    cancelEvery,
+    cancelAllOf(callerId) {
+      gone.add(callerId);
+      const oldest = gone.values().next();
+      if (gone.size > maxRemembered && oldest.done !== true) gone.delete(oldest.value);
+      cancelEvery(callerId, 'The run was cancelled, because the key it was started with was deleted.');
     },
     isDraining: () => isDraining,
     async drain(timeoutMs) {
@@ -66,5 +177,7 @@ export function createRunStarter(services: ChatServices, newRunId: () => string)
   };
 }
 
-/** Time for aborted streams to send their error frame. */
-const lastWordsMs = 500;
+/** Whether a run is this caller's to see and to end; for anybody else it is not there. */
+export function mayTouch({ callerId }: { callerId: string }, caller: Caller): boolean {
+  return callerId === caller.id || caller.role === 'admin';
+}

@@ -4,14 +4,13 @@ import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { ownValue } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import type { RateLimiter } from '../core/rate-limit.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import type { RelaySession } from '../relay/session.ts';
 import { toGatewayError } from './error-handler.ts';
 import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
 import type { ChatHead } from './socket-wire.ts';
-
-/** Chats that one session may have under way; more is a loop in the page. */
-const chatsPerSession = 16;
 
 /** Starts a run for a body in OpenAI's shape; the signal ends it. @throws GatewayError when the body is wrong. */
 export type StartChat = (options: { body: JsonObject; caller: Caller; sessionId: string; signal: AbortSignal }) => {
@@ -22,10 +21,12 @@ export type StartChat = (options: { body: JsonObject; caller: Caller; sessionId:
 export interface SocketChatsOptions {
   relay: BrowserRelay;
   startChat: StartChat;
-  /** The model of a `message` that names none. */
-  defaultModel?: () => Promise<string | undefined>;
+  /** The model of a `message` that names none: one that this caller may use. */
+  defaultModel?: (caller: Caller) => Promise<string | undefined>;
   /** Cancels a run of this caller that was not started over a socket here; false when there is none. */
   cancelRun?: (runId: string, caller: Caller) => boolean;
+  /** Default: everybody may do everything. */
+  limiter?: RateLimiter;
   log: FastifyBaseLogger;
 }
 
@@ -36,7 +37,7 @@ export interface SocketChats {
   cancel(runId: string, session: RelaySession, caller: Caller): void;
 }
 
-export function createSocketChats({ relay, startChat, defaultModel, cancelRun, log }: SocketChatsOptions): SocketChats {
+export function createSocketChats({ relay, startChat, defaultModel, cancelRun, limiter, log }: SocketChatsOptions): SocketChats {
   const running = new Map<string, { callerId: string; leave: AbortController }>();
   const perSession = new Map<string, number>();
 
@@ -48,7 +49,17 @@ export function createSocketChats({ relay, startChat, defaultModel, cancelRun, l
   }
 
   async function run(fields: JsonObject, session: RelaySession, caller: Caller): Promise<void> {
-    const body = toChatBody(fields, session.id, await defaultModel?.());
+    const isModelNamed = Boolean(textField(fields, 'model'));
+    const body = toChatBody(fields, session.id, isModelNamed ? undefined : await defaultModel?.(caller));
+    const release = await limiter?.admit(caller);
+    try {
+      await stream(body, session, caller);
+    } finally {
+      release?.();
+    }
+  }
+
+  async function stream(body: JsonObject, session: RelaySession, caller: Caller): Promise<void> {
     const leave = new AbortController();
     const { runId, events } = startChat({ body, caller, sessionId: session.id, signal: leave.signal });
     running.set(runId, { callerId: caller.id, leave });
@@ -63,9 +74,13 @@ export function createSocketChats({ relay, startChat, defaultModel, cancelRun, l
   return {
     async start(fields, session, caller) {
       try {
-        if (count(session.id, 1) > chatsPerSession) {
-          throw new GatewayError('overloaded', `A session may have ${chatsPerSession} chats under way. Wait for one to end, or cancel it.`);
+        if (count(session.id, 1) > limits.chatsPerSession) {
+          throw new GatewayError(
+            'overloaded',
+            `A session may have ${limits.chatsPerSession} chats under way. Wait for one to end, or cancel it.`,
+          );
         }
+        await limiter?.admitMessage(caller);
         await run(fields, session, caller);
       } catch (error) {
         const messageId = textField(fields, 'id');

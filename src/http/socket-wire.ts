@@ -85,6 +85,8 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
         case 'finish':
           if (!isOtherChoice(event)) finishReason = event.reason;
           return [];
+        // Tokens are for those who cannot be asked; a session is.
+        case 'approval':
         case 'extra':
           return [];
         default:

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../core/caller.ts';
+import type { RateLimiter, Release } from '../core/rate-limit.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import { parseChatBody } from './parse-chat-body.ts';
 import type { ParsedChat } from './parse-chat-body.ts';
@@ -18,15 +19,23 @@ export function startSocketChat(runs: RunStarter): StartChat {
   };
 }
 
+export interface BackgroundRunsOptions {
+  runs: RunStarter;
+  relay: BrowserRelay;
+  limiter: Pick<RateLimiter, 'admit'>;
+  log: FastifyBaseLogger;
+}
+
 /**
  * A chat that came over HTTP with `background: true`: streams to the caller's session until its end.
  * Resolves with the run's id once the session has taken the first frame, or with nothing when there is no such session.
  */
-export function createBackgroundRuns({ runs, relay, log }: { runs: RunStarter; relay: BrowserRelay; log: FastifyBaseLogger }) {
+export function createBackgroundRuns({ runs, relay, limiter, log }: BackgroundRunsOptions) {
   return async ({ request }: ParsedChat, caller: Caller): Promise<string | undefined> => {
     const sessionId = request.sessionId ?? '';
     const leave = new AbortController();
-    const { run, events } = runs.start(request, caller, leave);
+    const release = await limiter.admit(caller);
+    const { run, events } = startOr(release, () => runs.start(request, caller, leave));
     const first = Promise.withResolvers<boolean>();
     const watched: BrowserRelay = {
       ...relay,
@@ -37,7 +46,20 @@ export function createBackgroundRuns({ runs, relay, log }: { runs: RunStarter; r
       },
     };
     const head = { runId: run.runId, model: request.model, chatId: request.chatId, messageId: request.messageId };
-    void streamToSession({ relay: watched, sessionId, caller, head, events, leave, log }).finally(() => first.resolve(false));
+    void streamToSession({ relay: watched, sessionId, caller, head, events, leave, log }).finally(() => {
+      release();
+      first.resolve(false);
+    });
     return (await first.promise) ? run.runId : undefined;
   };
+}
+
+/** What was not started has nothing that could end. */
+function startOr<Value>(release: Release, start: () => Value): Value {
+  try {
+    return start();
+  } catch (error) {
+    release();
+    throw error;
+  }
 }

@@ -1,5 +1,7 @@
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { CallerLimits } from '../core/rate-limit.ts';
 import type { KeyRecord, Registry } from '../core/registry.ts';
 
 /** How long something read from the store is believed; this process clears it at once, another one that shares the store cannot. */
@@ -72,8 +74,25 @@ export function isExpired({ expiresAt }: KeyRecord, time: number): boolean {
   return expiresAt !== undefined && expiresAt <= time;
 }
 
-function toCaller({ id, role, models, tools }: KeyRecord): Caller {
-  return { id, role, isOpen: false, ...(models === undefined ? {} : { models }), ...(tools === undefined ? {} : { tools }) };
+function toCaller({ id, role, models, tools, limits }: KeyRecord): Caller {
+  const held = toLimits(limits ?? {});
+  return {
+    id,
+    role,
+    isOpen: false,
+    ...(models === undefined ? {} : { models }),
+    ...(tools === undefined ? {} : { tools }),
+    ...(Object.keys(held).length === 0 ? {} : { limits: held }),
+  };
+}
+
+/** What an earlier release kept without a meaning has none now. */
+function toLimits(limits: JsonObject): CallerLimits {
+  const { requests_per_minute: requestsPerMinute, concurrent_runs: concurrentRuns } = limits;
+  return {
+    ...(typeof requestsPerMinute === 'number' && { requestsPerMinute }),
+    ...(typeof concurrentRuns === 'number' && { concurrentRuns }),
+  };
 }
 
 /** Whoever asks has not shown a key yet, so the store's own words (a path, a host) are for the log alone. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { toDocumentPlace } from '../core/document-place.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
@@ -125,9 +126,14 @@ function findById(entry: JsonObject, records: readonly ToolServerRecord[]): Tool
 /** A list that was read, changed and sent back names the fixed ones too. */
 function requireUnchanged(record: ToolServerRecord, records: readonly ToolServerRecord[]): void {
   const fixed = records.find(({ id, origin }) => id === record.id && (origin === 'environment' || origin === 'file'));
-  if (fixed === undefined || isDeepStrictEqual({ ...record, origin: fixed.origin }, { ...fixed })) return;
+  if (fixed === undefined || isDeepStrictEqual(asWritten(record, fixed), asWritten(fixed, fixed))) return;
   const place = fixed.origin === 'file' ? 'the configuration file (tool_servers)' : 'the environment (TOOL_SERVER_CONNECTIONS)';
   throw new GatewayError('read_only', `Tool server "${fixed.id}" comes from ${place}; change it there and restart the gateway.`);
+}
+
+/** Without what nobody writes: where it comes from, and what it was called before. */
+function asWritten({ wantedId: _wantedId, ...record }: ToolServerRecord, { origin }: ToolServerRecord): ToolServerRecord {
+  return { ...record, origin };
 }
 
 function idOf(entry: JsonObject): string | undefined {
@@ -137,9 +143,9 @@ function idOf(entry: JsonObject): string | undefined {
 }
 
 function findAtPlace(entry: JsonObject, records: readonly ToolServerRecord[]): ToolServerRecord[] {
-  const { url, path } = entry;
-  if (typeof url !== 'string') return [];
-  const place = placeOf(url, typeof path === 'string' && path !== '' ? path : 'openapi.json');
+  if (typeof entry['url'] !== 'string') return [];
+  const { url, path } = toDocumentPlace(entry['url'].trim(), typeof entry['path'] === 'string' ? entry['path'].trim() : undefined);
+  const place = placeOf(url, path);
   return records.filter((record) => placeOf(record.url, record.path) === place);
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import type { ServerReport } from '../core/tool.ts';
+import type { ServerReport } from '../core/server-report.ts';
 
 /** Words of an answer that say nothing about the connection itself; a client that sends one back does not mean them. */
 const shownOnly = new Set(['has_key', 'origin', 'report', 'unreadable_secrets']);

@@ -1,8 +1,6 @@
 import type { WebSocket } from '@fastify/websocket';
 import { limits } from '../core/limits.ts';
 
-/** Frames a second; a browser that runs many tools at once stays far below. */
-const framesPerSecond = 400;
 /** A peer that misses so many pings in a row is gone, whatever TCP says. */
 const missedPings = 2;
 
@@ -49,7 +47,7 @@ export function watchSocket(
         frames = 0;
       }
       frames += 1;
-      if (frames > framesPerSecond) options.onFailure(1008, 'Too many frames.');
+      if (frames > limits.socketFramesPerSecond) options.onFailure(1008, 'Too many frames.');
     },
     stop: () => clearInterval(timer),
   };

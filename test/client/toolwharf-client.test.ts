@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../src/core/json.ts';
-import type { BrowserCall, ToolOutcome } from '../../src/core/tool.ts';
+import type { BrowserCall } from '../../src/core/browser-call.ts';
+import type { ToolOutcome } from '../../src/core/tool.ts';
 import { ada, openDoor } from '../http/socket-fixture.ts';
 import type { Door, DoorOptions, Script } from '../http/socket-fixture.ts';
 
@@ -204,6 +205,23 @@ describe('the browser client: chats', () => {
 });
 
 describe('the browser client: tools', () => {
+  it('sends bytes as bytes', async () => {
+    const seen = Promise.withResolvers<Buffer>();
+    const server = await startToolServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        seen.resolve(Buffer.concat(chunks));
+        response.end('ok');
+      });
+    });
+    const headers = { 'content-type': 'application/octet-stream' };
+    const call = browserCall(server, { method: 'PUT', url: `${server}/file`, headers, body: 'AP+A', bodyEncoding: 'base64' });
+    const { client } = await openDoorAndClient({ script: calling(call) }, { servers: { [server]: {} } });
+    expect(await outcomeOf(client)).toEqual({ type: 'result', value: 'ok' });
+    expect(await seen.promise).toEqual(Buffer.from([0, 255, 128]));
+  });
+
   it('sends the prepared request with what the page lends', async () => {
     const seen: JsonObject[] = [];
     const server = await startToolServer((request, response) => {
@@ -269,6 +287,13 @@ describe('the browser client: tools', () => {
     const { client } = await openDoorAndClient({ script: calling(browserCall(server, { url })) }, { servers: { [`${server}/api`]: {} } });
     expect(await outcomeOf(client)).toMatchObject({ type: 'error', code: 'tool_error', message: expect.stringContaining('not allowed') });
     expect(requests).toBe(0);
+  });
+
+  it('says that the outcome is unknown, and what to do, when it may not read the answer', async () => {
+    const server = await startToolServer((request) => request.socket.destroy());
+    const { client } = await openDoorAndClient({ script: calling(browserCall(server)) }, { servers: { [server]: {} } });
+    const message = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+ gave no answer .* whether the call took effect is unknown.*CORS/);
+    expect(await outcomeOf(client)).toEqual({ type: 'error', code: 'tool_error', message });
   });
 
   it('follows no redirect, which could carry credentials elsewhere', async () => {

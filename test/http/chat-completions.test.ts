@@ -303,7 +303,7 @@ test('several choices pass through, each with its own end', async () => {
 test('a wrong method, a wrong path and a wrong content type have honest answers', async () => {
   await using app = await testApp({}, { backends: [] });
   const headers = { host: 'localhost' };
-  const method = await app.server.inject({ method: 'GET', url: '/v1/chat/completions', headers });
+  const method = await app.server.inject({ method: 'GET', url: '/api/chat/completions', headers });
   expect([method.statusCode, method.headers['allow'], method.json().error.code]).toEqual([405, 'POST', 'method_not_allowed']);
   const path = await app.server.inject({ method: 'GET', url: '/nowhere', headers });
   expect([path.statusCode, path.json().error.code]).toEqual([404, 'not_found']);

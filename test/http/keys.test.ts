@@ -58,7 +58,7 @@ describe('a new key', () => {
       expires_at: '2030-06-01',
       models: ['small'],
       tools: ['server:time'],
-      limits: { rpm: 5 },
+      limits: { requests_per_minute: 5 },
     };
     const created = await send('POST', '/api/keys', fields);
     expect(created.statusCode).toBe(201);

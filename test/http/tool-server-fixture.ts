@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Caller } from '../../src/core/caller.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
 import { installErrorHandling } from '../../src/http/error-handler.ts';
+import { createCallsUnderWay } from '../../src/http/calls-under-way.ts';
 import { invokeRoute } from '../../src/http/routes/invoke.ts';
 import { openWebUiConfigRoutes } from '../../src/http/routes/open-webui-config.ts';
 import { toolServerRoutes } from '../../src/http/routes/tool-servers.ts';
@@ -88,10 +89,12 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
   const callerOf = (): Caller => caller;
   await server.register(toolRoutes, { tools, callerOf });
+  const calls = createCallsUnderWay();
+  if (options.isDraining === true) await calls.drain(0);
   await server.register(invokeRoute, {
     tools,
     callerOf,
-    isDraining: () => options.isDraining ?? false,
+    calls,
     newId: () => 'id-1',
     toolTimeoutMs: options.toolTimeoutMs ?? 5_000,
     now: Date.now,

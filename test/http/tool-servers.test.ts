@@ -55,6 +55,15 @@ describe('creating a tool server', () => {
     expect((await app.ask('GET', '/api/tools')).body.data.map(({ id }: Json) => id)).toEqual(['maps/route', 'maps/place']);
   });
 
+  it('takes the address of a document for that of its server, and keeps a key that is left out for it later', async () => {
+    await using app = await adminApp();
+    const entry = { url: 'http://maps.test/openapi.json', path: 'openapi.json', auth_type: 'bearer' };
+    const created = await app.ask('POST', '/api/tool-servers', { ...entry, key: 'secret-key' });
+    expect(created.body).toMatchObject({ id: 'maps-test', url: 'http://maps.test', path: 'openapi.json', report: { ok: true } });
+    await app.ask('PUT', '/api/tool-servers', [entry]);
+    expect(await app.registry.listToolServers()).toMatchObject([{ id: 'maps-test', url: 'http://maps.test', key: 'secret-key' }]);
+  });
+
   it('keeps one that cannot be reached, and says so', async () => {
     await using app = await adminApp();
     app.script.answers.set('http://down.test/openapi.json', new OutboundError('unreachable', 'connect ECONNREFUSED'));
@@ -156,6 +165,25 @@ describe('changing a tool server', () => {
     });
   });
 
+  it.each<[Json, string[], RegExp]>([
+    [{ read_only: true }, ['read', 'list'], /^read_only lets GET and HEAD through, and this is (?:POST|DELETE)$/],
+    [{ methods: ['post', 'GET'] }, ['write', 'read', 'list'], /^methods does not name DELETE$/],
+    [{ tags: ['Files'] }, ['write', 'read'], /^none of its tags is in tags$/],
+    [{ tags: ['!danger'] }, ['write', 'read', 'list'], /^tags blocks "danger"$/],
+  ])('offers what %j lets through and says why not the rest', async (config, names, reason) => {
+    const operation = (operationId: string, tags: string[]) => ({ operationId, tags, responses: { 200: { description: 'Done' } } });
+    const paths = {
+      '/files': { post: operation('write', ['Files']), get: operation('read', ['Files']), delete: operation('drop', ['danger']) },
+      '/all': { get: operation('list', []) },
+    };
+    await using app = await adminApp();
+    const spec = { openapi: '3.1.0', info: { title: 'Files', version: '1' }, paths };
+    const { body } = await app.ask('POST', '/api/tool-servers', { url: 'http://files.test', spec, config, info: { id: 'files' } });
+    expect(body.report.functions.map(({ name }: Json) => name)).toEqual(names);
+    expect(body.report.omitted.length).toBe(4 - names.length);
+    for (const omitted of body.report.omitted) expect(omitted.reason).toMatch(reason);
+  });
+
   it('merges changes that arrive at the same time', async () => {
     const store = createMemoryRegistry([toolServerRecord({ ...maps, origin: 'database' })]);
     const slow = {
@@ -203,7 +231,7 @@ describe('what the environment or the file registers', () => {
   });
 
   it('may stand in a list that replaces all, as it is, and is never copied into the store', async () => {
-    await using app = await adminApp({ fixed: [fromFile] });
+    await using app = await adminApp({ fixed: [{ ...fromFile, wantedId: 'The Clock' }] });
     const { body } = await app.ask('GET', '/api/tool-servers');
     expect((await app.ask('PUT', '/api/tool-servers', { data: [...body.data, maps] })).status).toBe(200);
     expect((await app.registry.listToolServers()).map(({ id, origin }) => [id, origin])).toEqual([

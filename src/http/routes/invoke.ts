@@ -1,4 +1,6 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
+import type { LiveEvents } from '../../chat/live-events.ts';
+import type { ChatServices } from '../../chat/answer-chat.ts';
 import { prepareToolCall } from '../../chat/prepare-tool-call.ts';
 import { runToolCall } from '../../chat/run-tool-call.ts';
 import type { Caller } from '../../core/caller.ts';
@@ -9,14 +11,21 @@ import { isJsonObject, ownValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../../core/tool.ts';
+import type { CallsUnderWay } from '../calls-under-way.ts';
 import { untilLeave } from '../watch-leave.ts';
 
-export interface InvokeRouteOptions {
-  tools: ToolFinder;
+export interface InvokeRouteOptions extends InvokeOptions {
   callerOf(request: FastifyRequest): Caller;
-  isDraining(): boolean;
+  calls: Pick<CallsUnderWay, 'run'>;
+}
+
+/** What invoking one function takes, by whatever protocol. */
+export interface InvokeOptions {
+  tools: ToolFinder;
   newId(): string;
   toolTimeoutMs: number;
+  /** What calls have over all runs, as in a chat: hooks, the cache, and where masked exceptions are written down. */
+  runtime?: ChatServices['runtime'];
   now: () => number;
 }
 
@@ -30,9 +39,9 @@ export const invokeRoute: FastifyPluginCallback<InvokeRouteOptions> = (app, opti
     untilLeave(reply, async (signal) => {
       const rest = request.params['*'];
       if (!rest.endsWith(pathEnd)) throw new GatewayError('not_found', 'A function is called at POST /api/tools/{id or name}/invoke.');
-      if (options.isDraining())
-        throw new GatewayError('server_shutting_down', 'This gateway is shutting down. Try again in a moment.', { retryAfter: '5' });
-      const { status, body } = await invoke(rest.slice(0, -pathEnd.length), request, { signal, options });
+      const { status, body } = await options.calls.run(options.callerOf(request), signal, (callSignal) =>
+        invoke(rest.slice(0, -pathEnd.length), request, { signal: callSignal, options }),
+      );
       request.log.info({ tool: body['id'], status, duration_ms: body['duration_ms'] }, 'tool invoked');
       return reply.code(status).send(body);
     }),
@@ -47,19 +56,35 @@ async function invoke(
 ): Promise<{ status: number; body: JsonObject }> {
   const caller = options.callerOf(request);
   const args = argumentsIn(request.body);
+  const { id, name, outcome, durationMs } = await invokeFunction({ idOrName, args }, { caller, signal, options });
+  return answer({ id, name }, outcome, durationMs);
+}
+
+export interface InvokedFunction {
+  id: string;
+  name: string;
+  outcome: ToolOutcome;
+  durationMs: number;
+}
+
+/**
+ * Runs one function for a caller, with the checks of a chat.
+ * @throws GatewayError `not_found`, `forbidden`, and as `runToolCall`
+ */
+export async function invokeFunction(
+  { idOrName, args }: { idOrName: string; args: JsonObject },
+  { caller, signal, options, live }: { caller: Caller; signal: AbortSignal; options: InvokeOptions; live?: LiveEvents },
+): Promise<InvokedFunction> {
   const run: RunContext = { runId: options.newId(), caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
   const id = await findId(idOrName, run, options.tools);
   const offer = await offerOf(id, run, options.tools);
   const tool = offer.tools.values().next().value;
-  if (tool === undefined) return answer({ id, name: nameIn(id) }, leftOut(offer), 0);
+  if (tool === undefined) return { id, name: nameIn(id), outcome: leftOut(offer), durationMs: 0 };
   const call = { id: `call_${options.newId()}`, name: tool.spec.name, arguments: JSON.stringify(args) };
-  const { outcome, durationMs } = await runToolCall(prepareToolCall(call, new Map([[tool.spec.name, tool]])), {
-    run,
-    requestTimeoutMs: undefined,
-    defaultTimeoutMs: options.toolTimeoutMs,
-    now: options.now,
-  });
-  return answer({ id: tool.label, name: tool.spec.name }, outcome, durationMs);
+  const settings = { ...options.runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: options.toolTimeoutMs, now: options.now };
+  const prepared = prepareToolCall(call, new Map([[tool.spec.name, tool]]));
+  const { outcome, durationMs } = await runToolCall(prepared, settings, live === undefined ? {} : { live });
+  return { id: ownEntry.test(id) ? id : tool.label, name: tool.spec.name, outcome, durationMs };
 }
 
 /** @throws GatewayError `invalid_request` */
@@ -73,6 +98,8 @@ function argumentsIn(body: unknown): JsonObject {
 
 /** A name is looked for among everything that this caller may use. @throws GatewayError `not_found` */
 async function findId(idOrName: string, { caller, signal }: RunContext, tools: ToolFinder): Promise<string> {
+  // What belongs to no server is named as in `tool_ids`.
+  if (ownEntry.test(idOrName)) return idOrName;
   const text = idOrName.replace(/^server:(?:openapi:|mcp:)?/, '');
   if (text.includes('/')) return text;
   const patience = AbortSignal.any([signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]);
@@ -81,10 +108,12 @@ async function findId(idOrName: string, { caller, signal }: RunContext, tools: T
   return found.id;
 }
 
+const ownEntry = /^(?:function|toolset|preset):/;
+
 /** @throws GatewayError `not_found`, `forbidden` */
 async function offerOf(id: string, run: RunContext, tools: ToolFinder): Promise<ToolOffer> {
   try {
-    return await tools.offerFor(requestFor(`server:${id}`), run);
+    return await tools.offerFor(requestFor(ownEntry.test(id) ? id : `server:${id}`), run);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     if (error.code === 'unknown_tool_id') throw unknownTool(id);

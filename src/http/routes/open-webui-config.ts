@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { isJsonObject } from '../../core/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { ServerReport } from '../../core/tool.ts';
+import type { ServerReport } from '../../core/server-report.ts';
 import { errorBody, toGatewayError } from '../error-handler.ts';
 import { callerOf } from '../guard.ts';
 import { loadReports } from '../report-servers.ts';

@@ -3,6 +3,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import type { RateLimiter } from '../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
 import { invalidKey, isOwnOrigin, tokenOf } from '../authenticate.ts';
 import { createSocketChats } from '../socket-chats.ts';
@@ -20,8 +21,10 @@ export interface SocketRouteOptions {
   allowedOrigins: readonly string[];
   pingIntervalMs: number;
   startChat: StartChat;
-  /** The model of a `message` that names none. */
-  defaultModel?: () => Promise<string | undefined>;
+  /** The model of a `message` that names none: one that this caller may use. */
+  defaultModel?: (caller: Caller) => Promise<string | undefined>;
+  /** Default: everybody may do everything. */
+  limiter?: RateLimiter;
   /** Cancels a run of this caller that was not started over a socket here; false when there is none. */
   cancelRun?: (runId: string, caller: Caller) => boolean;
 }

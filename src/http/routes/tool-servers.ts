@@ -1,8 +1,9 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
+import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { isJsonObject } from '../../core/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { ServerReport, ToolServerInspector } from '../../core/tool.ts';
+import type { ServerReport, ToolServerInspector } from '../../core/server-report.ts';
 import { callerOf } from '../guard.ts';
 import { knownReport, loadReport, loadReports } from '../report-servers.ts';
 import type { ToolServerDesk } from '../tool-server-desk.ts';
@@ -59,6 +60,15 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
   app.post<WithId>('/api/tool-servers/:id/refresh', (request, reply) =>
     untilLeave(reply, async (signal) => toReportWire(await inspector.refresh(await desk.require(request.params.id), signal))),
   );
+  app.post<WithId>('/api/tool-servers/:id/accept', (request, reply) =>
+    untilLeave(reply, async (signal) => {
+      const record = await desk.require(request.params.id);
+      const accepted = acceptedIn(request.body);
+      const report = await inspector.accept(record, accepted, signal);
+      request.log.info({ tool_server: record.id, functions: [...accepted.keys()], by: callerOf(request).id }, 'definitions accepted');
+      return toReportWire(report);
+    }),
+  );
   app.post('/api/tool-servers/verify', (request, reply) =>
     untilLeave(reply, async (signal) => toReportWire(await inspector.verify(await desk.parse(request.body), signal))),
   );
@@ -68,6 +78,16 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
 /** A bare array, or `{"data": […]}` as the list is given. Anything else is for the parser to refuse. */
 function listIn(body: unknown): unknown {
   return isJsonObject(body) ? body['data'] : body;
+}
+
+/** @throws GatewayError `invalid_request` */
+function acceptedIn(body: unknown): Map<string, string> {
+  const functions = isJsonObject(body) ? body['functions'] : undefined;
+  const entries = isJsonObject(functions) ? Object.entries(functions) : [];
+  const texts = entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value] as const] : []));
+  if (texts.length > 0 && texts.length === entries.length) return new Map(texts);
+  const message = 'functions: must hold the fingerprint of each function, as the report shows it: {"functions": {"name": "fingerprint"}}.';
+  throw new GatewayError('invalid_request', message, { param: 'functions' });
 }
 
 function toShown(record: ToolServerRecord, report: ServerReport): JsonObject {

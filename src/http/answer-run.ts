@@ -1,0 +1,104 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ChatEvent } from '../core/chat.ts';
+import { GatewayError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
+import type { RunContext } from '../core/run.ts';
+import { toGatewayError } from './error-handler.ts';
+import { collectCompletion, createChunkEncoder, errorFrame } from './openai-wire.ts';
+import type { ChunkOptions } from './openai-wire.ts';
+import { streamReply } from './stream-reply.ts';
+
+/** A run on its way: its events, and what aborts it. */
+export interface StartedRun {
+  run: RunContext;
+  events: AsyncGenerator<ChatEvent>;
+  /** Seconds since 1970, where the answer is kept under that time; otherwise the present. */
+  created?: number;
+}
+
+export interface AnswerOptions {
+  stallMs: number;
+  now: () => number;
+}
+
+/** How the answer of one run is to look. */
+export interface AnswerForm extends ChunkOptions {
+  model: string;
+  stream: boolean;
+}
+
+/** Writes a run as a completion, or as a stream of chunks. The controller is aborted when the client leaves. */
+export type AnswerRun = (
+  { request, reply, leave }: { request: FastifyRequest; reply: FastifyReply; leave: AbortController },
+  started: StartedRun,
+  form: AnswerForm,
+) => Promise<unknown>;
+
+export function createAnswerRun(options: AnswerOptions): AnswerRun {
+  const toldWarnings = new Set<string>();
+  return async ({ request, reply, leave }, { run, events, created }, form) => {
+    reply.header('x-toolwharf-run-id', run.runId);
+    const started = options.now();
+    const { model, stream } = form;
+    reply.raw.once('close', () => {
+      const { statusCode: status, writableFinished: isComplete } = reply.raw;
+      const outcome = !isComplete ? 'chat cut off' : status >= 400 ? 'chat refused' : 'chat answered';
+      request.log.info({ run_id: run.runId, model, stream, status, duration_ms: options.now() - started }, outcome);
+    });
+    const warn = createWarningLog(request, run.runId, toldWarnings);
+    const head = { id: `chatcmpl-${run.runId}`, created: created ?? Math.floor(options.now() / 1000), model };
+    if (stream) {
+      const encoder = createChunkEncoder(head, form);
+      return streamReply(reply, events, {
+        encode: (event) => {
+          warn(event);
+          return encoder.encode(event);
+        },
+        end: encoder.end,
+        failure: (error) => errorFrame(loggedError(error, request, leave.signal)),
+        headers: {
+          'content-type': 'text/event-stream; charset=utf-8',
+          'cache-control': 'no-cache, no-transform',
+          'x-accel-buffering': 'no',
+        },
+        stallMs: options.stallMs,
+        patience: { headersMs: limits.headersDelayMs, keepAliveMs: limits.keepAliveMs },
+        leave,
+      });
+    }
+    reply.raw.once('close', () => {
+      // An answer that went out whole has nothing left to abort.
+      if (!reply.raw.writableFinished) leave.abort(new DOMException('The client left', 'AbortError'));
+    });
+    try {
+      return await collectCompletion(head, events, warn);
+    } catch (error) {
+      // Nobody is there to read an answer; Fastify only needs to know that none is coming.
+      if (leave.signal.aborted && reply.raw.destroyed) return reply.hijack();
+      throw leave.signal.aborted && leave.signal.reason instanceof GatewayError ? leave.signal.reason : error;
+    }
+  };
+}
+
+function loggedError(error: unknown, request: FastifyRequest, signal: AbortSignal): GatewayError {
+  const shown = toGatewayError(signal.aborted ? signal.reason : error, request.id);
+  request.log.warn({ err: error, code: shown.code }, 'stream failed');
+  return shown;
+}
+
+/** Told causes are forgotten beyond this number, and may then be told again. */
+const maxToldWarnings = 1_000;
+
+/** What a run warns of concerns the operator as well, who does not see its events: told once a cause, or a dead server would fill the log. */
+function createWarningLog({ log }: FastifyRequest, runId: string, told: Set<string>): (event: ChatEvent) => void {
+  return (event) => {
+    if (event.type !== 'run-event' || event.event.type !== 'warning') return;
+    const { code, message } = event.event.data;
+    const text = typeof message === 'string' ? message : JSON.stringify(message);
+    const cause = `${JSON.stringify(code)} ${text}`;
+    if (told.has(cause)) return;
+    if (told.size >= maxToldWarnings) told.clear();
+    told.add(cause);
+    log.warn({ run_id: runId, code }, text);
+  };
+}

@@ -1,0 +1,31 @@
+import type { CallRegistry } from '../core/run.ts';
+
+/** The calls of one run that are under way, for the one who cancels them. */
+export interface CancellableCalls extends CallRegistry {
+  /** False when no call of that id is under way. */
+  cancel(callId: string): boolean;
+}
+
+export function createCallRegistry(): CancellableCalls {
+  const underWay = new Map<string, Set<() => void>>();
+
+  return {
+    register(callId, cancel) {
+      const known = underWay.get(callId) ?? new Set();
+      // A function of its own: the same one registered twice must not count as one.
+      const entry = (): void => cancel();
+      underWay.set(callId, known.add(entry));
+      return () => {
+        known.delete(entry);
+        if (known.size === 0 && underWay.get(callId) === known) underWay.delete(callId);
+      };
+    },
+    cancel(callId) {
+      const found = underWay.get(callId);
+      if (found === undefined) return false;
+      underWay.delete(callId);
+      for (const cancel of found) cancel();
+      return true;
+    },
+  };
+}

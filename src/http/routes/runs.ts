@@ -1,0 +1,133 @@
+import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Caller } from '../../core/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { KeptRun, RunLog, RunPage, RunSummary } from '../../core/run-log.ts';
+import { mayTouch } from '../run-starter.ts';
+import type { RunStarter } from '../run-starter.ts';
+
+export interface RunRouteOptions {
+  log: Pick<RunLog, 'find' | 'list'>;
+  runs: Pick<RunStarter, 'cancel' | 'cancelCall'>;
+  /** Ends a run that waits for approvals and is not under way; false when there is none. */
+  cancelWaiting(id: string): Promise<boolean>;
+  callerOf(request: FastifyRequest): Caller;
+}
+
+const defaultLimit = 50;
+const longestShownId = 200;
+type Params = { Params: { id: string } };
+
+/** `/api/runs`: what happened in the runs of the last 24 hours, and ending those that go on. Another caller's run is not there. */
+export const runRoutes: FastifyPluginCallback<RunRouteOptions> = (app, options, done) => {
+  const { log, runs } = options;
+  acceptEmptyJson(app);
+
+  app.get('/api/runs', async (request) => {
+    const caller = options.callerOf(request);
+    const page = parsePage(request.query, caller);
+    // One more than is shown tells whether there is another page.
+    const found = await log.list({ ...page, limit: page.limit + 1 });
+    const shown = found.slice(0, page.limit);
+    const last = shown.at(-1);
+    return {
+      data: shown.map((run) => toSummary(run, caller)),
+      next: found.length > shown.length && last !== undefined ? toCursor(last) : null,
+    };
+  });
+
+  app.get<Params>('/api/runs/:id', async (request) => {
+    const caller = options.callerOf(request);
+    return toWire(await requireRun(request.params.id, caller, log), caller);
+  });
+
+  for (const path of ['/api/runs/:id/cancel', '/api/tasks/stop/:id']) {
+    app.post<Params>(path, async (request) => {
+      const caller = options.callerOf(request);
+      const { id } = request.params;
+      if (runs.cancel(id, caller)) {
+        request.log.info({ run_id: id, by: caller.id }, 'run cancelled');
+        return { id, status: 'cancelled' };
+      }
+      // What has ended stays as it is: whoever cancels a moment too late has made no mistake.
+      const { status } = await requireRun(id, caller, log);
+      if (status !== 'waiting' || !(await options.cancelWaiting(id))) return { id, status };
+      request.log.info({ run_id: id, by: caller.id }, 'waiting run cancelled');
+      return { id, status: 'cancelled' };
+    });
+  }
+
+  app.post<{ Params: { id: string; call_id: string } }>('/api/runs/:id/calls/:call_id/cancel', async (request) => {
+    const caller = options.callerOf(request);
+    const { id, call_id: callId } = request.params;
+    if (!runs.cancelCall(id, callId, caller)) {
+      await requireRun(id, caller, log);
+      throw new GatewayError('not_found', `No call ${callId.slice(0, longestShownId)} of this run is under way.`);
+    }
+    request.log.info({ run_id: id, call_id: callId, by: caller.id }, 'call cancelled');
+    return { id, call_id: callId, cancelled: true };
+  });
+  done();
+};
+
+/** Frontends send these requests as JSON without a body. */
+function acceptEmptyJson(app: Parameters<typeof runRoutes>[0]): void {
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, _body, done) => done(null, undefined));
+}
+
+/** @throws GatewayError `not_found`, the same for a run that never was and for another caller's. */
+async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>): Promise<KeptRun> {
+  const run = await log.find(id);
+  if (run !== undefined && mayTouch(run, caller)) return run;
+  throw new GatewayError('not_found', `There is no run ${id.slice(0, longestShownId)}. Runs are kept for 24 hours.`);
+}
+
+const cursorPattern = /^(\d{1,15})\.([\w-]{1,64})$/;
+const query = z.object({
+  limit: z.coerce.number('must be a number').int().min(1).max(limits.runsPerPage).default(defaultLimit),
+  after: z.string().regex(cursorPattern, 'must be the `next` of the page before').optional(),
+});
+
+/** @throws GatewayError `invalid_request` */
+function parsePage(value: unknown, caller: Caller): RunPage {
+  const parsed = query.safeParse(value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const param = issue?.path.join('.') ?? '';
+    throw new GatewayError('invalid_request', `${param}: ${issue?.message ?? 'is not valid'}.`, { param });
+  }
+  const [, created, id] = cursorPattern.exec(parsed.data.after ?? '') ?? [];
+  return {
+    callerId: caller.role === 'admin' ? undefined : caller.id,
+    limit: parsed.data.limit,
+    after: created === undefined || id === undefined ? undefined : { created: Number(created), id },
+  };
+}
+
+function toCursor({ created, id }: RunSummary): string {
+  return `${created}.${id}`;
+}
+
+/** Times are ISO dates. `caller` is the id of the key, for administrators. */
+function toSummary({ id, status, model, mode, created, finished, usage, callerId }: RunSummary, caller: Caller): JsonObject {
+  return {
+    id,
+    status,
+    model,
+    mode: mode ?? null,
+    created: toIso(created),
+    finished: finished === undefined ? null : toIso(finished),
+    usage: usage ?? null,
+    ...(caller.role === 'admin' && { caller: callerId }),
+  };
+}
+
+function toWire(run: KeptRun, caller: Caller): JsonObject {
+  return { ...toSummary(run, caller), events: run.events.map(({ type, time, data }) => ({ type, time: toIso(time), data })) };
+}
+
+function toIso(time: number): string {
+  return new Date(time).toISOString();
+}

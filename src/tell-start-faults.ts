@@ -1,0 +1,41 @@
+import type { Config } from './config.ts';
+import { limits } from './core/limits.ts';
+import type { ModelFinder } from './core/model.ts';
+import type { ToolServerRecord } from './core/registry.ts';
+import type { ServerNews } from './tools/revive-servers.ts';
+
+/** A log with levels; pino's is one. */
+interface FaultLog {
+  info: (fields: object, message: string) => void;
+  warn: (fields: object, message: string) => void;
+}
+
+type TaskModels = Pick<Config, 'taskModel' | 'taskModelExternal'>;
+
+/** Settings that name a model which nobody lists. An Ollama lists a model that was named without a tag as `:latest`. */
+export function findUnlistedTaskModels(config: TaskModels, ids: ReadonlySet<string>): { setting: string; id: string }[] {
+  const wanted = { TASK_MODEL: config.taskModel, TASK_MODEL_EXTERNAL: config.taskModelExternal };
+  return Object.entries(wanted).flatMap(([setting, id]) =>
+    id === undefined || ids.has(id) || ids.has(`${id}:latest`) ? [] : [{ setting, id }],
+  );
+}
+
+/** Says in the log, before a chat meets it, that a task model is not there. Never rejects; takes as long as the slowest list of models. */
+export async function tellUnlistedTaskModels(config: TaskModels, models: Pick<ModelFinder, 'list'>, log: FaultLog): Promise<void> {
+  if (config.taskModel === undefined && config.taskModelExternal === undefined) return;
+  const listed = await models.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs)).catch(() => undefined);
+  if (listed === undefined) return;
+  for (const { setting, id } of findUnlistedTaskModels(config, new Set(listed.map((model) => model.id))))
+    log.warn({ setting, model: id }, `${setting}: no backend lists "${id}" just now; the chat's model chooses tools until one does`);
+}
+
+/** Says in the log what became of registered tool servers, before a chat meets it. */
+export function tellServerNews(log: FaultLog): (record: ToolServerRecord, news: ServerNews) => void {
+  return ({ id, wantedId }, news) => {
+    if (news.type === 'broken')
+      log.warn({ tool_server: id, reason: news.reason }, `the tool server "${id}" cannot be used: chats go on without it`);
+    if (news.type === 'mended') log.info({ tool_server: id }, `the tool server "${id}" can be used again`);
+    if (news.type === 'renamed')
+      log.warn({ tool_server: id, wanted_id: wantedId }, `the tool server "${wantedId}" has the id "${id}" here`);
+  };
+}

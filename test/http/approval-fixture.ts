@@ -1,0 +1,93 @@
+import { join } from 'node:path';
+import type { LightMyRequestResponse } from 'fastify';
+import type { PendingApproval } from '../../src/core/approval.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import { createDatabaseConnection } from '../../src/registry/database-connection.ts';
+import { createSqliteRuns } from '../../src/registry/sqlite-runs.ts';
+import { createSqliteWaitingRuns } from '../../src/registry/sqlite-waiting-runs.ts';
+import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
+import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
+
+const object = (properties: JsonObject, required: string[] = []): JsonObject => ({ type: 'object', properties, required });
+export const bankDocument = documentOf({
+  pay: object({ amount: { type: 'integer' } }, ['amount']),
+  refund: object({ amount: { type: 'integer' } }),
+  look: object({ account: { type: 'string' } }),
+});
+
+/** `pay` and `refund` need an approval, `look` does not. */
+export const bank = serverOf('bank', bankDocument, { extra: { config: { needs_approval: ['pay', 'refund'] } } });
+export const bankAnswers = {
+  'http://bank.test/pay': { paid: true },
+  'http://bank.test/refund': { refunded: true },
+  'http://bank.test/look': { balance: 7 },
+};
+
+export function bankGateway(options: GatewayOptions = {}): Promise<Gateway> {
+  return gatewayOf({ servers: [bank], answers: bankAnswers, ...options });
+}
+
+/** The stores of one process over a file. */
+export function storesIn(
+  folder: string,
+  secret = 'a secret of tests',
+): Pick<GatewayOptions, 'runs' | 'waitingRuns' | 'config'> & { close(): Promise<void> } {
+  const connection = createDatabaseConnection({ file: join(folder, 'toolwharf.db'), now: Date.now });
+  return {
+    runs: createSqliteRuns(connection),
+    waitingRuns: createSqliteWaitingRuns(connection, secret),
+    config: { secret },
+    close: () => connection.close(),
+  };
+}
+
+export interface Asked extends JsonObject {
+  choices: { message: { content: string | null; tool_calls?: JsonObject[] }; finish_reason: string }[];
+  approval: PendingApproval & JsonObject;
+  sources?: JsonObject[];
+}
+
+interface Sent {
+  key?: string | undefined;
+  payload?: object;
+}
+
+export function call({ app }: Gateway, route: string, { key, payload }: Sent = {}): Promise<LightMyRequestResponse> {
+  const [method, url] = route.split(' ');
+  const headers = { host: '127.0.0.1:8080', ...(key !== undefined && { authorization: `Bearer ${key}` }) };
+  return app.server.inject({ method: method as 'GET', url: url ?? '', headers, ...(payload !== undefined && { payload }) });
+}
+
+/** One chat without a stream. */
+export async function askPlainly(gateway: Gateway, fields: object = {}, key?: string): Promise<Asked> {
+  const payload = { model: 'model', messages: [{ role: 'user', content: 'Pay 5, please.' }], ...fields };
+  return (await call(gateway, 'POST /v1/chat/completions', { key, payload })).json<Asked>();
+}
+
+/** Decides on the call at `place`, with its own token unless told otherwise. */
+export function decide(
+  gateway: Gateway,
+  { approval }: Pick<Asked, 'approval'>,
+  { place = 0, key, ...fields }: JsonObject & { place?: number; key?: string } = {},
+): Promise<LightMyRequestResponse> {
+  const waiting = approval.calls[place];
+  if (waiting === undefined) throw new Error(`Only ${approval.calls.length} calls wait`);
+  const route = `POST /api/runs/${approval.run_id}/approvals/${encodeURIComponent(waiting.id)}`;
+  return call(gateway, route, { key, payload: { decision: 'approve', token: waiting.token, ...fields } });
+}
+
+export interface ReadRun extends JsonObject {
+  status: string;
+  events: { type: string; data: JsonObject }[];
+}
+
+export async function readRun(gateway: Gateway, { approval }: Pick<Asked, 'approval'>, key?: string): Promise<ReadRun> {
+  return (await call(gateway, `GET /api/runs/${approval.run_id}`, { key })).json<ReadRun>();
+}
+
+/** What the model read as results before its last answer. */
+export function lastResults({ model }: Gateway): unknown[] {
+  return (model.requests.at(-1)?.messages ?? []).flatMap((message) => (message.role === 'tool' ? [message.content] : []));
+}
+
+export const pathsSent = ({ sent }: Gateway): string[] => sent.map(({ url }) => new URL(url).pathname);

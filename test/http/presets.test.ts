@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { createPresetStore } from '../../src/registry/preset-store.ts';
+import { parsePreset } from '../../src/registry/preset-schema.ts';
+import { testApp } from '../_support/build-app.ts';
+import type { TestApp } from '../_support/build-app.ts';
+
+const environment = { OLLAMA_BASE_URLS: ';', TOOLWHARF_ADMIN_KEY: 'sk-tw-administrator', TOOLWHARF_DEMO: 'true' };
+
+async function ask(
+  app: TestApp,
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  url: string,
+  { payload, key = 'sk-tw-administrator' }: { payload?: object; key?: string } = {},
+) {
+  const answer = await app.server.inject({ method, url, headers: { authorization: `Bearer ${key}` }, ...(payload && { payload }) });
+  return {
+    status: answer.statusCode,
+    body: answer.json<{ [key: string]: unknown; error?: { code: string; message: string; param: string } }>(),
+  };
+}
+
+describe('/api/presets', () => {
+  it('creates, lists, reads, changes and deletes', async () => {
+    await using app = await testApp(environment);
+    const created = await ask(app, 'POST', '/api/presets', {
+      payload: { id: 'clerk', base_model: 'demo', system: 'Be short.', tools: [] },
+    });
+    expect(created).toMatchObject({
+      status: 201,
+      body: { id: 'clerk', origin: 'database', base_model: 'demo', tools: [], sub_agents: [], params: {} },
+    });
+    const changed = await ask(app, 'PATCH', '/api/presets/clerk', { payload: { system: null, name: 'Clerk' } });
+    expect(changed.body).toMatchObject({ system: null, name: 'Clerk', tools: [] });
+    expect((await ask(app, 'GET', '/api/presets/clerk')).body).toEqual(changed.body);
+    expect((await ask(app, 'GET', '/api/presets')).body).toEqual({ data: [changed.body] });
+    expect((await ask(app, 'DELETE', '/api/presets/clerk')).body).toEqual({ id: 'clerk', deleted: true });
+    expect((await ask(app, 'GET', '/api/presets/clerk')).status).toBe(404);
+  });
+
+  it.each<[object, string | null, RegExp]>([
+    [{ id: 'x' }, 'base_model', /base_model: is missing/],
+    [{ id: 'a b', base_model: 'demo' }, 'id', /letters, digits/],
+    [{ id: 'x', base_model: 'demo', tools: 'all' }, 'tools', /must be a list/],
+    [{ id: 'x', base_model: 'demo', colour: 'red' }, null, /colour/],
+  ])('refuses %j and names the field', async (payload, param, message) => {
+    await using app = await testApp(environment);
+    const { status, body } = await ask(app, 'POST', '/api/presets', { payload });
+    expect(status).toBe(400);
+    expect(body.error).toMatchObject({ param: param, message: expect.stringMatching(message) });
+  });
+
+  it('refuses an id that is taken, and a change to one of the file', async () => {
+    const fixed = parsePreset({ id: 'fixed', base_model: 'demo' }, { origin: 'file', createdAt: 0 });
+    await using app = await testApp(environment, { config: { presets: [fixed] } });
+    expect(await ask(app, 'POST', '/api/presets', { payload: { id: 'fixed', base_model: 'demo' } })).toMatchObject({ status: 409 });
+    const changed = await ask(app, 'PATCH', '/api/presets/fixed', { payload: { system: 'x' } });
+    expect(changed).toMatchObject({ status: 409, body: { error: { code: 'read_only' } } });
+    expect((await ask(app, 'GET', '/api/presets')).body).toMatchObject({ data: [{ id: 'fixed', origin: 'file' }] });
+  });
+
+  it('shows no prompt to users, and none of the presets that their key may not use', async () => {
+    await using app = await testApp(environment);
+    for (const id of ['open', 'secret']) await ask(app, 'POST', '/api/presets', { payload: { id, base_model: 'demo', system: 'Hush.' } });
+    const made = await ask(app, 'POST', '/api/keys', { payload: { name: 'ada', role: 'user', models: ['open'] } });
+    const key = String(made.body['key']);
+    const { body } = await ask(app, 'GET', '/api/presets', { key });
+    expect(body).toEqual({ data: [{ id: 'open', object: 'preset', name: null, description: null, base_model: 'demo' }] });
+    expect((await ask(app, 'GET', '/api/presets/secret', { key })).status).toBe(404);
+    expect((await ask(app, 'POST', '/api/presets', { key, payload: { id: 'x', base_model: 'demo' } })).status).toBe(403);
+  });
+});
+
+describe('stored presets', () => {
+  it('are there for the next process, and two changes at once lose none', async () => {
+    const registry = createMemoryRegistry();
+    const store = createPresetStore({ registry, fixed: [], now: () => 5 });
+    await Promise.all(['a', 'b', 'c'].map((id) => store.create({ id, base_model: 'demo' })));
+    const next = createPresetStore({ registry, fixed: [], now: () => 9 });
+    expect((await next.list()).map(({ id, createdAt }) => [id, createdAt])).toEqual([
+      ['a', 5],
+      ['b', 5],
+      ['c', 5],
+    ]);
+    expect(await next.find('b')).toBe(await next.find('b'));
+  });
+
+  it('that are damaged are told, and never written over', async () => {
+    const registry = createMemoryRegistry();
+    await registry.writeFact('presets', '{broken');
+    const store = createPresetStore({ registry, fixed: [], now: () => 0 });
+    await expect(store.list()).rejects.toMatchObject({ code: 'storage_unavailable' });
+    await expect(store.create({ id: 'a', base_model: 'demo' })).rejects.toMatchObject({ code: 'storage_unavailable' });
+    expect(await registry.readFact('presets')).toBe('{broken');
+  });
+});

@@ -1,0 +1,172 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { JsonObject } from '../../src/core/json.ts';
+import { listen } from '../_support/build-app.ts';
+import { connectFakeBrowser } from '../_support/fake-browser.ts';
+import type { BrowserFrame, FakeBrowser } from '../_support/fake-browser.ts';
+import { calls, says } from '../_support/scripted-model.ts';
+import type { ScriptStep } from '../_support/scripted-model.ts';
+import type { Gateway } from '../requirements/gateway.ts';
+import { askPlainly, bankGateway, call, decide, lastResults, pathsSent } from './approval-fixture.ts';
+
+interface Desk extends AsyncDisposable {
+  gateway: Gateway;
+  browser: FakeBrowser;
+  url: string;
+}
+
+async function openDesk(turns: ScriptStep[][], environment: NodeJS.ProcessEnv = {}): Promise<Desk> {
+  const gateway = await bankGateway({ turns, environment });
+  const url = await listen(gateway.app);
+  const browser = await connectFakeBrowser({ url });
+  return {
+    gateway,
+    browser,
+    url,
+    async [Symbol.asyncDispose]() {
+      browser.terminate();
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const message = (fields: JsonObject = {}): JsonObject => ({ type: 'message', data: { content: 'Pay 5.', model: 'model', ...fields } });
+const answer = (browser: FakeBrowser, { data }: BrowserFrame, fields: JsonObject): void =>
+  browser.send({ type: 'confirmation:result', data: { id: data['id'] ?? null, ...fields } });
+const pay = (): ScriptStep[] => calls(['pay', { amount: 5 }]);
+
+async function runOf({ gateway }: Desk, id: unknown): Promise<{ status: string; events: { type: string; data: JsonObject }[] }> {
+  return (await call(gateway, `GET /api/runs/${String(id)}`)).json();
+}
+
+describe('a confirmation', () => {
+  test('asks the session with tool and arguments, without a token, and the run goes on once it is given', async () => {
+    await using desk = await openDesk([calls(['look', {}], ['pay', { amount: 5 }]), says('Paid.')]);
+    const { browser, gateway } = desk;
+    browser.send(message());
+    const asked = await browser.next('confirmation');
+    expect(asked.data).toEqual({
+      id: expect.stringMatching(/^\w{16,}$/),
+      run_id: expect.any(String),
+      tool: 'pay',
+      params: { amount: 5 },
+      title: 'Run pay?',
+      message: expect.stringContaining('bank/pay'),
+    });
+    // The safe one does not wait.
+    await vi.waitFor(() => expect(pathsSent(gateway)).toEqual(['/look']));
+    await vi.waitFor(async () => expect((await runOf(desk, asked.data['run_id'])).status).toBe('waiting'));
+    answer(browser, asked, { decision: 'approve' });
+    expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Paid.', finish_reason: 'stop' });
+    expect(pathsSent(gateway)).toEqual(['/look', '/pay']);
+    expect(JSON.stringify(browser.frames)).not.toContain('token');
+    const { status, events } = await runOf(desk, asked.data['run_id']);
+    expect(status).toBe('completed');
+    expect(events.filter(({ type }) => type.startsWith('approval')).map(({ type, data }) => [type, data['decision'] ?? null])).toEqual([
+      ['approval.request', null],
+      ['approval.response', 'approve'],
+    ]);
+  });
+
+  test.each<[JsonObject, string[], string]>([
+    [{ decision: 'reject', message: 'No money.' }, [], 'No money.'],
+    [{ decision: 'reject' }, [], 'rejected'],
+    [{ decision: 'approve', params: { amount: 3 } }, ['{"amount":3}'], 'paid'],
+    [{ decision: 'approve', params: { amount: 'much' } }, [], 'Invalid arguments'],
+  ])('that is answered by %j sends %j, and the model reads it', async (fields, bodies, read) => {
+    await using desk = await openDesk([pay(), says('So be it.')]);
+    desk.browser.send(message());
+    answer(desk.browser, await desk.browser.next('confirmation'), fields);
+    await desk.browser.next('assistant_end');
+    expect(desk.gateway.sent.map(({ body }) => body)).toEqual(bodies);
+    expect(lastResults(desk.gateway)).toEqual([expect.stringContaining(read)]);
+  });
+
+  test('that nobody answers expires after APPROVAL_TIMEOUT_MS; the model is told, and a late answer changes nothing', async () => {
+    await using desk = await openDesk([pay(), says('Another time.')], { APPROVAL_TIMEOUT_MS: '30' });
+    desk.browser.send(message());
+    const asked = await desk.browser.next('confirmation');
+    await desk.browser.next('confirmation:cancel', ({ data }) => data['id'] === asked.data['id']);
+    const { data } = await desk.browser.next('assistant_end');
+    answer(desk.browser, asked, { decision: 'approve' });
+    expect(data['content']).toBe('Another time.');
+    const { events } = await runOf(desk, data['run_id']);
+    expect(events.find(({ type }) => type === 'tool.result')?.data).toMatchObject({
+      error: { code: 'approval_expired', state: 'not_started' },
+    });
+    expect(events.find(({ type }) => type === 'approval.response')?.data).toMatchObject({ decision: 'expired' });
+    expect(desk.gateway.sent).toEqual([]);
+  });
+
+  test('is answered by the session that was asked, once, and by the frame of its kind', async () => {
+    await using desk = await openDesk([pay(), says('No.')]);
+    const other = await connectFakeBrowser({ url: desk.url });
+    desk.browser.send(message());
+    const asked = await desk.browser.next('confirmation');
+    answer(other, asked, { decision: 'approve' });
+    desk.browser.send({ type: 'input:result', data: { id: asked.data['id'] ?? null, decision: 'approve', value: true } });
+    answer(desk.browser, asked, { decision: 'perhaps' });
+    await desk.browser.next('error');
+    answer(desk.browser, asked, { decision: 'reject' });
+    answer(desk.browser, asked, { decision: 'approve' });
+    await desk.browser.next('assistant_end');
+    expect(desk.gateway.sent).toEqual([]);
+    other.terminate();
+  });
+
+  test('to be remembered holds for the chat', async () => {
+    await using desk = await openDesk([pay(), says('1'), pay(), says('2'), pay(), says('3')]);
+    const { browser, gateway } = desk;
+    browser.send(message({ chat_id: 'one' }));
+    answer(browser, await browser.next('confirmation'), { decision: 'approve', remember: true });
+    await browser.next('assistant_end');
+    browser.send(message({ chat_id: 'one' }));
+    await browser.next('assistant_end');
+    expect([pathsSent(gateway).length, browser.framesOf('confirmation').length]).toEqual([2, 1]);
+    browser.send(message({ chat_id: 'two' }));
+    answer(browser, await browser.next('confirmation'), { decision: 'reject' });
+    await browser.next('assistant_end');
+    expect(pathsSent(gateway)).toHaveLength(2);
+  });
+
+  test('goes with its call when that is cancelled, and the run goes on', async () => {
+    await using desk = await openDesk([pay(), says('Never mind.')]);
+    desk.browser.send(message());
+    const asked = await desk.browser.next('confirmation');
+    const { events } = await runOf(desk, asked.data['run_id']);
+    const callId = String(events.find(({ type }) => type === 'tool.call')?.data['id']);
+    await call(desk.gateway, `POST /api/runs/${String(asked.data['run_id'])}/calls/${callId}/cancel`, { payload: {} });
+    await desk.browser.next('confirmation:cancel');
+    answer(desk.browser, asked, { decision: 'approve' });
+    expect((await desk.browser.next('assistant_end')).data).toMatchObject({ content: 'Never mind.' });
+    expect(desk.gateway.sent).toEqual([]);
+    expect((await runOf(desk, asked.data['run_id'])).status).toBe('completed');
+  });
+
+  test('of a chat over HTTP comes to its session; once the browser has gone, the answer brings tokens instead', async () => {
+    await using desk = await openDesk([pay(), says('Paid.'), pay(), says('Paid again.')]);
+    const { browser, gateway } = desk;
+    const session = { session_id: browser.sessionId() };
+    const first = askPlainly(gateway, session);
+    answer(browser, await browser.next('confirmation'), { decision: 'approve' });
+    expect((await first).choices[0]?.message.content).toBe('Paid.');
+    const second = askPlainly(gateway, session);
+    await browser.next('confirmation');
+    browser.terminate();
+    const asked = await second;
+    expect(asked.approval.calls).toHaveLength(1);
+    expect((await decide(gateway, asked)).json<typeof asked>().choices[0]?.message.content).toBe('Paid again.');
+    expect(pathsSent(gateway)).toHaveLength(2);
+  });
+
+  test('does not wait for a browser that has gone amid a chat over the socket', async () => {
+    await using desk = await openDesk([pay(), says('Nobody there.')]);
+    desk.browser.send(message());
+    const { data } = await desk.browser.next('confirmation');
+    desk.browser.terminate();
+    await vi.waitFor(async () => {
+      const { events } = await runOf(desk, data['run_id']);
+      expect(events.find(({ type }) => type === 'tool.result')?.data).toMatchObject({ error: { code: 'approval_required' } });
+    });
+    expect(desk.gateway.sent).toEqual([]);
+  });
+});

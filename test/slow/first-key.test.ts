@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
+
+const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'toolwharf-first-key-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const environment = () => ({ PATH: process.env['PATH'], HOST: '0.0.0.0', TOOLWHARF_DATA_DIR: folder, OLLAMA_BASE_URLS: ';' });
+
+async function countKeys(): Promise<number> {
+  const registry = createSqliteRegistry({
+    file: join(folder, 'toolwharf.db'),
+    secret: readFileSync(join(folder, 'secret'), 'utf8').trim(),
+  });
+  const keys = await registry.listKeys();
+  await registry.close();
+  return keys.length;
+}
+
+test('a start that cannot listen neither shows nor makes the first key', async () => {
+  const holder = createServer().listen(0, '0.0.0.0');
+  await once(holder, 'listening');
+  const { port } = holder.address() as AddressInfo;
+  const start = promisify(execFile)(process.execPath, [program], { cwd: folder, env: { ...environment(), PORT: String(port) } });
+  const { code, stdout, stderr } = await start.then(
+    () => ({ code: 0, stdout: '', stderr: '' }),
+    (error: { code: unknown; stdout: string; stderr: string }) => error,
+  );
+  holder.close();
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`port ${port} is taken`)]);
+  expect(stdout).not.toContain('sk-tw-');
+  expect(await countKeys()).toBe(0);
+});
+
+test('a start that listens shows the first key once, and it works', async () => {
+  const child = execFile(process.execPath, [program], { cwd: folder, env: { ...environment(), PORT: '0' } });
+  const shown = Promise.withResolvers<{ port: string; key: string }>();
+  let text = '';
+  child.stdout?.on('data', (piece: string) => {
+    text += piece;
+    const key = /sk-tw-[\w-]{43}/.exec(text)?.[0];
+    const port = /listens on http:\/\/[^:]+:(\d+)/.exec(text)?.[1];
+    if (key !== undefined && port !== undefined) shown.resolve({ key, port });
+  });
+  child.once('exit', () => shown.reject(new Error(text)));
+  try {
+    const { port, key } = await shown.promise;
+    const ask = (headers: Record<string, string>) => fetch(`http://127.0.0.1:${port}/api/keys`, { headers });
+    expect((await ask({})).status).toBe(401);
+    expect((await ask({ 'x-api-key': key })).status).toBe(200);
+  } finally {
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+  expect(await countKeys()).toBe(1);
+});
