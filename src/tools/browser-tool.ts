@@ -1,5 +1,6 @@
 import type { JsonObject } from '../core/json.ts';
-import type { CallBrowser, PreparedRequest, Tool, ToolOutcome, ToolSpec } from '../core/tool.ts';
+import type { CallBrowser, PreparedRequest } from '../core/browser-call.ts';
+import type { Tool, ToolOutcome, ToolSpec } from '../core/tool.ts';
 import { ArgumentError } from './openapi/build-request.ts';
 
 export interface BrowserToolOptions {

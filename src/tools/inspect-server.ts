@@ -2,61 +2,51 @@ import type { JsonObject, JsonValue } from '../core/json.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import type { ServerReport, ToolServerInspector, ToolSpec } from '../core/tool.ts';
+import type { ServerReport, ToolServerInspector } from '../core/server-report.ts';
 import { callHeaders, callQuery } from './connection-headers.ts';
-import { openWithRemarks } from './open-registered-server.ts';
-import type { OpenedServer, Opening } from './open-registered-server.ts';
-import { checkDocument } from './openapi/check-document.ts';
+import { estimateFunctionTokens } from './estimate-tokens.ts';
+import type { McpServers } from './mcp/mcp-servers.ts';
+import { openServer } from './open-registered-server.ts';
+import type { HeldFunction, OpenedServer, Opening } from './open-registered-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
-/** Validating a document of this length takes up to half a second in which every stream stands still; larger ones would take two. */
-const checkedCharacters = 1_000_000;
 /** Shorter values are words that a report may hold by chance. */
 const shortestSecret = 6;
-const charactersPerToken = 4;
 
 export interface ServerInspectorOptions {
   servers: RegisteredServers;
   send: SendOutbound;
+  /** Absent: MCP servers cannot be looked at. */
+  mcp?: Pick<McpServers, 'verify' | 'accept'>;
 }
 
-export function createServerInspector({ servers, send }: ServerInspectorOptions): ToolServerInspector {
+export function createServerInspector({ servers, send, mcp }: ServerInspectorOptions): ToolServerInspector {
+  async function refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport> {
+    const opening = await servers.refresh(record, signal);
+    const kept = servers.stateOf(record);
+    if (opening.type !== 'unreachable' || kept?.type !== 'opened') return toShown(toReport(opening), record);
+    return toShown(toKeptReport(kept.server, opening.reason), record);
+  }
+
   return {
     async verify(record, signal) {
-      const opening = await openWithRemarks(record, send, { signal, remark: remarkOnDocument });
+      const opening = await openServer(record, send, { signal, isChecked: true, openMcp: mcp && ((...asked) => mcp.verify(...asked)) });
       signal.throwIfAborted();
-      return withoutSecrets(toReport(opening), record);
+      return toShown(toReport(opening), record);
     },
-    async refresh(record, signal) {
-      const opening = await servers.refresh(record, signal);
-      const kept = servers.stateOf(record);
-      if (opening.type !== 'unreachable' || kept?.type !== 'opened') return withoutSecrets(toReport(opening), record);
-      return withoutSecrets(toKeptReport(kept.server, opening.reason), record);
+    refresh,
+    async accept(record, functions, signal) {
+      await mcp?.accept(record, functions);
+      return refresh(record, signal);
     },
     reportOf(record) {
       const opening = servers.stateOf(record);
       if (opening === undefined) return undefined;
       const failures = servers.failuresOf(record);
       const isKept = opening.type === 'opened' && failures !== undefined;
-      return withoutSecrets(isKept ? toKeptReport(opening.server, failures.reason) : toReport(opening), record);
+      return toShown(isKept ? toKeptReport(opening.server, failures.reason) : toReport(opening), record);
     },
   };
-}
-
-/** What a validator says about the document. Remarks do not keep it from being used. */
-export async function remarkOnDocument(document: JsonObject): Promise<string[]> {
-  if (JSON.stringify(document).length > checkedCharacters) {
-    return [`The document has more than ${checkedCharacters} characters, so it was not checked against the specification.`];
-  }
-  return checkDocument(document);
-}
-
-/**
- * The size of a function as a model reads it, estimated at four characters a token: tokenizers differ by more than this is wrong.
- */
-export function estimateFunctionTokens({ name, description, parameters }: ToolSpec): number {
-  const text = JSON.stringify({ type: 'function', function: { name, description, parameters } });
-  return Math.ceil(text.length / charactersPerToken);
 }
 
 function toReport(opening: Opening): ServerReport {
@@ -68,7 +58,7 @@ function toKeptReport(server: OpenedServer, reason: string): ServerReport {
   return { ...toOpenedReport(server), ok: false, error: `${reason.replace(/\.$/, '')}. The functions it had before stay in use.` };
 }
 
-function toOpenedReport({ functions, withheld, conversion, about }: OpenedServer): ServerReport {
+function toOpenedReport({ functions, withheld, held = [], conversion, about }: OpenedServer): ServerReport {
   const listed = functions.map(({ method, path, spec }) => ({
     name: spec.name,
     operation: `${method} ${path}`,
@@ -83,14 +73,35 @@ function toOpenedReport({ functions, withheld, conversion, about }: OpenedServer
     functions: listed,
     renamed: conversion.renamed,
     omitted: [...conversion.omitted, ...withheld],
+    ...(held.length > 0 && { held: held.map(toHeldReport) }),
     warnings: [...conversion.warnings, ...about.remarks],
     tokens: listed.reduce((sum, { tokens }) => sum + tokens, 0),
   };
 }
 
+function toHeldReport({
+  operation: { method, path, spec },
+  changed,
+  fingerprint,
+}: HeldFunction): NonNullable<ServerReport['held']>[number] {
+  const { description, parameters } = spec;
+  return { name: path, operation: `${method} ${path}`, changed, fingerprint, description, parameters };
+}
+
+function toShown(report: ServerReport, record: ToolServerRecord): ServerReport {
+  const { id, wantedId } = record;
+  const renamed = wantedId === undefined ? [] : [`The id "${wantedId}" is "${id}" here: it was not legal or already taken.`];
+  return withoutSecrets({ ...report, warnings: [...renamed, ...report.warnings] }, record);
+}
+
 /** A server may write what it was sent into its own document. */
 function withoutSecrets(report: ServerReport, record: ToolServerRecord): ServerReport {
-  const sent = [...Object.values(callHeaders(record, undefined)), ...Object.values(callQuery(record)), record.key ?? ''];
+  const sent = [
+    ...Object.values(callHeaders(record, undefined)),
+    ...Object.values(callQuery(record)),
+    ...Object.values(record.process?.environment ?? {}),
+    record.key ?? '',
+  ];
   const parts = record.authType === 'basic' ? [(record.key ?? '').slice((record.key ?? '').indexOf(':') + 1)] : [];
   const values = [...sent, ...parts].flatMap((value) => [value, encodeURIComponent(value.toWellFormed()), ...value.split(' ')]);
   const secrets = [...new Set(values)].filter((value) => value.length >= shortestSecret).toSorted((a, b) => b.length - a.length);

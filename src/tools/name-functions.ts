@@ -10,6 +10,8 @@ const legal = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 export interface NameWish<T> {
   wanted: string;
   key: string;
+  /** Tried where the wish is taken, before a hash is added. */
+  whenTaken?: string | undefined;
   entry: T;
 }
 
@@ -48,9 +50,10 @@ export function uniqueNames<T>(entries: NameWish<T>[], taken: ReadonlySet<string
     used.add(plain);
     names.set(index, plain);
   }
-  for (const { index, plain, key } of inKeyOrder) {
+  for (const { index, plain, key, whenTaken } of inKeyOrder) {
     if (names.has(index)) continue;
-    const name = firstFree(plain, key, used);
+    const second = whenTaken === undefined ? undefined : legalName(whenTaken);
+    const name = second === undefined || used.has(second) ? firstFree(plain, key, used) : second;
     used.add(name);
     names.set(index, name);
   }

@@ -1,6 +1,9 @@
 import { limits } from '../core/limits.ts';
-import type { Tool, ToolOffer } from '../core/tool.ts';
+import type { Tool, ToolOffer, ToolSpec } from '../core/tool.ts';
+import { estimateFunctionTokens } from './estimate-tokens.ts';
+import { createFindTools } from './find-tools.ts';
 import { uniqueNames } from './name-functions.ts';
+import type { FunctionSearch } from './search-functions.ts';
 
 export type Warning = ToolOffer['warnings'][number];
 
@@ -10,6 +13,14 @@ export interface Candidate {
   wanted: string;
   /** Identifies it whatever the order. */
   key: string;
+  /** The entry of `tool_ids` that names it alone; absent: `server:` and the tool's label. */
+  id?: string;
+  /** Whether the request names this very function: then it is offered before any that only fits the question. */
+  isNamed?: boolean;
+  /** What it is called instead when something else is called so; absent: the same with a hash. */
+  whenTaken?: string;
+  /** What is searched; the same object as long as the function is unchanged. Absent: the tool's own. */
+  spec?: ToolSpec;
   toTool(offeredName: string): Tool;
 }
 
@@ -18,29 +29,102 @@ export interface OfferOptions {
   groups: readonly (readonly Candidate[])[];
   /** Names of the caller's own tools; they count towards the limit. */
   callerNames: readonly string[];
+  /** What the conversation is about, for the choice among too many functions. */
+  query?: string;
+  /** Searches a list of functions; absent: the first ones are taken. */
+  searchIn?: (specs: readonly ToolSpec[]) => FunctionSearch;
 }
 
-/** Gives every candidate its name, and leaves out what no provider would take. */
-export function offerTools({ groups, callerNames }: OfferOptions): ToolOffer {
-  const tools = new Map<string, Tool>();
+interface Named {
+  candidate: Candidate;
+  tool: Tool;
+}
+
+/**
+ * Gives every candidate its name. When all together are more than a model can hold (`limits.offeredFunctions`, `limits.offeredTokens`), the ones that the
+ * request names and those that fit the conversation best are offered, and `finder` brings in others.
+ */
+export function offerTools({ groups, callerNames, query = '', searchIn }: OfferOptions): ToolOffer {
+  const named: Named[] = [];
   const taken = new Set(callerNames);
   const warnings: Warning[] = [];
-  const room = Math.max(0, limits.toolsPerRequest - callerNames.length);
-  let wantedCount = 0;
   for (const group of groups) {
-    wantedCount += group.length;
-    const wishes = group
-      .slice(0, room - tools.size)
-      .map((candidate) => ({ wanted: candidate.wanted, key: candidate.key, entry: candidate }));
+    const wishes = group.map((candidate) => ({
+      wanted: candidate.wanted,
+      key: candidate.key,
+      whenTaken: candidate.whenTaken,
+      entry: candidate,
+    }));
     for (const { name, entry, renamed } of uniqueNames(wishes, taken)) {
       const tool = entry.toTool(name);
       taken.add(name);
-      tools.set(name, tool);
+      named.push({ candidate: entry, tool });
       if (renamed !== undefined) warnings.push(renamedWarning(tool, renamed));
     }
   }
-  if (wantedCount > tools.size) warnings.push(tooManyWarning(wantedCount, tools.size));
-  return { tools, warnings };
+  const room = Math.max(0, limits.offeredFunctions - callerNames.length);
+  if (named.length <= room && tokensOf(named) <= limits.offeredTokens) return { tools: byName(named), warnings };
+
+  const search = searchIn?.(named.map(({ candidate, tool }) => candidate.spec ?? tool.spec));
+  // One place is the finder's own.
+  const chosen = chooseWithin(named, search?.(query, named.length) ?? [], room - 1);
+  const offered = named.filter((entry) => chosen.has(entry));
+  warnings.push(tooManyWarning(named.length, offered.length));
+  if (search === undefined) return { tools: byName(offered), warnings };
+  const tool = createFindTools(finderName(taken), { tools: named.map((entry) => entry.tool), search });
+  return { tools: byName(offered), warnings, finder: { tool, shelf: byName(named) } };
+}
+
+/** In the order: named by the request, best match, then evenly from the front of every server. */
+function chooseWithin(named: readonly Named[], ranked: readonly number[], room: number): Set<Named> {
+  const asked = named.filter(({ candidate }) => candidate.isNamed === true);
+  const matching = ranked.flatMap((position) => named[position] ?? []).slice(0, limits.chosenFunctions);
+  const order = [...new Set([...asked, ...matching, ...fromEachServer(named)])];
+  const chosen = new Set<Named>();
+  let tokens = 0;
+  for (const entry of order) {
+    const isAsked = entry.candidate.isNamed === true;
+    if (chosen.size >= (isAsked ? room : Math.min(room, limits.chosenFunctions))) break;
+    const cost = costOf(entry);
+    // A large one costs itself, not the smaller ones after it.
+    if (tokens + cost > limits.offeredTokens) continue;
+    tokens += cost;
+    chosen.add(entry);
+  }
+  return chosen;
+}
+
+/** So that a question which matches nothing still meets something of every server. */
+function fromEachServer(named: readonly Named[]): Named[] {
+  const places = new Map<string, number>();
+  return named
+    .map((entry) => {
+      const place = places.get(entry.tool.server) ?? 0;
+      places.set(entry.tool.server, place + 1);
+      return { entry, place };
+    })
+    .toSorted((left, right) => left.place - right.place)
+    .map(({ entry }) => entry);
+}
+
+function tokensOf(named: readonly Named[]): number {
+  return named.reduce((sum, entry) => sum + costOf(entry), 0);
+}
+
+/** By the spec that lasts: one under a new name is made for each request. */
+function costOf({ candidate, tool }: Named): number {
+  return estimateFunctionTokens(candidate.spec ?? tool.spec);
+}
+
+function byName(named: readonly Named[]): Map<string, Tool> {
+  return new Map(named.map(({ tool }) => [tool.spec.name, tool]));
+}
+
+function finderName(taken: ReadonlySet<string>): string {
+  for (let count = 1; ; count += 1) {
+    const name = count === 1 ? 'find_tools' : `find_tools_${count}`;
+    if (!taken.has(name)) return name;
+  }
 }
 
 /** One sentence, whether or not the reason already ends as one. */
@@ -56,7 +140,7 @@ function tooManyWarning(wanted: number, offered: number): Warning {
   return {
     code: 'functions_left_out',
     message:
-      `${wanted - offered} of ${wanted} functions are left out, because a request may have ${limits.toolsPerRequest} with the caller's own. ` +
-      'Choose the ones you need with tool_ids ("server:<id>" or "server:<id>/<function>").',
+      `${offered} of ${wanted} functions are offered, those that fit the conversation best; the model can search the others. ` +
+      'To choose them yourself, use tool_ids ("server:<id>" or "server:<id>/<function>").',
   };
 }

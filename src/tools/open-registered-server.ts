@@ -5,13 +5,13 @@ import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import type { Tool } from '../core/tool.ts';
 import { callHeaders, callQuery } from './connection-headers.ts';
-import { convertOperations } from './openapi/convert-operations.ts';
-import { documentUrl, loadDocument } from './openapi/load-document.ts';
+import { createRegisteredBudget } from './openapi/conversion-budget.ts';
+import { documentUrl, loadDocument, type DocumentVersion } from './openapi/load-document.ts';
+import { openDocumentAside } from './openapi/open-document-aside.ts';
+import type { OpenedDocument } from './openapi/open-document.ts';
 import { createOpenApiTool } from './openapi/openapi-tool.ts';
-import type { Conversion, Operation } from './openapi/operation.ts';
-import { parseDocumentAside } from './openapi/parse-document-aside.ts';
-import { checkDocumentShape } from './openapi/parse-document.ts';
-import { serverBaseUrl } from './openapi/server-base-url.ts';
+import type { Conversion, CredentialSet, Operation } from './openapi/operation.ts';
+import { createBaseUrls } from './openapi/server-base-url.ts';
 
 /** A registered server whose document has become functions. */
 export interface OpenedServer {
@@ -23,7 +23,20 @@ export interface OpenedServer {
   conversion: Conversion;
   /** What the document says about itself, and what a validator says about it: that only where it was asked for. */
   about: { info: JsonObject | undefined; version: string | undefined; remarks: string[] };
+  /** By what it is known again; undefined where that cannot be said, as of a document in several files. */
+  loaded: DocumentVersion | undefined;
+  isChecked: boolean;
+  /** Functions that are not offered until an administrator agrees to their new definition; absent where there are none. */
+  held?: HeldFunction[];
   createTool(operation: Operation, offeredName: string): Tool;
+}
+
+/** A function whose definition has changed since it was first seen. Its tool only says so. */
+export interface HeldFunction {
+  operation: Operation;
+  changed: string[];
+  fingerprint: string;
+  createTool(offeredName: string): Tool;
 }
 
 /** `unsupported`: trying again does not help. `reason` is for operators: it may name addresses. */
@@ -32,26 +45,36 @@ export type Opening =
   | { type: 'unreachable'; reason: string }
   | { type: 'unsupported'; reason: string };
 
-/** Says about a document what people should know. Never rejects. */
-export type RemarkOnDocument = (document: JsonObject) => Promise<string[]>;
+export interface OpeningOptions {
+  signal: AbortSignal;
+  /** Whether a validator's remarks on the document are wanted, which take time: for administrators, not for chats. */
+  isChecked: boolean;
+  /** The server as it was loaded before; it is given again when its document has not changed. */
+  known?: OpenedServer | undefined;
+  /** How servers are opened that have no document. */
+  openMcp?: OpenMcp | undefined;
+}
+
+/** Never rejects. */
+export type OpenMcp = (record: ToolServerRecord, options: OpeningOptions) => Promise<Opening>;
 
 /** Loads and converts. Never rejects: what a server does wrong is a value. */
 export function openRegisteredServer(record: ToolServerRecord, send: SendOutbound, signal: AbortSignal): Promise<Opening> {
-  return openWithRemarks(record, send, { signal, remark: async () => [] });
+  return openServer(record, send, { signal, isChecked: false });
 }
 
-/** The same, with remarks on the document, which take time: for administrators, not for chats. */
-export async function openWithRemarks(
-  record: ToolServerRecord,
-  send: SendOutbound,
-  { signal, remark }: { signal: AbortSignal; remark: RemarkOnDocument },
-): Promise<Opening> {
+/** The same, with more to ask for. */
+export async function openServer(record: ToolServerRecord, send: SendOutbound, options: OpeningOptions): Promise<Opening> {
   const unsupported = whyUnsupported(record);
   if (unsupported !== undefined) return { type: 'unsupported', reason: unsupported };
+  if (record.type === 'mcp')
+    return options.openMcp?.(record, options) ?? { type: 'unsupported', reason: 'MCP servers are not opened here' };
   try {
-    const document = await documentOf(record, send, signal);
-    const remarks = await remark(document);
-    return { type: 'opened', server: toOpenedServer(record, { document, remarks }, send) };
+    const document = await documentOf(record, send, options);
+    if (document === undefined && options.known !== undefined) return { type: 'opened', server: options.known };
+    if (document === undefined)
+      return { type: 'unreachable', reason: 'The server answers that its document has not changed, and was not asked.' };
+    return { type: 'opened', server: toOpenedServer(record, { ...document, isChecked: options.isChecked }, send) };
   } catch (error) {
     return { type: 'unreachable', reason: error instanceof Error ? error.message : String(error) };
   }
@@ -59,41 +82,69 @@ export async function openWithRemarks(
 
 /** What this version cannot do is left out and named, never done in another way than was asked for. */
 function whyUnsupported(record: ToolServerRecord): string | undefined {
-  if (record.type === 'mcp') return 'MCP servers need an MCP client, which this version does not have';
+  const unreadable = unreadableSecrets(record);
+  if (unreadable.length > 0)
+    return `its stored ${unreadable.join(', ')} cannot be read with this TOOLWHARF_SECRET; give new values, or set the secret they were stored with`;
   if (record.authType === 'session') return 'auth_type "session" needs signed tokens, which this version does not issue';
   if (configValue(record, 'execution') === 'browser') return 'a registered server cannot be executed in browsers in this version';
-  if (configValue(record, 'needs_approval') === true) return 'its calls need approval, which this version cannot ask for';
   return undefined;
 }
 
-function configValue(record: ToolServerRecord, key: string): JsonValue | undefined {
+/** As the registry marks them in `extra`. Without them every call would go out with the wrong credentials, or none. A key that is not sent is not missed. */
+function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
+  const marked = ownValue(extra, 'unreadable_secrets');
+  const fields = Array.isArray(marked) ? marked.filter((field) => typeof field === 'string') : [];
+  return fields.filter((field) => field !== 'key' || authType !== 'none');
+}
+
+export function configValue(record: ToolServerRecord, key: string): JsonValue | undefined {
   const config = ownValue(record.extra, 'config');
   return isJsonObject(config) ? ownValue(config, key) : undefined;
 }
 
-async function documentOf(record: ToolServerRecord, send: SendOutbound, signal: AbortSignal): Promise<JsonObject> {
+/** Undefined when it is what is known already. */
+async function documentOf(
+  record: ToolServerRecord,
+  send: SendOutbound,
+  { signal, isChecked, known }: OpeningOptions,
+): Promise<{ opened: OpenedDocument; version: DocumentVersion | undefined } | undefined> {
   const { spec, url, path } = record;
-  if (typeof spec === 'string') return parseDocumentAside(spec, AbortSignal.any([signal, AbortSignal.timeout(limits.documentTimeoutMs)]));
-  if (spec !== undefined) return checkDocumentShape(spec);
+  const job = { budget: createRegisteredBudget(), isChecked };
+  if (spec !== undefined) {
+    const reading = AbortSignal.any([signal, AbortSignal.timeout(limits.documentReadingMs)]);
+    return { opened: await openDocumentAside({ ...job, source: spec }, noFiles, reading), version: undefined };
+  }
   const { origin } = new URL(documentUrl(url, path));
   // A document on another host is fetched without this server's credentials.
   const headers = origin === new URL(url).origin ? callHeaders(record, undefined) : {};
-  return loadDocument({ url, path, headers, trust: { kind: 'configured', origin } }, send, signal);
+  const isEnough = known?.loaded !== undefined && (known.isChecked || !isChecked);
+  const loaded = await loadDocument({ url, path, headers, trust: { kind: 'configured', origin } }, send, {
+    job,
+    signal,
+    takesFiles: true,
+    known: isEnough ? known.loaded : undefined,
+  });
+  if (loaded.type === 'unchanged') return undefined;
+  return { opened: loaded.opened, version: loaded.opened.isOneFile ? loaded.version : undefined };
+}
+
+function noFiles(): Promise<never> {
+  return Promise.reject(new Error('a document that lies in no folder has no other files'));
 }
 
 function toOpenedServer(
   record: ToolServerRecord,
-  { document, remarks }: { document: JsonObject; remarks: string[] },
+  { opened, version, isChecked }: { opened: OpenedDocument; version: DocumentVersion | undefined; isChecked: boolean },
   send: SendOutbound,
 ): OpenedServer {
-  const conversion = convertOperations(document);
+  const { conversion, head, remarks } = opened;
   const judged = conversion.operations.map((operation) => ({ operation, reason: whyWithheld(operation, record) }));
   const connection = {
-    baseUrl: serverBaseUrl(document, record.url, record.basePath),
+    baseUrlFor: createBaseUrls(head, record.url, record.basePath),
     trust: { kind: 'configured', origin: new URL(record.url).origin } as const,
     send,
-    headersFor: (run: Parameters<typeof callHeaders>[1]) => callHeaders(record, run),
-    query: callQuery(record),
+    headersFor: (run: Parameters<typeof callHeaders>[1], security?: CredentialSet[]) => callHeaders(record, run, security),
+    queryFor: (security?: CredentialSet[]) => callQuery(record, security),
     ...(record.timeoutMs !== undefined && { timeoutMs: record.timeoutMs }),
     ...(record.maxResultBytes !== undefined && { maxResultBytes: record.maxResultBytes }),
   };
@@ -103,7 +154,9 @@ function toOpenedServer(
       reason === undefined ? [] : [{ operation: `${method} ${path}`, reason }],
     ),
     conversion,
-    about: { info: objectAt(document, 'info'), version: textAt(document, 'openapi') ?? textAt(document, 'swagger'), remarks },
+    about: { info: objectAt(head, 'info'), version: textAt(head, 'openapi') ?? textAt(head, 'swagger'), remarks },
+    loaded: version,
+    isChecked,
     createTool: (operation, offeredName) =>
       createOpenApiTool({ operation, offeredName, label: `${record.id}/${operation.spec.name}`, server: record.id, connection }),
   };
@@ -120,12 +173,30 @@ function textAt(document: JsonObject, key: string): string | undefined {
 }
 
 /** Exact names, the document's or the legal one: `search` must not let `web_search` through. A blocked name stays blocked. */
-function whyWithheld(operation: Operation, record: ToolServerRecord): string | undefined {
+export function whyWithheld(operation: Operation, record: ToolServerRecord): string | undefined {
   const isNamed = (name: JsonValue): boolean => name === operation.operationId || name === operation.spec.name;
-  const needsApproval = configValue(record, 'needs_approval');
-  if (Array.isArray(needsApproval) && needsApproval.some(isNamed)) return 'it needs approval, which this version cannot ask for';
+  const isReading = operation.method === 'GET' || operation.method === 'HEAD';
+  if (configValue(record, 'read_only') === true && !isReading)
+    return `read_only lets GET and HEAD through, and this is ${operation.method}`;
+  const methods = configValue(record, 'methods');
+  if (
+    Array.isArray(methods) &&
+    methods.length > 0 &&
+    !methods.some((method) => typeof method === 'string' && method.toUpperCase() === operation.method)
+  )
+    return `methods does not name ${operation.method}`;
+  const byTag = whyByTag(operation.tags ?? [], record.tags);
+  if (byTag !== undefined) return byTag;
   const blocked = record.functionFilter.filter((entry) => entry.startsWith('!')).map((entry) => entry.slice(1));
   const allowed = record.functionFilter.filter((entry) => !entry.startsWith('!'));
   if (blocked.some(isNamed)) return 'function_name_filter_list blocks it';
   return allowed.length === 0 || allowed.some(isNamed) ? undefined : 'function_name_filter_list does not name it';
+}
+
+/** Plain entries allow, `!tag` blocks; case counts as in the document. */
+function whyByTag(tags: readonly string[], filter: readonly string[]): string | undefined {
+  const blocked = tags.find((tag) => filter.includes(`!${tag}`));
+  if (blocked !== undefined) return `tags blocks "${blocked}"`;
+  const allowed = filter.filter((entry) => !entry.startsWith('!'));
+  return allowed.length === 0 || allowed.some((tag) => tags.includes(tag)) ? undefined : 'none of its tags is in tags';
 }

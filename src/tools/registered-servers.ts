@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import { openWithRemarks } from './open-registered-server.ts';
-import type { Opening, RemarkOnDocument } from './open-registered-server.ts';
+import { openServer } from './open-registered-server.ts';
+import type { Opening, OpenMcp } from './open-registered-server.ts';
 
 /** A server that failed is left alone for this long, so that not every chat waits for it. */
 export const failureMemoryMs = 10_000;
@@ -12,10 +12,14 @@ export interface RegisteredServers {
   open(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** Loads it anew; what is kept stays in use meanwhile, and afterwards too when this fails. Gives what came of it. @throws the signal's reason */
   refresh(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
+  /** The same without a validator's remarks, on the gateway's own account. */
+  renew(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** What is known without asking the server. */
   stateOf(record: ToolServerRecord): Opening | undefined;
   /** Loads that failed one after the other, and when the last one ended, by `now`; undefined when the last one did not fail, or there was none. */
   failuresOf(record: ToolServerRecord): { count: number; reason: string; endedAt: number } | undefined;
+  /** When it was last loaded or found unchanged, by `now`. */
+  loadedAt(record: ToolServerRecord): number | undefined;
   /** Gives up what is kept for servers that are no longer registered. */
   keepOnly(ids: ReadonlySet<string>): void;
   /** Stops what is being loaded. */
@@ -24,10 +28,9 @@ export interface RegisteredServers {
 
 export interface RegisteredServersOptions {
   send: SendOutbound;
+  openMcp?: OpenMcp | undefined;
   /** Milliseconds; any zero. */
   now: () => number;
-  /** What a refresh says about the document, for people. */
-  remark?: RemarkOnDocument;
 }
 
 interface Entry {
@@ -36,9 +39,10 @@ interface Entry {
   /** What chats get. An `opened` one is not given up for a failure. */
   opening: Opening | undefined;
   failures: { count: number; reason: string; endedAt: number } | undefined;
+  loadedAt: number | undefined;
 }
 
-export function createRegisteredServers({ send, now, remark = noRemarks }: RegisteredServersOptions): RegisteredServers {
+export function createRegisteredServers({ send, openMcp, now }: RegisteredServersOptions): RegisteredServers {
   const entries = new Map<string, Entry>();
   const closing = new AbortController();
 
@@ -52,19 +56,22 @@ export function createRegisteredServers({ send, now, remark = noRemarks }: Regis
   function entryFor(record: ToolServerRecord): Entry {
     const known = findEntry(record);
     if (known !== undefined) return known;
-    const entry: Entry = { record, loading: undefined, opening: undefined, failures: undefined };
+    const entry: Entry = { record, loading: undefined, opening: undefined, failures: undefined, loadedAt: undefined };
     entries.set(record.id, entry);
     return entry;
   }
 
   /** One load serves all who wait, so no single one of them may end it. */
-  function startLoading(entry: Entry, remark: RemarkOnDocument): Promise<Opening> {
-    const loading: Promise<Opening> = openWithRemarks(entry.record, send, { signal: closing.signal, remark }).then((opening) => {
-      if (entry.loading !== loading) return entry.loading ?? opening;
-      entry.loading = undefined;
-      keep(entry, opening);
-      return opening;
-    });
+  function startLoading(entry: Entry, isChecked: boolean): Promise<Opening> {
+    const known = entry.opening?.type === 'opened' ? entry.opening.server : undefined;
+    const loading: Promise<Opening> = openServer(entry.record, send, { signal: closing.signal, isChecked, known, openMcp }).then(
+      (opening) => {
+        if (entry.loading !== loading) return entry.loading ?? opening;
+        entry.loading = undefined;
+        keep(entry, opening);
+        return opening;
+      },
+    );
     entry.loading = loading;
     return loading;
   }
@@ -73,6 +80,7 @@ export function createRegisteredServers({ send, now, remark = noRemarks }: Regis
     if (opening.type !== 'unreachable') {
       entry.opening = opening;
       entry.failures = undefined;
+      entry.loadedAt = now();
       return;
     }
     // A document that broke must not take the functions from the chats that use them.
@@ -86,22 +94,22 @@ export function createRegisteredServers({ send, now, remark = noRemarks }: Regis
     if (opening !== undefined && opening.type !== 'unreachable') return Promise.resolve(opening);
     if (loading !== undefined) return waitFor(loading, signal);
     const isRecent = failures !== undefined && now() - failures.endedAt < failureMemoryMs;
-    return opening !== undefined && isRecent ? Promise.resolve(opening) : waitFor(startLoading(entry, noRemarks), signal);
+    return opening !== undefined && isRecent ? Promise.resolve(opening) : waitFor(startLoading(entry, false), signal);
   }
 
   return {
     open,
-    refresh: (record, signal) => waitFor(startLoading(entryFor(record), remark), signal),
+    refresh: (record, signal) => waitFor(startLoading(entryFor(record), true), signal),
+    renew: (record, signal) => waitFor(startLoading(entryFor(record), false), signal),
     stateOf: (record) => findEntry(record)?.opening,
     failuresOf: (record) => findEntry(record)?.failures,
+    loadedAt: (record) => findEntry(record)?.loadedAt,
     keepOnly(ids) {
       for (const id of entries.keys()) if (!ids.has(id)) entries.delete(id);
     },
     close: () => closing.abort(new Error('The gateway is shutting down.')),
   };
 }
-
-const noRemarks: RemarkOnDocument = async () => [];
 
 function waitFor<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {

@@ -5,19 +5,19 @@ import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { SendOutbound, Trust } from '../core/outbound.ts';
 import type { RunContext } from '../core/run.ts';
-import type { CallBrowser } from '../core/tool.ts';
+import type { CallBrowser } from '../core/browser-call.ts';
 import { createBrowserTool } from './browser-tool.ts';
 import { callQuery, credentialHeaders, mergeHeaders } from './connection-headers.ts';
 import { leftOutWarning } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import { buildRequest } from './openapi/build-request.ts';
 import { createRequestBudget, type ConversionBudget } from './openapi/conversion-budget.ts';
-import { convertOperations } from './openapi/convert-operations.ts';
 import { documentUrl, loadDocument } from './openapi/load-document.ts';
-import { createOpenApiTool } from './openapi/openapi-tool.ts';
-import type { Operation } from './openapi/operation.ts';
-import { checkDocumentKind } from './openapi/parse-document.ts';
-import { serverBaseUrl } from './openapi/server-base-url.ts';
+import { createOpenApiTool, type OpenApiConnection } from './openapi/openapi-tool.ts';
+import type { CredentialSet, Operation } from './openapi/operation.ts';
+import type { OpenedDocument } from './openapi/open-document.ts';
+import { openDocumentAside } from './openapi/open-document-aside.ts';
+import { createBaseUrls } from './openapi/server-base-url.ts';
 import { toSpecs } from './request-specs.ts';
 
 export interface RequestServersOptions {
@@ -85,11 +85,9 @@ async function openServer(place: Place, options: RequestServersOptions): Promise
   const isInBrowser = runsInBrowser(place);
   if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(place, server.specs, options);
   try {
-    // A document in the request was measured for depth with the request.
-    const document =
-      server.openapi === undefined ? await fetchDocument(place, options.send, isInBrowser) : checkDocumentKind(server.openapi);
-    const { operations, omitted, cut } = convertOperations(document, { budget: place.budget, maxOperations: limits.toolsPerRequest });
-    const toCandidate = isInBrowser ? browserCandidate(place, document, options) : gatewayCandidate(place, document, options);
+    const { conversion, head } = await openDocumentOf(place, options.send, isInBrowser);
+    const { operations, omitted, cut } = conversion;
+    const toCandidate = isInBrowser ? browserCandidate(place, head, options) : gatewayCandidate(place, head, options);
     const candidates = operations.map((operation) => toCandidate(operation));
     const [first] = omitted;
     const reason = first === undefined ? 'its document has no operation' : `${first.operation}: ${first.reason}`;
@@ -121,15 +119,25 @@ function trustOf(run: RunContext): Trust {
 }
 
 /** A browser's server gets no credential from the gateway, not even for its document. */
-function gatewayHeaders(server: RequestToolServer): Record<string, string> {
-  return mergeHeaders(server.headers, credentialHeaders(server));
+function gatewayHeaders(server: RequestToolServer, security?: CredentialSet[]): Record<string, string> {
+  return mergeHeaders(server.headers, credentialHeaders(server, security));
 }
 
-function fetchDocument({ server, run }: Place, send: SendOutbound, isInBrowser: boolean): Promise<JsonObject> {
-  const { url, path = 'openapi.json' } = server;
+async function openDocumentOf({ server, run, budget }: Place, send: SendOutbound, isInBrowser: boolean): Promise<OpenedDocument> {
+  const { url, path = 'openapi.json', openapi } = server;
+  // A document in the request was measured for depth with the request.
+  const job = { budget, maxOperations: limits.toolsPerRequest, isChecked: false, isShallow: true };
+  if (openapi !== undefined) return openDocumentAside({ ...job, source: openapi }, noFiles, run.signal);
   const isSameOrigin = new URL(documentUrl(url, path)).origin === new URL(url).origin;
   const headers = isInBrowser || !isSameOrigin ? {} : gatewayHeaders(server);
-  return loadDocument({ url, path, headers, trust: trustOf(run) }, send, run.signal);
+  const loaded = await loadDocument({ url, path, headers, trust: trustOf(run) }, send, { job, signal: run.signal });
+  if (loaded.type === 'unchanged') throw new Error('the server sends no document');
+  return loaded.opened;
+}
+
+/** What a request names must not make the gateway fetch anything else. */
+function noFiles(): Promise<never> {
+  return Promise.reject(new Error('references to files are not followed here'));
 }
 
 function gatewayCandidate(
@@ -137,9 +145,13 @@ function gatewayCandidate(
   document: JsonObject,
   { send }: RequestServersOptions,
 ): (operation: Operation) => Candidate {
-  const headers = gatewayHeaders(server);
-  const baseUrl = serverBaseUrl(document, server.url, undefined);
-  const connection = { baseUrl, trust: trustOf(run), send, headersFor: () => headers, query: callQuery(server) };
+  const connection: OpenApiConnection = {
+    baseUrlFor: createBaseUrls(document, server.url, undefined),
+    trust: trustOf(run),
+    send,
+    headersFor: (_run, security) => gatewayHeaders(server, security),
+    queryFor: (security) => callQuery(server, security),
+  };
   return (operation) => ({
     wanted: operation.spec.name,
     key: `${index} ${operation.method} ${operation.path}`,
@@ -149,7 +161,7 @@ function gatewayCandidate(
 
 function browserCandidate(place: Place, document: JsonObject, { callBrowser }: RequestServersOptions): (operation: Operation) => Candidate {
   const { server, index, timeoutMs } = place;
-  const baseUrl = serverBaseUrl(document, server.url, undefined);
+  const baseUrlFor = createBaseUrls(document, server.url, undefined);
   const info = server.info ?? ownValue(document, 'info');
   return (operation) => ({
     wanted: operation.spec.name,
@@ -160,7 +172,7 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
         label: operation.spec.name,
         ownName: operation.operationId,
         server: { url: server.url, ...(isJsonObject(info) && { info }) },
-        prepare: (args) => buildRequest(operation, args, baseUrl),
+        prepare: (args) => buildRequest(operation, args, baseUrlFor(operation)),
         callBrowser,
         timeoutMs,
       }),

@@ -1,4 +1,6 @@
+import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
+import type { Opening } from './open-registered-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
 /** How often it is looked whether a server is due; also the first pause after a failure. */
@@ -11,35 +13,64 @@ export function retryDelayMs(failures: number): number {
   return Math.min(firstRetryMs * 2 ** Math.max(0, failures - 1), longestRetryMs);
 }
 
+/** What happened to a server. `renamed`: the id that it asked for is its `wantedId`. */
+export type ServerNews = { type: 'broken'; reason: string } | { type: 'mended' } | { type: 'renamed' };
+
 export interface ServerReviverOptions {
-  servers: Pick<RegisteredServers, 'open' | 'stateOf' | 'failuresOf'>;
+  servers: Pick<RegisteredServers, 'open' | 'renew' | 'stateOf' | 'failuresOf' | 'loadedAt'>;
   /** Every registered server. */
   listRecords: () => Promise<readonly ToolServerRecord[]>;
   /** The clock of `servers`. */
   now: () => number;
   signal: AbortSignal;
+  /** Told once of everything that is new. */
+  onNews?: (record: ToolServerRecord, news: ServerNews) => void;
 }
 
-/** Opens servers that were never opened, and failed ones after their pause, so that a chat finds them there. @throws nothing */
-export function createServerReviver({ servers, listRecords, now, signal }: ServerReviverOptions): {
+/**
+ * Opens servers that were never opened, and failed ones after their pause, so that a chat finds them there; asks for the documents of opened ones
+ * now and then, because an application that was updated has other functions. @throws nothing
+ */
+export function createServerReviver({ servers, listRecords, now, signal, onNews = () => undefined }: ServerReviverOptions): {
   reviveDue(): Promise<void>;
   start(): void;
   close(): void;
 } {
   let timer: NodeJS.Timeout | undefined;
+  /** By id, as they were when they were told of. */
+  const seen = new Map<string, { record: ToolServerRecord; isBroken: boolean }>();
 
   function isDue(record: ToolServerRecord): boolean {
     if (!record.isEnabled) return false;
     const state = servers.stateOf(record);
     if (state === undefined) return true;
     const failures = servers.failuresOf(record);
-    return state.type === 'unreachable' && failures !== undefined && now() - failures.endedAt >= retryDelayMs(failures.count);
+    if (failures !== undefined) return state.type !== 'unsupported' && now() - failures.endedAt >= retryDelayMs(failures.count);
+    return state.type === 'opened' && now() - (servers.loadedAt(record) ?? 0) >= limits.documentRefreshMs;
+  }
+
+  function tellOf(record: ToolServerRecord): void {
+    const state = servers.stateOf(record);
+    if (!record.isEnabled || state === undefined) return;
+    const before = seen.get(record.id);
+    const known = before?.record === record ? before : undefined;
+    const reason = whyUseless(state);
+    const isBroken = reason !== undefined;
+    seen.set(record.id, { record, isBroken });
+    if (known === undefined && record.wantedId !== undefined) onNews(record, { type: 'renamed' });
+    if (isBroken && known?.isBroken !== true) onNews(record, { type: 'broken', reason });
+    if (!isBroken && known?.isBroken === true) onNews(record, { type: 'mended' });
   }
 
   async function reviveDue(): Promise<void> {
     try {
-      const due = (await listRecords()).filter(isDue);
-      await Promise.all(due.map((record) => servers.open(record, signal)));
+      const records = await listRecords();
+      const due = records.filter(isDue);
+      // What is open stays in use while it is asked for anew.
+      await Promise.all(due.map((record) => (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, signal)));
+      const ids = new Set(records.map(({ id }) => id));
+      for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id);
+      for (const record of records) tellOf(record);
     } catch {
       // The store cannot be read, or the gateway is closing: the next round tries again, if there is one.
     }
@@ -52,4 +83,10 @@ export function createServerReviver({ servers, listRecords, now, signal }: Serve
     },
     close: () => clearInterval(timer),
   };
+}
+
+/** Undefined when it offers something. */
+function whyUseless(state: Opening): string | undefined {
+  if (state.type !== 'opened') return state.reason;
+  return state.server.functions.length === 0 ? 'its document gives no function; the report of the server says why' : undefined;
 }

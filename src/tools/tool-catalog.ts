@@ -1,12 +1,17 @@
 import type { Caller } from '../core/caller.ts';
-import type { ChatRequest } from '../core/chat.ts';
+import { textOf } from '../core/chat.ts';
+import type { ChatMessage, ChatRequest } from '../core/chat.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../core/registry.ts';
 import type { RunContext } from '../core/run.ts';
-import type { CallBrowser, ListedTool, ToolFinder, ToolOffer, ToolServerInspector } from '../core/tool.ts';
+import type { CallBrowser } from '../core/browser-call.ts';
+import type { ToolServerInspector } from '../core/server-report.ts';
+import type { ListedTool, ToolFinder, ToolOffer } from '../core/tool.ts';
 import { chooseServers, requireFunctions, serversInReach } from './choose-servers.ts';
 import type { ChosenServer } from './choose-servers.ts';
-import { createServerInspector, remarkOnDocument } from './inspect-server.ts';
+import { createServerInspector } from './inspect-server.ts';
+import type { CreateWays } from './mcp/create-transports.ts';
+import { createMcpServers } from './mcp/mcp-servers.ts';
 import { uniqueNames } from './name-functions.ts';
 import { leftOutWarning, offerTools } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
@@ -14,15 +19,27 @@ import type { OpenedServer, Opening } from './open-registered-server.ts';
 import { createRegisteredServers } from './registered-servers.ts';
 import { openRequestServers } from './request-servers.ts';
 import type { SuppliedFunctions } from './request-servers.ts';
+import { withServerApproval } from './server-approval.ts';
 import { createServerReviver } from './revive-servers.ts';
+import { createFunctionSearches } from './search-functions.ts';
+import type { ToolSource } from './tool-source.ts';
+import type { ServerNews } from './revive-servers.ts';
 
 export interface ToolCatalogOptions {
   registry: Registry;
   send: SendOutbound;
   callBrowser: CallBrowser;
   browserToolTimeoutMs: number;
+  /** Functions that belong to no server; of two that claim an entry of `tool_ids` the first one has it. */
+  sources?: readonly ToolSource[];
+  /** What MCP servers are told of the gateway. */
+  clientVersion?: string;
+  /** How MCP servers are reached; tests put scripted peers here. */
+  createMcpWays?: CreateWays;
   /** Milliseconds; any zero. */
   now: () => number;
+  /** Told once of every registered server that cannot be used, can be used again, or was given another id. */
+  onServerNews?: (record: ToolServerRecord, news: ServerNews) => void;
 }
 
 /** `not_loaded`: nobody asked for it yet, it is disabled, or this version cannot use it (then `error` says why). */
@@ -39,18 +56,44 @@ export interface ToolCatalog extends ToolFinder {
   inspector: ToolServerInspector;
   /** Begins to open every enabled server, so that the first chat does not wait for it, and keeps trying those that fail. */
   start(): void;
-  close(): void;
+  /** Resolves when every process that was started has ended. */
+  close(): Promise<void>;
 }
 
 /** Everything that can be offered to a model, from whatever source. */
-export function createToolCatalog({ registry, send, callBrowser, browserToolTimeoutMs, now }: ToolCatalogOptions): ToolCatalog {
-  const registered = createRegisteredServers({ send, now, remark: remarkOnDocument });
+export function createToolCatalog({
+  registry,
+  send,
+  callBrowser,
+  browserToolTimeoutMs,
+  sources = [],
+  clientVersion = '0.0.0',
+  createMcpWays,
+  now,
+  onServerNews,
+}: ToolCatalogOptions): ToolCatalog {
+  const mcp = createMcpServers({
+    send,
+    facts: registry,
+    version: clientVersion,
+    onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
+    ...(createMcpWays && { createWays: createMcpWays }),
+  });
+  const registered = createRegisteredServers({ send, openMcp: (record, options) => mcp.open(record, options), now });
+  const searchIn = createFunctionSearches();
   const closing = new AbortController();
-  const reviver = createServerReviver({ servers: registered, listRecords, now, signal: closing.signal });
+  const reviver = createServerReviver({
+    servers: registered,
+    listRecords,
+    now,
+    signal: closing.signal,
+    ...(onServerNews !== undefined && { onNews: onServerNews }),
+  });
 
   async function listRecords(): Promise<ToolServerRecord[]> {
     const records = await registry.listToolServers();
     registered.keepOnly(new Set(records.map((record) => record.id)));
+    mcp.keepOnly(records);
     return records;
   }
 
@@ -59,40 +102,67 @@ export function createToolCatalog({ registry, send, callBrowser, browserToolTime
     if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
     const opening = await registered.open(record, run.signal);
     if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
-    const candidates = candidatesOf(chosen, opening.server);
     const { functions } = chosen;
-    if (functions === undefined) return { candidates, warnings: [] };
+    const held = heldCandidates(chosen, opening.server);
+    if (functions === undefined)
+      return { candidates: candidatesOf(chosen, opening.server), warnings: held.map(({ wanted }) => heldWarning(record, wanted)) };
+    // Whoever names one is told why it does not run.
+    const candidates = [...candidatesOf(chosen, opening.server), ...held];
     requireFunctions(chosen, new Set(candidates.map((candidate) => candidate.wanted)));
-    return { candidates: candidates.filter((candidate) => functions.has(candidate.wanted)), warnings: [] };
+    const named = candidates.filter((candidate) => functions.has(candidate.wanted));
+    return { candidates: named.map((candidate) => ({ ...candidate, isNamed: true })), warnings: [] };
   }
 
   async function offerFor(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
     if (request.isTask) return { tools: new Map(), warnings: [] };
-    const chosen = chooseServers(request.toolIds, await listRecords(), run.caller.tools);
-    const [fromRegistered, fromRequest] = await Promise.all([
+    const { toolIds } = request;
+    const isClaimed = (toolId: string): boolean => sources.some((source) => source.claims(toolId));
+    const ofServers = (ids: readonly string[] | undefined): string[] | undefined => ids?.filter((toolId) => !isClaimed(toolId));
+    const chosen = chooseServers(ofServers(toolIds), await listRecords(), ofServers(run.caller.tools));
+    const [fromRegistered, fromRequest, fromSources] = await Promise.all([
       Promise.all(chosen.map((server) => openChosen(server, run))),
       openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs }),
+      Promise.all(
+        sources.map((source) =>
+          source.supplyFor(
+            // The first that claims an entry has it.
+            toolIds?.filter((toolId) => sources.find((other) => other.claims(toolId)) === source),
+            run,
+            request,
+          ),
+        ),
+      ),
     ]);
     const givesWay = (index: number): boolean => request.toolIds === undefined && chosen[index]?.record.origin === 'bundled';
     const brought = new Set(fromRequest.flatMap(({ candidates }) => candidates.map((candidate) => candidate.wanted)));
     const offer = offerTools({
       groups: [
+        ...fromSources.map(({ candidates }) => candidates),
         fromRegistered.flatMap(({ candidates }, index) => (givesWay(index) ? [] : candidates)),
         ...fromRequest.map(({ candidates }) => candidates),
         // What ships for a first try gives way: a request that brings the same functions along need not hold them twice.
         fromRegistered.flatMap(({ candidates }, index) => (givesWay(index) ? candidates.filter(({ wanted }) => !brought.has(wanted)) : [])),
       ],
       callerNames: request.callerFunctions.map((callerFunction) => callerFunction.name),
+      query: lastWords(request.messages),
+      searchIn,
     });
-    const warnings = [...fromRegistered, ...fromRequest].flatMap((supplied) => supplied.warnings);
-    return { tools: offer.tools, warnings: [...warnings, ...offer.warnings] };
+    const warnings = [...fromSources, ...fromRegistered, ...fromRequest].flatMap((supplied) => supplied.warnings);
+    return { ...offer, warnings: [...warnings, ...offer.warnings] };
   }
 
   async function list(caller: Caller, signal: AbortSignal): Promise<ListedTool[]> {
-    const servers = serversInReach(await listRecords(), caller.tools).filter(({ record }) => record.isEnabled);
+    const ids = caller.tools?.filter((toolId) => !sources.some((source) => source.claims(toolId)));
+    const servers = serversInReach(await listRecords(), ids).filter(({ record }) => record.isEnabled);
+    const others = await Promise.all(sources.map((source) => source.list(caller, signal)));
     const openings = await Promise.all(servers.map(async (server) => ({ server, opening: await registered.open(server.record, signal) })));
     const candidates = openings.flatMap(({ server, opening }) => (opening.type === 'opened' ? candidatesOf(server, opening.server) : []));
-    const wishes = candidates.map((candidate) => ({ wanted: candidate.wanted, key: candidate.key, entry: candidate }));
+    const wishes = [...others.flat(), ...candidates].map((candidate) => ({
+      wanted: candidate.wanted,
+      key: candidate.key,
+      whenTaken: candidate.whenTaken,
+      entry: candidate,
+    }));
     return uniqueNames(wishes, new Set()).map(({ name, entry }) => toListedTool(entry, name));
   }
 
@@ -104,17 +174,38 @@ export function createToolCatalog({ registry, send, callBrowser, browserToolTime
     offerFor,
     list,
     servers,
-    inspector: createServerInspector({ servers: registered, send }),
+    inspector: createServerInspector({ servers: registered, send, mcp }),
     start() {
       void reviver.reviveDue();
       reviver.start();
     },
-    close() {
+    async close() {
       reviver.close();
       closing.abort(new Error('The gateway is shutting down.'));
       registered.close();
+      await mcp.close();
     },
   };
+}
+
+/** What the user said last, and before it: a follow-up such as "and tomorrow?" names nothing itself. */
+function lastWords(messages: readonly ChatMessage[]): string {
+  const questions = messages.filter((message) => message.role === 'user').slice(-3);
+  return questions.map((message) => textOf(message.content)).join('\n');
+}
+
+function heldCandidates({ record, reach }: ChosenServer, { held = [] }: OpenedServer): Candidate[] {
+  const candidates = held.map(({ operation, ...entry }): Candidate => ({
+    wanted: operation.spec.name,
+    key: `${record.id} held ${operation.path}`,
+    toTool: (offeredName) => entry.createTool(offeredName),
+  }));
+  return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));
+}
+
+function heldWarning(record: ToolServerRecord, name: string): Warning {
+  const reason = 'its definition is not the one that was first seen; an administrator can agree to the new one';
+  return leftOutWarning('definition_changed', `The function "${name}" of "${record.id}"`, reason);
 }
 
 /** As far as the caller's key reaches. */
@@ -122,14 +213,16 @@ function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Ca
   const candidates = server.functions.map((operation): Candidate => ({
     wanted: operation.spec.name,
     key: `${record.id} ${operation.method} ${operation.path}`,
-    toTool: (offeredName) => server.createTool(operation, offeredName),
+    spec: operation.spec,
+    ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
+    toTool: (offeredName) => withServerApproval(server.createTool(operation, offeredName), operation, record),
   }));
   return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));
 }
 
 function toListedTool(candidate: Candidate, name: string): ListedTool {
   const { spec, label, server, kind } = candidate.toTool(name);
-  return { id: label, name: spec.name, description: spec.description, parameters: spec.parameters, server, kind };
+  return { id: candidate.id ?? label, name: spec.name, description: spec.description, parameters: spec.parameters, server, kind };
 }
 
 function toState(record: ToolServerRecord, opening: Opening | undefined): ToolServerState {

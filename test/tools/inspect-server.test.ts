@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
-import type { ToolServerInspector } from '../../src/core/tool.ts';
-import { createServerInspector, estimateFunctionTokens, remarkOnDocument } from '../../src/tools/inspect-server.ts';
+import type { ToolServerInspector } from '../../src/core/server-report.ts';
+import { estimateFunctionTokens } from '../../src/tools/estimate-tokens.ts';
+import { createServerInspector } from '../../src/tools/inspect-server.ts';
 import { createRegisteredServers } from '../../src/tools/registered-servers.ts';
 import type { RegisteredServers } from '../../src/tools/registered-servers.ts';
 import { toolServerRecord } from '../registry/registry-contract.ts';
@@ -17,7 +18,7 @@ afterEach(() => {
 
 function inspect(answer: ScriptedAnswer): { script: ScriptedSend; servers: RegisteredServers; inspector: ToolServerInspector } {
   const script = scriptedSend({ [documentUrl]: answer });
-  const servers = createRegisteredServers({ send: script.send, now: () => 0, remark: remarkOnDocument });
+  const servers = createRegisteredServers({ send: script.send, now: () => 0 });
   opened.push(servers);
   return { script, servers, inspector: createServerInspector({ servers, send: script.send }) };
 }
@@ -103,9 +104,4 @@ it('a function is as large as its JSON, at four characters a token', () => {
   const small = { name: 'now', description: 'Time', parameters: { type: 'object' } };
   const text = '{"type":"function","function":{"name":"now","description":"Time","parameters":{"type":"object"}}}';
   expect(estimateFunctionTokens(small)).toBe(Math.ceil(text.length / 4));
-});
-
-it('a document that would hold up every stream is not validated', async () => {
-  expect(await remarkOnDocument({ paths: {}, 'x-large': 'a'.repeat(1_000_001) })).toEqual([expect.stringContaining('was not checked')]);
-  expect(await remarkOnDocument(documentWith('now'))).toEqual([]);
 });

@@ -135,7 +135,6 @@ describe('opening a registered server', () => {
     [{ type: 'mcp' }, /MCP/],
     [{ authType: 'session' }, /session/],
     [{ extra: { config: { execution: 'browser' } } }, /browser/],
-    [{ extra: { config: { needs_approval: true } } }, /approval/],
   ])('says why it leaves %j out', async (record, reason) => {
     expect(await openWith(record)).toEqual({ type: 'unsupported', reason: expect.stringMatching(reason) });
   });
@@ -155,10 +154,6 @@ describe('the filter of functions', () => {
 
   it("goes by the document's own name too", async () => {
     expect(namesOf(await openWith({ functionFilter: ['get now'] }, documentWith('get now', 'other')))).toEqual(['get_now']);
-  });
-
-  it('withholds single functions that need approval', async () => {
-    expect(namesOf(await openWith({ extra: { config: { needs_approval: ['now'] } } }))).toEqual(['web_search', 'search']);
   });
 });
 

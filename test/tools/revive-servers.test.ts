@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GatewayError, OutboundError } from '../../src/core/errors.ts';
+import { limits } from '../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
 import { createRegisteredServers } from '../../src/tools/registered-servers.ts';
 import { createServerReviver, firstRetryMs, longestRetryMs, retryDelayMs } from '../../src/tools/revive-servers.ts';
@@ -48,7 +49,30 @@ describe('servers that failed', () => {
     expect(await at(69_999)).toBe(3);
     expect(await at(70_000)).toBe(4);
     expect(servers.stateOf(record)?.type).toBe('opened');
-    expect(await at(10_000_000)).toBe(4);
+  });
+
+  it('that are open are asked for their document now and then, and keep their functions meanwhile and when it is broken', async () => {
+    const record = toolServerRecord();
+    const { script, servers, at } = reviverOf(async () => [record]);
+    script.answers.set(documentUrl, documentWith('now'));
+    const names = (): string[] => {
+      const state = servers.stateOf(record);
+      return state?.type === 'opened' ? state.server.functions.map(({ spec }) => spec.name) : [];
+    };
+    expect(await at(0)).toBe(1);
+    expect(await at(limits.documentRefreshMs - 1)).toBe(1);
+    const before = servers.stateOf(record);
+    expect(await at(limits.documentRefreshMs)).toBe(2);
+    // The same bytes are the same functions.
+    expect(servers.stateOf(record)).toEqual(before);
+    script.answers.set(documentUrl, documentWith('later'));
+    expect(await at(2 * limits.documentRefreshMs)).toBe(3);
+    expect(names()).toEqual(['later']);
+    script.answers.set(documentUrl, new OutboundError('unreachable', 'down'));
+    expect(await at(3 * limits.documentRefreshMs)).toBe(4);
+    expect(names()).toEqual(['later']);
+    expect(await at(3 * limits.documentRefreshMs + firstRetryMs)).toBe(5);
+    expect(servers.failuresOf(record)?.count).toBe(2);
   });
 
   it('are left alone while disabled, and when trying again does not help', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ChatRequest } from '../../src/core/chat.ts';
 import { OutboundError } from '../../src/core/errors.ts';
+import { limits } from '../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
 import type { RunContext } from '../../src/core/run.ts';
 import type { ToolOffer } from '../../src/core/tool.ts';
@@ -27,8 +28,8 @@ const documents = (): ScriptedSend =>
   });
 
 const opened: ToolCatalog[] = [];
-afterEach(() => {
-  for (const catalog of opened.splice(0)) catalog.close();
+afterEach(async () => {
+  for (const catalog of opened.splice(0)) await catalog.close();
 });
 
 function catalogOf(records: ToolServerRecord[], script: ScriptedSend = documents()): ToolCatalog {
@@ -131,7 +132,7 @@ describe('a registered server that cannot serve', () => {
 
   it.each([
     [off, 'server:off', 'tool_server_disabled'],
-    [github, 'server:mcp:github', 'tool_server_unsupported'],
+    [github, 'server:mcp:github', 'tool_server_unreachable'],
   ])('is known by its id all the same', async (record, toolId, code) => {
     const given = await offer([record], { toolIds: [toolId] });
     expect(given.tools.size).toBe(0);
@@ -166,18 +167,18 @@ describe('a hundred functions and more', () => {
   const many = Array.from({ length: 130 }, (_, index) => `f${index}`);
   const script = scriptedSend({ 'http://time.test/openapi.json': documentWith(...many) });
 
-  it('are cut to what a provider takes, with a word about how to choose', async () => {
+  it('are cut to what a model can hold, with a word about how to choose', async () => {
     const { tools, warnings } = await catalogOf([time], script).offerFor(chatRequest(), runContext());
-    expect(tools.size).toBe(128);
+    expect(tools.size).toBe(limits.chosenFunctions);
     expect(warnings).toEqual([
-      { code: 'functions_left_out', message: expect.stringMatching(/^2 of 130 functions are left out.*tool_ids/) },
+      { code: 'functions_left_out', message: expect.stringMatching(/^40 of 130 functions are offered.*tool_ids/) },
     ]);
   });
 
   it("leave room for the caller's own", async () => {
     const callerFunctions = Array.from({ length: 100 }, (_, index) => ({ name: `own${index}`, wire: {} }));
     const { tools } = await catalogOf([time], script).offerFor(chatRequest({ callerFunctions }), runContext());
-    expect(tools.size).toBe(28);
+    expect(tools.size).toBe(27);
   });
 });
 
@@ -210,15 +211,16 @@ describe('the state of the servers', () => {
       { id: 'time', state: 'ok', functions: 2 },
       { id: 'maps', state: 'unreachable', functions: 0, error: expect.any(String) },
       { id: 'off', state: 'not_loaded', functions: 0 },
-      { id: 'github', state: 'not_loaded', functions: 0, error: expect.stringContaining('MCP') },
+      { id: 'github', state: 'unreachable', functions: 0, error: expect.stringContaining('MCP') },
     ]);
-    expect(script.requests.map((request) => request.url)).toEqual(['http://time.test/openapi.json', 'http://maps.test/openapi.json']);
+    const documentUrls = script.requests.map((request) => request.url).filter((url) => url.endsWith('openapi.json'));
+    expect(documentUrls).toEqual(['http://time.test/openapi.json', 'http://maps.test/openapi.json']);
   });
 
-  it('survives an end amid the start', () => {
+  it('survives an end amid the start', async () => {
     const catalog = catalogOf([time]);
     catalog.start();
-    expect(() => catalog.close()).not.toThrow();
+    await expect(catalog.close()).resolves.toBeUndefined();
   });
 });
 

@@ -1,0 +1,137 @@
+import type { Toolset } from './function-definition.ts';
+import { arrangeShelf, emptyShelf } from './function-shelf.ts';
+import type { FunctionShelf, ToolsetSetting } from './function-shelf.ts';
+import type { ImportModule, LoadedModule } from './load-module.ts';
+import { readFolder } from './read-folder.ts';
+import type { FolderModule } from './read-folder.ts';
+import { openToolset } from './toolset-version.ts';
+import type { ToolsetVersion } from './toolset-version.ts';
+import { watchFolder } from './watch-folder.ts';
+
+/** What an operator should know: each thing once. */
+export interface FolderNews {
+  level: 'info' | 'warn' | 'error';
+  message: string;
+  functions?: string[];
+}
+
+export interface FunctionFolderOptions {
+  folder: string;
+  toolsets: readonly ToolsetSetting[];
+  tell: (news: FolderNews) => void;
+  /** Default: Node's own import. */
+  load?: ImportModule;
+}
+
+/** The functions of `tools_dir`, as they are at the moment. */
+export interface FunctionFolder {
+  /** Waits for the first look alone; the shelf of a run is its own for ever. */
+  shelf(): Promise<FunctionShelf>;
+  /** Looks now; resolves when what was found is on offer. `isTold`: something has changed. */
+  look(isTold?: boolean): Promise<void>;
+  watch(): void;
+  close(): Promise<void>;
+}
+
+export function createFunctionFolder({ folder, toolsets: settings, tell, load }: FunctionFolderOptions): FunctionFolder {
+  let modules: FolderModule[] = [];
+  let versions = new Map<string, ToolsetVersion>();
+  let shelf: FunctionShelf = emptyShelf;
+  let looking: Promise<void> | undefined;
+  let first: Promise<void> | undefined;
+  let unwatch: (() => void) | undefined;
+  let isClosed = false;
+  let told = new Set<string>();
+
+  async function lookOnce(isTold: boolean): Promise<void> {
+    const said = new Set<string>();
+    // A problem that lasts is told once, and again when it comes back.
+    const complain = (level: 'warn' | 'error', message: string): void => {
+      if (!told.has(message) && !said.has(message)) tell({ level, message });
+      said.add(message);
+    };
+    try {
+      const reading = await readFolder(folder, modules, { retriesBroken: isTold, ...(load && { load }) });
+      modules = reading.modules;
+      for (const { problem, loaded } of modules) {
+        if (problem !== undefined) complain('error', `${problem}${loaded === undefined ? '' : ' (its last good version stays in use)'}`);
+      }
+      const next = await openToolsets(modules, (message) => complain('error', message));
+      const replaced = [...versions.values()].filter((version) => next.get(version.toolset.id) !== version);
+      versions = next;
+      shelf = arrangeShelf(modules, { versions, settings, tell: (problem) => complain('warn', problem) });
+      for (const version of replaced) version.retire();
+      for (const { path, loaded, problem } of reading.changed) {
+        if (problem === undefined && loaded !== undefined)
+          tell({ level: 'info', message: `${path} is loaded`, functions: namesOf(loaded.offer) });
+      }
+    } catch (error) {
+      complain('error', `tools_dir: ${folder} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    told = said;
+  }
+
+  /** A set whose `setup` fails leaves the one before it in place; another look tries again. */
+  async function openToolsets(from: readonly FolderModule[], complain: (message: string) => void): Promise<Map<string, ToolsetVersion>> {
+    const wanted = new Map<string, { toolset: Toolset; module: LoadedModule }>();
+    for (const { path, loaded } of from) {
+      if (loaded === undefined) continue;
+      const { module } = loaded;
+      for (const toolset of loaded.offer.toolsets) {
+        if (wanted.has(toolset.id))
+          complain(`${path}: the toolset "${toolset.id}" replaces the one of another module; give one of them another id`);
+        wanted.set(toolset.id, { toolset, module });
+      }
+    }
+    const opened = await Promise.all(
+      Array.from(wanted.values(), async ({ toolset, module }): Promise<ToolsetVersion | undefined> => {
+        const before = versions.get(toolset.id);
+        if (before?.toolset === toolset) return before;
+        const fault = (what: string, error: unknown): string =>
+          `the toolset "${toolset.id}": ${what} failed: ${error instanceof Error ? error.message : String(error)}`;
+        return openToolset(toolset, module, (error) => tell({ level: 'warn', message: fault('close', error) })).catch((error: unknown) => {
+          complain(fault('setup', error));
+          return before;
+        });
+      }),
+    );
+    return new Map(opened.flatMap((version) => (version === undefined ? [] : [[version.toolset.id, version]])));
+  }
+
+  /** One look at a time; whoever asks meanwhile gets one that begins after it. */
+  function look(isTold = true): Promise<void> {
+    if (isClosed) return Promise.resolve();
+    const before = looking ?? Promise.resolve();
+    const own = before.then(() => (isClosed ? undefined : lookOnce(isTold)));
+    looking = own;
+    void own.finally(() => {
+      if (looking === own) looking = undefined;
+    });
+    first ??= own;
+    return own;
+  }
+
+  return {
+    async shelf() {
+      await (first ?? look());
+      return shelf;
+    },
+    look,
+    watch() {
+      unwatch ??= watchFolder(folder, (isTold) => {
+        // A slow look is not queued behind itself.
+        if (isTold || looking === undefined) void look(isTold);
+      });
+    },
+    async close() {
+      isClosed = true;
+      unwatch?.();
+      await looking;
+      await Promise.all(Array.from(versions.values(), (version) => version.close()));
+    },
+  };
+}
+
+function namesOf({ functions, toolsets }: { functions: readonly { name: string }[]; toolsets: readonly Toolset[] }): string[] {
+  return [...functions.map(({ name }) => name), ...toolsets.flatMap(({ id, tools }) => tools.map(({ name }) => `${id}/${name}`))];
+}

@@ -1,0 +1,106 @@
+import { limits } from '../../core/limits.ts';
+import type { RunContext } from '../../core/run.ts';
+import type { Tool } from '../../core/tool.ts';
+import { leftOutWarning } from '../offer-tools.ts';
+import type { Candidate, Warning } from '../offer-tools.ts';
+import type { SuppliedFunctions } from '../request-servers.ts';
+import type { ToolSource } from '../tool-source.ts';
+import type { ChatStates } from './chat-state.ts';
+import { chooseFunctions, functionsInReach } from './choose-functions.ts';
+import { placeOf } from './function-context.ts';
+import type { FunctionPlace } from './function-definition.ts';
+import type { FunctionFolder } from './function-folder.ts';
+import { isSwitchedOn } from './function-shelf.ts';
+import type { ShelvedFunction } from './function-shelf.ts';
+import { createFunctionTool } from './function-tool.ts';
+import type { Execute } from './function-tool.ts';
+import { runInThread } from './run-in-thread.ts';
+
+export interface FunctionSourceOptions {
+  folder: Pick<FunctionFolder, 'shelf'>;
+  /** The folder's path; threads load their modules as it does. */
+  path: string;
+  states: ChatStates;
+  /** Told of an `isEnabled` that failed. */
+  onFault: (what: string, error: unknown) => void;
+}
+
+/** The functions of this process, for the common offer. */
+export function createFunctionSource({ folder, path, states, onFault }: FunctionSourceOptions): ToolSource {
+  /** All at once; one that throws or takes too long hides only itself. */
+  async function enabledAmong(functions: readonly ShelvedFunction[], run: RunContext): Promise<ShelvedFunction[]> {
+    const place = placeOf(run);
+    const answers = await Promise.all(functions.map((entry) => isEnabled(entry, place)));
+    return functions.filter((_, index) => answers[index] === true);
+  }
+
+  async function isEnabled({ definition, id }: ShelvedFunction, place: FunctionPlace): Promise<boolean> {
+    const { isEnabled: condition = true } = definition.options;
+    if (typeof condition === 'boolean') return condition;
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(new Error(`isEnabled took more than ${limits.enablementMs} ms`)), limits.enablementMs);
+    try {
+      return (await Promise.race([condition(place), late])) === true;
+    } catch (error) {
+      onFault(id, error);
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  function toTool({ definition, label, server, module, version }: ShelvedFunction, offeredName: string): Tool {
+    const inThread: Execute = (args, context, state) =>
+      runInThread({ path: module.path, folder: path, sources: module.sources, name: definition.name }, { args, context, state });
+    const execute = definition.options.execute as Execute;
+    return createFunctionTool({
+      definition,
+      offeredName,
+      label,
+      server,
+      states,
+      execute: definition.options.worker === true ? inThread : (args, context, state) => execute(args, context, state),
+      ...(version !== undefined && { hold: () => version.hold() }),
+    });
+  }
+
+  function toCandidate(entry: ShelvedFunction, isNamed: boolean): Candidate {
+    return {
+      wanted: entry.definition.name,
+      key: entry.id,
+      id: entry.id,
+      ...(isNamed && { isNamed }),
+      toTool: (offeredName) => toTool(entry, offeredName),
+    };
+  }
+
+  return {
+    claims: (toolId) => /^(?:function|toolset):/.test(toolId),
+
+    async supplyFor(toolIds, run, request): Promise<SuppliedFunctions> {
+      const shelf = await folder.shelf();
+      const { chosen, named } = chooseFunctions(toolIds, shelf, run.caller.tools);
+      const on = chosen.filter((entry) => isSwitchedOn(entry, shelf));
+      const off = chosen.filter((entry) => !on.includes(entry) && toolIds !== undefined);
+      const functions = await enabledAmong(on, { ...run, conversation: run.conversation ?? request });
+      // The run keeps what it was offered until it ends, also what is replaced meanwhile.
+      for (const version of new Set(functions.map((entry) => entry.version))) holdForRun(version, run);
+      const warnings = off.map((entry): Warning =>
+        leftOutWarning('tool_disabled', `The function "${entry.id}"`, 'its toolset is switched off'),
+      );
+      return { candidates: functions.map((entry) => toCandidate(entry, named.has(entry))), warnings };
+    },
+
+    async list(caller, signal) {
+      const shelf = await folder.shelf();
+      const inReach = functionsInReach(shelf, caller.tools).filter((entry) => isSwitchedOn(entry, shelf));
+      const run: RunContext = { runId: '', caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
+      return (await enabledAmong(inReach, run)).map((entry) => toCandidate(entry, false));
+    },
+  };
+}
+
+function holdForRun(version: ShelvedFunction['version'], { ended }: RunContext): void {
+  if (version === undefined || ended === undefined || ended.aborted) return;
+  ended.addEventListener('abort', version.hold(), { once: true });
+}

@@ -1,0 +1,83 @@
+import type { Tool as McpTool } from '@modelcontextprotocol/client';
+import { isDeeperThan, isJsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { limits } from '../../core/limits.ts';
+import { uniqueNames } from '../name-functions.ts';
+import type { Conversion, Operation } from '../openapi/operation.ts';
+
+/** The method and the name stand where an OpenAPI operation has its method and path, and so they do in reports. */
+const method = 'tools/call';
+
+/** A tool of an MCP server as a function. */
+export interface McpFunction {
+  operation: Operation;
+  tool: McpTool;
+}
+
+export interface ConvertedTools {
+  functions: McpFunction[];
+  conversion: Conversion;
+}
+
+/** Makes functions of what a server lists. One that cannot be offered costs itself and is named with the reason. */
+export function convertTools(listed: readonly McpTool[]): ConvertedTools {
+  const seen = new Set<string>();
+  const omitted: Conversion['omitted'] = [];
+  const kept: McpTool[] = [];
+  for (const tool of listed) {
+    const reason = whyOmitted(tool, seen, kept.length);
+    seen.add(tool.name);
+    if (reason === undefined) kept.push(tool);
+    else omitted.push({ operation: `${method} ${tool.name.slice(0, 200)}`, reason });
+  }
+  const named = uniqueNames(
+    kept.map((tool) => ({ wanted: tool.name, key: tool.name, entry: tool })),
+    new Set(),
+  );
+  const functions = named.map(({ name, entry }) => ({ operation: toOperation(entry, name), tool: entry }));
+  const renamed = named.flatMap((entry) => entry.renamed ?? []);
+  return {
+    functions,
+    conversion: {
+      operations: functions.map(({ operation }) => operation),
+      renamed,
+      omitted: omitted.slice(0, limits.mcpTools),
+      warnings: [],
+    },
+  };
+}
+
+function whyOmitted(tool: McpTool, seen: ReadonlySet<string>, count: number): string | undefined {
+  if (count >= limits.mcpTools) return `a server may have ${limits.mcpTools} functions`;
+  if (seen.has(tool.name)) return 'the server lists this name twice';
+  if (tool.name === '' || tool.name.length > limits.mcpNameCharacters) return `a name has 1 to ${limits.mcpNameCharacters} characters`;
+  if (isDeeperThan(tool.inputSchema, limits.jsonDepth)) return `its schema is nested more than ${limits.jsonDepth} levels deep`;
+  const size = JSON.stringify(tool.inputSchema).length;
+  return size > limits.mcpSchemaBytes ? `its schema has ${size} bytes, and ${limits.mcpSchemaBytes} are the limit` : undefined;
+}
+
+function toOperation(tool: McpTool, name: string): Operation {
+  const description = (tool.description ?? tool.title ?? tool.annotations?.title ?? '').trim();
+  return {
+    operationId: tool.name,
+    method,
+    path: tool.name,
+    spec: {
+      name,
+      description: shortened(description, limits.mcpDescriptionCharacters),
+      parameters: toParameters(tool.inputSchema as JsonObject),
+    },
+    places: [],
+    body: undefined,
+  };
+}
+
+/** What every provider reads: an object with properties, and no word about the dialect. */
+function toParameters(schema: JsonObject): JsonObject {
+  const { $schema: _dialect, properties, ...rest } = schema;
+  return { ...rest, type: 'object', properties: isJsonObject(properties) ? properties : {} };
+}
+
+export function shortened(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1).toWellFormed()}…`;
+}

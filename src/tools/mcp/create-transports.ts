@@ -1,0 +1,59 @@
+import { SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Transport } from '@modelcontextprotocol/client';
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { limits } from '../../core/limits.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import { callHeaders, callQuery } from '../connection-headers.ts';
+import type { CallScopes } from './call-scope.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+
+/** A way to reach a server. `isLegacy`: only servers of the first protocol era speak it. */
+export interface Way {
+  name: string;
+  isLegacy: boolean;
+  createTransport(): Transport;
+}
+
+export interface WayOptions {
+  send: SendOutbound;
+  scopes: CallScopes;
+  signal: AbortSignal;
+}
+
+/** In the order in which they are tried. */
+export type CreateWays = (record: ToolServerRecord, options: WayOptions) => Way[];
+
+/** Streamable HTTP, then its predecessor; or the process that the configuration names. */
+export const createWays: CreateWays = (record, { send, scopes, signal }) => {
+  if (record.process !== undefined) return [processWay(record.process)];
+  const url = new URL(record.url);
+  const fetch = createOutboundFetch({
+    send,
+    trust: { kind: 'configured', origin: url.origin },
+    signal,
+    headers: () => callHeaders(record, scopes.current()?.invocation.run),
+    query: () => callQuery(record),
+    watchAnswer() {
+      const scope = scopes.current();
+      return scope && (({ isResumable }) => scope.onAnswerEnd(isResumable));
+    },
+  });
+  return [
+    { name: 'Streamable HTTP', isLegacy: false, createTransport: () => new StreamableHTTPClientTransport(url, { fetch }) },
+    // The SDK's own replacement of this transport is the first one; servers of 2024 know this one only.
+    { name: 'SSE', isLegacy: true, createTransport: () => new SSEClientTransport(url, { fetch }) },
+  ];
+};
+
+/** Its own environment holds the gateway's secrets: of that a process gets what it needs to start, and what the configuration says. */
+function processWay({ command, args, environment }: NonNullable<ToolServerRecord['process']>): Way {
+  const settings = {
+    command,
+    args,
+    env: { ...getDefaultEnvironment(), ...environment },
+    stderr: 'ignore',
+    maxBufferSize: limits.mcpMessageBytes,
+  } as const;
+  return { name: 'stdio', isLegacy: false, createTransport: () => new StdioClientTransport(settings) };
+}

@@ -1,0 +1,81 @@
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { OutboundError } from '../../core/errors.ts';
+
+/**
+ * What is known of a request that came to no result. `never-sent`: nobody executed it. `maybe-sent`: it may have taken effect. `answered`: the
+ * server itself said no. `refused`: its door did, and would again. `timeout`: nobody knows.
+ */
+export interface McpFailure {
+  kind: 'never-sent' | 'maybe-sent' | 'answered' | 'refused' | 'denied' | 'timeout';
+  message: string;
+}
+
+/** Codes of a connection or pipe on which nothing arrived. */
+const withoutConnection = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'ENODATA',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'EPIPE',
+  'ENOENT',
+  'EACCES',
+]);
+/** What an error may be wrapped in. */
+const maxCauses = 8;
+
+/** The stream that should have held the answer ended without it. */
+export class AnswerCutOff extends Error {
+  override readonly name = 'AnswerCutOff';
+
+  constructor() {
+    super('The server broke off its answer.');
+  }
+}
+
+export function explainMcpFailure(error: unknown): McpFailure {
+  const chain = causesOf(error);
+  const outbound = chain.find((entry) => entry instanceof OutboundError);
+  if (outbound?.failure === 'denied') return { kind: 'denied', message: outbound.message };
+  if (outbound?.failure === 'redirected' || outbound?.failure === 'invalid_request') return { kind: 'refused', message: outbound.message };
+  const message = chain.map((entry) => entry.message).find((text) => text !== '') ?? String(error);
+  if (chain.some(({ code }) => typeof code === 'string' && withoutConnection.has(code))) return { kind: 'never-sent', message };
+  if (outbound !== undefined) return { kind: outbound.failure === 'timeout' ? 'timeout' : 'maybe-sent', message: outbound.message };
+  const http = chain.find((entry) => entry instanceof SdkHttpError);
+  if (http !== undefined) return { kind: kindOfStatus(http.status), message: `it answered with the HTTP status ${http.status}` };
+  const protocol = chain.find((entry) => entry instanceof ProtocolError);
+  if (protocol !== undefined) return { kind: 'answered', message: `${protocol.message} (code ${protocol.code})` };
+  const sdk = chain.find((entry) => entry instanceof SdkError);
+  return { kind: kindOfSdkError(sdk?.code), message };
+}
+
+/** 404 is a session that the server has forgotten, and many say 400 for it: they have executed nothing. */
+function kindOfStatus(status: number): McpFailure['kind'] {
+  if (status === 404 || status === 400) return 'never-sent';
+  return status >= 500 ? 'maybe-sent' : 'refused';
+}
+
+function kindOfSdkError(code: unknown): McpFailure['kind'] {
+  switch (code) {
+    case SdkErrorCode.NotConnected:
+    case SdkErrorCode.NotInitialized:
+    case SdkErrorCode.EraNegotiationFailed:
+      return 'never-sent';
+    case SdkErrorCode.RequestTimeout:
+      return 'timeout';
+    case SdkErrorCode.InvalidResult:
+    case SdkErrorCode.UnsupportedResultType:
+    case SdkErrorCode.InputRequiredRoundsExceeded:
+    case SdkErrorCode.CapabilityNotSupported:
+      return 'answered';
+    default:
+      return 'maybe-sent';
+  }
+}
+
+function causesOf(error: unknown): (Error & { code?: unknown })[] {
+  const chain: Error[] = [];
+  for (let next = error; next instanceof Error && chain.length < maxCauses; next = next.cause) chain.push(next);
+  return chain;
+}

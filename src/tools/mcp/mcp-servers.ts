@@ -1,0 +1,121 @@
+import { isDeepStrictEqual } from 'node:util';
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { Opening, OpeningOptions } from '../open-registered-server.ts';
+import { convertTools } from './convert-tools.ts';
+import { createWays as createUsualWays } from './create-transports.ts';
+import type { CreateWays } from './create-transports.ts';
+import { createDefinitionPins, noPins } from './definition-pins.ts';
+import type { DefinitionPins, FactStore } from './definition-pins.ts';
+import { explainMcpFailure } from './explain-mcp-failure.ts';
+import { hideSecrets } from './hide-secrets.ts';
+import { createMcpConnection } from './mcp-connection.ts';
+import { createMcpSession } from './mcp-session.ts';
+import type { McpSession } from './mcp-session.ts';
+import { toOpenedServer } from './open-mcp-server.ts';
+
+/** The registered MCP servers and their connections. */
+export interface McpServers {
+  /** Connects where that is needed, asks for the tools, and stays connected. Never rejects. */
+  open(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
+  /** The same for a connection that is only tried: it is closed again, and nothing is remembered. */
+  verify(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
+  /**
+   * Agrees to changed definitions: by name, the fingerprint that the report shows.
+   * @throws GatewayError `conflict`, `invalid_request`
+   */
+  accept(record: ToolServerRecord, functions: ReadonlyMap<string, string>): Promise<void>;
+  /** Closes the connections of servers that are no longer registered and enabled as they were; what is under way there ends first. */
+  keepOnly(records: readonly ToolServerRecord[]): void;
+  close(): Promise<void>;
+}
+
+export interface McpServersOptions {
+  send: SendOutbound;
+  facts: FactStore;
+  version: string;
+  /** Told when a server says that its list has changed. */
+  onListChanged: (record: ToolServerRecord) => void;
+  /** Tests put scripted peers here. */
+  createWays?: CreateWays;
+}
+
+export function createMcpServers({ send, facts, version, onListChanged, createWays = createUsualWays }: McpServersOptions): McpServers {
+  const sessions = new Map<string, McpSession>();
+  const pins = createDefinitionPins(facts);
+
+  function createSession(record: ToolServerRecord, remembered: DefinitionPins, onChange: () => void): McpSession {
+    const connection = createMcpConnection(record, { send, createWays, version, onListChanged: onChange });
+    return createMcpSession(record, connection, remembered);
+  }
+
+  /** A record that was changed is another server. */
+  function sessionOf(record: ToolServerRecord): McpSession {
+    const known = sessions.get(record.id);
+    if (known !== undefined && isSame(known.record, record)) return known;
+    known?.connection.retire();
+    const session = createSession(record, pins, () => onListChanged(record));
+    sessions.set(record.id, session);
+    return session;
+  }
+
+  return {
+    open: (record, options) => openSession(sessionOf(record), options),
+    async verify(record, options) {
+      const session = createSession(record, noPins, () => undefined);
+      try {
+        return await openSession(session, options);
+      } finally {
+        await session.connection.close();
+      }
+    },
+    async accept(record, functions) {
+      const session = sessions.get(record.id);
+      if (session === undefined || session.prints().size === 0)
+        throw new GatewayError(
+          'conflict',
+          `The server "${record.id}" is not connected. POST /api/tool-servers/${record.id}/refresh shows its functions.`,
+        );
+      await pins.accept(record, functions, session.prints());
+    },
+    keepOnly(records) {
+      for (const [id, { record, connection }] of sessions) {
+        const kept = records.find((entry) => entry.id === id && entry.isEnabled);
+        if (kept !== undefined && isSame(kept, record)) continue;
+        sessions.delete(id);
+        connection.retire();
+      }
+    },
+    async close() {
+      const open = [...sessions.values()];
+      sessions.clear();
+      await Promise.all(open.map(({ connection }) => connection.close()));
+    },
+  };
+}
+
+function isSame(left: ToolServerRecord, right: ToolServerRecord): boolean {
+  return left === right || isDeepStrictEqual(left, right);
+}
+
+async function openSession(session: McpSession, { signal, isChecked }: OpeningOptions): Promise<Opening> {
+  try {
+    const { listing, held, prints } = await session.read(signal);
+    const converted = convertTools(listing.tools);
+    return { type: 'opened', server: toOpenedServer(session, { converted, held, prints }, { about: aboutOf(listing), isChecked }) };
+  } catch (error) {
+    const reason = hideSecrets(explainMcpFailure(error).message, session.record);
+    // The next attempt begins with a new connection, whatever state this one is in.
+    await session.connection.drop();
+    return { type: 'unreachable', reason: `The MCP server does not answer as one: ${reason}` };
+  }
+}
+
+function aboutOf({ info, protocolVersion }: { info: JsonObject | undefined; protocolVersion: string | undefined }): {
+  info: JsonObject | undefined;
+  version: string | undefined;
+} {
+  return { info: info && { ...info, title: info['title'] ?? info['name'] }, version: protocolVersion && `MCP ${protocolVersion}` };
+}

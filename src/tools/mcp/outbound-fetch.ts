@@ -1,0 +1,54 @@
+import type { FetchLike } from '@modelcontextprotocol/client';
+import { limits } from '../../core/limits.ts';
+import type { SendOutbound, Trust } from '../../core/outbound.ts';
+import { boundedStream } from './bounded-stream.ts';
+import type { StreamEnd } from './bounded-stream.ts';
+
+/** Statuses of which a `Response` must not have a body. */
+const withoutBody = new Set([204, 205, 304]);
+
+export interface OutboundFetchOptions {
+  send: SendOutbound;
+  trust: Trust;
+  /** Ends what is under way when the connection is given up. */
+  signal: AbortSignal;
+  /** Credentials and own headers, of the call that is being sent; they replace headers of the same name. */
+  headers(): Record<string, string>;
+  /** What carries a key in the address. */
+  query(): Record<string, string>;
+  /** Told when the answer to a POST that is a stream of events has ended. */
+  watchAnswer?(): ((end: StreamEnd) => void) | undefined;
+}
+
+/** `fetch` for the SDK's transports, through the only door out: no redirect is followed and every body has its limits. */
+export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
+  return async (address, init = {}) => {
+    const method = init.method ?? 'GET';
+    const signals = [options.signal, ...(init.signal ? [init.signal] : [])];
+    const { status, headers, body } = await options.send({
+      method,
+      url: withQuery(address, options.query()),
+      headers: { ...Object.fromEntries(new Headers(init.headers)), ...options.headers() },
+      ...(typeof init.body === 'string' && { body: init.body }),
+      trust: options.trust,
+      signal: AbortSignal.any(signals),
+      firstByteTimeoutMs: method === 'POST' ? limits.mcpAnswerMs : limits.mcpConnectTimeoutMs,
+      idleTimeoutMs: limits.mcpStreamIdleMs,
+    });
+    if (withoutBody.has(status)) {
+      // Leaving the loop gives the connection back.
+      for await (const _piece of body) break;
+      return new Response(null, { status, headers });
+    }
+    const isEventStream = (headers['content-type'] ?? '').includes('text/event-stream');
+    const onEnd = method === 'POST' && isEventStream ? options.watchAnswer?.() : undefined;
+    const pieces = boundedStream(body, { isEventStream, ...(onEnd && { onEnd }) });
+    return new Response(ReadableStream.from(pieces), { status, headers });
+  };
+}
+
+function withQuery(address: string | URL, query: Record<string, string>): string {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  return url.href;
+}

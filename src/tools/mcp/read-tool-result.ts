@@ -1,0 +1,90 @@
+import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
+import { isDeeperThan } from '../../core/json.ts';
+import type { JsonValue } from '../../core/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { ToolFile, ToolOutcome } from '../../core/tool.ts';
+
+/** An error is for a model to read, not a document. */
+const longestErrorText = 8_000;
+const mediaType = /^[\w.+-]+\/[\w.+-]+$/;
+
+interface Content {
+  texts: string[];
+  files: ToolFile[];
+  isCut: boolean;
+}
+
+/**
+ * What a call to an MCP server came to. A structured result is the value; else the texts are, one after the other. What is no text is in the
+ * files, and words say so. `server` is named in errors, so that they are not taken for the gateway's own.
+ */
+export function readToolResult(result: CallToolResult, server: string): ToolOutcome {
+  const { texts, files, isCut } = readContent(result.content);
+  if (result.isError === true) {
+    const said = texts.join('\n').slice(0, longestErrorText) || 'without saying why';
+    return { type: 'error', code: 'tool_error', message: `The MCP server "${server}" reports an error: ${said}` };
+  }
+  const structured = structuredValue(result.structuredContent);
+  // Texts beside a structured result are the same once more, for clients that know no structure (specification, server/tools).
+  const value = structured ?? [...texts, ...files.map(describeFile)].join('\n');
+  return { type: 'result', value, ...(isCut && structured === undefined && { isTruncated: true }), ...(files.length > 0 && { files }) };
+}
+
+function structuredValue(value: unknown): JsonValue | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (isDeeperThan(value, limits.jsonDepth)) return undefined;
+  return JSON.stringify(value).length > limits.keptResultBytes ? undefined : (value as JsonValue);
+}
+
+function readContent(blocks: readonly ContentBlock[]): Content {
+  const content: Content = { texts: [], files: [], isCut: false };
+  let room: number = limits.keptResultBytes;
+  for (const block of blocks.slice(0, limits.mcpContentBlocks)) {
+    const read = readBlock(block);
+    const size = typeof read === 'string' ? read.length : read.url.length;
+    if (size > room) {
+      content.isCut = true;
+      content.texts.push(
+        typeof read === 'string' ? `${read.slice(0, room)}\n[cut: the result is too large]` : `${describeFile(read)} It was too large.`,
+      );
+      break;
+    }
+    room -= size;
+    if (typeof read === 'string') content.texts.push(read);
+    else content.files.push(read);
+  }
+  if (blocks.length > limits.mcpContentBlocks) content.isCut = true;
+  return content;
+}
+
+function readBlock(block: ContentBlock): string | ToolFile {
+  switch (block.type) {
+    case 'text':
+      return block.text;
+    case 'image':
+    case 'audio':
+      return toFile(block.data, block.mimeType);
+    case 'resource_link':
+      return `[${block.name}](${block.uri})${block.description === undefined ? '' : ` ${block.description}`}`;
+    case 'resource': {
+      const { resource } = block;
+      return 'text' in resource ? resource.text : toFile(resource.blob, resource.mimeType, resource.uri.split('/').at(-1));
+    }
+  }
+}
+
+function toFile(base64: string, type = '', name?: string): ToolFile {
+  const known = mediaType.test(type) ? type : 'application/octet-stream';
+  const clean = base64.replaceAll(/[^A-Za-z0-9+/=_-]/g, '');
+  const sizeBytes = Math.floor((clean.replaceAll('=', '').length * 3) / 4);
+  return {
+    type: known,
+    url: `data:${known};base64,${clean}`,
+    sizeBytes,
+    ...(name !== undefined && name !== '' && { name: name.slice(0, 200) }),
+  };
+}
+
+function describeFile({ type, sizeBytes }: ToolFile): string {
+  return `The server sent a file of the type ${type} with ${sizeBytes} bytes. It is not text and is not shown.`;
+}

@@ -1,0 +1,77 @@
+import MiniSearch from 'minisearch';
+
+import type { JsonObject } from '../core/json.ts';
+import { isJsonObject } from '../core/json.ts';
+import type { ToolSpec } from '../core/tool.ts';
+
+/** Finds functions by words. Positions are those in the list the search was made from; best first, never more than `limit`. */
+export type FunctionSearch = (query: string, limit: number) => number[];
+
+/** A conversation is searched by its last words; more of them only blur what is wanted. */
+const maxQueryLength = 2_000;
+/** Indexes that are kept: one for each set of tools that callers use at the same time. */
+const keptIndexes = 8;
+/** Words that stand in every question and in no function. */
+const commonWords = new Set(
+  'a about all an and any are as at be can could did do does for from get give had has have how i if in into is it its just let me my no not of on or our please show so some tell than that the their them then there these they this to us was we were what when where which who why will with would you your'.split(
+    ' ',
+  ),
+);
+
+/**
+ * Lexical search over functions (BM25+ in its library's form): it needs no embeddings and works with any model. Names count most, then
+ * descriptions, then the names and descriptions of parameters. An index is built once for a list of the same specs.
+ */
+export function createFunctionSearches(): (specs: readonly ToolSpec[]) => FunctionSearch {
+  let kept: { specs: readonly ToolSpec[]; search: FunctionSearch }[] = [];
+  return (specs) => {
+    const known = kept.find((entry) => isSameList(entry.specs, specs));
+    const entry = known ?? { specs, search: createSearch(specs) };
+    kept = [entry, ...kept.filter((other) => other !== entry)].slice(0, keptIndexes);
+    return entry.search;
+  };
+}
+
+function createSearch(specs: readonly ToolSpec[]): FunctionSearch {
+  const index = new MiniSearch<{ id: number; name: string; description: string; parameters: string }>({
+    fields: ['name', 'description', 'parameters'],
+    tokenize: toWords,
+    processTerm: toTerm,
+    searchOptions: { boost: { name: 3, description: 1.5 }, prefix: (term) => term.length > 3, weights: { prefix: 0.4, fuzzy: 0.2 } },
+  });
+  index.addAll(specs.map(({ name, description, parameters }, id) => ({ id, name, description, parameters: textOfParameters(parameters) })));
+  return (query, limit) =>
+    index
+      .search(query.slice(-maxQueryLength))
+      .slice(0, limit)
+      .map(({ id }) => Number(id));
+}
+
+/** `getIssueComments`, `get_issue_comments` and "get issue comments" are the same words. */
+function toWords(text: string): string[] {
+  return text
+    .normalize('NFKD')
+    .replaceAll(/\p{M}+/gu, '')
+    .replaceAll(/(?<lower>[a-z0-9])(?<upper>[A-Z])/g, '$<lower> $<upper>')
+    .split(/[^\p{L}\p{N}]+/u);
+}
+
+function toTerm(word: string): string | null {
+  const term = word.toLowerCase();
+  if (term.length < 2 || commonWords.has(term)) return null;
+  return term.length > 3 ? term.replace(/(?:ies|y)$/, 'i').replace(/(?<=[^s])s$/, '') : term;
+}
+
+function textOfParameters(schema: JsonObject): string {
+  const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
+  return Object.entries(properties)
+    .map(([name, property]) => {
+      const description = isJsonObject(property) ? property['description'] : undefined;
+      return typeof description === 'string' ? `${name} ${description}` : name;
+    })
+    .join(' ');
+}
+
+function isSameList(left: readonly ToolSpec[], right: readonly ToolSpec[]): boolean {
+  return left.length === right.length && left.every((spec, index) => spec === right[index]);
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { createChatStates } from '../../src/tools/functions/chat-state.ts';
+import { createFunctionFolder } from '../../src/tools/functions/function-folder.ts';
+import { createFunctionSource } from '../../src/tools/functions/function-source.ts';
+import type { ToolContext, ToolOutcome } from '../../src/core/tool.ts';
+import { superviseCall } from '../../src/chat/supervise-call.ts';
+import { chatRequest, runContext } from '../_support/tools.ts';
+import { functionModule, importNatively, toolsFolder } from '../_support/tools-folder.ts';
+
+/** One call of the only function of a module, in a thread; `context` sees what it says. */
+async function callInThread(
+  source: string,
+  { signal = new AbortController().signal, context }: { signal?: AbortSignal; context?: Partial<ToolContext> } = {},
+) {
+  const disk = toolsFolder({ 'a.ts': source, 'lib/part.ts': `export const part: string = 'part';` });
+  const folder = createFunctionFolder({ folder: disk.path, toolsets: [], tell: () => undefined, load: importNatively });
+  const functions = createFunctionSource({ folder, path: disk.path, states: createChatStates(), onFault: () => undefined });
+  const run = runContext({ chatId: 'c' });
+  const { candidates } = await functions.supplyFor(undefined, run, chatRequest());
+  // What the file becomes afterwards is nothing to a run that has begun.
+  disk[Symbol.dispose]();
+  const [tool] = candidates.map((candidate) => candidate.toTool(candidate.wanted));
+  if (tool === undefined) throw new Error('the module has no function');
+  const call = (args = {}): Promise<ToolOutcome> =>
+    tool.run({ callId: 'c', args, run, signal, timeoutMs: 10_000 }, context === undefined ? undefined : (context as ToolContext));
+  return { call };
+}
+
+const worker = (execute: string, parameters = 'z.object({})'): string => functionModule('f', { execute, parameters, more: 'worker: true' });
+
+test('a function that blocks holds up nobody else, and its thread has what was loaded, with what that imports', async () => {
+  const source = `import { part } from './lib/part.ts';\n${worker('() => { const end = Date.now() + 300; while (Date.now() < end); return part }')}`;
+  const { call } = await callInThread(source);
+  let turns = 0;
+  const turning = setInterval(() => (turns += 1), 5);
+  expect(await call()).toEqual({ type: 'result', value: 'part' });
+  clearInterval(turning);
+  expect(turns).toBeGreaterThan(10);
+});
+
+test('its context reaches the gateway: state, status, progress, stop, a question, and a special result', async () => {
+  const said: unknown[] = [];
+  const { call } = await callInThread(
+    worker(`async (args, context) => {
+      context.state.set('n', (context.state.get('n') ?? 0) + 1);
+      await context.status('works');
+      await context.progress(1, 2);
+      const answer = await context.ask('Which?', { message: 'One of them' });
+      context.stop();
+      return answer === 'end' ? handoff('other', context.state.get('n')) : context.state.get('n');
+    }`),
+    {
+      context: {
+        status: async (text) => void said.push(text),
+        progress: async (done, total) => void said.push([done, total]),
+        ask: async (title, question) => (said.push([title, question]), said.length > 4 ? 'end' : 'more'),
+        stop: () => void said.push('stop'),
+      },
+    },
+  );
+  expect(await call()).toEqual({ type: 'result', value: 1 });
+  expect(await call()).toEqual({ type: 'result', value: 2, followUp: { type: 'handoff', preset: 'other' } });
+  expect(said.slice(0, 4)).toEqual(['works', [1, 2], ['Which?', { message: 'One of them' }], 'stop']);
+});
+
+test('what it throws arrives with its name, so that a ToolError is told and anything else is masked', async () => {
+  const { call } = await callInThread(
+    worker(
+      `({ how }) => { if (how === 'told') throw new ToolError('closed'); throw new RangeError('secret') }`,
+      'z.object({ how: z.string() })',
+    ),
+  );
+  await expect(call({ how: 'told' })).rejects.toMatchObject({ name: 'ToolError', message: 'closed' });
+  await expect(call({ how: 'masked' })).rejects.toMatchObject({ name: 'RangeError', message: 'secret' });
+});
+
+test('an abort ends the thread though it never looks up', async () => {
+  const abort = new AbortController();
+  const { call } = await callInThread(worker(`async (args, { status }) => { await status('begun'); for (;;); }`), {
+    signal: abort.signal,
+    context: { status: async () => void setImmediate(() => abort.abort(new Error('enough'))) },
+  });
+  await expect(call()).rejects.toThrow('enough');
+});
+
+test('a critical section in a thread defers the end of the call', async () => {
+  using supervision = superviseCall({ idleMs: 10_000, totalMs: 10_000 });
+  const { call } = await callInThread(
+    worker(`async (args, { critical, status }) => critical(async () => { await status('inside'); await status('still'); return 'done' })`),
+    { signal: supervision.signal, context: { critical: supervision.critical, status: async () => supervision.end({ type: 'cancelled' }) } },
+  );
+  expect(await call()).toEqual({ type: 'result', value: 'done' });
+});
+
+test('too much memory ends the thread and nothing else', async () => {
+  const { call } = await callInThread(worker(`() => { const all = []; for (;;) all.push(new Array(100_000).fill({})); }`));
+  await expect(call()).rejects.toThrow(/memory/i);
+});

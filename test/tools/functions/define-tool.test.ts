@@ -1,0 +1,136 @@
+import { expectTypeOf } from 'expect-type';
+import { defineTool, defineToolset, handoff, noReply, ToolError } from 'toolwharf';
+import type { FunctionContext, FunctionTool, JsonObject, JsonValue, ToolDefinition, Toolset } from 'toolwharf';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+
+const sound = { name: 'f', description: 'Does it', parameters: z.object({}), execute: () => 1 };
+const define = (fields: object): FunctionTool => defineTool({ ...sound, ...fields } as ToolDefinition);
+
+describe('a definition that cannot work', () => {
+  test.each<[string, object, RegExp]>([
+    ['no name', { name: undefined }, /^defineTool without a name: name is missing; give it one/],
+    ['an illegal name', { name: 'get weather' }, /^defineTool "get weather": a name consists of/],
+    ['a name too long', { name: 'x'.repeat(65) }, /a name consists of 1 to 64/],
+    ['no description', { description: ' ' }, /^defineTool "f": description is missing; say what it does/],
+    ['no function', { execute: 'x' }, /^defineTool "f": execute is missing/],
+    ['no parameters', { parameters: undefined }, /^defineTool "f": parameters is missing; .*z\.object\(\{\}\) for none/],
+    ['a root that is no object', { parameters: z.string() }, /^defineTool "f": parameters: the root is no object; write z\.object/],
+    ['a JSON Schema whose root is no object', { parameters: { type: 'array' } }, /the root is no object/],
+    ['what JSON cannot hold', { parameters: z.object({ at: z.date() }) }, /^defineTool "f": parameters: .*; use what JSON can hold/],
+    ['a schema of zod 3', { parameters: { _def: {} } }, /zod 3; import z from "zod"/],
+    ['an option that does not exist', { isEnabeld: true }, /^defineTool "f": "isEnabeld" is no option; options are name,/],
+    ['a time limit of zero', { timeoutMs: 0 }, /timeoutMs is a number of milliseconds above zero; leave it out/],
+    ['a time limit beyond timers', { timeoutMs: 1e12 }, /timeoutMs/],
+    ['another behaviour', { timeoutBehavior: 'retry' }, /timeoutBehavior is "result" or "abort"/],
+    ['another reaction', { onError: 'retry' }, /onError is "result", "abort" or a function/],
+    ['a flag that is none', { sequential: 'yes' }, /sequential is true or false/],
+    ['a condition that is none', { isEnabled: 'yes' }, /isEnabled is true, false or a function/],
+    ['guardrails that are no list', { inputGuardrails: () => undefined }, /inputGuardrails is a list of functions/],
+  ])('fails when its module is loaded, with an error that names it and the cure: %s', (_, fields, expected) => {
+    expect(() => define(fields)).toThrow(expected);
+  });
+
+  test('is one that is no object', () => {
+    expect(() => defineTool(undefined as unknown as ToolDefinition)).toThrow(/^defineTool without a name: give it an object/);
+  });
+});
+
+describe('the schema of a definition', () => {
+  test('holds what zod says of a single parameter, and requires neither what is optional nor what has a default', () => {
+    const parameters = z.object({
+      city: z.string().describe('English name'),
+      days: z.int().min(1).max(9).default(3),
+      unit: z.enum(['c', 'f']).optional(),
+    });
+    expect(define({ parameters }).parameters).toEqual({
+      type: 'object',
+      properties: {
+        city: { type: 'string', description: 'English name' },
+        days: { type: 'integer', minimum: 1, maximum: 9, default: 3 },
+        unit: { type: 'string', enum: ['c', 'f'] },
+      },
+      required: ['city'],
+    });
+  });
+
+  test('is JSON Schema as it was written, whatever becomes of the original', () => {
+    const parameters = { type: 'object', properties: { a: { type: 'string', pattern: '^x', 'x-own': 1 } }, additionalProperties: false };
+    const { parameters: schema } = define({ parameters });
+    parameters.properties.a.pattern = 'changed';
+    expect(schema).toEqual({
+      type: 'object',
+      properties: { a: { type: 'string', pattern: '^x', 'x-own': 1 } },
+      additionalProperties: false,
+    });
+  });
+
+  test.each<[string, object, JsonObject, unknown]>([
+    [
+      'zod',
+      { parameters: z.object({ n: z.number().default(3), at: z.string().transform((text) => text.length) }) },
+      { at: 'ab' },
+      { n: 3, at: 2 },
+    ],
+    [
+      'JSON Schema',
+      {
+        parameters: {
+          type: 'object',
+          properties: { n: { default: 3 }, o: { type: 'object', properties: { m: { default: [1] } } }, p: {} },
+        },
+      },
+      { o: {} },
+      { n: 3, o: { m: [1] } },
+    ],
+    ['JSON Schema without defaults', { parameters: { type: 'object', properties: { n: {} } } }, { n: 1 }, { n: 1 }],
+  ])('fills in defaults: %s', async (_, fields, args, expected) => {
+    expect(await define(fields).readArguments(args)).toEqual({ type: 'read', value: expected });
+  });
+
+  test('refuses by zod what JSON Schema cannot say', async () => {
+    const parameters = z.object({ n: z.number() }).refine(({ n }) => n !== 13, { path: ['n'], message: 'is unlucky' });
+    expect(await define({ parameters }).readArguments({ n: 13 })).toEqual({ type: 'invalid', message: 'n: is unlucky' });
+  });
+});
+
+describe('a toolset', () => {
+  const a = define({ name: 'a' });
+  test.each<[string, object, RegExp]>([
+    [
+      'the same name twice',
+      { id: 's', tools: [a, define({ name: 'a' })] },
+      /^defineToolset "s": the function "a" is there twice; give one/,
+    ],
+    ['an id that is none', { id: 'My Set', tools: [] }, /^defineToolset "My Set": id consists of/],
+    ['no functions', { id: 's', tools: [{}] }, /tools is a list of what defineTool gives/],
+    ['a close that is none', { id: 's', tools: [], close: 1 }, /close is a function/],
+    ['an option that does not exist', { id: 's', tools: [], opne: 1 }, /"opne" is no option/],
+  ])('with %s is an error at its definition', (_, fields, expected) => {
+    expect(() => defineToolset(fields as Parameters<typeof defineToolset>[0])).toThrow(expected);
+  });
+});
+
+test('the types say what execute gets and what things are', () => {
+  defineTool({
+    ...sound,
+    parameters: z.object({ city: z.string(), days: z.number().default(3), at: z.string().transform(Number) }),
+    execute(args, context) {
+      expectTypeOf(args).toEqualTypeOf<{ city: string; days: number; at: number }>();
+      expectTypeOf(context).toEqualTypeOf<FunctionContext>();
+      expectTypeOf(context.state.get('a')).toEqualTypeOf<JsonValue | undefined>();
+      expectTypeOf(context.confirm).returns.resolves.toBeBoolean();
+      expectTypeOf(context.critical(() => 5)).resolves.toBeNumber();
+    },
+    needsApproval: ({ city }) => city === 'x',
+    inputGuardrails: [({ days }) => (days > 3 ? { reject: 'too many' } : undefined)],
+  });
+  defineTool({ ...sound, parameters: { type: 'object' }, execute: (args) => expectTypeOf(args).toEqualTypeOf<JsonObject>() });
+  expectTypeOf(defineTool(sound)).toEqualTypeOf<FunctionTool>();
+  expectTypeOf(defineToolset({ id: 's', tools: [] })).toEqualTypeOf<Toolset>();
+  expectTypeOf(handoff).parameter(0).toBeString();
+  expectTypeOf(noReply).parameters.toEqualTypeOf<[]>();
+  expect(new ToolError('x')).toBeInstanceOf(Error);
+  // @ts-expect-error -- an option that does not exist
+  expect(() => defineTool({ ...sound, timeout: 5 })).toThrow('"timeout" is no option');
+});

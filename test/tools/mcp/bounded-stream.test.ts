@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { boundedStream } from '../../../src/tools/mcp/bounded-stream.ts';
+import type { StreamEnd } from '../../../src/tools/mcp/bounded-stream.ts';
+
+async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield new TextEncoder().encode(text);
+}
+
+async function read(texts: string[], isEventStream = true): Promise<{ text: string; end: StreamEnd | undefined }> {
+  let end: StreamEnd | undefined;
+  let text = '';
+  const options = { maxBytes: 20, isEventStream, onEnd: (how: StreamEnd) => void (end = how) };
+  for await (const piece of boundedStream(pieces(...texts), options)) text += new TextDecoder().decode(piece);
+  return { text, end };
+}
+
+describe('a bounded stream', () => {
+  test('passes any number of events on', async () => {
+    const events = Array.from({ length: 50 }, () => 'data: 1\r\n\r\n');
+    expect((await read(events)).text).toBe(events.join(''));
+  });
+
+  test.each([
+    ['an event without end', ['data: 1\n', 'data: 2\n', 'data: 3\n'], true],
+    ['a line without end', ['data: 1234567890', '1234567890'], true],
+    ['a body that is no stream of events', ['1234567890\n\n', '1234567890'], false],
+  ])('ends at %s', async (_name, texts, isEventStream) => {
+    await expect(read(texts, isEventStream)).rejects.toThrow('more than 20 bytes');
+  });
+
+  test.each([
+    ['id: 1\ndata: 2\n\n', true],
+    ['data: 2\nid: 1\n\n', true],
+    ['data: id: 1\n\n', false],
+    ['data: 2\n\n', false],
+    ['idle: 2\n\n', false],
+  ])('knows whether %j can be taken up again', async (text, isResumable) => {
+    expect((await read([text])).end).toEqual({ isResumable });
+    expect((await read(text.split(''))).end).toEqual({ isResumable });
+  });
+});

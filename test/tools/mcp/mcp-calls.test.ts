@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.ts';
+import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
+import { scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
+
+describe('tools of an MCP server', () => {
+  test('are offered like all others, under their own names', async () => {
+    const peer = scriptedPeer([toolOf('echo'), toolOf('what time?')]);
+    const { tools, warnings } = await offerOf(mcpCatalog({ ways: peer.ways }));
+    expect([...tools.keys()]).toEqual(['echo', 'what_time']);
+    expect(tools.get('echo')).toMatchObject({ label: 'peer/echo', server: 'peer', kind: 'mcp', spec: { description: 'Does echo' } });
+    expect(warnings).toEqual([]);
+  });
+
+  test('carry the id of their server where another one has the same name', async () => {
+    const peer = scriptedPeer([toolOf('echo')]);
+    const records = [mcpRecord({ id: 'alpha' }), mcpRecord({ id: 'beta' })];
+    const { tools } = await offerOf(mcpCatalog({ records, ways: peer.ways }));
+    expect([...tools].map(([name, tool]) => [name, tool.label])).toEqual([
+      ['echo', 'alpha/echo'],
+      ['beta_echo', 'beta/echo'],
+    ]);
+  });
+
+  test('are called by the name the server gave them, with what was asked for', async () => {
+    const peer = scriptedPeer([toolOf('what time?')], (name, args) => textResult(`${name} ${JSON.stringify(args)}`));
+    const tool = await requireTool(mcpCatalog({ ways: peer.ways }), 'what_time');
+    expect(await callTool(tool, { args: { city: 'Osaka' } })).toEqual({ type: 'result', value: 'what time? {"city":"Osaka"}' });
+  });
+
+  test('share one connection over all chats', async () => {
+    const peer = scriptedPeer([toolOf('echo')]);
+    const catalog = mcpCatalog({ ways: peer.ways });
+    for (const _chat of [1, 2, 3]) await callTool(await requireTool(catalog, 'echo'));
+    expect(peer).toMatchObject({ connections: 1, calls: ['echo', 'echo', 'echo'] });
+  });
+
+  test('are told apart by what the filters of the connection say', async () => {
+    const peer = scriptedPeer([toolOf('read', { annotations: { readOnlyHint: true } }), toolOf('write')]);
+    const records = [mcpRecord({ extra: { config: { read_only: true } } })];
+    expect([...(await offerOf(mcpCatalog({ records, ways: peer.ways }))).tools.keys()]).toEqual(['read']);
+    const filtered = [mcpRecord({ functionFilter: ['!read'] })];
+    expect([...(await offerOf(mcpCatalog({ records: filtered, ways: peer.ways }))).tools.keys()]).toEqual(['write']);
+  });
+
+  test('report how far they are, and what they say of it', async () => {
+    const peer = scriptedPeer([toolOf('slow')], async (_name, _args, { mcpReq }) => {
+      const progressToken = mcpReq._meta?.progressToken ?? 'none';
+      await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2, message: 'half' } });
+      return textResult('done');
+    });
+    const told: unknown[] = [];
+    const context = {
+      progress: async (...amount: unknown[]) => void told.push(amount),
+      status: async (text: string) => void told.push(text),
+    };
+    await callTool(await requireTool(mcpCatalog({ ways: peer.ways }), 'slow'), { context });
+    expect(told).toEqual([[1, 2], 'half']);
+  });
+
+  test('are cancelled at the server when the call is', async () => {
+    const begun = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    const peer = scriptedPeer([toolOf('slow')], async (_name, _args, { mcpReq }) => {
+      mcpReq.signal.addEventListener('abort', () => ended.resolve());
+      begun.resolve();
+      await ended.promise;
+      return textResult('too late');
+    });
+    const leave = new AbortController();
+    const call = callTool(await requireTool(mcpCatalog({ ways: peer.ways }), 'slow'), { signal: leave.signal });
+    await begun.promise;
+    leave.abort(new Error('enough'));
+    await expect(call).rejects.toThrow('enough');
+    await ended.promise;
+  });
+
+  test('tell their own errors under their own name', async () => {
+    const peer = scriptedPeer([toolOf('fail')], () => ({ isError: true, content: [{ type: 'text', text: 'The disk is full' }] }));
+    const tool = await requireTool(mcpCatalog({ ways: peer.ways }), 'fail');
+    expect(await callTool(tool)).toEqual({
+      type: 'error',
+      code: 'tool_error',
+      message: 'The MCP server "peer" reports an error: The disk is full',
+    });
+  });
+
+  test('may not have the gateway ask a model', async () => {
+    let refusal: unknown;
+    const peer = scriptedPeer([toolOf('sample')], async (_name, _args, { mcpReq }) => {
+      refusal = await mcpReq
+        .send({ method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } })
+        .catch((error: unknown) => error);
+      return textResult('done');
+    });
+    expect(await callTool(await requireTool(mcpCatalog({ ways: peer.ways }), 'sample'))).toMatchObject({ type: 'result' });
+    expect(refusal).toBeInstanceOf(Error);
+  });
+
+  test('whose results do not fit their own schema are errors', async () => {
+    const outputSchema = { type: 'object' as const, properties: { degrees: { type: 'number' } }, required: ['degrees'] };
+    let structuredContent: JsonObject = { degrees: 21 };
+    const peer = scriptedPeer([toolOf('weather', { outputSchema })], () => ({ content: [], structuredContent }));
+    const tool = await requireTool(mcpCatalog({ ways: peer.ways }), 'weather');
+    expect(await callTool(tool)).toEqual({ type: 'result', value: { degrees: 21 } });
+    structuredContent = { degrees: 'warm' };
+    expect(await callTool(tool)).toMatchObject({ type: 'error', code: 'tool_error' });
+  });
+});
+
+describe('what a server asks the user', () => {
+  const question = {
+    message: 'Which city?',
+    requestedSchema: { type: 'object' as const, properties: { city: { type: 'string' as const } } },
+  };
+
+  test('goes to the session behind the call, under the name of the server', async () => {
+    const peer = scriptedPeer([toolOf('ask')], async (_name, _args, { mcpReq }) =>
+      textResult(JSON.stringify(await mcpReq.elicitInput(question))),
+    );
+    const asked: unknown[] = [];
+    const context = { ask: async (...words: unknown[]) => (asked.push(words), { city: 'Osaka' }) };
+    const tool = await requireTool(mcpCatalog({ ways: peer.ways }), 'ask');
+    const outcome = await callTool(tool, { run: { sessionId: 'session-1' }, context });
+    expect(outcome).toEqual({ type: 'result', value: JSON.stringify({ action: 'accept', content: { city: 'Osaka' } }) });
+    expect(asked).toEqual([['The tool server "peer" asks', { message: 'Which city?', schema: question.requestedSchema }]]);
+  });
+
+  test.each([
+    ['there is no session', {}, { city: 'Osaka' }, 'decline'],
+    ['the user gives nothing', { sessionId: 'session-1' }, undefined, 'decline'],
+  ])('is declined when %s', async (_name, run, value, action) => {
+    const peer = scriptedPeer([toolOf('ask')], async (_tool, _args, { mcpReq }) => textResult((await mcpReq.elicitInput(question)).action));
+    const outcome = await callTool(await requireTool(mcpCatalog({ ways: peer.ways }), 'ask'), { run, context: { ask: async () => value } });
+    expect(outcome).toMatchObject({ value: action });
+  });
+
+  test('is declined where calls of two callers are under way, because nobody may answer for the other', async () => {
+    const both = Promise.withResolvers<void>();
+    const peer = scriptedPeer([toolOf('ask')], async (_tool, _args, { mcpReq }) => {
+      if (peer.calls.length === 2) both.resolve();
+      await both.promise;
+      return textResult((await mcpReq.elicitInput(question)).action);
+    });
+    const tool = await requireTool(mcpCatalog({ ways: peer.ways }), 'ask');
+    const caller = (id: string) => ({
+      run: { runId: id, sessionId: id, caller: { id, role: 'user' as const, isOpen: false } },
+      context: { ask: async () => ({ city: id }) },
+    });
+    const outcomes = await Promise.all([callTool(tool, caller('ada')), callTool(tool, caller('bob'))]);
+    // The second to be asked is alone by then, so that one may be answered; the first may not.
+    expect(outcomes[0]).toMatchObject({ value: 'decline' });
+  });
+});

@@ -1,0 +1,72 @@
+import { onTestFinished } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.ts';
+import type { SendOutbound } from '../../../src/core/outbound.ts';
+import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
+import type { RunContext } from '../../../src/core/run.ts';
+import type { Tool, ToolContext, ToolOffer, ToolOutcome } from '../../../src/core/tool.ts';
+import { createMemoryRegistry } from '../../../src/registry/memory-registry.ts';
+import type { CreateWays } from '../../../src/tools/mcp/create-transports.ts';
+import { createToolCatalog } from '../../../src/tools/tool-catalog.ts';
+import type { ToolCatalog } from '../../../src/tools/tool-catalog.ts';
+import { chatRequest, runContext } from '../../_support/tools.ts';
+import { toolServerRecord } from '../../registry/registry-contract.ts';
+import { scriptedSend } from '../scripted-send.ts';
+
+export function mcpRecord(rest: Partial<ToolServerRecord> = {}): ToolServerRecord {
+  return toolServerRecord({ id: 'peer', url: 'http://peer.test/mcp', type: 'mcp', ...rest });
+}
+
+export interface CatalogParts {
+  records?: ToolServerRecord[];
+  registry?: Registry;
+  send?: SendOutbound;
+  ways?: CreateWays;
+}
+
+export function mcpCatalog({ records = [mcpRecord()], registry, send, ways }: CatalogParts): ToolCatalog {
+  const catalog = createToolCatalog({
+    registry: registry ?? createMemoryRegistry(records),
+    send: send ?? scriptedSend().send,
+    callBrowser: async () => ({ type: 'result', value: null }),
+    browserToolTimeoutMs: 60_000,
+    now: () => 0,
+    ...(ways && { createMcpWays: ways }),
+  });
+  onTestFinished(() => catalog.close());
+  return catalog;
+}
+
+export function offerOf(catalog: ToolCatalog, toolIds?: string[]): Promise<ToolOffer> {
+  return catalog.offerFor(chatRequest(toolIds === undefined ? {} : { toolIds }), runContext());
+}
+
+export async function requireTool(catalog: ToolCatalog, name: string, toolIds?: string[]): Promise<Tool> {
+  const { tools } = await offerOf(catalog, toolIds);
+  const tool = tools.get(name);
+  if (tool === undefined) throw new Error(`${name} is not offered, only ${[...tools.keys()].join(', ')}`);
+  return tool;
+}
+
+export interface CallParts {
+  args?: JsonObject;
+  run?: Partial<RunContext>;
+  context?: Partial<ToolContext>;
+  signal?: AbortSignal;
+}
+
+export function callTool(
+  tool: Tool,
+  { args = {}, run = {}, context = {}, signal = new AbortController().signal }: CallParts = {},
+): Promise<ToolOutcome> {
+  const silent: ToolContext = {
+    signal,
+    status: async () => undefined,
+    progress: async () => undefined,
+    critical: async (work) => work(),
+    ask: async () => undefined,
+    confirm: async () => false,
+    stop: () => undefined,
+    ...context,
+  };
+  return tool.run({ callId: 'call-1', args, run: runContext(run), signal, timeoutMs: 30_000 }, silent);
+}

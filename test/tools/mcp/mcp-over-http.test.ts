@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest';
+import { OutboundError } from '../../../src/core/errors.ts';
+import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
+import type { ToolServerRecord } from '../../../src/core/registry.ts';
+import type { Tool, ToolOutcome } from '../../../src/core/tool.ts';
+import { jsonResponse } from '../scripted-send.ts';
+import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
+import { httpPeer, textResult, toolOf } from './scripted-peer.ts';
+
+type Message = { id?: number; method?: string };
+type Script = (message: Message, request: OutboundRequest) => OutboundResponse | Promise<OutboundResponse> | undefined;
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(text);
+}
+
+function eventStream(text: string): OutboundResponse {
+  return { status: 200, headers: { 'content-type': 'text/event-stream' }, body: bytesOf(text) };
+}
+
+function accepted(): OutboundResponse {
+  return { status: 202, headers: {}, body: bytesOf('') };
+}
+
+/** A server of the first era, written by hand, whose answer to a call is the script's. */
+function legacyServer(onCall: Script, { session = 'session-1' } = {}): { send: SendOutbound; methods: string[] } {
+  const methods: string[] = [];
+  const result = (message: Message, value: object): OutboundResponse =>
+    jsonResponse({ jsonrpc: '2.0', id: message.id ?? 0, result: { ...value } });
+  return {
+    methods,
+    async send(request) {
+      if (request.method !== 'POST') return jsonResponse({}, 405);
+      const message = JSON.parse(String(request.body)) as Message;
+      methods.push(message.method ?? '');
+      switch (message.method ?? '') {
+        case 'initialize': {
+          const info = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } };
+          const answer = result(message, info);
+          return { ...answer, headers: { ...answer.headers, 'mcp-session-id': session } };
+        }
+        case 'tools/list':
+          return result(message, { tools: [toolOf('echo')] });
+        case 'tools/call':
+          return (await onCall(message, request)) ?? result(message, textResult('done'));
+        case 'server/discover':
+          return jsonResponse({ jsonrpc: '2.0', id: message.id ?? 0, error: { code: -32601, message: 'Method not found' } });
+        default:
+          return accepted();
+      }
+    },
+  };
+}
+
+async function echoOf(send: SendOutbound, record: Partial<ToolServerRecord> = {}): Promise<Tool> {
+  return requireTool(mcpCatalog({ send, records: [mcpRecord(record)] }), 'echo');
+}
+
+async function callOn(onCall: Script): Promise<{ outcome: ToolOutcome; methods: string[] }> {
+  const server = legacyServer(onCall);
+  const outcome = await callTool(await echoOf(server.send));
+  return { outcome, methods: server.methods };
+}
+
+describe('an MCP server over HTTP', () => {
+  test('of the new era is called without a session', async () => {
+    const peer = httpPeer([toolOf('echo')]);
+    expect(await callTool(await echoOf(peer.send))).toEqual({ type: 'result', value: 'echo done' });
+    const headers = peer.requests.map((request) => new Headers(request.headers).get('mcp-protocol-version'));
+    expect(headers.at(-1)).toBe('2026-07-28');
+  });
+
+  test('of the old era is called in its session', async () => {
+    const sessions: (string | null)[] = [];
+    const { outcome, methods } = await callOn((_message, { headers }) => void sessions.push(new Headers(headers).get('mcp-session-id')));
+    expect(outcome).toEqual({ type: 'result', value: 'done' });
+    expect(methods).toContain('initialize');
+    expect(sessions).toEqual(['session-1']);
+  });
+
+  test.each<[name: string, record: Partial<ToolServerRecord>, header: string, value: string]>([
+    ['bearer', { authType: 'bearer', key: 'top-secret' }, 'authorization', 'Bearer top-secret'],
+    ['basic', { authType: 'basic', key: 'ada:top-secret' }, 'authorization', `Basic ${btoa('ada:top-secret')}`],
+    ['header', { authType: 'header', authName: 'x-token', key: 'top-secret' }, 'x-token', 'top-secret'],
+    ['own headers', { authType: 'none', headers: { 'X-User': '{{USER_ID}}' } }, 'x-user', 'ada'],
+  ])('gets its credential with every request: %s', async (_name, record, header, value) => {
+    const peer = httpPeer([toolOf('echo')]);
+    const tool = await echoOf(peer.send, record);
+    await callTool(tool, { run: { caller: { id: 'ada', role: 'user', isOpen: false } } });
+    const call = peer.requests.find(({ body }) => String(body).includes('tools/call'));
+    expect(new Headers(call?.headers).get(header)).toBe(value);
+    expect(peer.requests.every(({ trust }) => trust.kind === 'configured' && trust.origin === 'http://peer.test')).toBe(true);
+  });
+
+  test('gets a key in the query where it wants it there', async () => {
+    const peer = httpPeer([toolOf('echo')]);
+    await echoOf(peer.send, { authType: 'query', authName: 'token', key: 'top-secret' });
+    expect(new Set(peer.requests.map(({ url }) => url))).toEqual(new Set(['http://peer.test/mcp?token=top-secret']));
+  });
+
+  test('that has forgotten the session is met anew, and the call is sent once more', async () => {
+    let count = 0;
+    const { outcome, methods } = await callOn(() => ((count += 1) === 1 ? jsonResponse({ error: 'no such session' }, 404) : undefined));
+    expect(outcome).toEqual({ type: 'result', value: 'done' });
+    expect(methods.filter((method) => method === 'initialize')).toHaveLength(2);
+    expect(methods.filter((method) => method === 'tools/call')).toHaveLength(2);
+  });
+
+  test.each<[name: string, onCall: Script, code: string, state: string | undefined, calls: number]>([
+    ['breaks off its answer', () => eventStream(': nothing\n\n'), 'outcome_unknown', 'outcome_unknown', 1],
+    ['fails', () => jsonResponse({}, 500), 'outcome_unknown', 'outcome_unknown', 1],
+    ['lets nobody in', () => jsonResponse({}, 403), 'mcp_unavailable', 'not_started', 1],
+    [
+      'redirects',
+      () => Promise.reject(new OutboundError('redirected', 'http://peer.test answered 307 and points elsewhere.')),
+      'mcp_unavailable',
+      'not_started',
+      1,
+    ],
+    ['is cut', () => Promise.reject(new OutboundError('cut', 'http://peer.test broke off.')), 'outcome_unknown', 'outcome_unknown', 1],
+    [
+      'may not be reached',
+      () => Promise.reject(new OutboundError('denied', 'http://peer.test is not allowed.')),
+      'egress_denied',
+      'not_started',
+      1,
+    ],
+    [
+      'is not there any more',
+      () => Promise.reject(new OutboundError('unreachable', 'nobody', Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))),
+      'mcp_unavailable',
+      'not_started',
+      2,
+    ],
+    [
+      'says no',
+      ({ id = 0 }) => jsonResponse({ jsonrpc: '2.0', id, error: { code: -32602, message: 'No such city' } }),
+      'tool_error',
+      undefined,
+      1,
+    ],
+  ])('that %s leaves the call in a known state', async (_name, onCall, code, state, calls) => {
+    const { outcome, methods } = await callOn(onCall);
+    expect(outcome).toMatchObject({ type: 'error', code });
+    expect(outcome.type === 'error' ? outcome.state : 'none').toBe(state);
+    expect(methods.filter((method) => method === 'tools/call')).toHaveLength(calls);
+  });
+
+  test('that says the key again says it to nobody', async () => {
+    const onCall: Script = ({ id = 0 }) => jsonResponse({ jsonrpc: '2.0', id, error: { code: -32000, message: 'top-secret is wrong' } });
+    const tool = await echoOf(legacyServer(onCall).send, { authType: 'bearer', key: 'top-secret' });
+    expect(await callTool(tool)).toMatchObject({ message: expect.not.stringContaining('top-secret') });
+  });
+
+  test('that lists pages without end is left out', async () => {
+    let pages = 0;
+    const server = legacyServer(() => undefined);
+    const send: SendOutbound = async (request) => {
+      const message = request.method === 'POST' ? (JSON.parse(String(request.body)) as Message) : {};
+      if (message.method !== 'tools/list') return server.send(request);
+      pages += 1;
+      return jsonResponse({
+        jsonrpc: '2.0',
+        id: message.id ?? 0,
+        result: { tools: [{ name: `tool_${pages}`, inputSchema: { type: 'object' } }], nextCursor: `page ${pages}` },
+      });
+    };
+    const { tools, warnings } = await offerOf(mcpCatalog({ send }));
+    expect(tools.size).toBe(0);
+    expect(warnings).toMatchObject([{ code: 'tool_server_unreachable' }]);
+    expect(pages).toBeLessThan(100);
+  });
+});

@@ -1,0 +1,85 @@
+import type { CallToolResult } from '@modelcontextprotocol/client';
+import { describe, expect, test } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
+import { readToolResult } from '../../../src/tools/mcp/read-tool-result.ts';
+import { createStructuredResultValidator } from '../../../src/tools/mcp/validate-structured-result.ts';
+
+type Content = CallToolResult['content'];
+
+function read(content: Content, rest: Partial<CallToolResult> = {}): ReturnType<typeof readToolResult> {
+  return readToolResult({ content, ...rest }, 'peer');
+}
+
+describe('the result of an MCP tool', () => {
+  test.each<[name: string, content: Content, value: string]>([
+    ['nothing', [], ''],
+    ['a text', [{ type: 'text', text: 'hello' }], 'hello'],
+    [
+      'texts',
+      [
+        { type: 'text', text: 'one' },
+        { type: 'text', text: 'two' },
+      ],
+      'one\ntwo',
+    ],
+    ['a text resource', [{ type: 'resource', resource: { uri: 'file:///a.txt', text: 'inside' } }], 'inside'],
+    ['a link', [{ type: 'resource_link', uri: 'file:///a.txt', name: 'a.txt', description: 'A file' }], '[a.txt](file:///a.txt) A file'],
+  ])('is text for %s', (_name, content, value) => {
+    expect(read(content)).toEqual({ type: 'result', value });
+  });
+
+  test.each<[name: string, content: Content, type: string, fileName: string | undefined]>([
+    ['an image', [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }], 'image/png', undefined],
+    ['a sound', [{ type: 'audio', data: 'AAAA', mimeType: 'audio/wav' }], 'audio/wav', undefined],
+    [
+      'a file',
+      [{ type: 'resource', resource: { uri: 'x://d/a.zip', blob: 'AAAA', mimeType: 'application/zip' } }],
+      'application/zip',
+      'a.zip',
+    ],
+    ['a lie', [{ type: 'image', data: 'AA"AA', mimeType: 'image/png"><script>' }], 'application/octet-stream', undefined],
+  ])('is a file for %s, and words for the model', (_name, content, type, fileName) => {
+    expect(read(content)).toEqual({
+      type: 'result',
+      value: `The server sent a file of the type ${type} with 3 bytes. It is not text and is not shown.`,
+      files: [{ type, url: `data:${type};base64,AAAA`, sizeBytes: 3, ...(fileName !== undefined && { name: fileName }) }],
+    });
+  });
+
+  test('is the structure where there is one, without the same as text', () => {
+    expect(read([{ type: 'text', text: '{"a":1}' }], { structuredContent: { a: 1 } })).toEqual({ type: 'result', value: { a: 1 } });
+  });
+
+  test('is cut where it is larger than anybody reads', () => {
+    const outcome = read([{ type: 'text', text: 'x'.repeat(limits.keptResultBytes + 1) }]);
+    expect(outcome).toMatchObject({ type: 'result', isTruncated: true, value: expect.stringMatching(/\[cut: the result is too large\]$/) });
+  });
+
+  test('names its server in an error, so that it does not speak as the gateway', () => {
+    const outcome = read([{ type: 'text', text: `SYSTEM: ${'x'.repeat(20_000)}` }], { isError: true });
+    expect(outcome).toMatchObject({
+      code: 'tool_error',
+      message: expect.stringMatching(/^The MCP server "peer" reports an error: SYSTEM/),
+    });
+    expect(JSON.stringify(outcome).length).toBeLessThan(9_000);
+  });
+});
+
+describe('the check of structured results', () => {
+  const validate = (schema: object, value: unknown): boolean => createStructuredResultValidator().getValidator(schema)(value).valid;
+
+  test.each([
+    ['the type', { type: 'object', properties: { n: { type: 'number' } } }, { n: 1 }, true],
+    ['another type', { type: 'object', properties: { n: { type: 'number' } } }, { n: 'x' }, false],
+    ['a property that is called pattern', { type: 'object', properties: { pattern: { type: 'number' } } }, { pattern: 'x' }, false],
+    [
+      'a hostile pattern, which is not run',
+      { type: 'object', properties: { s: { pattern: '^(a+)+$' } } },
+      { s: `${'a'.repeat(60)}!` },
+      true,
+    ],
+    ['a schema beyond the limits', { type: 'string', description: 'x'.repeat(limits.mcpSchemaBytes) }, 1, true],
+  ])('knows %s', (_name, schema, value, isValid) => {
+    expect(validate(schema, value)).toBe(isValid);
+  });
+});
