@@ -2,44 +2,56 @@ import { randomUUID } from 'node:crypto';
 import cors from '@fastify/cors';
 import { fastify, LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { parseMode } from './chat/choose-mode.ts';
-import { createContinuations } from './chat/continue-run.ts';
-import { defaultSelectionTemplate } from './chat/selection-prompt.ts';
-import { defaultContextTemplate } from './chat/use-files.ts';
-import { ConfigError } from './config.ts';
 import type { Config } from './config.ts';
+import type { ChatStore } from './core/chat-store.ts';
+import type { WaitingRunStore } from './core/approval.ts';
 import { limits } from './core/limits.ts';
 import type { SendOutbound } from './core/outbound.ts';
 import type { Registry } from './core/registry.ts';
+import type { RunStore } from './core/run-log.ts';
 import { createAuthenticator, isLoopbackName } from './http/authenticate.ts';
-import { createCallerRuns } from './http/caller-runs.ts';
+import { createCallsUnderWay } from './http/calls-under-way.ts';
 import { installErrorHandling } from './http/error-handler.ts';
 import { callerOf, installGuard } from './http/guard.ts';
+import { keepChats } from './http/keep-chats.ts';
 import { createKeyRing } from './http/key-ring.ts';
 import { derivePepper } from './http/keys.ts';
+import { createDefaultModel } from './http/default-model.ts';
+import { installCallerLimits } from './http/limit-callers.ts';
+import { refuseMalformedRequest, refuseMalformedUrl } from './http/malformed-requests.ts';
+import { approvalRoutes } from './http/routes/approvals.ts';
 import { chatRoute } from './http/routes/chat.ts';
 import { clientRoute } from './http/routes/client.ts';
 import { healthRoutes } from './http/routes/health.ts';
 import { invokeRoute } from './http/routes/invoke.ts';
 import { keyRoutes } from './http/routes/keys.ts';
+import { presetRoutes } from './http/routes/presets.ts';
+import { mcpRoute } from './http/routes/mcp.ts';
 import { modelRoutes } from './http/routes/models.ts';
 import { openWebUiConfigRoutes } from './http/routes/open-webui-config.ts';
 import { rootRoute } from './http/routes/root.ts';
+import { runRoutes } from './http/routes/runs.ts';
+import { storedChatRoutes } from './http/routes/stored-chats.ts';
 import { socketRoute } from './http/routes/socket.ts';
 import { toolServerRoutes } from './http/routes/tool-servers.ts';
 import { toolRoutes } from './http/routes/tools.ts';
 import { createRunStarter } from './http/run-starter.ts';
 import { createToolServerDesk } from './http/tool-server-desk.ts';
 import { createBackgroundRuns, startSocketChat } from './http/start-socket-chat.ts';
-import { createBackends } from './create-backends.ts';
 import type { CatalogBackend } from './models/model-catalog.ts';
-import { createModelCatalog } from './models/model-catalog.ts';
+import { createApprovals } from './create-approvals.ts';
+import { createChatParts } from './create-chat-parts.ts';
+import { openExtensions } from './open-extensions.ts';
 import { createOutbound } from './policy/outbound-request.ts';
+import { toPresetWire } from './registry/preset-schema.ts';
+import { createRateLimiter } from './policy/rate-limits.ts';
 import { createMemoryRegistry } from './registry/memory-registry.ts';
 import { parseToolServerConnection, parseToolServerConnections } from './registry/tool-server-connection.ts';
 import { createBrowserRelay } from './relay/browser-relay.ts';
 import { createInProcessBus } from './relay/bus.ts';
-import { createToolCatalog } from './tools/tool-catalog.ts';
+import { requireMode } from './require-mode.ts';
+import { tellUnlistedTaskModels } from './tell-start-faults.ts';
+import type { ImportModule } from './tools/functions/load-module.ts';
 import { version } from './version.ts';
 
 /** What tests replace; everything else follows from the configuration. */
@@ -47,7 +59,12 @@ export interface AppParts {
   logger: FastifyBaseLogger;
   backends?: CatalogBackend[];
   registry?: Registry;
+  runs?: RunStore;
+  waitingRuns?: WaitingRunStore;
+  chats?: ChatStore;
   send?: SendOutbound;
+  /** How modules of functions and hooks are imported. */
+  importModule?: ImportModule;
   /** Milliseconds since 1970. */
   now?: () => number;
 }
@@ -68,38 +85,26 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const now = parts.now ?? Date.now;
   const outbound = createOutbound({ egress: config.egress });
   const send = parts.send ?? outbound.send;
-  const { backends, embed } = createBackends(config, send);
-  const models = createModelCatalog({ backends: parts.backends ?? backends, now });
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
   const registry = parts.registry ?? createMemoryRegistry(config.toolServers);
-  const tools = createToolCatalog({
+  const { runLog, ...approvals } = createApprovals(config, { ...parts, askBrowser: relay.askBrowser, now, newId });
+  const extensions = await openExtensions(config, { ...parts, newId });
+  const { models, tools, presets, chats, services, embed } = createChatParts(config, {
+    ...parts,
+    extensions,
     registry,
     send,
     callBrowser: relay.callBrowser,
-    browserToolTimeoutMs: config.browserToolTimeoutMs,
+    runtime: approvals.runtime,
     now,
-  });
-  const startedRuns = createRunStarter(
-    {
-      models,
-      tools,
-      continuations: createContinuations(now),
-      settings: {
-        taskModel: config.taskModel,
-        taskModelExternal: config.taskModelExternal,
-        selectionTemplate: config.selectionTemplate ?? defaultSelectionTemplate,
-        contextTemplate: config.ragTemplate ?? defaultContextTemplate,
-        functionCalling: config.functionCalling,
-        maxToolRounds: config.maxToolRounds,
-        toolTimeoutMs: config.toolTimeoutMs,
-      },
-      newCallId: () => `call_${newId()}`,
-      now,
-    },
     newId,
-  );
-  const runs = createCallerRuns(startedRuns);
+  });
+  const starter = createRunStarter({ services, newRunId: newId, log: runLog, waits: approvals.waits });
+  const runs = keepChats(starter, { store: chats, isStoring: config.storeChats, now, logger: parts.logger });
+  const approvalDesk = approvals.deskFor(runs);
+  const calls = createCallsUnderWay();
+  const limiter = createRateLimiter({ now });
   // Keys of a registry that forgets need no secret that lasts.
   const pepper = derivePepper(config.secret ?? newId());
   const hasFixedKey = config.adminKey !== undefined;
@@ -119,7 +124,11 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     newId,
     now,
     forget: authenticator.forget,
-    cancelRunsOf: runs.cancelAllOf,
+    cancelRunsOf(callerId, cause) {
+      if (cause === 'deleted') runs.cancelAllOf(callerId);
+      else runs.cancelEvery(callerId, 'The run was cancelled, because the key it was started with was changed.');
+      calls.cancelAllOf(callerId, cause);
+    },
     // Sockets of other replicas look after their keys themselves, only later.
     closeSessionsOf: (callerId) =>
       relay.closeSessionsOf(callerId).catch((error: unknown) => {
@@ -138,6 +147,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     // The start and end of every request would be two lines each; the run says it in one.
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
+    frameworkErrors: refuseMalformedUrl,
+    clientErrorHandler: refuseMalformedRequest,
   });
   server.server.headersTimeout = 30_000;
   // Bodies are JSON or nothing: a form or a text that a foreign page may send without asking is refused.
@@ -151,9 +162,9 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     });
 
   installGuard(server, { authenticator });
-  const isDraining = (): boolean => runs.isDraining();
+  installCallerLimits(server, limiter);
   await server.register(healthRoutes, {
-    isDraining,
+    isDraining: () => runs.isDraining(),
     // Names and states alone: reasons hold addresses of the inside, and this answer needs no key.
     report: async () => ({
       backends: (await models.backends()).map(({ name, state, models: count }) => ({ name, state, models: count })),
@@ -170,50 +181,54 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     pingIntervalMs: config.wsPingIntervalMs,
     startChat: startSocketChat(runs),
     cancelRun: runs.cancel,
-    // A flat `{type: "message", content}` names no model: the first one listed answers it.
-    defaultModel: async () => (await models.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs)))[0]?.id,
+    limiter,
+    defaultModel: createDefaultModel(models),
   });
   await server.register(chatRoute, {
     callerOf,
     startRun: runs.start,
-    runInBackground: createBackgroundRuns({ runs, relay, log: parts.logger }),
+    runInBackground: createBackgroundRuns({ runs, relay, limiter, log: parts.logger }),
     stallMs: config.clientStallTimeoutMs,
     now,
   });
   await server.register(modelRoutes, { models, callerOf, embed: (body, signal) => embed(models, body, signal), version });
   await server.register(toolRoutes, { tools, callerOf });
+  await server.register(storedChatRoutes, { store: chats, isStoring: config.storeChats, callerOf });
+  await server.register(runRoutes, { log: runLog, runs, cancelWaiting: approvalDesk.cancel, callerOf });
+  await server.register(approvalRoutes, { desk: approvalDesk, runs, callerOf, stallMs: config.clientStallTimeoutMs, now });
   await server.register(keyRoutes, { keys, hasFixedKey, now });
+  await server.register(presetRoutes, { presets, toWire: toPresetWire });
   const desk = createToolServerDesk(registry, {
     parseConnection: (value) => parseToolServerConnection(value, 'database'),
     parseConnections: (values) => parseToolServerConnections(values, 'database'),
   });
   await server.register(toolServerRoutes, { desk, inspector: tools.inspector });
   await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
-  await server.register(invokeRoute, { tools, callerOf, isDraining, newId, toolTimeoutMs: config.toolTimeoutMs, now });
-  tools.start();
+  const invoking = { tools, callerOf, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime: services.runtime, now };
+  await server.register(invokeRoute, invoking);
+  await server.register(mcpRoute, { ...invoking, version, allowedOrigins: config.corsOrigins });
+  // Not earlier: what is slow or broken must not hold up the start.
+  server.addHook('onListen', async () => {
+    tools.start();
+    extensions.start();
+    void tellUnlistedTaskModels(config, models, parts.logger);
+  });
 
   return {
     server,
     isOpen: authenticator.isOpen,
     createFirstKey: keys.createFirst,
     async close() {
-      await runs.drain(config.drainTimeoutMs);
-      tools.close();
+      await Promise.all([runs.drain(config.drainTimeoutMs), calls.drain(config.drainTimeoutMs)]);
+      await tools.close();
+      await extensions.close();
       await relay.close();
       await server.close();
+      await runLog.close();
       await bus.close();
       await outbound.close();
     },
   };
-}
-
-/** A default that every chat would be refused for must not start. */
-function requireMode(name: string): void {
-  try {
-    parseMode(name);
-  } catch (error) {
-    throw new ConfigError(`FUNCTION_CALLING: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }
 
 /** 122 random bits: ids of runs, sessions and calls cannot be guessed. Node draws them in advance, which `randomBytes` does not. */

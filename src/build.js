@@ -12,7 +12,18 @@ for (const file of ['toolwharf.js', 'require-node.js', 'client/toolwharf-client.
 
 // The package brings no Node of its own: whoever installs it runs it with theirs.
 const { name, version, description, keywords, license, type, engines, dependencies } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
-const published = { name, version, description, keywords, license, type, bin: { toolwharf: 'toolwharf.js' }, engines, dependencies };
+const published = {
+  name,
+  version,
+  description,
+  keywords,
+  license,
+  type,
+  bin: { toolwharf: 'toolwharf.js' },
+  exports: { '.': { types: './package-entry.d.ts', default: './package-entry.js' }, './package.json': './package.json' },
+  engines,
+  dependencies,
+};
 writeFileSync(at('dist/package.json'), `${JSON.stringify(published, null, 2)}\n`);
 for (const file of ['README.md', 'LICENSE', 'CHANGELOG.md']) cpSync(at(file), at(`dist/${file}`));
 console.log(`dist/ holds ${name} ${version}`);

@@ -3,13 +3,16 @@ import type { BackendConfig } from './config/backends.ts';
 import { ConfigError } from './config/config-error.ts';
 import { parseConfigFile } from './config/config-file.ts';
 import type { ConfigFile } from './config/config-file.ts';
+import { readModuleSections } from './config/module-sections.ts';
+import type { ModuleSettings } from './config/module-sections.ts';
 import { createSettingsReader } from './config/read-settings.ts';
 import type { SettingsReader } from './config/read-settings.ts';
 import { GatewayError } from './core/errors.ts';
 import { ownValue } from './core/json.ts';
-import type { JsonValue } from './core/json.ts';
+import type { PresetRecord } from './core/preset.ts';
 import type { ToolServerRecord } from './core/registry.ts';
 import { deepFreeze } from './registry/deep-freeze.ts';
+import { parsePreset } from './registry/preset-schema.ts';
 import { parseToolServerConnections } from './registry/tool-server-connection.ts';
 
 export { ConfigError } from './config/config-error.ts';
@@ -23,6 +26,8 @@ export interface Config {
   /** In the order in which a model id is looked up. */
   readonly backends: readonly BackendConfig[];
   readonly toolServers: readonly ToolServerRecord[];
+  /** `models` of the file. */
+  readonly presets: readonly PresetRecord[];
   readonly taskModel: string | undefined;
   readonly taskModelExternal: string | undefined;
   /** Undefined: the built-in template. */
@@ -36,6 +41,8 @@ export interface Config {
   readonly approvalTimeoutMs: number;
   readonly dataDir: string;
   readonly databaseUrl: string;
+  /** Whether `store: true` of a chat is obeyed. */
+  readonly storeChats: boolean;
   readonly redisUrl: string | undefined;
   readonly adminKey: string | undefined;
   readonly secret: string | undefined;
@@ -52,8 +59,8 @@ export interface Config {
   readonly bodyLimitBytes: number;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
   readonly logFormat: 'json' | 'pretty';
-  /** Sections of the file as they stand there, variables expanded. */
-  readonly raw: { readonly models?: JsonValue; readonly toolsets?: JsonValue; readonly hooks?: JsonValue; readonly toolsDir?: JsonValue };
+  /** The operator's own code: functions and hooks. */
+  readonly modules: ModuleSettings;
 }
 
 /** Reads a file as text; undefined when it does not exist. */
@@ -74,6 +81,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
     port: settings.read('PORT'),
     backends: readBackends(settings, file),
     toolServers: readToolServers(settings, file),
+    presets: readPresets(file),
     taskModel: settings.read('TASK_MODEL'),
     taskModelExternal: settings.read('TASK_MODEL_EXTERNAL'),
     selectionTemplate: settings.read('TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE'),
@@ -86,6 +94,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
     approvalTimeoutMs: settings.read('APPROVAL_TIMEOUT_MS'),
     dataDir,
     databaseUrl: settings.read('DATABASE_URL') ?? `sqlite:${dataDir.replace(/\/+$/, '')}/toolwharf.db`,
+    storeChats: settings.read('STORE_CHATS'),
     redisUrl: settings.read('REDIS_URL'),
     adminKey: settings.read('TOOLWHARF_ADMIN_KEY'),
     secret: settings.read('TOOLWHARF_SECRET'),
@@ -100,7 +109,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
     bodyLimitBytes: settings.read('BODY_LIMIT_BYTES'),
     logLevel: settings.read('LOG_LEVEL'),
     logFormat: settings.read('LOG_FORMAT') ?? (isTerminal ? 'pretty' : 'json'),
-    raw: readRawSections(file),
+    modules: readModuleSections(file),
   };
   requireSharedSecret(config);
   return deepFreeze(config);
@@ -137,6 +146,19 @@ function readToolServers(settings: SettingsReader, file: ConfigFile | undefined)
   return [...fromEnvironment, ...fromFile];
 }
 
+function readPresets(file: ConfigFile | undefined): PresetRecord[] {
+  if (file === undefined) return [];
+  const name = `models in ${file.path}`;
+  const entries = ownValue(file.entries, 'models') ?? [];
+  if (!Array.isArray(entries)) throw new ConfigError(`${name}: must be a list of presets.`);
+  const presets = entries.map((entry, index) =>
+    parseNamed(`${name}, entry ${index + 1}`, () => parsePreset(entry, { origin: 'file', createdAt: 0 })),
+  );
+  const twice = presets.find(({ id }, index) => presets.findIndex((other) => other.id === id) < index);
+  if (twice !== undefined) throw new ConfigError(`${name}: "${twice.id}" stands there twice; give one of them another id.`);
+  return presets;
+}
+
 function parseNamed<Value>(name: string, parse: () => Value): Value {
   try {
     return parse();
@@ -144,17 +166,6 @@ function parseNamed<Value>(name: string, parse: () => Value): Value {
     if (!(error instanceof GatewayError)) throw error;
     throw new ConfigError(`${name}: ${error.message}`);
   }
-}
-
-function readRawSections(file: ConfigFile | undefined): Config['raw'] {
-  const entries = file?.entries ?? {};
-  const { models, toolsets, hooks, tools_dir: toolsDir } = entries;
-  return {
-    ...(models !== undefined && { models }),
-    ...(toolsets !== undefined && { toolsets }),
-    ...(hooks !== undefined && { hooks }),
-    ...(toolsDir !== undefined && { toolsDir }),
-  };
 }
 
 /** Replicas that made their own secrets would refuse each other's signatures. */

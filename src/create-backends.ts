@@ -5,9 +5,12 @@ import type { ModelFinder } from './core/model.ts';
 import type { SendOutbound } from './core/outbound.ts';
 import { createDemoBackend, demoModel } from './models/demo-model.ts';
 import type { CatalogBackend } from './models/model-catalog.ts';
+import { constrainOutput, toOllamaFormat, toResponseFormat } from './models/constrain-output.ts';
 import { createOllamaBackend, listOllamaModels } from './models/ollama.ts';
 import { createOpenAiBackend, embed, listOpenAiModels } from './models/openai-compatible.ts';
 import type { OpenAiConnection } from './models/openai-compatible.ts';
+import { repairFunctions } from './models/schema-profiles/repair-functions.ts';
+import { profileOf } from './models/schema-profiles/to-profile.ts';
 
 export interface Backends {
   backends: CatalogBackend[];
@@ -31,13 +34,14 @@ export function createBackends(config: Config, send: SendOutbound): Backends {
         ...key,
         ...timeouts,
       };
-      const backend = createOllamaBackend(connection, send);
+      const backend = constrainOutput(repairFunctions(createOllamaBackend(connection, send), 'ollama'), toOllamaFormat);
       // Ollama serves OpenAI's embeddings below /v1.
       embedders.set(backend, toOpenAi({ ...entry, url: `${entry.url}/v1` }, timeouts));
       return { name: entry.name, ...prefix, isLocal: true, backend, list: (signal) => listOllamaModels(connection, send, signal) };
     }
     const connection = toOpenAi(entry, timeouts);
-    const backend = createOpenAiBackend(connection, send);
+    const repaired = repairFunctions(createOpenAiBackend(connection, send), entry.schemas ?? profileOf(entry.url));
+    const backend = constrainOutput(repaired, toResponseFormat);
     embedders.set(backend, connection);
     return { name: entry.name, ...prefix, isLocal: false, backend, list: (signal) => listOpenAiModels(connection, send, signal) };
   });

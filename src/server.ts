@@ -4,10 +4,14 @@ import { buildApp } from './app.ts';
 import { ConfigError, readConfig } from './config.ts';
 import type { Config } from './config.ts';
 import { openBundledTime } from './bundled-time.ts';
+import { createDatabaseConnection } from './registry/database-connection.ts';
 import { createLayeredRegistry } from './registry/layered-registry.ts';
 import { databaseFile } from './registry/open-database.ts';
 import { loadSecret } from './registry/secret-file.ts';
 import { createSqliteRegistry } from './registry/sqlite-registry.ts';
+import { createSqliteChats } from './registry/sqlite-chats.ts';
+import { createSqliteRuns } from './registry/sqlite-runs.ts';
+import { createSqliteWaitingRuns } from './registry/sqlite-waiting-runs.ts';
 import { startTimeServer } from './demo/time-server.ts';
 import { isLoopbackName } from './http/authenticate.ts';
 import { createLogger } from './observability/logger.ts';
@@ -24,7 +28,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   warnOfUnused(config, logger);
   const secret = loadSecret(config.dataDir, config.secret);
-  const store = createSqliteRegistry({ file: databaseFile(config.databaseUrl), secret, believedMs: registryBelievedMs });
+  const file = databaseFile(config.databaseUrl);
+  const connection = createDatabaseConnection({ file, now: Date.now });
+  const store = createSqliteRegistry({ file, secret, connection, believedMs: registryBelievedMs });
   const time = await openBundledTime({
     store,
     fixed: config.toolServers,
@@ -36,8 +42,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     store: time.store,
     onFault: (error) => logger.error({ err: error }, 'stored tool servers cannot be read; only configured ones are offered'),
   });
-  const app = await buildApp({ ...config, secret }, { logger, registry });
-  if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
+  const waitingRuns = createSqliteWaitingRuns(connection, secret);
+  const stores = { registry, runs: createSqliteRuns(connection), waitingRuns, chats: createSqliteChats(connection) };
+  const app = await buildApp({ ...config, secret }, { logger, ...stores });
   const isOpen = await app.isOpen().catch(() => false);
   if (isOpen && config.corsOrigins.includes('*')) {
     throw new ConfigError(
@@ -45,6 +52,8 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     );
   }
   await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (address) => announcement(address, isOpen) });
+  // Only now: a start that fails at its address must not leave a key behind that was shown once. Until then nobody can come in.
+  if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
 
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'an error that nothing caught ends the gateway');

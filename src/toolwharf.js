@@ -13,6 +13,7 @@ const extension = existsSync(new URL('./server.js', import.meta.url)) ? 'js' : '
 const commands = {
   serve: () => import(`./server.${extension}`).then(({ serve }) => serve(process.env)),
   demo: () => import(`./run-demo.${extension}`).then(({ runDemo }) => runDemo()),
+  convert: () => import(`./convert.${extension}`).then(({ convert }) => convert(process.argv.slice(3))),
   doctor: () => import(`./doctor.${extension}`).then(({ doctor }) => doctor(process.env)),
   healthcheck: () => import(`./healthcheck.${extension}`).then(({ healthcheck }) => healthcheck(process.env)),
   'time-server': () => import(`./serve-time.${extension}`).then(({ serveTime }) => serveTime(process.env)),

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.ts';
 
@@ -79,9 +80,17 @@ backends:
     );
   });
 
-  it('keeps the sections that other parts read', () => {
-    const text = 'models: [{ id: m }]\ntoolsets: []\nhooks: ./h.js\ntools_dir: ./tools';
-    expect(read(text).raw).toEqual({ models: [{ id: 'm' }], toolsets: [], hooks: './h.js', toolsDir: './tools' });
+  it('keeps what is said of functions and hooks, the last toolset of an id', () => {
+    const text =
+      'toolsets: [{ id: a, enable: false }, { id: a, tools: [x] }]\nhooks: [./h.js, { module: b.js, on_failure: ignore }]\ntools_dir: ./tools';
+    expect(read(text).modules).toEqual({
+      toolsDir: resolve('tools'),
+      toolsets: [{ id: 'a', tools: ['x'], isEnabled: true, isDefault: undefined }],
+      hooks: [
+        { path: resolve('h.js'), name: './h.js', timeoutMs: 5_000, onFailure: undefined },
+        { path: resolve('b.js'), name: 'b.js', timeoutMs: 5_000, onFailure: 'ignore' },
+      ],
+    });
   });
 
   it.each<[string, RegExp]>([
@@ -98,6 +107,14 @@ backends:
     ['backends: [{ type: openai, url: "http://a", kee: CANARY }]', /backends\.0 in .*kee/],
     ['backends: [{ type: openai, url: "http://u:CANARY@a" }]', /^backends\.0\.url/],
     ['backends: [{ type: openai, url: "http://a", name: n }, { type: openai, url: "http://b", name: n }]', /"n" is used twice/],
+    ['tools_dir: [a]', /^tools_dir in .*give it the path of a folder/],
+    ['toolsets: [{ id: A }]', /^toolsets\.0\.id in .*small letters/],
+    ['toolsets: [{ id: a, tools: [x] }]', /tools_dir, which is not set/],
+    ['hooks: ./h.js', /^hooks in .*write a list/],
+    ['hooks: [{ module: a.js, on_failure: retry }]', /^hooks\.0/],
+    ['models: {}', /^models in .*must be a list/],
+    ['models: [{ id: a }]', /^models in .*entry 1: base_model: is missing/],
+    ['models: [{ id: a, base_model: m }, { id: a, base_model: m }]', /"a" stands there twice/],
     ['tool_servers: [{ url: "ftp://a" }]', /^tool_servers in \.\/toolwharf\.yaml: 0\.url: must be/],
   ])('%j stops the start with one line', (text, expected) => {
     const problem = problemOf(() => read(text));
@@ -121,11 +138,11 @@ describe('${NAME} in toolwharf.yaml', () => {
   });
 
   it('is expanded once, after parsing: a value adds neither structure nor further expansions', () => {
-    expect(read('tools_dir: ${A}', { A: 'x"\nport: 1\n${B}', B: 'no' }).raw.toolsDir).toBe('x"\nport: 1\n${B}');
+    expect(read('tools_dir: ${A}', { A: 'x"\nport: 1\n${B}', B: 'no' }).modules.toolsDir).toBe(resolve('x"\nport: 1\n${B}'));
   });
 
   it('is written literally as $${', () => {
-    expect(read('tools_dir: "a$${B}c"').raw.toolsDir).toBe('a${B}c');
+    expect(read('tools_dir: "a$${B}c"').modules.toolsDir).toBe(resolve('a${B}c'));
   });
 
   it.each<[string, RegExp]>([

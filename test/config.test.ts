@@ -46,7 +46,7 @@ describe('without any setting', () => {
       bodyLimitBytes: 10 * 1024 * 1024,
       logLevel: 'info',
       logFormat: 'json',
-      raw: {},
+      modules: { toolsDir: undefined, toolsets: [], hooks: [] },
     });
     expect(read({})).toMatchObject({ demo: undefined, adminKey: undefined, secret: undefined, redisUrl: undefined, taskModel: undefined });
   });
@@ -122,7 +122,7 @@ describe('each variable', () => {
       /^OLLAMA_BASE_URLS: "localhost:11434" is not an http:\/\/ or https:\/\/ address; write it as in/,
     ],
     ['OPENAI_API_BASE_URL', 'https://a.test?key=1', /has a query/],
-    ['FUNCTION_CALLING', 'magic', /^FUNCTION_CALLING: "magic" .*auto, native, function_call, default, legacy, prompt, simple/],
+    ['FUNCTION_CALLING', 'magic', /^FUNCTION_CALLING: "magic" .*auto, native, function_call, default, legacy, prompt, react, simple/],
     ['CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS', '-1', /"-1" is not a whole number from 1 to 256.*there is no unlimited/],
     ['CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS', '0', /from 1 to 256/],
     ['TOOL_TIMEOUT_MS', '2147483648', /from 1 to 2147483647/],

@@ -1,17 +1,24 @@
 import type { ChatEvent, ChatMessage, ChatRequest, MessageContent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
-import type { FoundModel, ModelBackend, ModelFinder } from '../core/model.ts';
+import type { FoundModel, ModelFinder } from '../core/model.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ToolFinder, ToolOffer } from '../core/tool.ts';
+import { backendInMode } from './backend-in-mode.ts';
+import type { ToolCallSettings } from './call-report.ts';
 import { chooseMode, parseMode } from './choose-mode.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import { sourceOfFile } from './cite-sources.ts';
+import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from './consume-files.ts';
 import type { Continuations } from './continue-run.ts';
 import { expandTemplate, templateValues } from './expand-template.ts';
+import { withModelHooks } from './hook-model.ts';
 import { runChat } from './run-chat.ts';
-import { selectToolsByPrompt } from './select-tools-by-prompt.ts';
+import type { RunHooks } from './run-hooks.ts';
+import type { Handoff } from './run-chat.ts';
 import { useFiles } from './use-files.ts';
+import { takeWaitingLoop } from './waiting-loop.ts';
+import type { WaitingLoop } from './waiting-loop.ts';
 
 export interface ChatServices {
   models: ModelFinder;
@@ -26,19 +33,27 @@ export interface ChatServices {
     maxToolRounds: number;
     toolTimeoutMs: number;
   };
+  /** What calls of tools have over all runs; each part may be left out. */
+  runtime?: Pick<ToolCallSettings, 'totalTimeoutMs' | 'approvals' | 'questions' | 'cache' | 'hooks' | 'onFault' | 'newFaultId'>;
   newCallId: () => string;
   now: () => number;
 }
 
 /**
- * One run, from a request to its events: finds the model and the tools, chooses the mode, and runs the loop.
+ * One run, or the part of one that a single preset answers, from a request to its events: finds the model and the tools, chooses the mode, and runs the loop.
  * @throws GatewayError before the first event for a request that cannot be answered, amid the events for a fault of the backend.
  */
-export async function* answerChat(request: ChatRequest, run: RunContext, services: ChatServices): AsyncGenerator<ChatEvent> {
+export async function* answerChat(
+  request: ChatRequest,
+  given: RunContext,
+  services: ChatServices,
+): AsyncGenerator<ChatEvent, Handoff | undefined> {
+  const run: RunContext = { ...given, conversation: request };
   const mode = parseMode(request.mode ?? services.settings.functionCalling);
   const model = await services.models.require(request.model, run.signal);
   const offer = await services.tools.offerFor(request, run);
-  const choice = chooseMode(mode, model);
+  const resumed = takeWaitingLoop(run);
+  const choice = resumed?.loop.choice ?? chooseMode(mode, model);
   if (offer.tools.size > 0 && Number(request.parameters['n'] ?? 1) > 1) {
     throw new GatewayError(
       'invalid_request',
@@ -47,21 +62,31 @@ export async function* answerChat(request: ChatRequest, run: RunContext, service
     );
   }
 
-  const effectiveMode = offer.tools.size === 0 ? 'none' : choice.path === 'prompt' ? 'default' : 'native';
-  yield {
-    type: 'run-event',
-    event: { type: 'run.start', data: { run_id: run.runId, model: request.model, mode: effectiveMode, tools: offer.tools.size } },
+  const effectiveMode = offer.tools.size === 0 ? 'none' : choice.path === 'prompt' ? 'default' : choice.path;
+  const data = {
+    run_id: run.runId,
+    model: request.model,
+    mode: effectiveMode,
+    tools: offer.tools.size,
+    ...(offer.tools.size > 0 && { functions: [...offer.tools.keys()] }),
   };
+  yield { type: 'run-event', event: { type: 'run.start', data } };
   for (const warning of offer.warnings) yield { type: 'run-event', event: { type: 'warning', data: { ...warning } } };
-  for (const file of request.files) yield { type: 'source', source: sourceOfFile(file) };
+  for (const source of resumed?.sources ?? request.files.map(sourceOfFile)) yield { type: 'source', source };
 
   const variables = templateValues(request.variables);
   const prepared = { ...request, messages: preparedMessages(request, run, { services, variables }) };
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
-  const withFiles = (messages: readonly ChatMessage[]): ChatMessage[] => useFiles(messages, request.files, context);
-  if (offer.tools.size === 0) yield* passThrough({ ...prepared, messages: withFiles(prepared.messages) }, run, model);
-  else yield* withFallback({ request: prepared, run, services, model, offer, variables, withFiles }, choice);
-  yield { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } };
+  const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => useFiles(messages, request.files, context);
+  const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
+  let handoff: Handoff | undefined;
+  if (offer.tools.size === 0 && resumed === undefined)
+    yield* passThrough({ ...prepared, messages: withFiles(prepared.messages) }, run, { model, hooks: services.runtime?.hooks });
+  else
+    handoff = yield* withFallback({ request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop }, choice);
+  const status = run.wait?.isSuspended === true ? 'waiting' : 'completed';
+  if (handoff === undefined) yield { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } };
+  return handoff;
 }
 
 /** System prompts with their variables, and what earlier runs of this conversation had executed put back. */
@@ -86,8 +111,12 @@ function expandContent(content: MessageContent, variables: ReadonlyMap<string, s
 }
 
 /** Without tools of the gateway a request goes through as it is, with all its choices. */
-function passThrough(request: ChatRequest, run: RunContext, model: FoundModel): AsyncGenerator<ChatEvent> {
-  return model.backend.chat({
+function passThrough(
+  request: ChatRequest,
+  run: RunContext,
+  { model, hooks }: { model: FoundModel; hooks: RunHooks | undefined },
+): AsyncGenerator<ChatEvent> {
+  return withModelHooks(model.backend, hooks, run).chat({
     model: model.name,
     messages: request.messages,
     tools: [],
@@ -108,36 +137,43 @@ interface Preparation {
   offer: ToolOffer;
   variables: ReadonlyMap<string, string>;
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
+  resumed: WaitingLoop | undefined;
 }
 
 /** In `auto`, a backend's refusal of tools is remembered, and the same request is answered by the selection pass. */
-async function* withFallback(preparation: Preparation, choice: ModeChoice): AsyncGenerator<ChatEvent> {
+async function* withFallback(preparation: Preparation, choice: ModeChoice): AsyncGenerator<ChatEvent, Handoff | undefined> {
   try {
-    yield* runInMode(preparation, choice);
+    return yield* runInMode(preparation, choice);
   } catch (error) {
     const isRefusal = error instanceof GatewayError && error.code === 'tools_unsupported';
     if (!isRefusal || !choice.mayFallBack) throw error;
     preparation.services.models.rememberNoTools(preparation.model.record.id);
     const message = `The backend has no native tool calls for ${preparation.request.model}; tools are chosen by a selection prompt.`;
     yield { type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } };
-    yield* runInMode(preparation, { ...choice, path: 'prompt', mayFallBack: false });
+    return yield* runInMode(preparation, { ...choice, path: 'prompt', mayFallBack: false });
   }
 }
 
-async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGenerator<ChatEvent> {
+async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGenerator<ChatEvent, Handoff | undefined> {
   const { request, run, services, model, offer } = preparation;
-  const backend = choice.path === 'native' ? model.backend : yield* promptBackend(preparation);
+  const { variables, withFiles } = preparation;
+  const wrapping = { model, models: services.models, settings: services.settings, variables, withFiles };
+  const asked = yield* backendInMode({ ...wrapping, newCallId: services.newCallId, signal: run.signal }, choice);
+  const mayConsume = choice.path !== 'prompt' && request.files.length > 0 && fileConsumersIn(offer).size > 0;
+  const joinsFilesLater = choice.path === 'prompt' || mayConsume;
+  const backend = withModelHooks(mayConsume ? withFilesAtEachTurn(asked, preparation.withFiles) : asked, services.runtime?.hooks, run);
   // The selection pass is one round by definition; its answer follows without another question.
   const maxRounds =
     choice.isSingleCall || choice.path === 'prompt'
       ? 1
       : Math.min(request.maxToolRounds ?? services.settings.maxToolRounds, limits.maxToolRounds);
-  yield* runChat({
+  return yield* runChat({
     backend,
     model: model.name,
     // A selection is made for the question alone; files join its answer.
-    messages: choice.path === 'native' ? preparation.withFiles(request.messages) : request.messages,
+    messages: joinsFilesLater ? request.messages : preparation.withFiles(request.messages),
     tools: offer.tools,
+    ...(offer.finder !== undefined && { finder: offer.finder }),
     callerTools: [...request.callerFunctions.map((entry) => entry.wire), ...request.hostedTools],
     callerNames: new Set(request.callerFunctions.map((entry) => entry.name)),
     toolChoice: request.toolChoice,
@@ -145,35 +181,20 @@ async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGe
     parameters: request.parameters,
     stream: request.stream,
     maxRounds,
-    announcesLimit: choice.path === 'native' && !choice.isSingleCall,
+    // Steps of thought and action go in rounds, as native calls do.
+    path: choice.path === 'prompt' ? 'prompt' : 'native',
     isSingleCall: choice.isSingleCall,
-    settings: { run, requestTimeoutMs: request.toolTimeoutMs, defaultTimeoutMs: services.settings.toolTimeoutMs, now: services.now },
+    // Where the backend refuses tools is known by now: what has run must not run again.
+    choice: { ...choice, mayFallBack: false },
+    ...(preparation.resumed !== undefined && { resumed: preparation.resumed }),
+    ...(model.contextTokens !== undefined && { contextTokens: model.contextTokens }),
+    settings: {
+      ...services.runtime,
+      run,
+      requestTimeoutMs: request.toolTimeoutMs,
+      defaultTimeoutMs: services.settings.toolTimeoutMs,
+      now: services.now,
+    },
     keepForCaller: (calls, messages) => services.continuations.keep(run.caller, calls, messages),
-  });
-}
-
-/** The selection's own model where one is set and known: a small one is enough to choose, and saves the large one's time. */
-async function* promptBackend({ run, services, model, variables, withFiles }: Preparation): AsyncGenerator<ChatEvent, ModelBackend> {
-  const { settings } = services;
-  const wanted = model.record.isLocal ? settings.taskModel : settings.taskModelExternal;
-  let task = { backend: model.backend, model: model.name };
-  if (wanted !== undefined) {
-    try {
-      const found = await services.models.require(wanted, run.signal);
-      task = { backend: found.backend, model: found.name };
-    } catch (error) {
-      run.signal.throwIfAborted();
-      if (!(error instanceof GatewayError)) throw error;
-      const message = `The task model ${wanted} is not available; ${model.record.id} chooses its tools itself.`;
-      yield { type: 'run-event', event: { type: 'warning', data: { code: 'task_model_unavailable', message } } };
-    }
-  }
-  return selectToolsByPrompt({
-    backend: model.backend,
-    task,
-    template: settings.selectionTemplate,
-    variables,
-    withFiles,
-    newCallId: services.newCallId,
   });
 }

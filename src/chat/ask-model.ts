@@ -7,16 +7,19 @@ export interface Turn {
   text: string;
   toolCalls: ToolCall[];
   finishReason: FinishReason;
+  /** Neither text nor anything else that a client would see as an answer (a refusal, audio). */
+  isSilent: boolean;
 }
 
 /** Asks once, passes words on as they come, and returns the turn; calls and the finish are kept for the loop to decide on. */
 export async function* askModel(backend: ModelBackend, request: ModelRequest): AsyncGenerator<ChatEvent, Turn> {
-  const turn: Turn = { text: '', toolCalls: [], finishReason: 'stop' };
+  const turn: Turn = { text: '', toolCalls: [], finishReason: 'stop', isSilent: true };
   for await (const event of backend.chat(request)) {
     if (event.type === 'tool-call') turn.toolCalls.push(event.call);
     else if (event.type === 'finish') turn.finishReason = event.reason;
     else {
       if (event.type === 'text') turn.text += event.text;
+      if ((event.type === 'text' && event.text !== '') || (event.type === 'extra' && event.level === 'delta')) turn.isSilent = false;
       yield event;
     }
   }

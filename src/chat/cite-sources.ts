@@ -1,10 +1,11 @@
 import type { InlineFile, Source } from '../core/chat.ts';
-import type { CallReport } from './run-tool-call.ts';
+import type { CallReport } from './call-report.ts';
 
-/** A call that gave a result, as a source in Open WebUI's shape; a failed call supports nothing and gives none. */
+/** A call that gave a result, as a source in Open WebUI's shape; a failed or silent call supports nothing and gives none. */
 export function sourceOf(report: CallReport): Source | undefined {
   const { prepared, outcome } = report;
-  if (prepared.type !== 'ready' || outcome.type !== 'result') return undefined;
+  if (prepared.type !== 'ready' || outcome.type !== 'result' || ['no-reply', 'handoff'].includes(report.followUp?.type ?? ''))
+    return undefined;
   const name = `TOOL:${prepared.tool.label}`;
   return { source: { name }, document: [report.text], metadata: [{ source: name, parameters: prepared.args }], tool_result: true };
 }

@@ -11,12 +11,12 @@ export interface CoercedArguments {
 
 /**
  * Fits what a model wrote to the function's schema where the meaning is beyond doubt: `"5"` for a number, `"true"` for a boolean,
- * JSON text for an object or array, `null` for an optional argument that was left open. Unknown arguments are dropped, unless the
+ * JSON text for an object or array, one value for a list of it, `null` for an optional argument that was left open. Unknown arguments are dropped, unless the
  * schema takes additional ones. Nothing is invented: what does not fit stays and fails validation.
  */
 export function coerceArguments(args: JsonObject, schema: JsonObject): CoercedArguments {
   const changes: string[] = [];
-  return { args: coerceObject(args, schema, { path: '', changes, dropsUnknown: true }), changes };
+  return { args: coerceObject(args, schema, { path: '', changes, dropsUnknown: true, root: schema }), changes };
 }
 
 interface Place {
@@ -24,7 +24,12 @@ interface Place {
   changes: string[];
   /** Only at the root: below it, unknown keys may be data. */
   dropsUnknown: boolean;
+  /** Holds the definitions. */
+  root: JsonObject;
 }
+
+/** References that lead to references; more of them are a circle. */
+const maxHops = 8;
 
 function coerceObject(value: JsonObject, schema: JsonObject, place: Place): JsonObject {
   const properties = ownValue(schema, 'properties');
@@ -36,25 +41,44 @@ function coerceObject(value: JsonObject, schema: JsonObject, place: Place): Json
   for (const [key, child] of Object.entries(value)) {
     if (child === undefined) continue;
     const path = place.path === '' ? key : `${place.path}.${key}`;
-    const childSchema = ownValue(properties, key);
+    const childSchema = resolved(ownValue(properties, key), place.root);
     if (childSchema === undefined) {
       if (takesMore || !place.dropsUnknown) entries.push([key, child]);
       else place.changes.push(`${path}: unknown argument left out`);
-    } else if (child === null && !isRequired(key) && isJsonObject(childSchema) && !allowsType(childSchema, 'null')) {
+    } else if (
+      child === null &&
+      !isRequired(key) &&
+      isJsonObject(childSchema) &&
+      statesType(childSchema) &&
+      !allowsType(childSchema, 'null')
+    ) {
       place.changes.push(`${path}: null left out`);
     } else entries.push([key, coerceValue(child, childSchema, { ...place, path, dropsUnknown: false })]);
   }
   return Object.fromEntries(entries);
 }
 
-function coerceValue(value: JsonValue, schema: JsonValue, place: Place): JsonValue {
+function coerceValue(value: JsonValue, stated: JsonValue, place: Place): JsonValue {
+  const schema = resolved(stated, place.root);
   if (!isJsonObject(schema)) return value;
-  const fitted = typeof value === 'string' ? fromText(value, schema) : fromScalar(value, schema);
+  const fitted = wrapped(typeof value === 'string' ? fromText(value, schema) : fromScalar(value, schema), schema);
   if (fitted !== value) place.changes.push(`${place.path}: ${shown(value)} read as ${shown(fitted)}`);
   if (isJsonObject(fitted)) return coerceObject(fitted, schema, place);
   const items = ownValue(schema, 'items');
   if (!Array.isArray(fitted) || items === undefined) return fitted;
   return fitted.map((item, index) => coerceValue(item, items, { ...place, path: `${place.path}[${index}]` }));
+}
+
+/** What a reference to a definition stands for. A schema that says more than its reference is left as it is. */
+function resolved(schema: JsonValue | undefined, root: JsonObject): JsonValue | undefined {
+  let current = schema;
+  for (let hop = 0; hop < maxHops; hop += 1) {
+    const reference = isJsonObject(current) ? ownValue(current, '$ref') : undefined;
+    if (!isJsonObject(current) || typeof reference !== 'string' || !reference.startsWith('#/$defs/')) return current;
+    const definitions = ownValue(root, '$defs');
+    current = isJsonObject(definitions) ? (ownValue(definitions, reference.slice('#/$defs/'.length)) ?? {}) : {};
+  }
+  return {};
 }
 
 function fromText(text: string, schema: JsonObject): JsonValue {
@@ -79,12 +103,25 @@ function fromScalar(value: JsonValue, schema: JsonObject): JsonValue {
   return isScalar && allowsType(schema, 'string') && !allowsItself ? String(value) : value;
 }
 
+/** One value where only a list may stand. An empty text and what was meant to be JSON may be something else, and stay to be refused. */
+function wrapped(value: JsonValue, schema: JsonObject): JsonValue {
+  if (value === null || typeof value === 'object' || !allowsType(schema, 'array')) return value;
+  const isOwnType = typeof value === 'number' ? ['number', 'integer'] : [typeof value];
+  if (isOwnType.some((type) => allowsType(schema, type))) return value;
+  return typeof value === 'string' && /^\s*(?:$|[[{])/.test(value) ? value : [value];
+}
+
 function decode(text: string): JsonValue | undefined {
   try {
     return parse(text, undefined, { protoAction: 'remove', constructorAction: 'remove' }) as JsonValue;
   } catch {
     return undefined;
   }
+}
+
+/** A schema that states no type takes anything, null too. */
+function statesType(schema: JsonObject): boolean {
+  return ['type', 'anyOf', 'oneOf', 'enum', 'const', '$ref', 'allOf'].some((key) => Object.hasOwn(schema, key));
 }
 
 /** Only types that the schema states outright; a schema without `type` allows nothing here, so that nothing is converted. */

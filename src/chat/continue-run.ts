@@ -11,6 +11,7 @@ export interface Continuations {
 
 interface Kept {
   messages: readonly ChatMessage[];
+  characters: number;
   expires: number;
 }
 
@@ -20,11 +21,29 @@ interface Kept {
  */
 export function createContinuations(now: () => number): Continuations {
   const kept = new Map<string, Kept>();
+  let characters = 0;
+
+  function drop(key: string): void {
+    characters -= kept.get(key)?.characters ?? 0;
+    kept.delete(key);
+  }
+  function makeRoom(): void {
+    for (const [key, { expires }] of kept) {
+      const isTooMuch = kept.size > limits.continuations || characters > limits.continuationsCharacters;
+      // In the order in which they were kept, which is the order in which they expire.
+      if (!isTooMuch && expires >= now()) return;
+      drop(key);
+    }
+  }
+
   return {
     keep(caller, callerCalls, messages) {
-      const oldest = kept.size >= limits.continuations ? kept.keys().next() : undefined;
-      if (oldest?.done === false) kept.delete(oldest.value);
-      kept.set(keyOf(caller, callerCalls), { messages, expires: now() + limits.continuationMs });
+      const key = keyOf(caller, callerCalls);
+      const size = messages.reduce((sum, message) => sum + JSON.stringify(message).length, key.length);
+      drop(key);
+      kept.set(key, { messages, characters: size, expires: now() + limits.continuationMs });
+      characters += size;
+      makeRoom();
     },
     restore(caller, messages) {
       return messages.flatMap((message) => {

@@ -6,6 +6,8 @@ export type NameMatch =
   | { type: 'unknown'; candidates: string[] };
 
 const shortestPrefix = 3;
+/** Letters of a name that breaks off within a word (`get_current_loc`). */
+const shortestBrokenOff = 6;
 /** Names on offer have at most 64 characters; what is far longer is no name. */
 const longestWritten = 256;
 const shownCandidates = 12;
@@ -22,6 +24,7 @@ export function findOfferedName(written: string, offered: readonly string[]): Na
     (name) => plain(name) === plain(trimmed),
     (name) => plain(name) === plain(trimmed.slice(trimmed.lastIndexOf('/') + 1)),
     (name) => isShortened(trimmed, name),
+    (name) => plain(trimmed).length >= shortestBrokenOff && plain(name).startsWith(plain(trimmed)),
   ];
   for (const fits of steps) {
     const matches = offered.filter(fits);

@@ -24,10 +24,16 @@ function calledNames(messages: readonly ChatMessage[]): Map<string, string> {
 
 function outputOf(message: ToolMessage, names: ReadonlyMap<string, string>): string {
   const name = message.label ?? message.name ?? names.get(message.toolCallId) ?? message.toolCallId;
-  return `\n\nTool \`${name}\` Output: ${textOf(message.content)}`;
+  return `\n\nTool \`${name}\` Output: ${withoutOutputMarks(textOf(message.content))}`;
 }
 
-function appendToLastUser(messages: ChatMessage[], text: string): void {
+/** A result must not be able to speak as the result of another function. */
+function withoutOutputMarks(text: string): string {
+  return text.replaceAll(/^(?=[^\S\n]*Tool `[^`\n]{1,300}` Output:)/gm, '> ');
+}
+
+/** Changes the list in place: behind the last user message, or as one where there is none. */
+export function appendToLastUser(messages: ChatMessage[], text: string): void {
   const index = messages.findLastIndex((message) => message.role === 'user');
   const user = messages[index];
   if (user === undefined) messages.push({ role: 'user', content: text.trimStart() });

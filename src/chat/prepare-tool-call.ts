@@ -9,9 +9,25 @@ import { findOfferedName } from './find-offered-name.ts';
 import { argumentErrors } from './validate-arguments.ts';
 
 /** A call that may run, or the reason why it must not. */
-export type PreparedCall =
-  | { type: 'ready'; call: ToolCall; tool: Tool; args: JsonObject; repairs: string[] }
-  | { type: 'refused'; call: ToolCall; tool: Tool | undefined; code: ToolErrorCode; message: string };
+export type PreparedCall = ReadyCall | RefusedCall;
+
+export interface ReadyCall {
+  type: 'ready';
+  call: ToolCall;
+  tool: Tool;
+  args: JsonObject;
+  repairs: string[];
+}
+
+export interface RefusedCall {
+  type: 'refused';
+  call: ToolCall;
+  tool: Tool | undefined;
+  /** As the model wrote them, where they could be read at all. */
+  args?: JsonObject;
+  code: ToolErrorCode;
+  message: string;
+}
 
 /**
  * Finds, parses, fits and checks one call, without any effect. Only tools offered in this run are found.
@@ -20,7 +36,14 @@ export type PreparedCall =
 export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): PreparedCall {
   const match = findOfferedName(call.name, [...tools.keys()]);
   const tool = match.type === 'unknown' ? undefined : tools.get(match.name);
-  const refuse = (code: ToolErrorCode, message: string): PreparedCall => ({ type: 'refused', call, tool, code, message });
+  const refuse = (code: ToolErrorCode, message: string, args?: JsonObject): PreparedCall => ({
+    type: 'refused',
+    call,
+    tool,
+    code,
+    message,
+    ...(args && { args }),
+  });
   if (match.type === 'unknown' || tool === undefined)
     return refuse('tool_not_found', unknownName(call.name, match.type === 'unknown' ? match.candidates : []));
   if (Buffer.byteLength(call.arguments) > limits.argumentsBytes) {
@@ -38,7 +61,7 @@ export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>
   }
   const { args, changes } = coerceArguments(parsed, tool.spec.parameters);
   const errors = argumentErrors(args, tool.spec.parameters);
-  if (errors.length > 0) return refuse('args_invalid', `Invalid arguments for '${tool.spec.name}': ${errors.join('; ')}.`);
+  if (errors.length > 0) return refuse('args_invalid', `Invalid arguments for '${tool.spec.name}': ${errors.join('; ')}.`, args);
   const repairs = match.type === 'repaired' ? [`name: "${call.name}" read as "${match.name}"`, ...changes] : changes;
   return { type: 'ready', call, tool, args, repairs };
 }

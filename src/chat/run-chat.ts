@@ -1,12 +1,29 @@
-import type { ChatEvent, ChatMessage, ToolCall } from '../core/chat.ts';
+import type { ChatEvent, ChatMessage, FinishReason, ToolCall } from '../core/chat.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
-import type { Tool, ToolErrorCode, ToolSpec } from '../core/tool.ts';
-import { findOfferedName } from './find-offered-name.ts';
+import { limits } from '../core/limits.ts';
+import type { Tool, ToolOffer, ToolSpec } from '../core/tool.ts';
 import { askForAnswer, askModel } from './ask-model.ts';
 import type { Turn } from './ask-model.ts';
-import type { CallReport, ToolCallSettings } from './run-tool-call.ts';
-import { runTools } from './run-tools.ts';
+import { createCallLedger } from './call-ledger.ts';
+import type { CallReport, CallSurroundings, ToolCallSettings } from './call-report.ts';
+import type { ModeChoice } from './choose-mode.ts';
+import { askForCall, forcedChoiceIn } from './force-tool-choice.ts';
+import type { ForcedChoice } from './force-tool-choice.ts';
+import { resultShareBytes, shareAmong } from './fit-result.ts';
+import { messagesOfRound, repairHistory } from './keep-history-valid.ts';
+import { createResultStore } from './kept-results.ts';
+import { putAway } from './put-away.ts';
+import type { PutAwayRound } from './put-away.ts';
+import { createReadResultTool, readerNameBeside } from './read-result-tool.ts';
+import { createRoundBudget } from './round-budget.ts';
+import type { RoundBudget } from './round-budget.ts';
+import { limitReached, runTools } from './run-tools.ts';
+import { createTurnSeparator } from './separate-turns.ts';
+import type { TurnSeparator } from './separate-turns.ts';
+import { isCut, sortCalls } from './sort-calls.ts';
+import { settledIn, turnOf } from './waiting-loop.ts';
+import type { WaitingLoop } from './waiting-loop.ts';
 
 export interface ChatRun {
   backend: ModelBackend;
@@ -14,6 +31,8 @@ export interface ChatRun {
   model: string;
   messages: ChatMessage[];
   tools: ReadonlyMap<string, Tool>;
+  /** What the offer holds back, and the tool that brings it in. */
+  finder?: NonNullable<ToolOffer['finder']>;
   /** The caller's own entries of `tools`, and the names of those that are functions. */
   callerTools: JsonObject[];
   callerNames: ReadonlySet<string>;
@@ -23,63 +42,161 @@ export interface ChatRun {
   stream: boolean;
   /** Rounds of tool calls; after them comes one last round without tools. */
   maxRounds: number;
-  /** Whether the end of the rounds is worth an event: where one round is the mode's nature, it is not. */
-  announcesLimit: boolean;
+  /** `prompt`: the backend is a selection pass, for which one round is its nature. Only a native one may ignore a forced choice. */
+  path: 'native' | 'prompt' | 'react';
   /** `simple`: only the first call of the first round runs. */
   isSingleCall: boolean;
+  /** How much the model can read, where that is known. */
+  contextTokens?: number;
   settings: ToolCallSettings;
+  /** As it was chosen, for a run that is put away. */
+  choice?: ModeChoice;
+  /** What a run that was put away goes on with, in place of `messages`. */
+  resumed?: WaitingLoop;
   /** Keeps what was executed beside calls to the caller's own functions, until the caller answers them. */
   keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): void;
 }
 
 /**
  * Asks the model, runs the tools it calls, and asks again with their results, until it answers without calling any.
- * After the last round of calls no tools are offered, so that there always is an answer.
+ * When a limit ends the calling, no tools are offered any more, so that there always is an answer.
  */
-export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent> {
-  const messages = [...chat.messages];
-  const specs = [...chat.tools.values()].map((tool) => tool.spec);
-  const separator = createTextSeparator();
-
-  for (let round = 1; round <= chat.maxRounds; round++) {
-    const turn = yield* separator.separate(askModel(chat.backend, requestFor(chat, { messages, specs, round })));
-    const refusal = reasonNotToRun(turn, chat.toolChoice);
-    if (turn.toolCalls.length === 0 || refusal !== undefined) {
-      if (refusal !== undefined)
-        yield* turn.toolCalls.map((call) => notRun(call, refusal, chat.toolChoice === 'none' ? 'tool_disabled' : 'args_truncated'));
-      yield { type: 'finish', reason: turn.finishReason === 'tool_calls' ? 'stop' : turn.finishReason };
-      return;
+export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff | undefined> {
+  const state = beginRun(chat);
+  const { messages, budget, separator } = state;
+  let resumed = chat.resumed;
+  let limit = budget.reached();
+  for (; limit === undefined || resumed !== undefined; limit = budget.reached()) {
+    const turn = resumed === undefined ? yield* separator.separate(askForTurn(chat, state)) : turnOf(resumed);
+    const rules = { ...chat, tools: state.tools, forced: forcedNow(chat, state) };
+    const { calls, refused } = resumed === undefined ? sortCalls(turn, rules) : { calls: turn.toolCalls, refused: [] };
+    yield* refused;
+    // Whoever forbids calls still wants an answer; where a limit has cut them, another question would end alike.
+    if (calls.length === 0 && turn.toolCalls.length > 0 && turn.isSilent && !isCut(turn)) break;
+    if (calls.length === 0) {
+      yield finish(turn.finishReason);
+      return undefined;
     }
 
-    const calls = (chat.isSingleCall ? turn.toolCalls.slice(0, 1) : turn.toolCalls).map((call) => withOfferedName(call, chat));
     const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
     const ownCalls = calls.filter((call) => !chat.callerNames.has(call.name));
-    const reports = yield* runTools(ownCalls, chat.tools, chat.settings);
-    messages.push({ role: 'assistant', content: turn.text === '' ? null : turn.text, toolCalls: canonicalCalls(calls, reports) });
-    messages.push(...reports.map(toolMessage));
-
+    const around = { ...state.around, resultBytes: shareAmong(state.shareBytes, ownCalls.length) };
+    const round = { tools: state.tools, settings: chat.settings, around, callsLeft: budget.callsLeft() };
+    const reports = yield* runTools(ownCalls, resumed === undefined ? round : { ...round, resumed: settledIn(resumed, ownCalls) });
+    resumed = undefined;
+    const isWaiting = reports.some((report) => report.isWaiting === true);
+    if (isWaiting && (yield* putAway({ ...waitingRound(chat, state), turn: { text: turn.text, calls }, reports }))) return undefined;
+    messages.push(...messagesOfRound(turn.text, calls, reports));
+    budget.spend(reports);
+    for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
     if (callerCalls.length > 0) {
-      chat.keepForCaller(callerCalls, messages.slice(chat.messages.length));
+      chat.keepForCaller(callerCalls, messages.slice(state.historyLength));
       for (const call of callerCalls) yield { type: 'tool-call', call };
-      yield { type: 'finish', reason: 'tool_calls' };
-      return;
+      yield finish('tool_calls', 'tool_calls');
+      return undefined;
     }
+    const preset = handoffIn(reports);
+    if (preset !== undefined) return { preset, messages: messages.slice(state.historyLength) };
+    if (endsRun(reports)) {
+      yield finish('stop');
+      return undefined;
+    }
+    afterRound(state, reports);
+    yield* bringIn(chat, state, reports);
   }
-
-  if (chat.announcesLimit)
-    yield { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'tool_rounds', value: chat.maxRounds } } };
-  const last = yield* separator.separate(askForAnswer(chat.backend, requestFor(chat, { messages, specs, round: chat.maxRounds + 1 })));
-  yield { type: 'finish', reason: last.finishReason === 'tool_calls' ? 'stop' : last.finishReason };
+  if (limit !== undefined && (limit.limit !== 'tool_rounds' || readsOn(chat))) yield limitReached(limit.limit, limit.value);
+  yield* lastAnswer(chat, state);
+  return undefined;
 }
 
-function requestFor(chat: ChatRun, turn: { messages: ChatMessage[]; specs: ToolSpec[]; round: number }): ModelRequest {
+/** The conversation goes on under another preset; `messages` are what this run has added to it. */
+export interface Handoff {
+  preset: string;
+  messages: ChatMessage[];
+}
+
+function handoffIn(reports: readonly CallReport[]): string | undefined {
+  return reports.map(({ followUp }) => (followUp?.type === 'handoff' ? followUp.preset : undefined)).find((preset) => preset !== undefined);
+}
+
+interface RunState {
+  messages: ChatMessage[];
+  /** Of the repaired history, before this run. */
+  historyLength: number;
+  tools: Map<string, Tool>;
+  around: CallSurroundings;
+  /** What one result may hand to the model. */
+  shareBytes: number;
+  budget: RoundBudget;
+  separator: TurnSeparator;
+  /** Whether the request's forced choice still waits for its call. */
+  isChoiceOpen: boolean;
+}
+
+/** Only a model that may call again can read on in a result that was cut. */
+function readsOn(chat: ChatRun): boolean {
+  return chat.path !== 'prompt' && !chat.isSingleCall;
+}
+
+function beginRun(chat: ChatRun): RunState {
+  const { resumed } = chat;
+  const messages = resumed?.messages ?? repairHistory(chat.messages);
+  const around: CallSurroundings = { ledger: createCallLedger(resumed?.ledger) };
+  if (readsOn(chat)) {
+    around.results = createResultStore(resumed?.results);
+    around.readerName = readerNameBeside(new Set([...chat.tools.keys(), ...chat.callerNames]));
+  }
+  const tools = new Map(
+    chat.finder !== undefined && readsOn(chat) ? [...chat.tools, [chat.finder.tool.spec.name, chat.finder.tool]] : chat.tools,
+  );
+  for (const tool of (resumed?.tools ?? []).flatMap((name) => chat.finder?.shelf.get(name) ?? [])) tools.set(tool.spec.name, tool);
+  return {
+    messages,
+    historyLength: resumed?.historyLength ?? messages.length,
+    tools,
+    around,
+    shareBytes: resultShareBytes(chat.contextTokens),
+    budget: createRoundBudget(chat.maxRounds, chat.settings.now, resumed?.budget),
+    separator: createTurnSeparator(),
+    isChoiceOpen: resumed?.isChoiceOpen ?? true,
+  };
+}
+
+/** What of the loop is kept when it is put away amid a round. */
+function waitingRound(chat: ChatRun, state: RunState): Pick<PutAwayRound, 'wait' | 'loop' | 'separator'> {
+  const { messages, historyLength, tools, around, budget, separator, isChoiceOpen } = state;
+  const loop = {
+    choice: chat.choice ?? { path: chat.path, mayFallBack: false, isSingleCall: chat.isSingleCall },
+    messages,
+    historyLength,
+    tools: [...tools.keys()],
+    ledger: around.ledger?.entries() ?? [],
+    budget: budget.used(),
+    results: around.results?.entries() ?? [],
+    isChoiceOpen,
+  };
+  return { wait: chat.settings.run.wait, loop, separator };
+}
+
+/** A forced choice is obeyed once: forced again after its call, the model could never answer. */
+function forcedNow(chat: ChatRun, { isChoiceOpen }: RunState): ForcedChoice | undefined {
+  return isChoiceOpen && chat.path === 'native' ? forcedChoiceIn(chat.toolChoice) : undefined;
+}
+
+function askForTurn(chat: ChatRun, state: RunState): AsyncGenerator<ChatEvent, Turn> {
+  const toolChoice = state.isChoiceOpen || chat.toolChoice === 'none' ? chat.toolChoice : undefined;
+  const request = { ...requestFor(chat, state), toolChoice };
+  const forced = forcedNow(chat, state);
+  return forced === undefined ? askModel(chat.backend, request) : askForCall(chat.backend, request, forced);
+}
+
+function requestFor(chat: ChatRun, { messages, tools }: RunState): ModelRequest {
   return {
     model: chat.model,
-    messages: turn.messages,
-    tools: turn.specs,
+    messages,
+    tools: Array.from(tools.values(), (tool): ToolSpec => tool.spec),
     callerTools: chat.callerTools,
-    // A forced choice is obeyed once: forced again after its call, the model could never answer.
-    toolChoice: turn.round === 1 || chat.toolChoice === 'none' ? chat.toolChoice : undefined,
+    toolChoice: undefined,
     parallelToolCalls: chat.parallelToolCalls,
     parameters: chat.parameters,
     stream: chat.stream,
@@ -87,69 +204,39 @@ function requestFor(chat: ChatRun, turn: { messages: ChatMessage[]; specs: ToolS
   };
 }
 
-/** Names are matched over everything offered at once: a call meant for the caller must not end at a function of the gateway with a like name. */
-function withOfferedName(call: ToolCall, chat: ChatRun): ToolCall {
-  if (chat.callerNames.size === 0) return call;
-  const match = findOfferedName(call.name, [...chat.callerNames, ...chat.tools.keys()]);
-  return match.type === 'repaired' ? { ...call, name: match.name } : call;
+/** A function may end the run; silent ones end it when nothing else waits for a reply. */
+function endsRun(reports: readonly CallReport[]): boolean {
+  return reports.some(({ followUp }) => followUp?.type === 'stop') || reports.every(({ followUp }) => followUp?.type === 'no-reply');
 }
 
-/** A call that was cut by the token limit or a filter may be half a call, even where its arguments happen to parse. */
-function reasonNotToRun(turn: Turn, toolChoice: JsonValue | undefined): string | undefined {
-  // Some backends take no notice of `none`; what the caller forbade does not run all the same.
-  if (toolChoice === 'none') return 'The request said tool_choice: "none", so this call was not run.';
-  if (turn.finishReason === 'length') return 'The answer was cut by the token limit, so its tool calls were not run. Raise max_tokens.';
-  if (turn.finishReason === 'content_filter') return 'The answer was stopped by a content filter, so its tool calls were not run.';
-  return undefined;
+function afterRound(state: RunState, reports: readonly CallReport[]): void {
+  if (reports.some(({ prepared }) => prepared.type === 'ready')) state.isChoiceOpen = false;
+  const { results, readerName } = state.around;
+  if (results === undefined || results.isEmpty || readerName === undefined) return;
+  if (!state.tools.has(readerName)) state.tools.set(readerName, createReadResultTool(readerName, results, state.shareBytes));
 }
 
-/** Arguments go back into the history as canonical JSON: one malformed call would make every later request fail. */
-function canonicalCalls(calls: readonly ToolCall[], reports: readonly CallReport[]): ToolCall[] {
-  const reportOf = new Map(reports.map((report) => [report.prepared.call, report]));
-  return calls.map((call) => {
-    const prepared = reportOf.get(call)?.prepared;
-    if (prepared === undefined) return call;
-    const args = prepared.type === 'ready' ? JSON.stringify(prepared.args) : '{}';
-    return { ...call, name: prepared.tool?.spec.name ?? call.name, arguments: args };
-  });
+/** What a search of the shelf has found can be called from the next turn on. */
+function* bringIn({ finder }: ChatRun, { tools }: RunState, reports: readonly CallReport[]): Generator<ChatEvent> {
+  const wanted = reports.flatMap(({ outcome }) => (outcome.type === 'result' ? (outcome.offers ?? []) : []));
+  const found = wanted.flatMap((name) => finder?.shelf.get(name) ?? []).filter((tool) => !tools.has(tool.spec.name));
+  // Beyond this no provider takes the request; what was found last is then left out.
+  const added = found.slice(0, Math.max(0, limits.toolsPerRequest - tools.size));
+  for (const tool of added) tools.set(tool.spec.name, tool);
+  if (added.length === 0) return;
+  const data = { tools: tools.size, added: added.map((tool) => tool.spec.name) };
+  yield { type: 'run-event', event: { type: 'config.update', data } };
 }
 
-function toolMessage(report: CallReport): ChatMessage {
-  const { call, tool } = report.prepared;
-  return {
-    role: 'tool',
-    toolCallId: call.id,
-    content: report.text,
-    name: tool?.spec.name ?? call.name,
-    label: tool?.label ?? call.name,
-  };
+async function* lastAnswer(chat: ChatRun, state: RunState): AsyncGenerator<ChatEvent> {
+  const last = yield* state.separator.separate(askForAnswer(chat.backend, requestFor(chat, state)));
+  if (last.isSilent && !isCut(last)) {
+    yield { type: 'text', text: 'The model gave no answer after its last tool calls.' };
+  }
+  yield finish(last.finishReason);
 }
 
-function notRun(call: ToolCall, message: string, code: ToolErrorCode): ChatEvent {
-  const data = { id: call.id, tool: call.name, duration_ms: 0, error: { code, message } };
-  return { type: 'run-event', event: { type: 'tool.result', data } };
-}
-
-interface TextSeparator {
-  separate(turn: AsyncGenerator<ChatEvent, Turn>): AsyncGenerator<ChatEvent, Turn>;
-}
-
-/** What a model says before a call and after it are two paragraphs, not one word run into another. */
-function createTextSeparator(): TextSeparator {
-  let lastCharacter = '';
-  return {
-    async *separate(turn) {
-      let isFirstText = lastCharacter !== '' && lastCharacter !== '\n';
-      for (let next = await turn.next(); ; next = await turn.next()) {
-        if (next.done === true) return next.value;
-        const event = next.value;
-        if (event.type === 'text' && event.text !== '') {
-          if (isFirstText) yield { type: 'text', text: '\n\n' };
-          isFirstText = false;
-          lastCharacter = event.text.slice(-1);
-        }
-        yield event;
-      }
-    },
-  };
+/** Servers say `tool_calls` where none are handed over; a client would wait for them. */
+function finish(reason: FinishReason, instead: FinishReason = 'stop'): ChatEvent {
+  return { type: 'finish', reason: reason === 'tool_calls' ? instead : reason };
 }

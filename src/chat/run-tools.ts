@@ -1,56 +1,162 @@
-import pLimit from 'p-limit';
 import type { ChatEvent, ToolCall } from '../core/chat.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
-import type { Tool } from '../core/tool.ts';
+import type { CallRegistry } from '../core/run.ts';
+import type { Tool, ToolFile } from '../core/tool.ts';
+import type { CallReport, CallSurroundings, ToolCallSettings } from './call-report.ts';
 import { sourceOf } from './cite-sources.ts';
+import { createLiveEvents } from './live-events.ts';
+import { createPendingCall } from './pending-call.ts';
+import type { PendingCall } from './pending-call.ts';
 import { prepareToolCall } from './prepare-tool-call.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
-import { runToolCall } from './run-tool-call.ts';
-import type { CallReport, ToolCallSettings } from './run-tool-call.ts';
+import { scheduleCalls } from './schedule-calls.ts';
 
-/**
- * Runs the calls of one round at the same time, at most `limits.parallelToolCalls` of them; reports come in call order.
- * Yields `tool.call` for all of them first, then results and sources. One failing call never harms its siblings.
- */
-export async function* runTools(
-  calls: readonly ToolCall[],
-  tools: ReadonlyMap<string, Tool>,
-  settings: ToolCallSettings,
-): AsyncGenerator<ChatEvent, CallReport[]> {
-  const prepared = calls.map((call, index) => (index < limits.callsPerRound ? prepareToolCall(call, tools) : overflow(call)));
-  for (const call of prepared) yield { type: 'run-event', event: { type: 'tool.call', data: callData(call) } };
-
-  const gate = pLimit(limits.parallelToolCalls);
-  const running = prepared.map((call) => gate(() => runToolCall(call, settings)));
-  // Each rejection is the caller's leave and is met below; a later one must not count as unhandled meanwhile.
-  for (const report of running) report.catch(() => undefined);
-
-  const reports: CallReport[] = [];
-  for (const pending of running) {
-    const report = await pending;
-    reports.push(report);
-    yield { type: 'run-event', event: { type: 'tool.result', data: resultData(report) } };
-    const source = sourceOf(report);
-    if (source !== undefined) yield { type: 'source', source };
-  }
-  return reports;
+export interface ToolRound {
+  tools: ReadonlyMap<string, Tool>;
+  settings: ToolCallSettings;
+  /** Kept over the rounds of a run. */
+  around: CallSurroundings;
+  /** How many calls the run may still make. Default: as many as a round may have. */
+  callsLeft?: number;
+  /** A round that was put away amid its calls: those that had settled, by place. The others were told and counted then. */
+  resumed?: ReadonlyMap<number, CallReport>;
 }
 
-function overflow(call: ToolCall): PreparedCall {
-  const message = `More than ${limits.callsPerRound} calls in one turn: this one was not run. Call it again in the next turn.`;
-  return { type: 'refused', call, tool: undefined, code: 'tool_error', message };
+/**
+ * Runs the calls of one round; reports come in call order. Yields `tool.call` for all of them first, then progress, results and sources.
+ * One failing call never harms its siblings, and every call is reported, also when the run is left.
+ * @throws the run signal's reason after the reports; GatewayError `tool_failed`.
+ */
+export async function* runTools(calls: readonly ToolCall[], round: ToolRound): AsyncGenerator<ChatEvent, CallReport[]> {
+  const { settings } = round;
+  const { signal, calls: registry } = settings.run;
+  const live = createLiveEvents();
+  const prepared = calls.map((call, index) => prepareInRound(call, index, round));
+  const pending = prepared.map((call, place) => {
+    const settled = round.resumed?.get(place);
+    return settled === undefined ? createPendingCall(call, settings, { ...round.around, live }) : settledCall(settled);
+  });
+  const forget = pending.map((call) => registerCall(call, registry));
+  const leave = (): void => pending.forEach((call) => call.end({ type: 'left' }));
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    if (round.resumed === undefined) {
+      yield* limitEvents(calls.length, round);
+      for (const call of prepared) yield { type: 'run-event', event: { type: 'tool.call', data: callData(call) } };
+    }
+    if (signal.aborted) leave();
+    void startAll(pending, prepared);
+    const reports: CallReport[] = [];
+    for (const call of pending) {
+      const report = yield* live.until(call.report);
+      const isOld = round.resumed?.has(reports.length) === true;
+      reports.push(report);
+      if (!isOld && report.isWaiting !== true) yield* reportEvents(report);
+    }
+    signal.throwIfAborted();
+    return reports;
+  } finally {
+    signal.removeEventListener('abort', leave);
+    for (const forgetCall of forget) forgetCall();
+    leave();
+    live.close();
+  }
+}
+
+function settledCall(report: CallReport): PendingCall {
+  const nothing = async (): Promise<void> => undefined;
+  return { call: report.prepared.call, report: Promise.resolve(report), approve: nothing, start: nothing, end: () => undefined };
+}
+
+/** Until it has settled, a call can be cancelled from elsewhere. Gives what ends that earlier. */
+function registerCall(call: PendingCall, registry: CallRegistry | undefined): () => void {
+  const forget = registry?.register(call.call.id, () => call.end({ type: 'cancelled' })) ?? ((): void => undefined);
+  call.report.then(forget, forget);
+  return forget;
+}
+
+/** Approvals are asked for at once; a call that waits for one holds no place among those that run. */
+async function startAll(pending: readonly PendingCall[], prepared: readonly PreparedCall[]): Promise<void> {
+  await scheduleCalls(
+    pending.map((call, index) => ({
+      isAlone: prepared[index]?.tool?.isSequential === true,
+      ready: call.approve(),
+      work: () => call.start(),
+    })),
+  );
+}
+
+function prepareInRound(
+  call: ToolCall,
+  index: number,
+  { tools, around, resumed, callsLeft = limits.callsPerRound }: ToolRound,
+): PreparedCall {
+  const code = 'tool_error';
+  if (index >= limits.callsPerRound) {
+    const message = `More than ${limits.callsPerRound} calls in one turn: this one was not run. Call it again in the next turn.`;
+    return { type: 'refused', call, tool: undefined, code, message };
+  }
+  if (index >= callsLeft) {
+    const message = `More than ${limits.callsPerRun} calls in one answer: this one was not run. Answer with what is known.`;
+    return { type: 'refused', call, tool: undefined, code, message };
+  }
+  const prepared = prepareToolCall(call, tools);
+  if (resumed !== undefined) return prepared.type === 'refused' && prepared.code === 'tool_not_found' ? goneTool(prepared) : prepared;
+  const refusal = prepared.type === 'ready' ? around.ledger?.admit(prepared.tool, prepared.args) : undefined;
+  if (refusal === undefined || prepared.type === 'refused') return prepared;
+  return { type: 'refused', call, tool: prepared.tool, args: prepared.args, ...refusal };
+}
+
+function goneTool(prepared: PreparedCall): PreparedCall {
+  const message = `'${prepared.call.name}' is no longer offered, so its call, which waited for approval, was not run.`;
+  return { ...prepared, type: 'refused', code: 'tool_not_found', message };
+}
+
+function* limitEvents(count: number, { callsLeft = limits.callsPerRound }: ToolRound): Generator<ChatEvent> {
+  if (count > limits.callsPerRound) yield limitReached('calls_per_round', limits.callsPerRound);
+  if (Math.min(count, limits.callsPerRound) > callsLeft) yield limitReached('calls_per_run', limits.callsPerRun);
+}
+
+export function limitReached(limit: string, value: number, more: JsonObject = {}): ChatEvent {
+  return { type: 'run-event', event: { type: 'limit.reached', data: { limit, value, ...more } } };
 }
 
 function callData(prepared: PreparedCall): JsonObject {
   const { call, tool } = prepared;
-  const args = prepared.type === 'ready' ? prepared.args : call.arguments.slice(0, 2_000);
+  const args = prepared.args ?? call.arguments.slice(0, 2_000);
   const repairs = prepared.type === 'ready' && prepared.repairs.length > 0 ? { repairs: prepared.repairs } : {};
   return { id: call.id, tool: tool?.spec.name ?? call.name, args, server: tool?.server ?? null, ...repairs };
 }
 
-function resultData({ prepared, outcome, durationMs }: CallReport): JsonObject {
-  const head = { id: prepared.call.id, tool: prepared.tool?.spec.name ?? prepared.call.name, duration_ms: durationMs };
-  if (outcome.type === 'error') return { ...head, error: { code: outcome.code, message: outcome.message } };
-  return { ...head, response: outcome.value, ...(outcome.isTruncated === true ? { truncated: true } : {}) };
+export function* reportEvents(report: CallReport): Generator<ChatEvent> {
+  yield { type: 'run-event', event: { type: 'tool.result', data: resultData(report) } };
+  if (report.cutFromBytes !== undefined) {
+    const value = Buffer.byteLength(report.text);
+    yield limitReached('result_bytes', value, { id: report.prepared.call.id, bytes: report.cutFromBytes });
+  }
+  const source = sourceOf(report);
+  if (source !== undefined) yield { type: 'source', source };
+}
+
+/** For a client that shows it. A large one is named only: an event is a line, and is kept with its run. */
+function fileData({ type, name, sizeBytes, url }: ToolFile): JsonObject {
+  const isShown = url.length <= limits.eventFileCharacters;
+  return { type, size_bytes: sizeBytes, ...(name !== undefined && { name }), ...(isShown && { url }) };
+}
+
+function resultData({ prepared, outcome, durationMs, attempts, isByHook }: CallReport): JsonObject {
+  const name = prepared.tool?.spec.name ?? prepared.call.name;
+  const head = { id: prepared.call.id, tool: name, duration_ms: durationMs, ...(attempts > 1 && { attempts }) };
+  if (outcome.type === 'error') {
+    const { code, message, state } = outcome;
+    return { ...head, error: { code, message, ...(state !== undefined && { state }) } };
+  }
+  return {
+    ...head,
+    response: outcome.value,
+    ...(outcome.isTruncated === true && { truncated: true }),
+    ...(outcome.files !== undefined && { files: outcome.files.map(fileData) }),
+    ...(isByHook === true ? { hook: true } : attempts === 0 && { cached: true }),
+  };
 }

@@ -1,15 +1,13 @@
-import type { ChatMessage, ModelEvent, ToolCall } from '../core/chat.ts';
-import { isJsonObject } from '../core/json.ts';
-import type { JsonObject, JsonValue } from '../core/json.ts';
-import { GatewayError } from '../core/errors.ts';
+import type { ChatMessage } from '../core/chat.ts';
+import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
-import type { ToolSpec } from '../core/tool.ts';
-import { findOfferedName } from './find-offered-name.ts';
-import { foldToolResults } from './fold-tool-results.ts';
-import { parseSelection } from './parse-tool-calls/parse-selection.ts';
-import type { SelectedCall } from './parse-tool-calls/parse-selection.ts';
-import { selectionMessages } from './selection-prompt.ts';
+import { callerSpecs, hostedTools } from './caller-functions.ts';
+import { appendToLastUser, foldToolResults } from './fold-tool-results.ts';
+import { forcedChoiceIn } from './force-tool-choice.ts';
+import type { DroppedCall } from './read-selection.ts';
+import { selectCalls } from './select-calls.ts';
+import type { SelectionQuestion } from './select-calls.ts';
 
 export interface SelectionOptions {
   backend: ModelBackend;
@@ -18,6 +16,8 @@ export interface SelectionOptions {
   template: string;
   /** Values for placeholders of the template beside `{{TOOLS}}`. */
   variables: ReadonlyMap<string, string>;
+  /** `simple`: one call. */
+  isSingleCall: boolean;
   /** Puts inline files before the model for its answer; the choice is made without them. */
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   newCallId: () => string;
@@ -25,115 +25,65 @@ export interface SelectionOptions {
 
 /**
  * Gives a model without native calls the port of one that has them: a first question chooses functions, and what was executed is
- * folded into the user's message for the answer. The loop above cannot tell the difference.
+ * folded into the user's message for the answer. The loop above cannot tell the difference. For one run.
  */
 export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
+  let refused: readonly DroppedCall[] = [];
   return {
     async *chat(request) {
       const isAnswering = request.messages.at(-1)?.role === 'tool';
-      const offered = [...request.tools, ...callerSpecs(request.callerTools)];
-      if (!isAnswering && offered.length > 0 && request.toolChoice !== 'none') {
-        const calls = yield* selectCalls(request, offered, options);
-        if (calls.length > 0) {
-          for (const call of calls) yield { type: 'tool-call', call };
-          yield { type: 'finish', reason: 'tool_calls' };
-          return;
+      const question = isAnswering || request.toolChoice === 'none' ? undefined : questionOf(request, options);
+      if (question !== undefined && question.offered.length > 0) {
+        const selection = yield* selectCalls(question);
+        refused = selection.refused;
+        if (question.isForced && selection.calls.length === 0) {
+          const message = 'The request demands a call of a function, and the model chose none that can be made.';
+          yield { type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } };
         }
+        for (const { name, args } of selection.calls)
+          yield { type: 'tool-call', call: { id: options.newCallId(), name, arguments: JSON.stringify(args) } };
+        if (selection.calls.length > 0) return yield { type: 'finish', reason: 'tool_calls' };
       }
-      const answering = withoutTools({ ...request, messages: options.withFiles(request.messages) });
-      yield* options.backend.chat({ ...answering, callerTools: hostedTools(request.callerTools) });
+      yield* options.backend.chat(answerRequest(request, refused, options));
     },
   };
 }
 
-function withoutTools(request: ModelRequest): ModelRequest {
+function questionOf(request: ModelRequest, options: SelectionOptions): SelectionQuestion {
+  const forced = forcedChoiceIn(request.toolChoice);
+  const all = [...request.tools, ...callerSpecs(request.callerTools)];
+  const isSingle = options.isSingleCall || request.parallelToolCalls === false;
   return {
-    ...request,
     messages: foldToolResults(request.messages),
-    tools: [],
-    callerTools: [],
-    toolChoice: undefined,
-    parallelToolCalls: undefined,
+    offered: forced?.type === 'named' ? all.filter((spec) => spec.name === forced.name) : all,
+    task: options.task,
+    parameters:
+      options.task.backend === options.backend && options.task.model === request.model ? runningParameters(request.parameters) : {},
+    template: options.template,
+    variables: options.variables,
+    maxCalls: isSingle ? 1 : limits.callsPerRound,
+    isForced: forced !== undefined,
+    signal: request.signal,
   };
 }
 
-/** A selection that fails costs the tools, not the answer; the run's `selection` event says what happened. */
-async function* selectCalls(request: ModelRequest, offered: ToolSpec[], options: SelectionOptions): AsyncGenerator<ModelEvent, ToolCall[]> {
-  const messages = selectionMessages(foldToolResults(request.messages), offered, options);
-  if (messages === undefined) return [];
-  const asked = { ...withoutTools(request), model: options.task.model, messages, parameters: {}, stream: false };
-  let answer: Answer;
-  try {
-    answer = yield* wholeAnswer(options.task.backend, asked);
-  } catch (error) {
-    request.signal.throwIfAborted();
-    if (!(error instanceof GatewayError)) throw error;
-    yield selectionEvent({ model: options.task.model, error: { code: error.code, message: error.message } });
-    return [];
-  }
-  const choice = answer.isCut ? { calls: [], repairs: [], isReadable: false } : parseSelection(answer.text);
-  const { known, dropped, renamed } = sortByOffer(choice.calls, offered);
-  const repaired = [...choice.repairs, ...renamed];
-  yield selectionEvent({
-    model: options.task.model,
-    found: known.map((call) => call.name),
-    dropped,
-    repaired,
-    ...(choice.isReadable ? {} : { unreadable: answer.text.slice(0, 500), ...(answer.isCut ? { cut: true } : {}) }),
-  });
-  return known.map((call) => ({ id: options.newCallId(), name: call.name, arguments: JSON.stringify(call.arguments) }));
+/** With another context or another way of thinking a local model would be loaded twice for one answer. */
+const runningKeys = new Set(['temperature', 'seed', 'user', 'reasoning_effort', 'think', 'chat_template_kwargs', 'keep_alive', 'num_ctx']);
+
+function runningParameters(parameters: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(parameters).filter(([key]) => runningKeys.has(key)));
 }
 
-interface Answer {
-  text: string;
-  /** Ended by the token limit: whatever stands there may be half a call. */
-  isCut: boolean;
-}
-
-/** The answer as text. Only usage and the gateway's own events come through: the choice is not for the reader. */
-async function* wholeAnswer(backend: ModelBackend, request: ModelRequest): AsyncGenerator<ModelEvent, Answer> {
-  const answer: Answer = { text: '', isCut: false };
-  for await (const event of backend.chat(request)) {
-    // Beyond what is ever read, a model that does not stop only costs time.
-    if (answer.text.length > limits.argumentsBytes) return { ...answer, isCut: true };
-    if (event.type === 'text') answer.text += event.text;
-    else if (event.type === 'finish') answer.isCut = event.reason === 'length';
-    else if (event.type === 'usage' || event.type === 'run-event') yield event;
-  }
-  return answer;
-}
-
-/** Names that fit no offered function are dropped and reported; shortened ones are understood. */
-function sortByOffer(calls: readonly SelectedCall[], offered: readonly ToolSpec[]) {
-  const names = offered.map((spec) => spec.name);
-  const known: SelectedCall[] = [];
-  const dropped: JsonValue[] = [];
-  const renamed: string[] = [];
-  for (const call of calls) {
-    const match = findOfferedName(call.name, names);
-    if (match.type === 'unknown') dropped.push({ name: call.name.slice(0, 200), reason: 'no such function is offered' });
-    else {
-      known.push({ ...call, name: match.name });
-      if (match.type === 'repaired') renamed.push(`name: "${call.name}" read as "${match.name}"`);
-    }
-  }
-  return { known, dropped, renamed };
-}
-
-/** A provider's own tools are run by the provider, whatever the mode: they go along with the answer. */
-function hostedTools(callerTools: readonly JsonObject[]): JsonObject[] {
-  return callerTools.filter((entry) => !isJsonObject(entry['function']));
-}
-
-function callerSpecs(callerTools: readonly JsonObject[]): ToolSpec[] {
-  return callerTools.flatMap((entry) => {
-    const wire = entry['function'];
-    if (!isJsonObject(wire) || typeof wire['name'] !== 'string') return [];
-    const parameters = isJsonObject(wire['parameters']) ? wire['parameters'] : { type: 'object', properties: {}, required: [] };
-    return [{ name: wire['name'], description: typeof wire['description'] === 'string' ? wire['description'] : '', parameters }];
-  });
-}
-
-function selectionEvent(data: JsonObject): ModelEvent {
-  return { type: 'run-event', event: { type: 'selection', data } };
+/** The question with its results, without tools. The model is told of calls that could not be made, so that it does not claim them. */
+function answerRequest(request: ModelRequest, refused: readonly DroppedCall[], { withFiles }: SelectionOptions): ModelRequest {
+  const messages = foldToolResults(withFiles(request.messages));
+  for (const { name, reason } of refused) appendToLastUser(messages, `\n\nTool \`${name}\` Output: ${JSON.stringify({ error: reason })}`);
+  return {
+    ...request,
+    messages,
+    tools: [],
+    callerTools: hostedTools(request.callerTools),
+    toolChoice: undefined,
+    parallelToolCalls: undefined,
+  };
 }

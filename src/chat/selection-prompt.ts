@@ -53,6 +53,24 @@ export function selectionMessages(
   ];
 }
 
+/** Asks once more for calls whose arguments do not fit, with what is wrong field by field. */
+export function repairMessage(faulty: readonly { name: string; problems: readonly string[] }[]): ChatMessage {
+  const lines = faulty.map(({ name, problems }) => `- ${name}: ${problems.join('; ')}`);
+  const content = [
+    'These calls cannot be made, because their arguments are wrong:',
+    ...lines,
+    'Answer again with one JSON object of the same form that holds these calls with correct arguments, and nothing else.',
+  ];
+  return { role: 'user', content: content.join('\n') };
+}
+
+/** Asks once more where the request demands a call and the selection holds none. */
+export function demandMessage(specs: readonly ToolSpec[]): ChatMessage {
+  const names = specs.slice(0, 20).map((spec) => spec.name);
+  const content = `A call is demanded: answer with one JSON object of the form above that calls ${names.length === 1 ? names.join('') : `one of ${names.join(', ')}`}.`;
+  return { role: 'user', content };
+}
+
 /** Text parts of user and assistant messages; system messages and tool results are not what a user asked. */
 function historyLine(message: ChatMessage): string[] {
   if (message.role !== 'user' && message.role !== 'assistant') return [];

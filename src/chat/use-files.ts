@@ -4,6 +4,7 @@ import { expandTemplate } from './expand-template.ts';
 
 /** How inline files are put before a model; `RAG_TEMPLATE` replaces it. The query stands in the conversation already, so it is not repeated. */
 export const defaultContextTemplate = `Answer the query with the help of the context below. Where the context does not hold the answer, say so.
+Name the source of what you take from it by its id in brackets, such as [1].
 
 <context>
 {{CONTEXT}}
@@ -23,11 +24,25 @@ export function useFiles(
   const context = files
     .map((file, index) => `<source id="${index + 1}" name="${escaped(file.name)}">${escaped(file.content)}</source>`)
     .join('\n');
-  const text = expandTemplate(options.template, new Map([...options.variables, ['CONTEXT', context], ['QUERY', textOf(query.content)]]));
+  const text = expandTemplate(
+    withContextOnce(options.template),
+    new Map([...options.variables, ['CONTEXT', context], ['QUERY', textOf(query.content)]]),
+  );
   if (options.isOllama) return prependToFirstUser(messages, text);
   const first = messages[0];
-  if (first?.role === 'system') return [{ ...first, content: prepended(first.content, `${text}\n\n`) }, ...messages.slice(1)];
+  if (first?.role === 'system' || first?.role === 'developer')
+    return [{ ...first, content: prepended(first.content, `${text}\n\n`) }, ...messages.slice(1)];
   return [{ role: 'system', content: text }, ...messages];
+}
+
+/** A template that names the context twice would double every document; it stands in its first place. */
+function withContextOnce(template: string): string {
+  let isFirst = true;
+  return template.replaceAll(/\{\{\s*CONTEXT\s*\}\}/g, (written) => {
+    const kept = isFirst ? written : '';
+    isFirst = false;
+    return kept;
+  });
 }
 
 /** A document must not be able to close its own tag and speak as something else. */

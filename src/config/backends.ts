@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeIssue } from '../core/describe-issue.ts';
 import type { JsonValue } from '../core/json.ts';
 import { ConfigError, InvalidValue } from './config-error.ts';
 import type { ConfigFile } from './config-file.ts';
@@ -18,6 +19,8 @@ export interface BackendConfig {
   headers: Record<string, string>;
   /** Tokens of context that the gateway asks an Ollama for at most. */
   maxContext: number;
+  /** What of JSON Schema it understands; absent: what its address says. */
+  schemas?: 'plain' | 'openai' | 'ollama' | 'gemini' | 'llama-cpp';
   /** False for the Ollama that is tried at the default address. */
   isExplicit: boolean;
 }
@@ -48,6 +51,7 @@ const backendSchema = z.strictObject({
   name: line.nullish(),
   headers: z.record(z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'is not a header name'), line).nullish(),
   max_context: z.int().min(512).max(16_777_216).nullish(),
+  schemas: z.enum(['plain', 'openai', 'ollama', 'gemini', 'llama-cpp']).nullish(),
 });
 const backendsSchema = z.array(backendSchema).max(maxBackends).nullish();
 
@@ -113,7 +117,7 @@ function listedBackends(file: ConfigFile | undefined): Unnamed[] {
   const parsed = backendsSchema.safeParse(entries);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new ConfigError(`${['backends', ...(issue?.path ?? [])].join('.')} in ${file.path}: ${issue?.message ?? 'is wrong'}.`);
+    throw new ConfigError(`${['backends', ...(issue?.path ?? [])].join('.')} in ${file.path}: ${describeIssue(issue)}.`);
   }
   return (parsed.data ?? []).map((entry) => ({
     kind: entry.type,
@@ -123,6 +127,7 @@ function listedBackends(file: ConfigFile | undefined): Unnamed[] {
     maxContext: entry.max_context ?? defaultMaxContext,
     isExplicit: true,
     ...(entry.key && { key: entry.key }),
+    ...(entry.schemas && { schemas: entry.schemas }),
     ...(entry.prefix && { prefix: entry.prefix.replace(/\/+$/, '') }),
   }));
 }

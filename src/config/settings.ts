@@ -30,7 +30,7 @@ export interface Setting<Value> {
   readonly isSecret?: true;
 }
 
-const modes = ['auto', 'native', 'function_call', 'default', 'legacy', 'prompt', 'simple'] as const;
+const modes = ['auto', 'native', 'function_call', 'default', 'legacy', 'prompt', 'react', 'simple'] as const;
 const noUnlimited = '; there is no unlimited, so that every answer ends';
 
 /** Every variable, its default, its meaning and its check: the only list of them. README's table is pinned against it. */
@@ -88,6 +88,11 @@ export const settingTable = {
     parse: addressWith(['sqlite:', 'postgres://', 'postgresql://'], 'postgres://user:password@host/toolwharf'),
     isSecret: true,
     meaning: '`sqlite:<file>` or `postgres://…`',
+  },
+  STORE_CHATS: {
+    fallback: 'false',
+    parse: flag,
+    meaning: '`true`: chats sent with `"store": true` are kept for 30 days and can be searched by the function `search_chats`',
   },
   REDIS_URL: {
     parse: addressWith(['redis://', 'rediss://'], 'redis://127.0.0.1:6379'),

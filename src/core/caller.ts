@@ -1,3 +1,5 @@
+import type { CallerLimits } from './rate-limit.ts';
+
 /** Who is asking: one key is one caller. */
 export interface Caller {
   /** Stable; never the key itself. */
@@ -8,4 +10,5 @@ export interface Caller {
   /** Models and tools this key is limited to (entries as in `tool_ids`); undefined: all. */
   readonly models?: readonly string[];
   readonly tools?: readonly string[];
+  readonly limits?: CallerLimits;
 }

@@ -1,3 +1,4 @@
+import type { PendingApproval } from './approval.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { RunEvent } from './run.ts';
 
@@ -74,7 +75,7 @@ export type ModelEvent =
   | { type: 'run-event'; event: RunEvent };
 
 /** What a run says: the model's words, and what the gateway did between them. */
-export type ChatEvent = ModelEvent | { type: 'source'; source: Source };
+export type ChatEvent = ModelEvent | { type: 'source'; source: Source } | { type: 'approval'; approval: PendingApproval };
 
 /** A frontend's own function, offered beside the gateway's and never executed by it. */
 export interface CallerFunction {
@@ -109,6 +110,10 @@ export interface ChatRequest {
   files: InlineFile[];
   /** A frontend's hidden task (title, tags): runs without tools. */
   isTask: boolean;
+  /** How the answer goes back over HTTP, which is where tokens of approvals can be returned; absent for an answer over a socket. */
+  reply?: { includeUsage: boolean; includeEvents: boolean };
+  /** `store: true`: the caller would like the answer kept. `metadata` as it was sent. */
+  store?: { metadata: JsonValue };
 }
 
 export interface InlineFile {

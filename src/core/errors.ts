@@ -19,6 +19,9 @@ export const errorTable = {
   invalid_api_key: { status: 401, type: 'authentication_error' },
   forbidden: { status: 403, type: 'permission_error' },
   egress_denied: { status: 403, type: 'permission_error' },
+  /** The token of an approval was changed, or is of another call, other arguments or another wait. */
+  invalid_approval_token: { status: 403, type: 'permission_error' },
+  approval_expired: { status: 410, type: 'invalid_request_error' },
   model_not_found: { status: 404, type: 'not_found_error' },
   not_found: { status: 404, type: 'not_found_error' },
   /** Something of that id is there already, or the change is not possible in the present state. */
@@ -28,7 +31,10 @@ export const errorTable = {
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'invalid_request_error' },
   payload_too_large: { status: 413, type: 'invalid_request_error' },
+  headers_too_large: { status: 431, type: 'invalid_request_error' },
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
+  /** The caller's own key, or a socket, is used more than it may be. */
+  rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
   upstream_rate_limited: { status: 429, type: 'rate_limit_error' },
   /** The backend refused the request itself (4xx): its own status and message are kept. */
   upstream_rejected: { status: 400, type: 'invalid_request_error' },
@@ -42,6 +48,12 @@ export const errorTable = {
   upstream_incomplete: { status: 502, type: 'server_error' },
   upstream_error: { status: 502, type: 'server_error' },
   upstream_timeout: { status: 504, type: 'server_error' },
+  /** A function of this gateway failed or took too long, and its definition says that this ends the run. */
+  tool_failed: { status: 502, type: 'server_error' },
+  /** A hook has forbidden it; the message is the hook's. */
+  refused_by_hook: { status: 403, type: 'permission_error' },
+  /** A hook failed or took too long, and its policy says that this ends the run. */
+  hook_failed: { status: 502, type: 'server_error' },
   run_cancelled: { status: 409, type: 'invalid_request_error' },
   /** The database cannot be read or written just now. */
   storage_unavailable: { status: 503, type: 'server_error' },

@@ -17,7 +17,29 @@ export function ownValue(object: JsonObject, key: string): JsonValue | undefined
 
 /** Nesting depth with an early end: `JSON.parse` accepts millions of levels, everything recursive after it does not. */
 export function isDeeperThan(value: unknown, maxDepth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (maxDepth <= 0) return true;
-  return Object.values(value).some((child) => isDeeperThan(child, maxDepth - 1));
+  let level: object[] = isNested(value) ? [value] : [];
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > maxDepth) return true;
+    const next: object[] = [];
+    for (const node of level) addNested(node, next);
+    level = next;
+  }
+  return false;
+}
+
+/** `for…in`, because lists of keys or values take up to four times as long for an object of many keys; JSON inherits nothing that it could find. */
+function addNested(node: object, found: object[]): void {
+  if (Array.isArray(node)) {
+    for (const child of node as unknown[]) if (isNested(child)) found.push(child);
+    return;
+  }
+  const fields = node as Record<string, unknown>;
+  for (const key in fields) {
+    const child = fields[key];
+    if (isNested(child)) found.push(child);
+  }
+}
+
+function isNested(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }

@@ -8,12 +8,39 @@ export const limits = {
   messages: 5_000,
   /** OpenAI and its imitators refuse more functions than this in one request. */
   toolsPerRequest: 128,
+  /** Functions that are offered to a model beside the caller's own: providers refuse more than 128 in all. */
+  offeredFunctions: 128,
+  /** Tokens of all offered functions: half the context of a small local model. Above it the ones that fit the conversation are chosen. */
+  offeredTokens: 16_000,
+  /** Functions that are chosen when there are too many: with more, models choose worse. */
+  chosenFunctions: 40,
   /** Further servers one request may bring along. */
   toolServersPerRequest: 64,
+  /** Up to here functions and arguments are chosen by one question; with more, a small model reads little but schemas, so the names come first. */
+  selectedAtOnce: 20,
+  /** Calls that the form of a selection allows: a small model that is held to a form may otherwise never end its list. */
+  selectedCalls: 16,
+  /** Characters of the form of a selection; building a grammar of more takes longer than the answer. */
+  selectionFormCharacters: 40_000,
+  /** Text without a label that is held back in `react`, because it may turn out to be a thought before an action. */
+  unlabelledCharacters: 400,
+  /** What a model writes behind its action in `react` is invention; a backend without stop sequences is left after this much. */
+  inventedCharacters: 400,
+  /** How long it is remembered which form of structured output a backend takes for a model. */
+  outputFormMemoryMs: 60 * 60 * 1000,
+  /** Models for which that is remembered, of one backend. */
+  outputFormModels: 1_000,
   /** A single call's arguments: a model that streams more is stuck in a loop. */
   argumentsBytes: 256 * 1024,
   /** What one tool result may hand to a model; more would fill any context window. */
   toolResultBytes: 256 * 1024,
+  /** What a model reads of one result where its context is not known: about 25,000 tokens. It reads on by a reference. */
+  modelResultBytes: 100_000,
+  /** What a tool may return for the runtime to cut and keep. */
+  keptResultBytes: 4 * 1024 * 1024,
+  /** Results kept for reading on, over one run. */
+  keptResultsCharacters: 8 * 1024 * 1024,
+  keptResults: 64,
   /** Rounds of tool calls in one answer (`CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS`). */
   toolRounds: 10,
   /** The largest number of rounds a request may ask for. */
@@ -22,6 +49,51 @@ export const limits = {
   parallelToolCalls: 8,
   /** Calls in one round; more is a model out of control. */
   callsPerRound: 64,
+  /** Calls in one run, over all rounds; far beyond any task, and an end to a model in a circle. */
+  callsPerRun: 512,
+  /** How often the very same call runs in one run; the next one is answered with an explanation. */
+  identicalCalls: 2,
+  /** Rounds in a row in which no call could run. They do not count as rounds, so they need an end of their own. */
+  reasksInARow: 2,
+  /** After this time no further round begins: whoever waits longer has left. */
+  toolPhaseMs: 30 * 60 * 1000,
+  /** One call, progress or not, where no setting says otherwise (`TOOL_TOTAL_TIMEOUT_MS`). */
+  toolTotalTimeoutMs: 300_000,
+  /** Before the second attempt of a call that has had no effect: a restarting server needs a moment. */
+  toolRetryDelayMs: 250,
+  /** Signs of progress of one call that are shown; a tool that tells more is in a loop. */
+  progressEventsPerCall: 1_000,
+  /** Results of functions with `cacheTtlMs`, over all callers. */
+  cachedResults: 1_000,
+  cachedResultsCharacters: 16 * 1024 * 1024,
+  /** Longer arguments are not worth their place in the cache. */
+  cacheKeyCharacters: 4_096,
+  /** Loading one module of `tools_dir` or of a hook, what it waits for at its top level included. */
+  moduleLoadMs: 10_000,
+  /** Modules in `tools_dir`; more is another folder, taken by mistake. */
+  toolModules: 500,
+  /** Functions and toolsets of one module. */
+  functionsPerModule: 200,
+  /** `setup` of a toolset: opening a connection. */
+  toolsetSetupMs: 30_000,
+  /** `close` of a toolset; the connection is given up after it in any case. */
+  toolsetCloseMs: 5_000,
+  /** `isEnabled` of a function: every chat waits for the slowest one. */
+  enablementMs: 1_000,
+  /** One hook, where its entry sets no other time: it stands in the way of every chat. */
+  hookMs: 5_000,
+  hooks: 50,
+  /** What `afterModel` has to read before anybody else sees it. */
+  heldAnswerCharacters: 4 * 1024 * 1024,
+  /** What the functions of one chat may remember. */
+  stateKeys: 100,
+  stateCharacters: 64 * 1024,
+  /** Chats of which something is remembered; the ones that were not used for the longest time go first. */
+  stateChats: 10_000,
+  stateTotalCharacters: 32 * 1024 * 1024,
+  /** Threads of functions with `worker: true` that run at a time: more would only share the processor's cores. */
+  functionThreads: 4,
+  functionThreadMegabytes: 512,
   /** One SSE or NDJSON line of a backend. */
   upstreamLineBytes: 1024 * 1024,
   /** A whole JSON answer of a backend that does not stream; images as data URIs fit. */
@@ -38,6 +110,41 @@ export const limits = {
   operations: 10_000,
   /** A tool server's document must arrive within this time. */
   documentTimeoutMs: 10_000,
+  /** Parsing and converting it, its files included: ten times what the largest real one takes. */
+  documentReadingMs: 30_000,
+  /** Files of one document; the largest real one consists of 290. */
+  documentFiles: 1_000,
+  /** How often an opened server is asked whether its document has changed. Most answer with a 304, which costs nothing. */
+  documentRefreshMs: 10 * 60 * 1000,
+  /** Reaching an MCP server and agreeing on a protocol; a process that npm has to fetch first takes its time. */
+  mcpConnectTimeoutMs: 30_000,
+  /** Finding out whether it speaks the protocol of 2026: old servers over pipes answer nothing. */
+  mcpProbeTimeoutMs: 5_000,
+  mcpListTimeoutMs: 10_000,
+  /** What no limit of the runtime ends; as long as tools may run at all. */
+  mcpAnswerMs: 30 * 60 * 1000,
+  /** A stream for news may be silent for long; after this it is opened anew. */
+  mcpStreamIdleMs: 60 * 60 * 1000,
+  /** Between the end of a stream and the certainty that the answer was not in it. */
+  mcpCutGraceMs: 250,
+  /** A server that says again and again that its list has changed is asked once. */
+  mcpListPauseMs: 300,
+  /** One message of an MCP server: the largest result with its envelope, in base64. */
+  mcpMessageBytes: 16 * 1024 * 1024,
+  /** Tools of one MCP server; the largest known ones have a few hundred. */
+  mcpTools: 1_000,
+  /** Definitions that are remembered of one server, those that are gone included. */
+  mcpPins: 2_000,
+  /** The specification allows 128; some servers have not read it. */
+  mcpNameCharacters: 256,
+  /** A description is read by the model in every round; longer ones are manuals, or an attack. */
+  mcpDescriptionCharacters: 4_000,
+  /** A schema of one tool. */
+  mcpSchemaBytes: 128 * 1024,
+  /** Parts of one result. */
+  mcpContentBlocks: 1_000,
+  /** What a server says about its progress. */
+  mcpStatusCharacters: 500,
   /** A model list that takes longer costs that backend its models, not the caller the answer. */
   modelListTimeoutMs: 2_000,
   /** How long a model list is believed. */
@@ -49,7 +156,14 @@ export const limits = {
   socketFrameBytes: 1024 * 1024,
   /** Bytes that may wait for a browser which does not read, before its socket is closed. */
   socketBufferBytes: 4 * 1024 * 1024,
+  /** A browser has one, an application a few; each holds a session with its calls. */
   socketsPerCaller: 16,
+  /** Chats that one session may have under way; more is a loop in the page. */
+  chatsPerSession: 16,
+  /** Chats that one caller may start over all its sockets within sixty seconds; more is a program that should use HTTP. */
+  socketMessagesPerMinute: 600,
+  /** Of one socket; a browser that runs many tools at once stays far below. */
+  socketFramesPerSecond: 400,
   /** Time to authenticate on a socket that was opened without a credential. */
   socketAuthTimeoutMs: 5_000,
   /** How long a session waits for its browser to come back. */
@@ -61,4 +175,74 @@ export const limits = {
   /** What the gateway executed beside a caller's own functions waits this long for the caller's answer. */
   continuationMs: 60 * 60 * 1000,
   continuations: 1_000,
+  /** A file that stands in an event as a `data:` URI: a picture for a page, not an archive. */
+  eventFileCharacters: 1_400_000,
+  /** Presets that are kept: all of them are read together. */
+  presets: 500,
+  /** Longer prompts belong into files. */
+  presetSystemCharacters: 100_000,
+  /** Presets that one may hand over to: their names stand in a schema. */
+  subAgents: 32,
+  /** Hand-overs within one run: agents that send each other around never answer. */
+  handoffs: 8,
+  /** Presets that call each other as tools, one within the other. */
+  presetDepth: 4,
+  continuationsCharacters: 64 * 1024 * 1024,
+  /** How long a run can be read after its end (`GET /api/runs`). */
+  keptRunMs: 24 * 60 * 60 * 1000,
+  /** Seven a minute for a day; beyond it the oldest go first, because the log must never crowd out what is registered. */
+  keptRuns: 10_000,
+  /** The same for their size, mostly results of tools: an eighth of the largest database. */
+  keptRunsCharacters: 128 * 1024 * 1024,
+  /** One text within an event of a kept run: enough to see what was asked and answered. The model reads the whole. */
+  keptTextCharacters: 4_000,
+  /** One event of a kept run, however many texts it has. */
+  keptEventCharacters: 16_000,
+  /** The events of one kept run: all rounds of an ordinary answer. */
+  keptRunCharacters: 128 * 1024,
+  keptRunEvents: 1_000,
+  /** Reports of progress are many and say little; they must not displace results. */
+  keptProgressEvents: 100,
+  /** Runs that wait for a store that cannot be written just now. */
+  unsavedRuns: 5_000,
+  /** How long the token of an approval is good, and how long its run waits: a day, so that a night may lie between. */
+  approvalTokenMs: 24 * 60 * 60 * 1000,
+  /** Runs of one caller that wait for decisions; whoever has more decides none of them. */
+  waitingRunsPerCaller: 200,
+  /** A run that waits, as JSON: the largest body with the results that a run may keep. */
+  waitingRunCharacters: 24 * 1024 * 1024,
+  /** All of them together, encrypted: a quarter of the largest database. */
+  waitingRunsCharacters: 256 * 1024 * 1024,
+  /** Decisions that hold for a chat, over all callers; the oldest go first, and are asked for again. */
+  rememberedApprovals: 10_000,
+  /** A chat that goes on the next day asks again. */
+  rememberedApprovalMs: 24 * 60 * 60 * 1000,
+  /** A human's words on a rejection; the model reads them. */
+  approvalMessageCharacters: 4_000,
+  /** Questions that one session may have open; more is a tool in a loop. */
+  questionsPerSession: 64,
+  /** How long a decision waits for the answer that asked for it to be over. */
+  approvalHandoverMs: 5_000,
+  /** Runs in one page of the list. */
+  runsPerPage: 200,
+  /** How long a chat with `store: true` is kept: as long as OpenAI keeps one. */
+  storedChatMs: 30 * 24 * 60 * 60 * 1000,
+  /** A chat every nine minutes of that time; beyond it a caller's oldest go first. */
+  storedChatsPerCaller: 5_000,
+  /** One caller must not fill what all share. */
+  storedCharactersPerCaller: 64 * 1024 * 1024,
+  /** A quarter of the largest database, over all callers. */
+  storedChatsCharacters: 256 * 1024 * 1024,
+  /** One stored chat with its question; images beyond it are left out, and a chat whose texts alone are larger is not stored. */
+  storedChatCharacters: 2 * 1024 * 1024,
+  /** Keys and values of `metadata`, as OpenAI limits them. */
+  metadataEntries: 16,
+  metadataKeyCharacters: 64,
+  metadataValueCharacters: 512,
+  /** Stored chats, or messages of one, in one page. */
+  chatsPerPage: 100,
+  /** The same for their size; the page is shorter then. */
+  chatPageCharacters: 8 * 1024 * 1024,
+  /** Chats that one search finds; a model reads every one of them. */
+  foundChats: 20,
 } as const;

@@ -17,6 +17,18 @@ export interface ModelRequest {
   parameters: JsonObject;
   stream: boolean;
   signal: AbortSignal;
+  /** The form that the answer is to have. A backend enforces it as far as it can; what cannot enforce it takes no notice. */
+  output?: OutputForm;
+}
+
+/** A form of JSON, in the words that grammars and structured outputs have in common: one type each, closed objects, no references. */
+export interface OutputForm {
+  schema: JsonObject;
+  /**
+   * The same as OpenAI enforces it: every property required, and nullable where it may be left out. Undefined where that would change what
+   * can be said.
+   */
+  strictSchema: JsonObject | undefined;
 }
 
 /**
@@ -51,6 +63,8 @@ export interface FoundModel {
   backend: ModelBackend;
   /** Whether native calls work: stated, learned from a refusal, or unknown (then taken to be able). */
   nativeTools: 'yes' | 'no' | 'unknown';
+  /** How much it can read, where the backend says so: it decides how much of one result it is given at once. */
+  contextTokens?: number;
 }
 
 export interface ModelFinder {

@@ -1,6 +1,9 @@
 import type { JsonObject } from './json.ts';
 
-/** Where an entry comes from. Only `database` entries can be changed through the API. */
+/**
+ * Where an entry comes from. Entries of the `environment` and the `file` are changed there; `database` ones through the API, and `bundled` ones too:
+ * they stand in the database as well, and lead to the server that ships with the gateway.
+ */
 export type Origin = 'environment' | 'file' | 'bundled' | 'database';
 
 export type ToolServerAuth = 'none' | 'bearer' | 'basic' | 'header' | 'query' | 'session';
@@ -9,6 +12,8 @@ export type ToolServerAuth = 'none' | 'bearer' | 'basic' | 'header' | 'query' | 
 export interface ToolServerRecord {
   /** `[a-z0-9_-]{1,64}`. */
   id: string;
+  /** What the connection called itself, where that is not legal as an id or was taken. */
+  wantedId?: string;
   origin: Origin;
   url: string;
   /** Relative to `url`, or a full URL. Default `openapi.json`. */
@@ -16,6 +21,8 @@ export interface ToolServerRecord {
   /** Replaces the path prefix taken from the document's server entry. */
   basePath?: string;
   type: 'openapi' | 'mcp';
+  /** An MCP server that the gateway starts and speaks to over its pipes; then `url` only names it. From the configuration file alone, never by request. */
+  process?: { command: string; args: string[]; environment: Record<string, string> };
   /** The document itself, instead of fetching it: an object, or JSON or YAML text. */
   spec?: JsonObject | string;
   authType: ToolServerAuth;
@@ -44,6 +51,8 @@ export interface KeyRecord {
   role: 'admin' | 'user';
   /** HMAC of the key, as hex; unique. */
   hash: string;
+  /** Says with which secret the hash was made; absent in records of the first release. */
+  secretMark?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
   expiresAt?: number;
@@ -51,7 +60,7 @@ export interface KeyRecord {
   models?: string[];
   /** Entries as in `tool_ids`; undefined: all. */
   tools?: string[];
-  /** Kept as they came, for the limits of later releases. */
+  /** `{requests_per_minute?, concurrent_runs?}`; what an earlier release let in beside them is kept and has no effect. */
   limits?: JsonObject;
 }
 

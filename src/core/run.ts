@@ -1,5 +1,8 @@
+import type { RunWait } from './approval.ts';
 import type { Caller } from './caller.ts';
+import type { ChatMessage, InlineFile } from './chat.ts';
 import type { JsonObject } from './json.ts';
+import type { PresetRecord } from './preset.ts';
 
 /** What every part of one run may know about it. */
 export interface RunContext {
@@ -11,7 +14,46 @@ export interface RunContext {
   readonly sessionId: string | undefined;
   /** Aborted when the caller leaves or the run is cancelled. */
   readonly signal: AbortSignal;
+  /** The preset that answers just now. */
+  readonly preset?: PresetRecord | undefined;
+  /** Ids of the presets that wait for this one, the outermost first. */
+  readonly presetPath?: readonly string[];
+  /** Absent where nobody could name a call to cancel it, as when a single function is invoked. */
+  readonly calls?: CallRegistry;
+  /** What was asked; absent where there is no conversation, as when a single function is invoked. */
+  readonly conversation?: Conversation;
+  /** Aborted when the run has ended, however it did; absent where a run is a single call. */
+  readonly ended?: AbortSignal;
+  /** Present where the run may be put away until somebody has decided; absent where its answer could not say so. */
+  readonly wait?: RunWait | undefined;
 }
+
+export interface Conversation {
+  /** As the request had it. */
+  readonly model: string;
+  readonly messages: readonly ChatMessage[];
+  readonly files: readonly InlineFile[];
+}
+
+/**
+ * The calls of one run that have not settled yet, so that a single one can be cancelled from elsewhere
+ * (`POST /api/runs/{id}/calls/{call_id}/cancel`). Whoever runs calls registers each one as soon as its `tool.call` event is told, also
+ * while it waits for its turn or for an approval, and disposes when it has settled:
+ *
+ *     const own = new AbortController();
+ *     const settled = run.calls?.register(call.id, () => own.abort(new DOMException('The call was cancelled', 'AbortError')));
+ *     try { …AbortSignal.any([run.signal, own.signal, deadline.signal])… } finally { settled?.(); }
+ */
+export interface CallRegistry {
+  /**
+   * `cancel` is called at most once and must not throw. A model may use an id twice in one run: then both are registered, and both are
+   * cancelled. The returned function takes the entry away; calling it again does nothing.
+   */
+  register(callId: string, cancel: () => void): () => void;
+}
+
+/** `waiting`: for somebody's approval, also while other calls go on. The last three are final. */
+export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
 
 export type EventType =
   | 'run.start'
@@ -28,9 +70,13 @@ export type EventType =
 
 /**
  * An event of a run as clients see it on request. The data of each type:
- * `run.start` `{run_id, model, mode, tools}` · `selection` `{model, found, dropped, repaired}` · `tool.call` `{id, tool, args, server}` ·
- * `tool.result` `{id, tool, response, duration_ms}` or with `error:{code, message}` · `limit.reached` `{limit, value}` · `warning` `{code, message}` ·
- * `run.end` `{run_id, status}`.
+ * `run.start` `{run_id, model, mode, tools}`, with `functions` (their names) when there are any · `selection` `{model, asked:{query, functions, questions}, found, dropped:[{name, reason}], repaired}`, with `unreadable`, `cut` or `error` where it failed · `tool.call` `{id, tool, args, server}` ·
+ * `tool.progress` `{id, tool}` with `status`, or with `progress` and perhaps `total` ·
+ * `approval.request` `{id, tool, args, server}` · `approval.response` `{id, tool, decision}`, with `message`, `edited` or `remembered` ·
+ * `tool.result` `{id, tool, response, duration_ms}` with `truncated`, `cached`, `attempts` where they apply, or with `error:{code, message, state?}`
+ * (`CallState`) · `limit.reached` `{limit, value}`, where `limit` is `tool_rounds`, `reasks`, `calls_per_round`, `calls_per_run`, `tool_phase_ms`, or
+ * `result_bytes` with the `id` of the call and its `bytes` before the cut · `warning` `{code, message}` ·
+ * `run.end` `{run_id, status}`, with `error:{code, message}` when it failed or was cancelled (in the log of the run; a stream tells that by its error frame).
  */
 export interface RunEvent {
   type: EventType;

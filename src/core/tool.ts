@@ -1,8 +1,9 @@
 import type { Caller } from './caller.ts';
-import type { ChatRequest } from './chat.ts';
+import type { ChatRequest, Usage } from './chat.ts';
 import type { JsonObject, JsonValue } from './json.ts';
-import type { ToolServerRecord } from './registry.ts';
-import type { RunContext } from './run.ts';
+import type { PresetRecord } from './preset.ts';
+import type { ResultStore } from './result-store.ts';
+import type { RunContext, RunEvent } from './run.ts';
 
 /** A function as a model sees it. `parameters` is a JSON Schema whose root is an object. */
 export interface ToolSpec {
@@ -10,6 +11,11 @@ export interface ToolSpec {
   name: string;
   description: string;
   parameters: JsonObject;
+  /**
+   * The backend is to enforce the schema (OpenAI's structured outputs). Of a function it is a wish: true where the backend is not known either,
+   * false never. The backend's own adapter decides, and nothing else sets it.
+   */
+  strict?: boolean;
 }
 
 /** Codes that tell a model, and whoever reads the run, why a call gave no result. */
@@ -36,19 +42,89 @@ export type ToolErrorCode =
   | 'mcp_unavailable'
   | 'definition_changed';
 
-/** How a call ended. Always a value: a failing tool is never an exception of the run. */
+/**
+ * What is known of a call that came to no answer. `not_started`: nothing of it reached whoever would execute it. `cancelled`: it was ended
+ * and changed nothing. `outcome_unknown`: it may have taken effect. Absent: the tool itself has answered, if only with an error.
+ */
+export type CallState = 'not_started' | 'cancelled' | 'outcome_unknown';
+
+/**
+ * What comes after a result in place of the model's next turn: nothing, where no other call of the round waits for a reply; the end of the
+ * run; or another preset's turn.
+ */
+export type FollowUp = { type: 'no-reply' } | { type: 'stop' } | { type: 'handoff'; preset: string };
+
+/** A file among what a tool returned, for whoever can show it. `url` is a `data:` URI; `type` its media type. */
+export type ToolFile = { type: string; url: string; sizeBytes: number; name?: string };
+
+/**
+ * How a call ended. Always a value: a failing tool is never an exception of the run. `note` is what the model reads after the value and a client
+ * does not: where the new thing is, how to get the next page. A file that is no text stands in `files`, and `value` says so in words. `offers`
+ * names functions of the run's shelf that may be called from the model's next turn on. `usage` is what models behind the tool have spent.
+ */
 export type ToolOutcome =
-  | { type: 'result'; value: JsonValue; isTruncated?: boolean }
-  | { type: 'error'; code: ToolErrorCode; message: string; detail?: JsonValue };
+  | {
+      type: 'result';
+      value: JsonValue;
+      isTruncated?: boolean;
+      followUp?: FollowUp;
+      note?: string;
+      files?: ToolFile[];
+      offers?: string[];
+      usage?: Usage;
+    }
+  | { type: 'error'; code: ToolErrorCode; message: string; detail?: JsonValue; state?: CallState; usage?: Usage };
+
+/** Thrown by a tool: its message is meant for the model. What any other exception says is masked. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+  readonly code: 'tool_error' | 'client_unavailable' | 'client_disconnected';
+
+  constructor(message: string, { code = 'tool_error', ...options }: ErrorOptions & { code?: ToolError['code'] } = {}) {
+    super(message, options);
+    this.code = code;
+  }
+}
 
 export interface ToolInvocation {
   callId: string;
   /** Parsed, coerced and valid against the tool's schema. */
   args: JsonObject;
   run: RunContext;
-  /** Aborted by the caller's leave and by the time limit. */
+  /** Aborted by the caller's leave, by a cancellation of this call and by the time limits; not while a critical section is under way. */
   signal: AbortSignal;
+  /** Without a sign of progress; the total limit of a call stands beside it. */
   timeoutMs: number;
+  /** For results of which a tool can fetch more than it returns; absent where no model reads on. */
+  results?: ResultStore;
+}
+
+/** Asks a preset as a tool: `args.request` is all it sees. */
+export type AskPreset = (preset: PresetRecord, invocation: ToolInvocation, context?: ToolContext) => Promise<ToolOutcome>;
+
+/** What a running call may tell the runtime. Nothing said after the call has settled has an effect. */
+export interface ToolContext {
+  /** The invocation's. */
+  readonly signal: AbortSignal;
+  /** Shows what is being done; the idle time begins anew. Resolves when it was delivered to whoever reads the run. */
+  status(text: string): Promise<void>;
+  /** The same for an amount; `total` where it is known. */
+  progress(done: number, total?: number): Promise<void>;
+  /**
+   * Work that must not be interrupted: a cancellation, the caller's leave and the idle limit wait until it is done; the total limit does not.
+   * Rejects with the signal's reason when the call was ended before.
+   */
+  critical<Value>(work: () => Promise<Value> | Value): Promise<Value>;
+  /**
+   * Asks the user for something in the browser; the idle time does not run meanwhile. Undefined when the user gives nothing.
+   * `schema` (JSON Schema) says what form the value has; what comes is checked against it.
+   * @throws ToolError `client_unavailable` without a session, `client_disconnected` when it goes, the signal's reason.
+   */
+  ask(title: string, question?: { message?: string; schema?: JsonObject }): Promise<JsonValue | undefined>;
+  /** The same for a yes or no; whatever is no clear yes is a no. */
+  confirm(title: string, message?: string): Promise<boolean>;
+  /** The run ends after this round, without another turn of the model. */
+  stop(): void;
 }
 
 /** One function on offer, wherever it runs. The loop cannot tell an OpenAPI server from a browser. */
@@ -59,12 +135,52 @@ export interface Tool {
   /** Registered server's id or the request-supplied server's URL, for events. */
   readonly server: string;
   readonly kind: 'openapi' | 'browser' | 'function' | 'mcp' | 'preset';
-  /** The tool's own time limit; undefined: the request's, else the default. */
+  /** The tool's own time limit; undefined: the request's, else the preset's, else the default. */
   readonly timeoutMs?: number;
+  /** Whether a limit that was passed is told to the model (default) or ends the run. */
+  readonly timeoutBehavior?: 'result' | 'abort';
+  /** What an exception becomes: an error for the model (default), the end of the run, or the text that this function makes of it. */
+  readonly onError?: 'result' | 'abort' | ((error: unknown) => string | Promise<string>);
+  /** Never runs beside another call of its round. */
+  readonly isSequential?: boolean;
+  /** Changes nothing (a GET): it may be tried again, and a cancelled call has had no effect. */
+  readonly isReadOnly?: boolean;
+  /** Twice is the same as once (a PUT): it may be tried again although the first call may have taken effect. */
+  readonly isIdempotent?: boolean;
+  /** For so long an equal call of the same caller gets the same result without being executed; undefined: never. */
+  readonly cacheTtlMs?: number;
+  /** Whether a human has to approve a call before it runs: each, or those whose arguments say so. A predicate that throws keeps the call from running. */
+  readonly needsApproval?: boolean | ((args: JsonObject) => boolean | Promise<boolean>);
+  /** Once it was called, the files of the request are its business and no context of the model. */
+  readonly consumesFiles?: boolean;
   /** Overrides the cap on what a result may hand to the model. */
   readonly maxResultBytes?: number;
-  /** Resolves with an outcome; rejects only with the signal's reason. */
-  run(invocation: ToolInvocation): Promise<ToolOutcome>;
+  /** Resolves with an outcome. A rejection is a `ToolError` for the model, the signal's reason, or a fault that is masked. */
+  run(invocation: ToolInvocation, context?: ToolContext): Promise<ToolOutcome>;
+}
+
+/** A call that could run: found, checked, and not yet begun. */
+export interface ApprovalRequest {
+  callId: string;
+  tool: Tool;
+  args: JsonObject;
+  run: RunContext;
+  /** Aborted when nobody waits for the decision any more. */
+  signal: AbortSignal;
+  /** Tells whoever reads the run that somebody is asked, and what was answered. */
+  tell(event: RunEvent): void;
+}
+
+/** `args`: as a human changed them; they are checked like a model's before they run. */
+export type ApprovalDecision =
+  | { type: 'approved'; args?: JsonObject }
+  /** The decision comes in another request: the run is to be put away. */
+  | { type: 'waiting' }
+  | { type: 'refused'; code: 'approval_required' | 'approval_rejected' | 'approval_expired' | 'definition_changed'; message: string };
+
+/** Asked for every call between its checks and its start; siblings that need no approval run meanwhile. Without a gate all may run. */
+export interface ApprovalGate {
+  decide(request: ApprovalRequest): Promise<ApprovalDecision>;
 }
 
 /** The tools of one request, fixed for its run. */
@@ -73,34 +189,8 @@ export interface ToolOffer {
   tools: Map<string, Tool>;
   /** What the caller should know: a server that could not be reached, a function that was renamed. */
   warnings: { code: string; message: string }[];
-}
-
-/** What became of a tool server's document, for people. */
-export interface ServerReport {
-  ok: boolean;
-  /** Why it is not; absent when `ok`. Names the cure. */
-  error?: string;
-  /** The document's `info`. */
-  info?: JsonObject;
-  /** The document's version of OpenAPI or Swagger, e.g. `3.1.0`. */
-  version?: string;
-  /** `tokens`: estimated size of the function as a model reads it. */
-  functions: { name: string; operation: string; description: string; parameters: JsonObject; tokens: number }[];
-  renamed: { from: string; to: string; reason: string }[];
-  omitted: { operation: string; reason: string }[];
-  warnings: string[];
-  /** Of all functions together. */
-  tokens: number;
-}
-
-/** Looks at tool servers on behalf of administrators. */
-export interface ToolServerInspector {
-  /** Connects, converts and reports without keeping anything. Never throws for a server that is down: the report says so. */
-  verify(record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport>;
-  /** Loads a registered server anew, for the chats that follow; keeps the old functions when the new document is broken. */
-  refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport>;
-  /** The state of what is loaded, without a request to anybody. */
-  reportOf(record: ToolServerRecord): ServerReport | undefined;
+  /** Where not all are offered: a tool that brings others in from the shelf, by offered name. Of use only to a model that is asked again after a call. */
+  finder?: { tool: Tool; shelf: ReadonlyMap<string, Tool> };
 }
 
 export interface ListedTool {
@@ -119,27 +209,3 @@ export interface ToolFinder {
   /** Every registered function that this caller may use. */
   list(caller: Caller, signal: AbortSignal): Promise<ListedTool[]>;
 }
-
-/** The request a browser sends for a call, without credentials. */
-export interface PreparedRequest {
-  method: string;
-  url: string;
-  headers: Record<string, string>;
-  body?: string;
-}
-
-/** A call for the user's browser. `name` and `params` are the frontend's own words. */
-export interface BrowserCall {
-  callId: string;
-  name: string;
-  offeredName: string;
-  params: JsonObject;
-  server: { url: string; info?: JsonObject };
-  request?: PreparedRequest;
-}
-
-/**
- * Runs a call in the browser behind `run.sessionId`. Settles once: with the session's answer, `client_unavailable`, `client_disconnected`,
- * or `tool_timeout` at the invocation's limit. Only the session that was asked may answer, and only its owner's runs may ask it.
- */
-export type CallBrowser = (call: BrowserCall, invocation: ToolInvocation) => Promise<ToolOutcome>;

@@ -6,6 +6,7 @@ import type { ModelBackend, ModelRecord, ModelRequest } from '../core/model.ts';
 import type { ToolSpec } from '../core/tool.ts';
 import { answerQuestion } from './demo/answer-question.ts';
 import { answerResults } from './demo/answer-results.ts';
+import { answerStep } from './demo/answer-step.ts';
 import { chooseCalls } from './demo/choose-calls.ts';
 import { readConversation, toSpec } from './demo/read-conversation.ts';
 import type { PlannedCall } from './demo/time-calls.ts';
@@ -59,6 +60,7 @@ function replyTo(request: ModelRequest, now: number): Reply {
     const calls = chooseCalls({ ...reading, toolChoice: undefined, now });
     return { text: JSON.stringify({ tool_calls: calls.map(({ name, args }) => ({ name, parameters: args })) }) };
   }
+  if (reading.type === 'steps') return { text: answerStep(reading, now) };
   const specs = offeredTo(request);
   const calls = chooseCalls({ question: reading.question, specs, toolChoice: request.toolChoice, now });
   if (calls.length > 0) return { calls: request.parallelToolCalls === false ? calls.slice(0, 1) : calls };

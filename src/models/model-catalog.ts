@@ -101,7 +101,9 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
       const record = state.records.get(name) ?? state.records.get(`${name}:latest`);
       if (record === undefined) continue;
       const listed = publicRecord(state, record);
-      return { record: listed, name: record.id, backend: state.source.backend, nativeTools: nativeToolsOf(listed) };
+      const found = { record: listed, name: record.id, backend: state.source.backend, nativeTools: nativeToolsOf(listed) };
+      const contextTokens = contextTokensOf(record);
+      return contextTokens === undefined ? found : { ...found, contextTokens };
     }
     return undefined;
   }
@@ -222,4 +224,14 @@ async function whileWanted<T>(promise: Promise<T>, signal: AbortSignal): Promise
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+/** What lists call it: Ollama's facts and OpenRouter, vLLM, llama.cpp. A model at home is loaded with less than it was trained for. */
+const contextFields = ['context_length', 'max_model_len', 'n_ctx'];
+const usualLocalContext = 32_768;
+
+function contextTokensOf({ details, isLocal }: ModelRecord): number | undefined {
+  const stated = contextFields.map((field) => details[field]).find((value) => typeof value === 'number' && value > 0);
+  if (typeof stated !== 'number') return undefined;
+  return isLocal ? Math.min(stated, usualLocalContext) : stated;
 }

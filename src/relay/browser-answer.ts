@@ -10,11 +10,15 @@ export interface BrowserAnswer {
 }
 
 /**
- * An answer without `error` is a result, and one without either (an empty response) the result `null`. The pair `[data, headers]` with which
+ * An answer without `error` is a result. One with neither (a frontend's `undefined` leaves no trace in JSON) says nothing of how the call
+ * ended, so it is none: an empty response is `null`. The pair `[data, headers]` with which
  * some frontends answer stays as it is: it cannot be told from an array of two that a tool gave.
  */
 export function toOutcome({ result, error }: BrowserAnswer): ToolOutcome {
-  if (error === undefined || error === null || error === false) return { type: 'result', value: result ?? null };
+  if (error === undefined || error === null || error === false) {
+    if (result !== undefined) return { type: 'result', value: result };
+    return { type: 'error', code: 'tool_error', message: neither };
+  }
   if (!isJsonObject(error)) return { type: 'error', code: 'tool_error', message: textOfError(error) };
   const key = ['message', 'error', 'detail'].find((name) => typeof ownValue(error, name) === 'string');
   if (key === undefined) return { type: 'error', code: 'tool_error', message: JSON.stringify(error) };
@@ -22,6 +26,8 @@ export function toOutcome({ result, error }: BrowserAnswer): ToolOutcome {
   const extra = Object.keys(detail).length === 0 ? {} : { detail: detail satisfies JsonObject };
   return { type: 'error', code: 'tool_error', message: textOfError(message), ...extra };
 }
+
+const neither = 'The browser answered with neither a result nor an error; whether the call took effect is unknown.';
 
 function textOfError(error: unknown): string {
   const text = typeof error === 'string' ? error : JSON.stringify(error);

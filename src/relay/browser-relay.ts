@@ -1,7 +1,9 @@
+import type { AskBrowser } from '../core/browser-question.ts';
 import type { Caller } from '../core/caller.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { CallBrowser } from '../core/tool.ts';
+import type { CallBrowser } from '../core/browser-call.ts';
 import { createAdmitSession } from './admit-session.ts';
+import { createAskBrowser } from './ask-browser.ts';
 import type { RelayBus } from './bus.ts';
 import { callersChannel } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
@@ -15,6 +17,7 @@ const frameTimeoutMs = 2_000;
 /** The way to the users' browsers, wherever their sockets are. */
 export interface BrowserRelay {
   callBrowser: CallBrowser;
+  askBrowser: AskBrowser;
   /**
    * A new session, or with `resume` the one of this caller that was cut off less than the grace ago (a live one is taken over, and its socket
    * closed with 4409). The session answers with the frame `session` `{session_id, resumed?}` and, resumed, with the frames kept meanwhile.
@@ -55,11 +58,13 @@ export function createBrowserRelay({ bus, replicaId, newId, now, graceMs }: Brow
   const findSession = (id: string): LocalSession | undefined => sessions.get(id);
   const correspondence = createCorrespondence({ bus, replicaId, now, findSession, onRevoked: revoke, onIgnored });
   const admitSession = createAdmitSession({ sessions, correspondence, bus, replicaId, newId, now, graceMs, onIgnored });
+  const isHere = (sessionId: string): boolean => sessions.has(sessionId);
+  const askBrowser = createAskBrowser({ correspondence, replicaId, newId, isHere });
   const callBrowser = createCallBrowser({
     correspondence,
     replicaId,
     newId,
-    isHere: (sessionId) => sessions.has(sessionId),
+    isHere,
     onRemoteCall: (change) => {
       remoteCalls += change;
     },
@@ -72,6 +77,7 @@ export function createBrowserRelay({ bus, replicaId, newId, now, graceMs }: Brow
 
   return {
     callBrowser,
+    askBrowser,
 
     async open({ caller, socket, resume }) {
       // First: a session must not open where the revocation of its key would not be heard.

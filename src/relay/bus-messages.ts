@@ -27,9 +27,19 @@ const sessionMessage = z.discriminatedUnion('type', [
     timeoutMs: z.number().positive().max(longestTimerMs),
     data: object,
   }),
-  /** The call `id` is no longer wanted. */
+  /** Ask the user; `data` is that of the frame, without its id. */
+  z.object({
+    type: z.literal('ask'),
+    ...asked,
+    callerId: id,
+    runId: id,
+    timeoutMs: z.number().positive().max(longestTimerMs),
+    question: z.enum(['confirmation', 'input']),
+    data: object,
+  }),
+  /** The call or question `id` is no longer wanted. */
   z.object({ type: z.literal('cancel'), id, sessionId: id }),
-  /** Does the call `id` still run? Answered only when it does not. */
+  /** Does the call `id` still run, or the question wait? Answered only when it does not. */
   z.object({ type: z.literal('probe'), ...asked }),
   z.object({ type: z.literal('frame'), ...asked, callerId: id, frame: object }),
   /** Hand the session over: its browser has come back to another replica. */
@@ -49,6 +59,9 @@ const outcome = z.discriminatedUnion('type', [
 
 const reply = z.discriminatedUnion('type', [
   z.object({ type: z.literal('outcome'), outcome: z.custom<ToolOutcome>((value) => outcome.safeParse(value).success) }),
+  z.object({ type: z.literal('answer'), data: object }),
+  /** `isThere`: the session was there, and its browser has gone. */
+  z.object({ type: z.literal('unanswered'), isThere: z.boolean() }),
   z.object({ type: z.literal('accepted'), isAccepted: z.boolean() }),
   z.object({ type: z.literal('taken'), frames: z.array(object) }),
 ]);

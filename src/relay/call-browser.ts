@@ -1,13 +1,12 @@
 import type { JsonObject } from '../core/json.ts';
-import type { BrowserCall, CallBrowser, ToolOutcome } from '../core/tool.ts';
+import type { BrowserCall, CallBrowser, PreparedRequest } from '../core/browser-call.ts';
+import type { ToolOutcome } from '../core/tool.ts';
 import { disconnected, unavailable } from './browser-answer.ts';
 import { longestTimerMs } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
 import type { Correspondence } from './correspondence.ts';
 import type { AskResult } from './pending-asks.ts';
-
-/** How often a call on another replica is looked after: a replica that was killed says nothing, but is no subscriber any more. */
-const probeIntervalMs = 5_000;
+import { watchRemote } from './watch-remote.ts';
 
 export interface CallBrowserOptions {
   correspondence: Correspondence;
@@ -20,23 +19,12 @@ export interface CallBrowserOptions {
 
 /** The core's port over the relay. Every call has an id of its own: a model's call ids repeat, and a late answer must not meet another call. */
 export function createCallBrowser({ correspondence, replicaId, newId, isHere, onRemoteCall }: CallBrowserOptions): CallBrowser {
-  /** Looks after a call that another replica's session runs, and fails it when that session is gone. */
-  function watchRemote(question: { id: string; sessionId: string; replyTo: string }, name: string): () => void {
+  function watch(question: { id: string; sessionId: string; replyTo: string }, name: string): () => void {
     onRemoteCall(1);
-    const { id, sessionId } = question;
-    const lost = { type: 'reply', id, sessionId, reply: { type: 'outcome', outcome: disconnected(name) } };
-    const timer = setInterval(() => {
-      correspondence.post({ type: 'probe', ...question }).then(
-        (count) => {
-          if (count === 0) correspondence.receive(lost);
-        },
-        // A bus that is away says nothing about the session: the call's own limit decides.
-        () => undefined,
-      );
-    }, probeIntervalMs);
+    const stop = watchRemote(correspondence, question, { type: 'outcome', outcome: disconnected(name) });
     return () => {
       onRemoteCall(-1);
-      clearInterval(timer);
+      stop();
     };
   }
 
@@ -52,7 +40,7 @@ export function createCallBrowser({ correspondence, replicaId, newId, isHere, on
     const cancel = (): void => {
       correspondence.post({ type: 'cancel', id: question.id, sessionId }).catch(() => undefined);
     };
-    const stopWatching = isHere(sessionId) ? undefined : watchRemote(question, call.offeredName);
+    const stopWatching = isHere(sessionId) ? undefined : watch(question, call.offeredName);
     try {
       const result = await correspondence.ask({ id: question.id, sessionId, timeoutMs, signal, send });
       if (result.type === 'timeout' || result.type === 'closed') cancel();
@@ -74,8 +62,12 @@ function callData({ name, offeredName, params, server, request }: BrowserCall): 
     offered_name: offeredName,
     params,
     server: { url, ...(info === undefined ? {} : { info }) },
-    ...(request === undefined ? {} : { request: { ...request } }),
+    ...(request === undefined ? {} : { request: wireRequest(request) }),
   };
+}
+
+function wireRequest({ bodyEncoding, ...request }: PreparedRequest): JsonObject {
+  return { ...request, ...(bodyEncoding === undefined ? {} : { body_encoding: bodyEncoding }) };
 }
 
 function outcomeOf(result: AskResult, name: string, timeoutMs: number): ToolOutcome {

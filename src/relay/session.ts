@@ -1,6 +1,8 @@
+import type { BrowserQuestion } from '../core/browser-question.ts';
 import type { JsonObject } from '../core/json.ts';
 import { ownValue } from '../core/json.ts';
 import { createAskedCalls } from './asked-calls.ts';
+import { createAskedQuestions } from './asked-questions.ts';
 import { disconnected, toOutcome, unavailable } from './browser-answer.ts';
 import type { BrowserAnswer } from './browser-answer.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
@@ -17,6 +19,8 @@ export interface SessionSocket {
 export interface RelaySession {
   readonly id: string;
   answer(frame: BrowserAnswer): void;
+  /** The user's answer to a question; `data` is that of the frame. */
+  answerQuestion(type: BrowserQuestion['type'], id: string, data: JsonObject): void;
   /** The socket has closed: running calls fail, and the session waits for its browser. */
   disconnected(): void;
   /** The session is not wanted any more. */
@@ -59,6 +63,7 @@ export interface SessionOptions {
 
 export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, frames = [] }: SessionOptions): LocalSession {
   const calls = createAskedCalls(now);
+  const questions = createAskedQuestions(now);
   const ended = new AbortController();
   let state: State = awayWith(frames);
 
@@ -76,9 +81,15 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     const last = state;
     state = { type: 'over' };
     if (last.type === 'away') clearTimeout(last.timer);
-    calls.settleAll(disconnected);
+    failAll();
     if (last.type === 'connected') last.socket.close(code, reason);
     onGone();
+  }
+
+  /** What was asked of a browser that has gone. */
+  function failAll(): void {
+    calls.settleAll(disconnected);
+    questions.settleAll();
   }
 
   function end(code: number, reason: string): void {
@@ -120,6 +131,26 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     if (isNew) send({ type: 'execute:tool', data: { ...message.data, id: message.id, session_id: id, timeout_ms: message.timeoutMs } });
   }
 
+  function ask(message: Extract<SessionMessage, { type: 'ask' }>, reply: (reply: Reply) => void): void {
+    const { id: questionId, question: type, timeoutMs, data } = message;
+    if (message.callerId !== callerId || state.type !== 'connected') return reply({ type: 'unanswered', isThere: false });
+    const isNew = questions.add({
+      id: questionId,
+      type,
+      timeoutMs,
+      reply: (answer) => reply(answer === undefined ? { type: 'unanswered', isThere: true } : { type: 'answer', data: answer }),
+      onExpired: () => send({ type: `${type}:cancel`, data: { id: questionId } }),
+    });
+    if (isNew) send({ type, data: { ...data, id: questionId } });
+    else reply({ type: 'unanswered', isThere: false });
+  }
+
+  function cancel(callOrQuestion: string): void {
+    if (calls.cancel(callOrQuestion)) return send(cancelFrame(callOrQuestion));
+    const type = questions.cancel(callOrQuestion);
+    if (type !== undefined) send({ type: `${type}:cancel`, data: { id: callOrQuestion } });
+  }
+
   function handOver(message: Extract<SessionMessage, { type: 'take' }>, reply: (reply: Reply) => void): void {
     if (!canBeTaken(message.callerId)) {
       reply({ type: 'accepted', isAccepted: false });
@@ -132,7 +163,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
   function attach(socket: SessionSocket, resumed?: boolean): RelaySession {
     const last = state;
     const hold = Symbol(id);
-    calls.settleAll(disconnected);
+    failAll();
     // Over between its admission and this moment: the browser has to connect again.
     if (last.type === 'over') socket.close(1012, 'The session has moved.');
     else state = { type: 'connected', socket, hold };
@@ -149,10 +180,13 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
       answer(frame) {
         if (!isHeld() || !calls.settle(frame.id, toOutcome(frame))) onIgnored();
       },
+      answerQuestion(type, questionId, data) {
+        if (!isHeld() || !questions.settle(type, questionId, data)) onIgnored();
+      },
       disconnected() {
         if (!isHeld()) return;
         state = awayWith([]);
-        calls.settleAll(disconnected);
+        failAll();
       },
       end() {
         if (isHeld()) end(1000, 'The session was ended.');
@@ -177,10 +211,11 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
         case 'take':
           return handOver(message, reply);
         case 'cancel':
-          if (calls.cancel(message.id)) send(cancelFrame(message.id));
-          return;
+          return cancel(message.id);
+        case 'ask':
+          return ask(message, reply);
         case 'probe':
-          if (!calls.has(message.id)) reply({ type: 'outcome', outcome: disconnected('the function') });
+          if (!calls.has(message.id) && !questions.has(message.id)) reply({ type: 'outcome', outcome: disconnected('the function') });
           return;
         case 'frame':
           return reply({ type: 'accepted', isAccepted: message.callerId === callerId && deliver(message.frame) });

@@ -28,8 +28,10 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^(?:ajv|re2js)$/, files: /^src\/chat\/validate-arguments\.ts$/ },
   { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/check-document\.ts$/ },
   { packages: /^eventsource-parser$/, files: /^src\/models\/.+\.ts$/ },
-  { packages: /^zod$/, files: /^src\/(?:http\/.+|relay\/.+|config[\w/-]*|registry\/.+)\.ts$/ },
+  { packages: /^zod$/, files: /^src\/(?:http\/.+|relay\/.+|config[\w/-]*|registry\/.+|tools\/functions\/.+)\.ts$/ },
   { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/egress|http\/authenticate)\.ts$/ },
+  { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
+  { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/(?:mcp-result|routes\/mcp)\.ts$/ },
   { packages: /^(?:luxon|chrono-node)$/, files: /^src\/demo\/.+\.ts$/ },
 ];
 

@@ -8,10 +8,12 @@ import type { Child } from './child-process.ts';
 import { adminKey, startGateway } from './gateway-process.ts';
 import type { Target } from './load-generator.ts';
 import { measureColdStart } from './measure-cold-start.ts';
+import { measureLargeDocument } from './measure-large-document.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureLoad } from './measure-load.ts';
 import { measureManyStreams } from './measure-many-streams.ts';
 import { printResults } from './print-results.ts';
+import { measureToolWork } from './measure-tool-work.ts';
 import { scenarios } from './scenarios.ts';
 import { goalsOf } from './summary.ts';
 import type { Results } from './summary.ts';
@@ -24,7 +26,7 @@ const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, burst, paced, latency, many, cold. */
+    /** Some of: json, burst, paced, latency, many, cold, document, work. */
     only: { type: 'string' },
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '3.5' },
@@ -91,7 +93,7 @@ async function measureRound(targets: readonly Target[], results: Measured): Prom
 async function measure(): Promise<Results> {
   const startedAt = new Date();
   const loadBefore = loadavg()[0] ?? 0;
-  const results: Measured = { rounds: {}, latency: {}, manyStreams: {}, coldStart: {} };
+  const results: Measured = { rounds: {}, latency: {}, manyStreams: {}, coldStart: {}, largeDocument: undefined, toolWork: undefined };
   const backend = await startHelper('mock-backend.ts');
   if (cpuMicroseconds(backend.child.pid) === undefined) note('There is no /proc here: figures of CPU time and memory are left out.');
 
@@ -106,6 +108,15 @@ async function measure(): Promise<Results> {
       const start = await measureColdStart({ file: join(root, 'toolwharf.js'), backendUrl: backend.url, folder }, 5);
       if (start !== undefined) results.coldStart[name] = start;
     }
+  }
+
+  if (isWanted('work')) {
+    note('the work of a tool call');
+    results.toolWork = await measureToolWork(mkdtempSync(join(folder, 'work-')));
+  }
+  if (isWanted('document')) {
+    note('a large document');
+    results.largeDocument = await measureLargeDocument(backend.url, folder);
   }
 
   const targets = await startTargets(backend.url);

@@ -1,5 +1,7 @@
 import type { ColdStart } from './measure-cold-start.ts';
 import type { Latency } from './measure-latency.ts';
+import type { LargeDocument } from './measure-large-document.ts';
+import type { ToolWork } from './measure-tool-work.ts';
 import { median } from './measure-latency.ts';
 import type { Round } from './measure-load.ts';
 import type { ManyStreams } from './measure-many-streams.ts';
@@ -13,6 +15,9 @@ export interface Results {
   latency: Record<string, Latency[]>;
   manyStreams: Record<string, ManyStreams>;
   coldStart: Record<string, ColdStart>;
+  /** `undefined`: this run did not measure it. */
+  largeDocument: LargeDocument | undefined;
+  toolWork: ToolWork | undefined;
   goals: Goal[];
 }
 
@@ -51,8 +56,11 @@ export function ratio(
 const manyStreamsMb = 300;
 const coldStartMs = 500;
 const leastThroughput = 0.7;
+const documentMs = 3_000;
+const healthMs = 100;
+const documentMb = 200;
 
-export function goalsOf(results: Pick<Results, 'rounds' | 'manyStreams' | 'coldStart'>): Goal[] {
+export function goalsOf(results: Pick<Results, 'rounds' | 'manyStreams' | 'coldStart' | 'largeDocument' | 'toolWork'>): Goal[] {
   const goals: Goal[] = [];
   for (const scenario of ['json', 'burst']) {
     const rounds = results.rounds[scenario];
@@ -95,5 +103,58 @@ export function goalsOf(results: Pick<Results, 'rounds' | 'manyStreams' | 'coldS
       isMet: start.medianMs < coldStartMs,
     });
   }
+  const large = results.largeDocument;
+  if (large !== undefined) goals.push(...documentGoals(large));
+  if (results.toolWork !== undefined) goals.push(...workGoals(results.toolWork, results.rounds['burst']?.['toolwharf']));
   return goals;
+}
+
+/** A plain chat is the streamed one of 50 chunks, through the door; only a run that measures it can say what the log is to it. */
+function workGoals(work: ToolWork, plain: readonly Round[] | undefined): Goal[] {
+  const { roundMs, requestMs, runUs, loggedRunUs, parserMbPerSecond } = work;
+  const logUs = loggedRunUs - runUs;
+  const chatUs = middle(plain, (round) => round.cpuPerAnswerUs);
+  const share = chatUs === undefined ? undefined : logUs / chatUs;
+  const slowest = Math.min(parserMbPerSecond.whole, parserMbPerSecond.chunks);
+  return [
+    { name: 'a round of tool calling, beside model and tool', wanted: '< 1 ms', found: `${roundMs.toFixed(3)} ms`, isMet: roundMs < 1 },
+    { name: 'a request to a tool server, beside the network', wanted: '< 1 ms', found: `${requestMs.toFixed(3)} ms`, isMet: requestMs < 1 },
+    {
+      name: 'the log of a run, of a plain chat of 50 chunks',
+      wanted: '< 5 %',
+      found: share === undefined ? undefined : `${(share * 100).toFixed(1)} % (${logUs.toFixed(0)} us)`,
+      isMet: share !== undefined && share < 0.05,
+    },
+    {
+      name: 'the parser, whole answers and pieces of 64 characters',
+      wanted: '>= 20 MB/s',
+      found: `${parserMbPerSecond.whole.toFixed(0)} and ${parserMbPerSecond.chunks.toFixed(0)} MB/s`,
+      isMet: slowest >= 20,
+    },
+  ];
+}
+
+function documentGoals(large: LargeDocument): Goal[] {
+  const { document, megabytes, functions, loadedMs, slowestHealthMs, healthQuestions, addedMb } = large;
+  const name = `a document of ${megabytes.toFixed(0)} MB (${document}, ${functions} functions)`;
+  return [
+    {
+      name: `${name}: from the registration to its report`,
+      wanted: `< ${documentMs} ms`,
+      found: `${loadedMs.toFixed(0)} ms`,
+      isMet: loadedMs < documentMs,
+    },
+    {
+      name: `${name}: the slowest /health meanwhile`,
+      wanted: `< ${healthMs} ms`,
+      found: `${slowestHealthMs.toFixed(0)} ms of ${healthQuestions}`,
+      isMet: slowestHealthMs < healthMs,
+    },
+    {
+      name: `${name}: memory after collection, more than before`,
+      wanted: `< ${documentMb} MB`,
+      found: addedMb === undefined ? undefined : `${addedMb.toFixed(0)} MB`,
+      isMet: addedMb !== undefined && addedMb < documentMb,
+    },
+  ];
 }

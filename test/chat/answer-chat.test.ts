@@ -70,7 +70,8 @@ test('default mode asks for a selection, appends the result to the user message,
     { role: 'user', content: 'What time is it?\n\nTool `server/get_time` Output: {\n  "time": "12:00"\n}' },
   ]);
   expect(textOfEvents(events)).toBe('Noon.');
-  expect(eventsOf(events, 'selection')).toEqual([{ model: 'model', found: ['get_time'], dropped: [], repaired: [] }]);
+  const asked = { query: 'What time is it?', functions: 1, questions: 1 };
+  expect(eventsOf(events, 'selection')).toEqual([{ model: 'model', asked, found: ['get_time'], dropped: [], repaired: [] }]);
 });
 
 test('a source comes before the text it supports', async () => {

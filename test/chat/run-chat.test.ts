@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { runChat } from '../../src/chat/run-chat.ts';
 import type { ChatRun } from '../../src/chat/run-chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { Tool } from '../../src/core/tool.ts';
+import type { Tool, ToolOutcome } from '../../src/core/tool.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { collect, eventsOf, runContext, textOfEvents, toolMap, toolNamed } from '../_support/tools.ts';
 
@@ -19,7 +19,7 @@ function chatOf(backend: ScriptedModel, tools: Tool[], overrides: Partial<ChatRu
     parameters: { temperature: 0 },
     stream: true,
     maxRounds: 10,
-    announcesLimit: true,
+    path: 'native',
     isSingleCall: false,
     settings: { run: runContext(), requestTimeoutMs: undefined, defaultTimeoutMs: 1_000, now: () => 0 },
     keepForCaller: () => undefined,
@@ -70,13 +70,14 @@ test('calls of one turn run at the same time and report in call order', async ()
 test('at most eight calls run at once', async () => {
   let running = 0;
   let most = 0;
-  const tool = toolNamed('a', async () => {
+  const work = async (): Promise<ToolOutcome> => {
     most = Math.max(most, ++running);
     await new Promise((resolve) => setTimeout(resolve, 2));
     running--;
     return { type: 'result', value: 1 };
-  });
-  const model = new ScriptedModel(calls(...Array.from({ length: 30 }, (): [string, unknown] => ['a', {}])), says('Done.'));
+  };
+  const tool = toolNamed('a', work, { parameters: { type: 'object', properties: { n: { type: 'integer' } } } });
+  const model = new ScriptedModel(calls(...Array.from({ length: 30 }, (_, n): [string, unknown] => ['a', { n }])), says('Done.'));
   const events = await collect(runChat(chatOf(model, [tool])));
   expect(most).toBe(8);
   expect(eventsOf(events, 'tool.result')).toHaveLength(30);
@@ -86,9 +87,10 @@ test('a failing call never harms its siblings, is told to the model, and gives n
   const broken = toolNamed('broken', () => Promise.reject(new Error('secret stack text')));
   const refusing = toolNamed('refusing', () => ({ type: 'error', code: 'tool_error', message: 'Not today.' }));
   const model = new ScriptedModel(calls(['broken', {}], ['refusing', {}], ['fine', {}]), says('Done.'));
-  const events = await collect(runChat(chatOf(model, [broken, refusing, toolNamed('fine', 1)])));
+  const settings = { run: runContext(), requestTimeoutMs: undefined, defaultTimeoutMs: 1_000, newFaultId: () => 'fault-1', now: () => 0 };
+  const events = await collect(runChat(chatOf(model, [broken, refusing, toolNamed('fine', 1)], { settings })));
   const contents = model.requests[1]?.messages.slice(2).map((message) => message.content);
-  expect(contents).toEqual(['{"error":"The tool failed with an internal error (Error)."}', '{"error":"Not today."}', '1']);
+  expect(contents).toEqual(['{"error":"The tool failed with an internal error (id fault-1)."}', '{"error":"Not today."}', '1']);
   expect(events.filter((event) => event.type === 'source')).toHaveLength(1);
 });
 
@@ -201,7 +203,8 @@ test('a result larger than its cap is cut with a mark', async () => {
   const model = new ScriptedModel(calls(['big', {}]), says('Done.'));
   const events = await collect(runChat(chatOf(model, [toolNamed('big', 'ä'.repeat(2_000), { maxResultBytes: 1_001 })])));
   const content = String(model.requests[1]?.messages.at(-1)?.content);
-  expect(content).toMatch(/^ä{500}\n\[truncated: the first 1001 of 4000 bytes are shown\]$/u);
+  expect(content).toMatch(/^ä{266}\n\[cut: characters 266 to 1886 of 2000 are left out\. .*\]\nä{114}$/u);
+  expect(Buffer.byteLength(content)).toBeLessThanOrEqual(1_001);
   expect(eventsOf(events, 'tool.result')[0]).toMatchObject({ truncated: true });
 });
 

@@ -243,6 +243,13 @@ describe('redirects', () => {
     expect(visits()).toBe(0);
   });
 
+  it.each(['if-none-match', 'if-modified-since'])('are no 304 that was asked for with %s', async (condition) => {
+    const server = await startServer((_request, response) => response.writeHead(304, { etag: '"v1"' }).end());
+    const answer = await openDoor().send({ url: server.origin, headers: { [condition]: '"v1"' } });
+    expect(answer.status).toBe(304);
+    for await (const _piece of answer.body) expect.fail('a 304 has no body');
+  });
+
   it.each([
     ['a path of the same server', '/docs/', 'http://127.0.0.1'],
     ['no location', undefined, 'no usable address'],

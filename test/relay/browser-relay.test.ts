@@ -38,7 +38,8 @@ describe('a call in the browser', () => {
   });
 
   it.each([
-    [{}, { type: 'result', value: null }],
+    [{}, { type: 'error', code: 'tool_error', message: expect.stringContaining('neither a result nor an error') }],
+    [{ result: null }, { type: 'result', value: null }],
     [{ result: ['data', { 'x-header': '1' }] }, { type: 'result', value: ['data', { 'x-header': '1' }] }],
     [
       { result: 0, error: null },

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Caller } from '../../src/core/caller.ts';
 import type { JsonObject, JsonValue } from '../../src/core/json.ts';
-import type { BrowserCall, ToolInvocation } from '../../src/core/tool.ts';
+import type { BrowserCall } from '../../src/core/browser-call.ts';
+import type { ToolInvocation } from '../../src/core/tool.ts';
 import { createBrowserRelay } from '../../src/relay/browser-relay.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';

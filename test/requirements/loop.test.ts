@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { answerChat } from '../../src/chat/answer-chat.ts';
 import { createContinuations } from '../../src/chat/continue-run.ts';
-import { timeoutMessage } from '../../src/chat/run-tool-call.ts';
+import { timeoutMessage } from '../../src/chat/execute-call.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { ModelRequest } from '../../src/core/model.ts';
 import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
@@ -51,8 +51,9 @@ describe('a run', () => {
     ['the setting says', { CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS: '3' }, {}, 3],
     ['the request says', { CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS: '3' }, { params: { max_tool_rounds: 4 } }, 4],
   ])('has the rounds of calls that %s', async (_who, environment, body, rounds) => {
-    const turns = [...Array.from({ length: rounds }, () => calls(['now', {}])), says('Enough.')];
-    await using gateway = await gatewayOf({ turns, servers: [clocks], answers: clockAnswers, environment });
+    const turns = [...Array.from({ length: rounds }, (_, n) => calls(['add', { n }])), says('Enough.')];
+    const servers = [serverOf('sum', documentOf({ add: { type: 'object', properties: { n: { type: 'integer' } } } }))];
+    await using gateway = await gatewayOf({ turns, servers, answers: { 'http://sum.test/add': { sum: 1 } }, environment });
     const seen = await gateway.ask(body);
     expect(gateway.sent).toHaveLength(rounds);
     expect(seen.text).toBe('Enough.');
@@ -188,6 +189,22 @@ describe('a call', () => {
     expect(resultsOf(gateway.model.requests[1])[0]?.content).toContain("There is no function 'route'. Available: now, later.");
   });
 
+  test('that a model repeats over and over is answered with an explanation, and the answer comes before the rounds run out', async () => {
+    const turns = [...Array.from({ length: 5 }, () => calls(['now', {}])), says('Noon.')];
+    await using gateway = await gatewayOf({ turns, servers: [clocks], answers: clockAnswers });
+    const seen = await gateway.ask();
+    expect(gateway.sent).toHaveLength(2);
+    expect(seen.eventsOf('tool.result').map((data) => (data['error'] as JsonObject | undefined)?.['code'])).toEqual([
+      undefined,
+      undefined,
+      'duplicate_call_blocked',
+      'duplicate_call_blocked',
+      'duplicate_call_blocked',
+    ]);
+    expect(resultsOf(gateway.model.requests[3])[2]?.content).toContain('exactly these arguments');
+    expect(seen.text).toBe('Noon.');
+  });
+
   test('shows with its arguments before it runs, and with its response and duration after it', async () => {
     let time = 1_000;
     const log: unknown[] = [];
@@ -272,6 +289,15 @@ describe('a failing call', () => {
       "Tool 'slow_tool' timed out after 5s",
       "Tool 'slow_tool' timed out after 1.5s",
     ]);
+  });
+
+  test('over the total limit of a call ends it, however patient the other limits are', async () => {
+    const answers = { 'http://time.test/now': neverAnswers };
+    const environment = { TOOL_TIMEOUT_MS: '60000', TOOL_TOTAL_TIMEOUT_MS: '50' };
+    await using gateway = await gatewayOf({ turns: [calls(['now', {}]), says('I do not know.')], servers: [clocks], answers, environment });
+    const seen = await gateway.ask();
+    expect(resultsOf(gateway.model.requests[1])[0]?.content).toBe(`{"error":"Tool 'now' timed out after 0.05s"}`);
+    expect(seen.text).toBe('I do not know.');
   });
 });
 

@@ -132,8 +132,13 @@ export const streamingRequirements: Requirement[] = [
     id: 'S1-16',
     behaviour:
       'The mode is chosen for each request: `function_call` means `native`, `react` asks for reasoning rounds, `simple` allows at most one call; an unknown one is a 400.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/modes.test.ts > the way of a request > is each of the modes by each of its names over HTTP, and one call runs',
+      'test/requirements/modes.test.ts > the way of a request > is each of the modes by each of its names over the socket',
+      'test/requirements/modes.test.ts > the way of a request > simple allows one call, whatever the model can do',
+      'test/requirements/modes.test.ts > the way of a request > that is unknown is a 400 that names the known ones',
+    ],
   },
   {
     id: 'S1-17',
@@ -156,15 +161,21 @@ export const streamingRequirements: Requirement[] = [
     id: 'S1-19',
     behaviour:
       'Mode `react` gives tools to models without native calls by thought, action and observation in plain text; the thoughts are streamed as reasoning.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/modes.test.ts > thought and action > give functions to a model without native calls, in plain text, and its thoughts are streamed as reasoning',
+      'test/chat/reason-and-act.test.ts > steps of thought and action > go in rounds: each action runs, its result is an observation, and the final answer is the text',
+    ],
   },
   {
     id: 'S1-20',
     behaviour:
       'A cancelled run asks no further question and starts no further call: what is under way at a backend or tool server is aborted, and the run ends as cancelled.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/http/runs.test.ts > cancelling a run > aborts the calls that are under way, starts none that waits, and asks no further question',
+      'test/http/runs.test.ts > cancelling a run > aborts the question that is under way',
+    ],
   },
   {
     id: 'S1-21',
@@ -197,15 +208,20 @@ export const streamingRequirements: Requirement[] = [
     id: 'S1-25',
     behaviour:
       'Whoever wonders why no tool was called finds the answer in the run: its mode, the functions on offer, what was selected and dropped, and warnings.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/http/runs.test.ts > a run that has ended > tells why no tool was called: mode, functions on offer, what was selected and dropped, and warnings',
+    ],
   },
   {
     id: 'S1-26',
     behaviour:
       'A model that repeats the very same call over and over is told so (`duplicate_call_blocked`) instead of being served until the rounds run out.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/loop.test.ts > a call > that a model repeats over and over is answered with an explanation, and the answer comes before the rounds run out',
+      'test/chat/loop-limits.test.ts > the very same call runs twice, the third time it is answered with an explanation, and other arguments still run',
+    ],
   },
   {
     id: 'S1-27',

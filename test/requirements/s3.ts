@@ -118,7 +118,10 @@ export const toolsetRequirements: Requirement[] = [
   {
     id: 'S3-19',
     behaviour: 'An MCP server is registered like an OpenAPI one, and its tools are offered, checked and executed like all others.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/http/mcp-servers.test.ts > an MCP server among the tool servers > is registered like any other, reported, and its tools are invoked with the checks of a chat',
+      'test/http/mcp-servers.test.ts > an MCP server among the tool servers > answers in a chat, where its result is a source',
+    ],
   },
 ];

@@ -5,8 +5,10 @@ export const toolServerRequirements: Requirement[] = [
   {
     id: 'S4-1',
     behaviour: 'An administrator registers an OpenAPI tool server by its URL alone; the document is read from `openapi.json` below it.',
-    status: 'planned',
-    part: 'administration',
+    status: 'verified',
+    tests: [
+      'test/requirements/administration.test.ts > an administrator registers a tool server by its URL alone, its document is read below it, and every chat has its functions',
+    ],
   },
   {
     id: 'S4-2',
@@ -99,14 +101,19 @@ export const toolServerRequirements: Requirement[] = [
     id: 'S4-12',
     behaviour:
       'Every entry of the model list has id, name, object, created and owned_by; a model of Ollama also has the details that Ollama gives.',
-    status: 'planned',
-    part: 'administration',
+    status: 'verified',
+    tests: [
+      'test/requirements/administration.test.ts > every model of the list has id, name, object, created and owned_by, and one of Ollama has its details',
+    ],
   },
   {
     id: 'S4-13',
     behaviour: 'An unknown model is a 404 `model_not_found` in the form of OpenAI’s errors; a model that a key does not allow is refused.',
-    status: 'planned',
-    part: 'administration',
+    status: 'verified',
+    tests: [
+      'test/requirements/administration.test.ts > an unknown model is a 404 in the form of the errors of OpenAI',
+      'test/requirements/administration.test.ts > a model that a key does not allow is refused, in chats and elsewhere, whether it exists or not',
+    ],
   },
   {
     id: 'S4-14',

@@ -113,7 +113,8 @@ describe('the question', () => {
     expect(seen.raw).not.toContain('tool_calls');
     expect(seen.raw).not.toContain('A clock');
     expect(seen.usage).toEqual({ prompt_tokens: 120, completion_tokens: 2, total_tokens: 122 });
-    expect(seen.eventsOf('selection')).toEqual([{ model: 'model', found: ['now'], dropped: [], repaired: [] }]);
+    const asked = { query: question, functions: 2, questions: 1 };
+    expect(seen.eventsOf('selection')).toEqual([{ model: 'model', asked, found: ['now'], dropped: [], repaired: [] }]);
   });
 
   test('is asked once for a request, whatever rounds it allows', async () => {

@@ -18,9 +18,13 @@ export type Reading =
   | { type: 'results'; results: ToolResultText[] }
   /** A selection pass: choose among the functions in the prompt. */
   | { type: 'selection'; specs: ToolSpec[]; question: string }
+  /** Steps of thought and action in labelled text; without functions no further action is wanted. */
+  | { type: 'steps'; specs: ToolSpec[]; question: string; results: ToolResultText[] }
   | { type: 'question'; question: string };
 
 export function readConversation(messages: readonly ChatMessage[]): Reading {
+  const steps = readSteps(messages);
+  if (steps !== undefined) return steps;
   const lastUser = messages.findLastIndex((message) => message.role === 'user');
   const asked = textOf(messages[lastUser]?.content ?? null);
   const specs = messages
@@ -31,6 +35,25 @@ export function readConversation(messages: readonly ChatMessage[]): Reading {
   }
   const results = [...foldedResults(asked), ...toolResults(messages, lastUser)];
   return results.length > 0 ? { type: 'results', results } : { type: 'question', question: asked };
+}
+
+const stepMark = 'Available Functions:';
+const observationMark = 'Observation: ';
+
+/** Undefined when the conversation does not ask for steps. */
+function readSteps(messages: readonly ChatMessage[]): Reading | undefined {
+  const offers = messages.flatMap((message) => (message.role === 'system' ? (specsOf(textOf(message.content), stepMark) ?? []) : []));
+  const results = messages.flatMap((message, index) => {
+    const text = message.role === 'user' ? textOf(message.content) : '';
+    const before = messages[index - 1];
+    const action = before?.role === 'assistant' ? /(?:^|\n)Action: ([^\n]{1,300})/u.exec(textOf(before.content))?.[1] : undefined;
+    if (action === undefined || !text.startsWith(observationMark)) return [];
+    return [{ index, name: action, args: {}, text: text.slice(observationMark.length) }];
+  });
+  if (offers.length === 0 && results.length === 0) return undefined;
+  const question = messages.findLastIndex((message, index) => message.role === 'user' && !results.some((result) => result.index === index));
+  const asked = textOf(messages[question]?.content ?? null);
+  return { type: 'steps', specs: offers, question: asked, results: results.filter((result) => result.index > question) };
 }
 
 function toolResults(messages: readonly ChatMessage[], lastUser: number): ToolResultText[] {
@@ -75,10 +98,10 @@ function hasOffer(text: string): boolean {
   return text.includes(offerMark);
 }
 
-/** The JSON array behind `Available Tools:`; undefined when there is none that can be read. */
-function specsOf(text: string): ToolSpec[] | undefined {
-  const start = text.indexOf('[', text.indexOf(offerMark));
-  if (!hasOffer(text) || start < 0) return undefined;
+/** The JSON array behind the mark; undefined when there is none that can be read. */
+function specsOf(text: string, mark = offerMark): ToolSpec[] | undefined {
+  const start = text.indexOf('[', text.indexOf(mark));
+  if (!text.includes(mark) || start < 0) return undefined;
   try {
     const list: unknown = JSON.parse(text.slice(start, arrayEnd(text, start)));
     return Array.isArray(list) ? list.flatMap((entry: unknown) => toSpec(entry) ?? []) : undefined;

@@ -1,0 +1,65 @@
+import type { ChatEvent, ChatRequest } from '../core/chat.ts';
+import { GatewayError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
+import type { PresetBook } from '../core/preset.ts';
+import type { RunContext } from '../core/run.ts';
+import { answerChat } from './answer-chat.ts';
+import type { ChatServices } from './answer-chat.ts';
+import { applyPresets } from './apply-preset.ts';
+import type { Handoff } from './run-chat.ts';
+
+/**
+ * One run under the preset that the request names as its model, if it is one, and under those it hands over to.
+ * @throws GatewayError as `answerChat`; `invalid_request` for presets in a circle, `tool_loop` is none: too many hand-overs end with words.
+ */
+export async function* answerAsPreset(
+  request: ChatRequest,
+  run: RunContext,
+  services: ChatServices & { presets: PresetBook },
+): AsyncGenerator<ChatEvent> {
+  let asked = request;
+  for (let handoffs = 0; ; handoffs += 1) {
+    run.wait?.answers(asked);
+    const applied = await applyPresets(asked, services.presets);
+    const [preset] = applied.presets;
+    // A plain model: nothing to change, and every layer costs each event of its answer.
+    const events = answerChat(applied.request, { ...run, preset }, services);
+    const isPlain = preset === undefined && handoffs === 0;
+    const handoff = yield* isPlain ? events : renamed(events, asked.model, handoffs > 0);
+    if (handoff === undefined) return;
+    if (handoffs >= limits.handoffs) {
+      yield { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: limits.handoffs } } };
+      yield { type: 'text', text: `The conversation was handed over ${limits.handoffs} times without an answer.` };
+      yield { type: 'finish', reason: 'stop' };
+      yield { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } };
+      return;
+    }
+    asked = await handedOver(asked, handoff, services.presets);
+  }
+}
+
+/** The caller's own words with what the run has added; everything the first preset has put in stays behind. */
+async function handedOver(asked: ChatRequest, { preset, messages }: Handoff, presets: PresetBook): Promise<ChatRequest> {
+  if ((await presets.find(preset)) === undefined)
+    throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);
+  return { ...asked, model: preset, messages: [...asked.messages, ...messages], toolIds: undefined, toolChoice: undefined };
+}
+
+/** The run is known by the model that was asked; a hand-over changes it and starts no other run. */
+async function* renamed(
+  events: AsyncGenerator<ChatEvent, Handoff | undefined>,
+  model: string,
+  isHandedOver: boolean,
+): AsyncGenerator<ChatEvent, Handoff | undefined> {
+  try {
+    for (let next = await events.next(); ; next = await events.next()) {
+      if (next.done === true) return next.value;
+      const event = next.value;
+      if (event.type !== 'run-event' || event.event.type !== 'run.start') yield event;
+      else if (isHandedOver) yield { type: 'run-event', event: { type: 'config.update', data: { ...event.event.data, model } } };
+      else yield { type: 'run-event', event: { type: 'run.start', data: { ...event.event.data, model } } };
+    }
+  } finally {
+    await events.return(undefined);
+  }
+}

@@ -1,0 +1,98 @@
+import type { JsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import type { Tool, ToolErrorCode, ToolOutcome } from '../core/tool.ts';
+import { canonicalJson } from './canonical-json.ts';
+
+/** One function with one set of arguments, as far as this run knows it. Plain data, so that a run that waits can be written down. */
+export interface LedgerEntry {
+  tool: string;
+  /** Canonical JSON. */
+  args: string;
+  count: number;
+  /** `running` in an entry that was written down means that nobody saw the end: it counts as unknown. */
+  state: 'waiting' | 'running' | 'settled' | 'unknown';
+}
+
+export type LedgerRefusal = { code: ToolErrorCode; message: string };
+
+/**
+ * What one run has called. The key is the function and its arguments: ids of calls are new in every turn of a model.
+ * It keeps a model from running in a circle, and keeps a call that may have taken effect from being repeated by a retry or a resume.
+ */
+export interface CallLedger {
+  /** Counts a call that a model asked for; says why it must not run. */
+  admit(tool: Tool, args: JsonObject): LedgerRefusal | undefined;
+  /** Just before a call starts, since an equal one may have come to an unknown end meanwhile. */
+  begin(tool: Tool, args: JsonObject): LedgerRefusal | undefined;
+  settle(tool: Tool, args: JsonObject, outcome: ToolOutcome): void;
+  entries(): LedgerEntry[];
+}
+
+export function createCallLedger(known: readonly LedgerEntry[] = []): CallLedger {
+  const entries = new Map<string, LedgerEntry>(
+    known.map((entry) => [keyOf(entry.tool, entry.args), { ...entry, state: entry.state === 'running' ? 'unknown' : entry.state }]),
+  );
+
+  function entryOf(tool: Tool, args: JsonObject): LedgerEntry {
+    const text = canonicalJson(args);
+    const key = keyOf(tool.spec.name, text);
+    const entry = entries.get(key) ?? { tool: tool.spec.name, args: text, count: 0, state: 'waiting' };
+    entries.set(key, entry);
+    return entry;
+  }
+
+  return {
+    admit(tool, args) {
+      const entry = entryOf(tool, args);
+      if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
+      if (entry.count >= limits.identicalCalls) return duplicate(tool);
+      entry.count++;
+      return undefined;
+    },
+    begin(tool, args) {
+      const entry = entryOf(tool, args);
+      if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
+      entry.state = 'running';
+      return undefined;
+    },
+    settle(tool, args, outcome) {
+      const entry = entryOf(tool, args);
+      if (entry.state !== 'unknown') entry.state = hasUnknownEnd(outcome) ? 'unknown' : 'settled';
+    },
+    entries: () => Array.from(entries.values(), (entry) => ({ ...entry })),
+  };
+}
+
+/** Whether a call may have taken effect although no answer came. Adapters that know more say so by `state`. */
+export function hasUnknownEnd(outcome: ToolOutcome): boolean {
+  if (outcome.type === 'result') return false;
+  if (outcome.state !== undefined) return outcome.state === 'outcome_unknown';
+  return outcome.code === 'tool_timeout' || outcome.code === 'client_disconnected' || outcome.code === 'outcome_unknown';
+}
+
+/** Whether doing it twice harms nothing. */
+export function isRepeatable(tool: Tool): boolean {
+  return tool.isReadOnly === true || tool.isIdempotent === true;
+}
+
+function isUnrepeatable(tool: Tool, entry: LedgerEntry): boolean {
+  return entry.state === 'unknown' && !isRepeatable(tool);
+}
+
+function mayHaveHappened(tool: Tool): LedgerRefusal {
+  const message =
+    `An equal call of '${tool.spec.name}' came to no answer and may have taken effect, so it is not repeated. ` +
+    'Find out by another function whether it did, or tell the user.';
+  return { code: 'outcome_unknown', message };
+}
+
+function duplicate(tool: Tool): LedgerRefusal {
+  const message =
+    `'${tool.spec.name}' was called with exactly these arguments ${limits.identicalCalls} times already, so it was not run again. ` +
+    'Use the results above, call with other arguments, or answer.';
+  return { code: 'duplicate_call_blocked', message };
+}
+
+function keyOf(tool: string, args: string): string {
+  return `${tool} ${args}`;
+}

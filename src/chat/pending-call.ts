@@ -1,0 +1,170 @@
+import type { ToolCall } from '../core/chat.ts';
+import type { JsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import type { RunEvent } from '../core/run.ts';
+import type { ApprovalDecision, FollowUp, ToolContext, ToolOutcome } from '../core/tool.ts';
+import { createAskUser } from './ask-user.ts';
+import { reportOf, timeoutOf } from './call-report.ts';
+import type { CallReport, CallSurroundings, ToolCallSettings } from './call-report.ts';
+import { executeCall, maskFault } from './execute-call.ts';
+import { judgeCall, judgeResult } from './hook-call.ts';
+import { prepareToolCall } from './prepare-tool-call.ts';
+import type { PreparedCall, ReadyCall } from './prepare-tool-call.ts';
+import { superviseCall } from './supervise-call.ts';
+import type { Ending, Supervision } from './supervise-call.ts';
+
+/** A call from the moment that it is told until it has settled: waiting, running, settled, in this order and each at most once. */
+export interface PendingCall {
+  readonly call: ToolCall;
+  /** Settles once, with whatever came first. Rejects only with GatewayError `tool_failed`, which ends the run. */
+  readonly report: Promise<CallReport>;
+  /** Asks whether the call may run; it still waits afterwards. */
+  approve(): Promise<void>;
+  /** Runs it unless it has ended; resolves when it has settled. */
+  start(): Promise<void>;
+  /** Before its start: it never starts. While it runs: see `Supervision.end`. Settled: nothing. */
+  end(ending: Ending): void;
+}
+
+export function createPendingCall(given: PreparedCall, settings: ToolCallSettings, around: CallSurroundings): PendingCall {
+  let prepared = given;
+  let state: 'waiting' | 'running' | 'settled' = 'waiting';
+  let supervision: Supervision | undefined;
+  const wait = new AbortController();
+  const { promise: report, resolve, reject } = Promise.withResolvers<CallReport>();
+  // Whoever reads the report meets a rejection; it must not count as unhandled before.
+  report.catch(() => undefined);
+
+  function settle(settled: CallReport): void {
+    if (state === 'settled') return;
+    state = 'settled';
+    resolve(settled);
+  }
+  function settleUnrun(outcome: ToolOutcome): void {
+    settle(reportOf({ prepared, outcome, durationMs: 0 }, around));
+  }
+  /** What hooks say of it comes before a human is asked. */
+  async function judge(call: ReadyCall): Promise<void> {
+    try {
+      const judged = await judgeCall(call, settings);
+      if (state !== 'waiting') return;
+      prepared = judged.prepared;
+      if (prepared.type === 'refused') settleUnrun({ type: 'error', code: prepared.code, message: prepared.message });
+      else if (judged.outcome !== undefined)
+        settle({ ...reportOf({ prepared, outcome: judged.outcome, durationMs: 0 }, around), isByHook: true });
+    } catch (error) {
+      state = 'settled';
+      reject(error);
+    }
+  }
+  if (given.type === 'refused') settleUnrun({ type: 'error', code: given.code, message: given.message });
+
+  return {
+    call: given.call,
+    report,
+
+    async approve() {
+      if (settings.hooks !== undefined && state === 'waiting' && prepared.type === 'ready') await judge(prepared);
+      if (state !== 'waiting' || prepared.type === 'refused' || settings.approvals === undefined) return;
+      const { call, tool, args } = prepared;
+      let decision: ApprovalDecision;
+      try {
+        const tell = (event: RunEvent): void => around.live?.tell(event);
+        decision = await settings.approvals.decide({ callId: call.id, tool, args, run: settings.run, signal: wait.signal, tell });
+      } catch (error) {
+        return settleUnrun(wait.signal.aborted ? notStarted : { ...maskFault(error, prepared, settings), state: 'not_started' });
+      }
+      if (decision.type === 'refused') settleUnrun({ type: 'error', code: decision.code, message: decision.message, state: 'not_started' });
+      else if (decision.type === 'waiting')
+        settle({ ...reportOf({ prepared, outcome: notDecided(tool.spec.name), durationMs: 0 }, around), isWaiting: true });
+      else if (decision.args !== undefined) {
+        const edited = { ...call, name: tool.spec.name, arguments: JSON.stringify(decision.args) };
+        prepared = { ...prepareToolCall(edited, new Map([[tool.spec.name, tool]])), call };
+        if (prepared.type === 'refused') settleUnrun({ type: 'error', code: prepared.code, message: prepared.message });
+      }
+    },
+
+    async start() {
+      if (state !== 'waiting' || prepared.type === 'refused') return;
+      const refusal = around.ledger?.begin(prepared.tool, prepared.args);
+      if (refusal !== undefined) return settleUnrun({ type: 'error', ...refusal, state: 'not_started' });
+      state = 'running';
+      const timeoutMs = timeoutOf(prepared.tool, settings);
+      using own = superviseCall({ idleMs: timeoutMs, totalMs: settings.totalTimeoutMs ?? limits.toolTotalTimeoutMs });
+      supervision = own;
+      try {
+        settle(await runReady(prepared, { settings, around, supervision: own, timeoutMs, isOver: () => state === 'settled' }));
+      } catch (error) {
+        state = 'settled';
+        reject(error);
+      }
+    },
+
+    end(ending) {
+      if (state === 'waiting') {
+        settleUnrun(notStarted);
+        wait.abort(new DOMException(notStarted.message, 'AbortError'));
+      } else supervision?.end(ending);
+    },
+  };
+}
+
+const notStarted = {
+  type: 'error',
+  code: 'tool_cancelled',
+  message: 'The call was cancelled before it had started; nothing of it was done.',
+  state: 'not_started',
+} as const;
+
+/** What the model is told where the run cannot wait either. */
+function notDecided(name: string): ToolOutcome {
+  const message = `'${name}' needs a human's approval, which cannot be waited for just now; it was not run.`;
+  return { type: 'error', code: 'approval_required', message, state: 'not_started' };
+}
+
+interface Circumstances {
+  settings: ToolCallSettings;
+  around: CallSurroundings;
+  supervision: Supervision;
+  timeoutMs: number;
+  isOver: () => boolean;
+}
+
+async function runReady(prepared: ReadyCall, circumstances: Circumstances): Promise<CallReport> {
+  const { settings, around, supervision, timeoutMs } = circumstances;
+  const { tool, args } = prepared;
+  const { caller } = settings.run;
+  const started = settings.now();
+  const cached = settings.cache?.find(caller, tool, args);
+  let isStopped = false;
+  const context = contextOf(prepared, circumstances, () => (isStopped = true));
+  const { outcome, attempts } =
+    cached === undefined
+      ? await executeCall({ prepared, settings, supervision, context, results: around.results, timeoutMs })
+      : { outcome: { type: 'result' as const, value: cached.value }, attempts: 0 };
+  around.ledger?.settle(tool, args, outcome);
+  const followUp: FollowUp | undefined = isStopped ? { type: 'stop' } : outcome.type === 'result' ? outcome.followUp : undefined;
+  const mayKeep = cached === undefined && outcome.type === 'result' && outcome.isTruncated !== true && followUp === undefined;
+  if (mayKeep) settings.cache?.keep({ caller, tool, args, value: outcome.value });
+  const judged = await judgeResult(prepared, outcome, settings);
+  const durationMs = Math.max(0, Math.round(settings.now() - started));
+  return reportOf({ prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }) }, around);
+}
+
+function contextOf(prepared: ReadyCall, { settings, around, supervision, isOver }: Circumstances, stop: () => void): ToolContext {
+  const call = { id: prepared.call.id, tool: prepared.tool.spec.name };
+  let told = 0;
+  async function tell(data: JsonObject): Promise<void> {
+    if (isOver() || supervision.signal.aborted) return;
+    supervision.touch();
+    if (++told <= limits.progressEventsPerCall) await around.live?.progress(call, data);
+  }
+  return {
+    signal: supervision.signal,
+    status: (text) => tell({ status: text }),
+    progress: (done, total) => tell({ progress: done, ...(total !== undefined && { total }) }),
+    critical: (work) => supervision.critical(work),
+    ...createAskUser({ run: settings.run, questions: settings.questions, supervision, tool: call.tool, args: prepared.args }),
+    stop,
+  };
+}

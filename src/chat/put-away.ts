@@ -1,0 +1,62 @@
+import type { ChatEvent, ToolCall } from '../core/chat.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { RunWait, WaitingCall } from '../core/approval.ts';
+import type { Turn } from './ask-model.ts';
+import type { CallReport } from './call-report.ts';
+import { reportEvents } from './run-tools.ts';
+import type { TurnSeparator } from './separate-turns.ts';
+import { toSettledCall, toWaitingCalls } from './waiting-loop.ts';
+import type { WaitingLoop } from './waiting-loop.ts';
+
+export interface PutAwayRound {
+  wait: RunWait | undefined;
+  turn: { text: string; calls: ToolCall[] };
+  reports: readonly CallReport[];
+  /** The loop beside this round. */
+  loop: Omit<WaitingLoop, 'version' | 'turn' | 'settled'>;
+  separator: TurnSeparator;
+}
+
+/** Arguments beyond this are read where they are decided on. */
+const shownCharacters = 200;
+
+/**
+ * Puts a run away whose round has calls that wait, with the results that it has, and says so. False where it cannot be kept: then the calls
+ * are reported as not run, and the run goes on.
+ */
+export async function* putAway({ wait, turn, reports, loop, separator }: PutAwayRound): AsyncGenerator<ChatEvent, boolean> {
+  const calls = toWaitingCalls(reports);
+  const settled = reports.flatMap((report, place) => (report.isWaiting === true ? [] : [toSettledCall(report, place)]));
+  try {
+    if (wait === undefined) throw new GatewayError('conflict', 'This run cannot wait.');
+    const state: WaitingLoop = { ...loop, version: 1, turn, settled };
+    const approval = await wait.suspend(calls, state as unknown as JsonObject);
+    for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
+    yield* separator.separate(words(calls));
+    yield { type: 'approval', approval };
+    yield { type: 'finish', reason: 'stop' };
+    return true;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    yield { type: 'run-event', event: { type: 'warning', data: { code: error.code, message: error.message } } };
+    for (const report of reports) if (report.isWaiting === true) yield* notRun(report);
+    return false;
+  }
+}
+
+async function* words(calls: readonly WaitingCall[]): AsyncGenerator<ChatEvent, Turn> {
+  const shown = calls.map(({ tool, args }) => {
+    const text = JSON.stringify(args);
+    return `${tool}(${text.length > shownCharacters ? `${text.slice(0, shownCharacters).toWellFormed()}…` : text})`;
+  });
+  const text = `Waiting for your approval: ${shown.join(', ')}.`;
+  yield { type: 'text', text };
+  return { text, toolCalls: [], finishReason: 'stop', isSilent: false };
+}
+
+function* notRun(report: CallReport): Generator<ChatEvent> {
+  const { id } = report.prepared.call;
+  yield { type: 'run-event', event: { type: 'approval.response', data: { id, decision: 'unavailable' } } };
+  yield* reportEvents(report);
+}

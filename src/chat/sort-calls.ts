@@ -1,0 +1,58 @@
+import type { ChatEvent, ToolCall } from '../core/chat.ts';
+import type { JsonValue } from '../core/json.ts';
+import type { Tool, ToolErrorCode } from '../core/tool.ts';
+import type { Turn } from './ask-model.ts';
+import { findOfferedName } from './find-offered-name.ts';
+import { isForced } from './force-tool-choice.ts';
+import type { ForcedChoice } from './force-tool-choice.ts';
+
+/** What decides about the calls of a turn. */
+export interface SortingRules {
+  tools: ReadonlyMap<string, Tool>;
+  callerNames: ReadonlySet<string>;
+  toolChoice: JsonValue | undefined;
+  /** Undefined: nothing is forced, or it was obeyed already. */
+  forced: ForcedChoice | undefined;
+  isSingleCall: boolean;
+}
+
+/** The calls of a turn that are to be run or returned, and the words on those that are not. */
+export function sortCalls(turn: Turn, rules: SortingRules): { calls: ToolCall[]; refused: ChatEvent[] } {
+  const { toolChoice, forced } = rules;
+  const reason = reasonNotToRun(turn, toolChoice);
+  const code = toolChoice === 'none' ? 'tool_disabled' : 'args_truncated';
+  if (reason !== undefined) return { calls: [], refused: turn.toolCalls.map((call) => notRun(call, reason, code)) };
+  const named = turn.toolCalls.map((call) => withOfferedName(call, rules));
+  const wanted = forced === undefined ? named : named.filter((call) => isForced(call, forced));
+  const refused = named.filter((call) => !wanted.includes(call));
+  const message = 'The request demands another function first, so this call was not run.';
+  return {
+    calls: rules.isSingleCall ? wanted.slice(0, 1) : wanted,
+    refused: refused.map((call) => notRun(call, message, 'tool_disabled')),
+  };
+}
+
+/** Names are matched over everything offered at once: a call meant for the caller must not end at a function of the gateway with a like name. */
+function withOfferedName(call: ToolCall, { callerNames, tools }: SortingRules): ToolCall {
+  if (callerNames.size === 0) return call;
+  const match = findOfferedName(call.name, [...callerNames, ...tools.keys()]);
+  return match.type === 'repaired' ? { ...call, name: match.name } : call;
+}
+
+/** A call that was cut by the token limit or a filter may be half a call, even where its arguments happen to parse. */
+function reasonNotToRun(turn: Turn, toolChoice: JsonValue | undefined): string | undefined {
+  // Some backends take no notice of `none`; what the caller forbade does not run all the same.
+  if (toolChoice === 'none') return 'The request said tool_choice: "none", so this call was not run.';
+  if (turn.finishReason === 'length') return 'The answer was cut by the token limit, so its tool calls were not run. Raise max_tokens.';
+  if (turn.finishReason === 'content_filter') return 'The answer was stopped by a content filter, so its tool calls were not run.';
+  return undefined;
+}
+
+export function isCut({ finishReason }: Turn): boolean {
+  return finishReason === 'length' || finishReason === 'content_filter';
+}
+
+function notRun(call: ToolCall, message: string, code: ToolErrorCode): ChatEvent {
+  const data = { id: call.id, tool: call.name, duration_ms: 0, error: { code, message } };
+  return { type: 'run-event', event: { type: 'tool.result', data } };
+}

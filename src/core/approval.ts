@@ -1,0 +1,126 @@
+import type { ChatRequest, Source } from './chat.ts';
+import type { JsonObject } from './json.ts';
+import type { Tool } from './tool.ts';
+
+/** What a human decided about one call. `args` replace the model's. */
+export type ApprovalAnswer = { decision: 'approve'; args?: JsonObject } | { decision: 'reject'; message?: string };
+
+/** A call that waits for a decision which comes in another request. */
+export interface WaitingCall {
+  /** The model's id, with a number behind it where the model gave it to several calls of one turn. */
+  id: string;
+  /** The model's id as it is. */
+  callId: string;
+  /** The offered name. */
+  tool: string;
+  /** The name under which it is cited. */
+  label: string;
+  args: JsonObject;
+  /** The function's schema, for arguments that a human changes. */
+  parameters: JsonObject;
+  /** As `definitionOf` gives it: what was approved must be what runs. */
+  definition: string;
+}
+
+/** A run that waits, with all that it needs to go on, perhaps in another process. Plain JSON, and secret: the request may hold keys. */
+export interface WaitingRun {
+  id: string;
+  callerId: string;
+  /** Random, new for each time that a run begins to wait: a token of an earlier time is worthless. */
+  waitId: string;
+  /** Milliseconds since 1970. */
+  expires: number;
+  /** As it was asked for, whatever it was handed over to. */
+  model: string;
+  request: ChatRequest;
+  /** At least one. */
+  calls: WaitingCall[];
+  /** What the tools gave so far, for the answer's sources. */
+  sources: Source[];
+  /** The loop's own words. */
+  loop: JsonObject;
+}
+
+export interface DecidedCall {
+  call: WaitingCall;
+  answer: ApprovalAnswer;
+}
+
+/** `closed`: it was resumed or cancelled, or all its calls are decided. */
+export type FoundWait = { callerId: string } & ({ type: 'open'; run: WaitingRun } | { type: 'closed' });
+
+export type DecisionEffect =
+  /** Others are open: their ids. */
+  | { type: 'noted'; waiting: string[] }
+  /** The last one. The run is closed with it, so that nobody else goes on with it. */
+  | { type: 'complete'; decided: DecidedCall[] }
+  /** This call was decided before, or the run does not wait for it any more. Nothing was changed. */
+  | { type: 'closed' };
+
+/** Of the runs that are open: of one caller, and of all of them as they are kept. */
+export interface WaitingBounds {
+  maxOfCaller: number;
+  maxCharacters: number;
+}
+
+/**
+ * Keeps runs that wait. One implementation keeps them in memory, another in SQLite, encrypted.
+ * @throws GatewayError `storage_unavailable`
+ */
+export interface WaitingRunStore {
+  /** Adds a run, or opens the one of this id anew. Resolves when it is durable; false, without an effect, beyond the bounds. */
+  keep(run: WaitingRun, bounds: WaitingBounds): Promise<boolean>;
+  /** Undefined also for one that cannot be read with the present secret. */
+  find(id: string): Promise<FoundWait | undefined>;
+  /** Writes a decision down, at most one for each call, whoever asks at the same time. */
+  decide(place: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
+  /** Nobody can go on with it any more; false when it is not open. */
+  close(id: string): Promise<boolean>;
+  /** Ids of those that are open and have not expired before this time. */
+  openIds(time: number): Promise<string[]>;
+  /** Forgets those that expired before this time. */
+  prune(time: number): Promise<void>;
+}
+
+/** What a caller needs to decide. `token` stands at the top where there is one call. */
+export interface PendingApproval {
+  run_id: string;
+  calls: { id: string; tool: string; arguments: JsonObject; token: string }[];
+  token?: string;
+}
+
+/** How a run waits whose caller can be asked only by its answer: it is written down, ends, and goes on in another request. */
+export interface RunWait {
+  /** Present in a run that goes on. */
+  readonly resumed?: ResumedRun;
+  /** A hand-over changes what is answered from here on; the request of the run until then. */
+  answers(request: ChatRequest): void;
+  /** Writes the run down before any token goes out. @throws GatewayError `overloaded`, `storage_unavailable` */
+  suspend(calls: readonly WaitingCall[], loop: JsonObject): Promise<PendingApproval>;
+  /** Whether `suspend` has succeeded. */
+  readonly isSuspended: boolean;
+}
+
+export interface ResumedRun {
+  /** What the run was when it was put away, given once: what comes after a hand-over begins anew. */
+  take(): { loop: JsonObject; sources: readonly Source[] } | undefined;
+  /** The decision on a call of this id with these arguments; each is given once, and to no other call. */
+  takeDecision(callId: string, args: JsonObject): DecidedCall | undefined;
+}
+
+/** Makes the waits of runs; the port through which the door starts them. */
+export interface RunWaits {
+  begin(run: { id: string; callerId: string; request: ChatRequest; sources: readonly Source[] }): RunWait;
+  resume(run: WaitingRun, decided: readonly DecidedCall[], sources: readonly Source[]): RunWait;
+}
+
+/** By what a function is known again: its name, what a model reads of it, and where it runs. */
+export function definitionOf({ spec, label, server, kind }: Tool): string {
+  return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind]);
+}
+
+/** The data of `approval.response`, without the tool. */
+export function responseData(callId: string, answer: ApprovalAnswer): JsonObject {
+  if (answer.decision === 'approve') return { id: callId, decision: 'approve', ...(answer.args !== undefined && { edited: true }) };
+  return { id: callId, decision: 'reject', ...(answer.message !== undefined && { message: answer.message }) };
+}

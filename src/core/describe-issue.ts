@@ -1,0 +1,85 @@
+/** What a schema library reports about a value that does not fit, as far as it is read here: issues of zod have this shape. */
+export interface SchemaIssue {
+  readonly message: string;
+  readonly code?: string | undefined;
+  readonly path: readonly PropertyKey[];
+}
+
+/** The library's own words are about types of a programming language; whatever does not begin like this was written for people. */
+const ownWords = /^(?:Invalid (?:input|option|key|string|element|discriminator)|Too (?:small|big)|Unrecognized key)/;
+/** Choices that a message lists. */
+const maxListed = 20;
+
+const kinds: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+/** What is wrong, to stand behind the name of the field, e.g. `must be a list`. Never repeats the value, which may be a secret. */
+export function describeIssue(issue: SchemaIssue | undefined): string {
+  if (issue === undefined) return 'is not valid';
+  return ownWords.test(issue.message) ? inOurWords(issue, { ...issue }) : issue.message;
+}
+
+function inOurWords(issue: SchemaIssue, fields: { readonly [name: string]: unknown }): string {
+  switch (issue.code) {
+    case 'invalid_type': {
+      const wanted = `must be ${kinds[String(fields['expected'])] ?? String(fields['expected'])}`;
+      return issue.message.endsWith('received undefined') ? `is missing; it ${wanted}` : wanted;
+    }
+    case 'invalid_value':
+      return `must be ${listed(fields['values'])}`;
+    case 'too_small':
+    case 'too_big':
+      return describeBound(issue.code, fields);
+    case 'unrecognized_keys':
+      return `has no field ${listed(fields['keys'])}`;
+    case 'invalid_union':
+      return describeUnion(fields);
+    case 'invalid_key':
+    case 'invalid_element':
+      return describeIssue(issuesIn(fields['issues'])[0]);
+    case undefined:
+    default:
+      return 'is not valid';
+  }
+}
+
+function describeBound(code: 'too_small' | 'too_big', fields: { readonly [name: string]: unknown }): string {
+  const isLow = code === 'too_small';
+  const bound = Number(isLow ? fields['minimum'] : fields['maximum']);
+  const unit = fields['origin'] === 'string' ? 'character' : fields['origin'] === 'array' ? 'entry' : undefined;
+  if (unit !== undefined)
+    return isLow && bound === 1 ? 'must not be empty' : `must have ${isLow ? 'at least' : 'at most'} ${counted(bound, unit)}`;
+  if (fields['inclusive'] === false) return `must be ${isLow ? 'more' : 'less'} than ${bound}`;
+  return `must be ${isLow ? 'at least' : 'at most'} ${bound}`;
+}
+
+function counted(number: number, unit: 'character' | 'entry'): string {
+  if (number === 1) return `1 ${unit}`;
+  return `${number} ${unit === 'entry' ? 'entries' : 'characters'}`;
+}
+
+/** What a value of one of the right kinds has wrong; else the kinds. */
+function describeUnion(fields: { readonly [name: string]: unknown }): string {
+  if (Array.isArray(fields['options'])) return `must be ${listed(fields['options'])}`;
+  const alternatives = Array.isArray(fields['errors']) ? fields['errors'].flatMap((issues) => issuesIn(issues).slice(0, 1)) : [];
+  const closest = alternatives.find((issue) => issue.code !== 'invalid_type' || issue.path.length > 0);
+  if (closest !== undefined) return [closest.path.join('.'), describeIssue(closest)].join(' ').trim();
+  const wanted = alternatives.map((issue) => describeIssue(issue).replace(/^(?:is missing; it )?must be /, ''));
+  return wanted.length === 0 ? 'is not valid' : `must be ${[...new Set(wanted)].join(' or ')}`;
+}
+
+function issuesIn(value: unknown): SchemaIssue[] {
+  return Array.isArray(value) ? (value as SchemaIssue[]) : [];
+}
+
+function listed(values: unknown): string {
+  const words = Array.isArray(values) ? values.slice(0, maxListed).map((value) => JSON.stringify(String(value).slice(0, 100))) : [];
+  return words.length > 1 ? `${words.slice(0, -1).join(', ')} or ${words.at(-1)}` : words.join('');
+}

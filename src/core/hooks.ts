@@ -1,0 +1,62 @@
+import type { AssistantMessage, ChatMessage } from './chat.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+import type { RunContext } from './run.ts';
+import type { ToolSpec } from './tool.ts';
+
+/** Ends the run; the message is for the client. */
+export interface HookAbort {
+  type: 'abort';
+  message: string;
+}
+
+/** `undefined` changes nothing; `message` stands for the model's answer. */
+export type BeforeModelDecision =
+  | undefined
+  | HookAbort
+  | { type: 'answer'; message: AssistantMessage }
+  | { type: 'messages'; messages: ChatMessage[] };
+export type AfterModelDecision = undefined | HookAbort | { type: 'answer'; message: AssistantMessage };
+/** `reject`: the function does not run, and the model reads why. */
+export type BeforeToolDecision =
+  | undefined
+  | HookAbort
+  | { type: 'result'; value: JsonValue }
+  | { type: 'arguments'; args: JsonObject }
+  | { type: 'reject'; message: string };
+export type AfterToolDecision = undefined | HookAbort | { type: 'result'; value: JsonValue } | { type: 'reject'; message: string };
+
+export interface ModelQuestion {
+  model: string;
+  messages: readonly ChatMessage[];
+  tools: readonly ToolSpec[];
+}
+
+export interface HookedCall {
+  name: string;
+  args: JsonObject;
+}
+
+export interface HookPlace {
+  run: RunContext;
+  /** Aborted at the hook's time limit and when the run is left. */
+  signal: AbortSignal;
+}
+
+/** What an operator puts between the gateway and a model or a function. A rejection is a failure, which `onFailure` judges. */
+export interface Hook {
+  /** For messages and the log. */
+  readonly name: string;
+  readonly timeoutMs: number;
+  /** `abort`: a failure ends the run (a guard that failed must not let anything through). `ignore`: as if it had changed nothing. */
+  readonly onFailure: 'ignore' | 'abort';
+  beforeModel?(question: ModelQuestion, place: HookPlace): Promise<BeforeModelDecision>;
+  afterModel?(message: AssistantMessage, place: HookPlace): Promise<AfterModelDecision>;
+  beforeTool?(call: HookedCall, place: HookPlace): Promise<BeforeToolDecision>;
+  afterTool?(call: HookedCall & { result: JsonValue }, place: HookPlace): Promise<AfterToolDecision>;
+}
+
+export interface HookFault {
+  hook: string;
+  runId: string;
+  error: unknown;
+}

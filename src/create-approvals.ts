@@ -1,0 +1,49 @@
+import type { ChatServices } from './chat/answer-chat.ts';
+import type { Config } from './config.ts';
+import type { RunWaits, WaitingRunStore } from './core/approval.ts';
+import type { AskBrowser } from './core/browser-question.ts';
+import type { RunStore } from './core/run-log.ts';
+import { createApprovalDesk } from './http/approval-desk.ts';
+import type { ApprovalDesk } from './http/approval-desk.ts';
+import type { RunStarter } from './http/run-starter.ts';
+import { createRunLog } from './observability/run-log.ts';
+import type { RunLogOptions, WritingRunLog } from './observability/run-log.ts';
+import { createApprovalTokens } from './policy/approval-tokens.ts';
+import { createApprovalGate } from './policy/approvals.ts';
+import { createRememberedApprovals } from './policy/remembered-approvals.ts';
+import { createRunWaits } from './policy/run-waits.ts';
+import { createMemoryRuns } from './registry/memory-runs.ts';
+import { createMemoryWaitingRuns } from './registry/memory-waiting-runs.ts';
+
+export interface ApprovalSurroundings {
+  logger: RunLogOptions['logger'];
+  runs?: RunStore;
+  waitingRuns?: WaitingRunStore;
+  askBrowser: AskBrowser;
+  now: () => number;
+  newId: () => string;
+}
+
+export interface Approvals {
+  /** What calls of tools need of it. */
+  runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'questions'>;
+  runLog: WritingRunLog;
+  waits: RunWaits;
+  deskFor(runs: RunStarter): ApprovalDesk;
+}
+
+/** Approvals and the log of runs, which tells who waits for one. */
+export function createApprovals(config: Config, { logger, askBrowser, now, newId, ...parts }: ApprovalSurroundings): Approvals {
+  const store = parts.waitingRuns ?? createMemoryWaitingRuns();
+  // Runs of a store that forgets need no secret that lasts.
+  const tokens = createApprovalTokens(config.secret ?? newId(), now);
+  const remembered = createRememberedApprovals(now);
+  const timeoutMs = config.approvalTimeoutMs;
+  const runLog = createRunLog({ store: parts.runs ?? createMemoryRuns(), now, logger, waitingIds: () => store.openIds(now()) });
+  return {
+    runtime: { approvals: createApprovalGate({ askBrowser, remembered, timeoutMs }), questions: { ask: askBrowser, timeoutMs } },
+    runLog,
+    waits: createRunWaits({ store, tokens, flushLog: runLog.flush, newId, now }),
+    deskFor: (runs) => createApprovalDesk({ store, tokens, remember: remembered.remember, log: runLog, runs }),
+  };
+}

@@ -1,0 +1,98 @@
+import { createAskPreset } from './chat/ask-preset.ts';
+import type { ChatServices } from './chat/answer-chat.ts';
+import { createContinuations } from './chat/continue-run.ts';
+import { defaultSelectionTemplate } from './chat/selection-prompt.ts';
+import { defaultContextTemplate } from './chat/use-files.ts';
+import { createCallRuntime } from './call-runtime.ts';
+import type { Config } from './config.ts';
+import type { SendOutbound } from './core/outbound.ts';
+import type { PresetBook } from './core/preset.ts';
+import type { Registry } from './core/registry.ts';
+import type { CallBrowser } from './core/browser-call.ts';
+import type { ChatStore } from './core/chat-store.ts';
+import { createBackends } from './create-backends.ts';
+import type { Backends } from './create-backends.ts';
+import type { Extensions } from './open-extensions.ts';
+import type { CatalogBackend, ModelCatalog } from './models/model-catalog.ts';
+import { createModelCatalog } from './models/model-catalog.ts';
+import { withPresets } from './models/preset-models.ts';
+import { createMemoryChats } from './registry/memory-chats.ts';
+import { createPresetStore } from './registry/preset-store.ts';
+import type { PresetStore } from './registry/preset-store.ts';
+import { tellServerNews } from './tell-start-faults.ts';
+import { createHistoryTool } from './tools/history-tool.ts';
+import { createPresetTools } from './tools/preset-tools.ts';
+import { createToolCatalog } from './tools/tool-catalog.ts';
+import type { ToolCatalog } from './tools/tool-catalog.ts';
+
+/** What the parts around a chat give to it. */
+export interface Surroundings {
+  logger: Parameters<typeof tellServerNews>[0] & Parameters<typeof createCallRuntime>[1]['logger'];
+  backends?: CatalogBackend[];
+  registry: Registry;
+  /** Default: kept as long as the process lives. */
+  chats?: ChatStore;
+  send: SendOutbound;
+  callBrowser: CallBrowser;
+  /** The operator's own functions and hooks. */
+  extensions: Pick<Extensions, 'sources' | 'hooks'>;
+  /** What else calls of tools have over all runs. */
+  runtime?: ChatServices['runtime'];
+  now: () => number;
+  newId: () => string;
+}
+
+export interface ChatParts {
+  models: ModelCatalog;
+  tools: ToolCatalog;
+  presets: PresetStore;
+  chats: ChatStore;
+  services: ChatServices & { presets: PresetBook };
+  embed: Backends['embed'];
+}
+
+/** What one process believes of the presets before it asks its store again. */
+const presetsBelievedMs = 200;
+
+/** Models, tools and presets: everything that a chat asks. A preset is a model, and a tool, and asks all three itself. */
+export function createChatParts(config: Config, surroundings: Surroundings): ChatParts {
+  const { registry, send, callBrowser, extensions, now, newId, logger } = surroundings;
+  const { backends, embed } = createBackends(config, send);
+  const presets = createPresetStore({ registry, fixed: config.presets, now, believedMs: presetsBelievedMs });
+  const models = withPresets(createModelCatalog({ backends: surroundings.backends ?? backends, now }), presets);
+  const chats = surroundings.chats ?? createMemoryChats({ now });
+  const history = config.storeChats ? [createHistoryTool(chats)] : [];
+  const ask = createAskPreset(() => services);
+  const tools = createToolCatalog({
+    registry,
+    send,
+    callBrowser,
+    browserToolTimeoutMs: config.browserToolTimeoutMs,
+    sources: [...history, ...extensions.sources, createPresetTools({ presets, ask })],
+    now,
+    onServerNews: tellServerNews(logger),
+  });
+  const services: ChatParts['services'] = {
+    models,
+    tools,
+    presets,
+    continuations: createContinuations(now),
+    settings: {
+      taskModel: config.taskModel,
+      taskModelExternal: config.taskModelExternal,
+      selectionTemplate: config.selectionTemplate ?? defaultSelectionTemplate,
+      contextTemplate: config.ragTemplate ?? defaultContextTemplate,
+      functionCalling: config.functionCalling,
+      maxToolRounds: config.maxToolRounds,
+      toolTimeoutMs: config.toolTimeoutMs,
+    },
+    runtime: {
+      ...createCallRuntime(config, { logger, now, newId }),
+      ...surroundings.runtime,
+      ...(extensions.hooks && { hooks: extensions.hooks }),
+    },
+    newCallId: () => `call_${newId()}`,
+    now,
+  };
+  return { models, tools, presets, chats, services, embed };
+}

@@ -1,0 +1,37 @@
+import type { FoundModel, ModelFinder, ModelRecord } from '../core/model.ts';
+import type { PresetBook, PresetRecord } from '../core/preset.ts';
+
+/** The catalogue with the presets in front: one hides a model of the same id. Whoever asks for one gets the model it stands on, under its name. */
+export function withPresets<Catalog extends ModelFinder>(models: Catalog, presets: PresetBook): Catalog {
+  async function require(id: string, signal: AbortSignal, below: readonly string[] = []): Promise<FoundModel> {
+    const preset = below.includes(id) ? undefined : await presets.find(id);
+    if (preset === undefined) return models.require(id, signal);
+    const found = await require(preset.baseModel, signal, [...below, id]);
+    return { ...found, record: toRecord(preset, found.record) };
+  }
+  return {
+    ...models,
+    require: (id, signal) => require(id, signal),
+    async list(signal) {
+      const [listed, made] = await Promise.all([models.list(signal), presets.list()]);
+      const byId = new Map(listed.map((record) => [record.id, record]));
+      const ids = new Set(made.map(({ id }) => id));
+      return [...made.map((preset) => toRecord(preset, byId.get(preset.baseModel))), ...listed.filter(({ id }) => !ids.has(id))];
+    },
+  };
+}
+
+/** What the model below can do, it can do as well. */
+function toRecord(preset: PresetRecord, base: ModelRecord | undefined): ModelRecord {
+  return {
+    id: preset.id,
+    owner: 'toolwharf',
+    isLocal: base?.isLocal ?? true,
+    created: Math.floor(preset.createdAt / 1000),
+    capabilities: base?.capabilities,
+    details: {
+      name: preset.name ?? preset.id,
+      preset: { base_model: preset.baseModel, ...(preset.description !== undefined && { description: preset.description }) },
+    },
+  };
+}

@@ -1,0 +1,21 @@
+/** What `import … from 'toolwharf'` gives: the words in which functions, toolsets and hooks of a gateway are written. */
+export { defineTool } from './tools/functions/define-tool.ts';
+export { defineToolset } from './tools/functions/define-toolset.ts';
+export { abort, changeArguments, changeMessages } from './tools/functions/hook-answers.ts';
+export { handoff, noReply } from './tools/functions/return-values.ts';
+export { ToolError } from './core/tool.ts';
+export type {
+  FunctionContext,
+  FunctionPlace,
+  FunctionState,
+  FunctionTool,
+  PublicMessage,
+  ToolArguments,
+  ToolDefinition,
+  ToolParameters,
+  Toolset,
+  ToolsetDefinition,
+  Verdict,
+} from './tools/functions/function-definition.ts';
+export type { AfterModel, AfterTool, BeforeModel, BeforeTool, HookContext, HookModule } from './tools/functions/hook-answers.ts';
+export type { JsonObject, JsonValue } from './core/json.ts';

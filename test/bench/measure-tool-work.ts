@@ -1,0 +1,185 @@
+import { join } from 'node:path';
+import type { ChatEvent } from '../../src/core/chat.ts';
+import { createContinuations } from '../../src/chat/continue-run.ts';
+import { createToolCallParser } from '../../src/chat/parse-tool-calls/tool-call-parser.ts';
+import { createRunStarter } from '../../src/http/run-starter.ts';
+import type { RunStarterOptions } from '../../src/http/run-starter.ts';
+import { createRunLog } from '../../src/observability/run-log.ts';
+import { createDatabaseConnection } from '../../src/registry/database-connection.ts';
+import { createSqliteRuns } from '../../src/registry/sqlite-runs.ts';
+import { convertOperations } from '../../src/tools/openapi/convert-operations.ts';
+import { createOpenApiTool } from '../../src/tools/openapi/openapi-tool.ts';
+import { finderOf } from '../_support/scripted-model.ts';
+import { chatRequest, offering, runContext, toolNamed } from '../_support/tools.ts';
+
+/** What the gateway's own work costs in this process, with a model, tools and a network that take no time. */
+export interface ToolWork {
+  /** One round: the call is found, checked, run, cited, and the model is asked again. */
+  roundMs: number;
+  /** A request built from its arguments, sent to nobody, and its answer read. */
+  requestMs: number;
+  /** A run of 50 chunks, not written down, and written down into a file. */
+  runUs: number;
+  loggedRunUs: number;
+  /** Megabytes of answers a second, whole and in pieces as they come from a network. */
+  parserMbPerSecond: { whole: number; chunks: number };
+}
+
+const caller = { id: 'local', role: 'admin', isOpen: true } as const;
+const rounds = 3;
+
+export async function measureToolWork(folder: string): Promise<ToolWork> {
+  const nothing: RunStarterOptions['log'] = {
+    begin: () => ({ record: () => undefined, end: () => undefined }),
+    resume: async () => undefined,
+  };
+  const connection = createDatabaseConnection({ file: join(folder, 'runs.db'), now: Date.now });
+  const kept = createRunLog({ store: createSqliteRuns(connection), now: Date.now, logger: { error: () => undefined } });
+  const calling = 20;
+  const withCalls = await microsecondsOf(() => runOnce(calling, 0, nothing), 100);
+  const withoutCalls = await microsecondsOf(() => runOnce(0, 0, nothing), 100);
+  const runUs = await microsecondsOf(() => runOnce(0, 50, nothing), 1_000);
+  const loggedRunUs = await microsecondsOf(
+    () => runOnce(0, 50, kept),
+    1_000,
+    () => kept.flush(),
+  );
+  await kept.close();
+  await connection.close();
+  return {
+    roundMs: (withCalls - withoutCalls) / calling / 1_000,
+    requestMs: await measureRequest(),
+    runUs,
+    loggedRunUs,
+    parserMbPerSecond: { whole: measureParser(Number.MAX_SAFE_INTEGER), chunks: measureParser(64) },
+  };
+}
+
+/** The least of some: what disturbs a measurement only adds to it. */
+async function microsecondsOf(work: () => Promise<unknown>, times: number, atEnd?: () => Promise<unknown>): Promise<number> {
+  const found: number[] = [];
+  for (let round = 0; round <= rounds; round += 1) {
+    const began = performance.now();
+    for (let count = 0; count < times; count += 1) await work();
+    await atEnd?.();
+    found.push(((performance.now() - began) * 1_000) / times);
+  }
+  return Math.min(...found.slice(1));
+}
+
+async function runOnce(calls: number, chunks: number, log: RunStarterOptions['log']): Promise<void> {
+  let asked = 0;
+  const backend = {
+    async *chat(): AsyncGenerator<ChatEvent & { type: 'text' | 'tool-call' | 'finish' }> {
+      asked += 1;
+      if (asked <= calls) {
+        yield { type: 'tool-call', call: { id: `call-${asked}`, name: 'add', arguments: `{"left":${asked},"right":2}` } };
+        yield { type: 'finish', reason: 'tool_calls' };
+        return;
+      }
+      for (let count = 0; count < chunks; count += 1) yield { type: 'text', text: 'word ' };
+      yield { type: 'text', text: 'done' };
+      yield { type: 'finish', reason: 'stop' };
+    },
+  };
+  const number = { type: 'number', description: 'A number to add' };
+  const parameters = { type: 'object', properties: { left: number, right: number }, required: ['left', 'right'] };
+  const add = toolNamed('add', ({ args }) => ({ type: 'result', value: Number(args['left']) + Number(args['right']) }), { parameters });
+  const others = Array.from({ length: calls > 0 ? 40 : 0 }, (_, index) => toolNamed(`other_${index}`, 1, { parameters }));
+  const services: RunStarterOptions['services'] = {
+    models: finderOf({ model: backend }, { nativeTools: 'yes' }),
+    tools: offering(...(calls > 0 ? [add, ...others] : [])),
+    presets: { list: async () => [], find: async () => undefined },
+    continuations: createContinuations(Date.now),
+    settings: {
+      taskModel: undefined,
+      taskModelExternal: undefined,
+      selectionTemplate: '{{TOOLS}}',
+      contextTemplate: '{{CONTEXT}}',
+      functionCalling: 'native',
+      maxToolRounds: 100,
+      toolTimeoutMs: 5_000,
+    },
+    newCallId: () => 'call',
+    now: Date.now,
+  };
+  runCount += 1;
+  const starter = createRunStarter({ services, newRunId: () => `run-${runCount}`, log });
+  const { events } = starter.start(chatRequest({ maxToolRounds: 100 }), caller, new AbortController());
+  for await (const _ of events);
+}
+
+let runCount = 0;
+
+async function measureRequest(): Promise<number> {
+  const schema = {
+    type: 'object',
+    properties: { title: { type: 'string' }, labels: { type: 'array', items: { type: 'string' } } },
+    required: ['title'],
+  };
+  const parameters = [
+    { name: 'owner', in: 'path', required: true, schema: { type: 'string' } },
+    { name: 'page', in: 'query', schema: { type: 'integer' } },
+  ];
+  const operation = {
+    operationId: 'create',
+    parameters,
+    requestBody: { required: true, content: { 'application/json': { schema } } },
+    responses: { 200: { description: 'Done' } },
+  };
+  const { operations } = convertOperations({
+    openapi: '3.1.0',
+    info: { title: 't', version: '1' },
+    paths: { '/repos/{owner}/issues': { post: operation } },
+  });
+  const [first] = operations;
+  if (first === undefined) throw new Error('The operation could not be converted');
+  const body = new TextEncoder().encode(JSON.stringify({ id: 1, title: 'x', labels: ['a'] }));
+  const tool = createOpenApiTool({
+    operation: first,
+    offeredName: 'create',
+    label: 'bench/create',
+    server: 'bench',
+    connection: {
+      baseUrlFor: () => 'http://127.0.0.1:9/',
+      trust: { kind: 'configured', origin: 'http://127.0.0.1:9' },
+      headersFor: () => ({ authorization: 'Bearer x' }),
+      queryFor: () => ({}),
+      send: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: piecesOf(body) }),
+    },
+  });
+  const run = runContext();
+  const args = { owner: 'somebody', page: 3, title: 'A title', labels: ['bug', 'later'] };
+  const call = () => tool.run({ callId: 'c', args, run, signal: run.signal, timeoutMs: 1_000 });
+  const outcome = await call();
+  if (outcome.type !== 'result') throw new Error(outcome.message);
+  return (await microsecondsOf(call, 2_000)) / 1_000;
+}
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+/** Prose with code and lists, and a call at its end, about four million characters. */
+function answersText(): string {
+  const prose =
+    'The weather in <b>Paris</b> is [mild] today, and `f(x) < 3` holds. { "temperature": 21 } was measured at noon.\n- one\n- two\n\n';
+  return `${prose.repeat(32_000)}<tool_call>{"name":"weather","arguments":{"city":"Paris"}}</tool_call>`;
+}
+
+function measureParser(chunkLength: number): number {
+  const text = answersText();
+  const tools = [toolNamed('weather', 1, { parameters: { type: 'object', properties: { city: { type: 'string' } } } }).spec];
+  const speeds: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const parser = createToolCallParser({ tools, rescue: { isQuoted: () => false } });
+    let calls = 0;
+    const count = (pieces: readonly { type: string }[]): void => void (calls += pieces.filter(({ type }) => type === 'call').length);
+    const began = performance.now();
+    for (let start = 0; start < text.length; start += chunkLength) count(parser.push(text.slice(start, start + chunkLength)));
+    count(parser.flush({ isCut: false }));
+    speeds.push(text.length / 1_000_000 / ((performance.now() - began) / 1_000));
+    if (calls !== 1) throw new Error(`the parser found ${calls} calls instead of one`);
+  }
+  return Math.max(...speeds);
+}

@@ -1,0 +1,173 @@
+import { expect, test, vi } from 'vitest';
+import type { ChatEvent } from '../../src/core/chat.ts';
+import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tool.ts';
+import { runContext, collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts';
+import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
+import { scriptedRegistry } from './call-registry-fixture.ts';
+import { callSettings, loop, numbered, resultsBefore } from './loop-fixture.ts';
+
+/** A call that says when it has begun and then ignores everything. */
+function hanging(name: string, options: Partial<Tool> = {}) {
+  const begun = Promise.withResolvers<ToolInvocation>();
+  const tool = toolNamed(
+    name,
+    (invocation) => {
+      begun.resolve(invocation);
+      return new Promise<ToolOutcome>(() => undefined);
+    },
+    options,
+  );
+  return { tool, begun: begun.promise };
+}
+
+function idsOf(events: readonly ChatEvent[]): string[] {
+  return eventsOf(events, 'tool.call').map((data) => String(data['id']));
+}
+
+test('a running call is cancelled alone; its sibling and the run go on, and the model reads what is known', async () => {
+  const calling = scriptedRegistry();
+  const { tool, begun } = hanging('slow');
+  const model = new ScriptedModel(calls(['slow', {}], ['fine', {}]), says('Done.'));
+  const settings = callSettings({ run: runContext({ calls: calling }) });
+  const run = collect(loop(model, [tool, toolNamed('fine', 'ok')], { settings }));
+  const { callId, signal } = await begun;
+  calling.cancel(callId);
+  const events = await run;
+  expect(signal.aborted).toBe(true);
+  expect(eventsOf(events, 'tool.result')).toMatchObject([
+    { id: callId, error: { code: 'outcome_unknown', state: 'outcome_unknown' } },
+    { response: 'ok' },
+  ]);
+  expect(resultsBefore(model, 1)[0]).toContain('whether it took effect is not known');
+  expect(textOfEvents(events)).toBe('Done.');
+  expect(calling.size).toBe(0);
+});
+
+test('only calls that have not settled can be cancelled', async () => {
+  const calling = scriptedRegistry();
+  const { tool, begun } = hanging('slow');
+  const model = new ScriptedModel(calls(['no_such', {}], ['fine', {}], ['slow', {}]), says('Done.'));
+  const events: ChatEvent[] = [];
+  for await (const event of loop(model, [tool, toolNamed('fine', 1)], {
+    settings: callSettings({ run: runContext({ calls: calling }) }),
+  })) {
+    events.push(event);
+    if (eventsOf(events, 'tool.result').length !== 2 || event.type === 'source') continue;
+    const { callId } = await begun;
+    expect(calling.size).toBe(1);
+    calling.cancel(callId);
+  }
+  expect(eventsOf(events, 'tool.result')).toHaveLength(3);
+  expect(calling.size).toBe(0);
+});
+
+test('a cancelled call that only reads has surely changed nothing', async () => {
+  const calling = scriptedRegistry();
+  const { tool, begun } = hanging('look', { isReadOnly: true });
+  const model = new ScriptedModel(calls(['look', {}]), says('Done.'));
+  const run = collect(loop(model, [tool], { settings: callSettings({ run: runContext({ calls: calling }) }) }));
+  calling.cancel((await begun).callId);
+  expect(eventsOf(await run, 'tool.result')).toMatchObject([{ error: { code: 'tool_cancelled', state: 'cancelled' } }]);
+});
+
+test('a call that waits behind a sequential one is cancelled before it starts', async () => {
+  const calling = scriptedRegistry();
+  const first = Promise.withResolvers<ToolOutcome>();
+  const started: string[] = [];
+  const alone = toolNamed('alone', () => first.promise, { isSequential: true });
+  const second = toolNamed('second', () => {
+    started.push('second');
+    return { type: 'result', value: 2 };
+  });
+  const model = new ScriptedModel(calls(['alone', {}], ['second', {}]), says('Done.'));
+  const events: ChatEvent[] = [];
+  const run = (async () => {
+    for await (const event of loop(model, [alone, second], { settings: callSettings({ run: runContext({ calls: calling }) }) }))
+      events.push(event);
+  })();
+  await vi.waitFor(() => expect(eventsOf(events, 'tool.call')).toHaveLength(2));
+  calling.cancel(idsOf(events)[1] ?? '');
+  first.resolve({ type: 'result', value: 1 });
+  await run;
+  expect(started).toEqual([]);
+  expect(eventsOf(events, 'tool.result')[1]).toMatchObject({ error: { code: 'tool_cancelled', state: 'not_started' } });
+});
+
+test('a cancellation waits for a critical section, and a result that comes with its end stands', async () => {
+  const calling = scriptedRegistry();
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<string>();
+  const tool: Tool = {
+    ...toolNamed('pay', 1),
+    run: async (invocation, context) => {
+      await (context as ToolContext).critical(() => {
+        begun.resolve(invocation.callId);
+        return gate.promise;
+      });
+      return { type: 'result', value: 'paid' };
+    },
+  };
+  const model = new ScriptedModel(calls(['pay', {}]), says('Done.'));
+  const run = collect(loop(model, [tool], { settings: callSettings({ run: runContext({ calls: calling }) }) }));
+  calling.cancel(await begun.promise);
+  gate.resolve();
+  expect(eventsOf(await run, 'tool.result')).toMatchObject([{ response: 'paid' }]);
+});
+
+test('whoever leaves gets a word on every call before the run ends, and nothing else is asked or started', async () => {
+  const leave = new AbortController();
+  const { tool, begun } = hanging('slow', { isSequential: true });
+  const later = vi.fn();
+  const next = toolNamed('next', () => {
+    later();
+    return { type: 'result', value: 1 };
+  });
+  const model = new ScriptedModel(calls(['slow', {}], ['next', {}]));
+  const events: ChatEvent[] = [];
+  const settings = callSettings({ run: runContext({ signal: leave.signal }) });
+  const run = (async () => {
+    for await (const event of loop(model, [tool, next], { settings })) events.push(event);
+  })();
+  const { signal } = await begun;
+  leave.abort(new Error('left'));
+  await expect(run).rejects.toThrow('left');
+  expect(signal.aborted).toBe(true);
+  expect(later).not.toHaveBeenCalled();
+  expect(model.requests).toHaveLength(1);
+  expect(eventsOf(events, 'tool.result').map((data) => (data['error'] as { state: string }).state)).toEqual([
+    'outcome_unknown',
+    'not_started',
+  ]);
+});
+
+test('a consumer that stops reading ends the calls under way', async () => {
+  const { tool, begun } = hanging('slow');
+  const reading = loop(new ScriptedModel(calls(['quick', {}], ['slow', {}])), [tool, toolNamed('quick', 1)]);
+  for await (const event of reading) if (event.type === 'run-event' && event.event.type === 'tool.result') break;
+  expect((await begun).signal.aborted).toBe(true);
+});
+
+test('a call of unknown outcome is not repeated, neither in the next round nor beside it; one that only reads is', async () => {
+  const attempts: string[] = [];
+  const unsure = (name: string, options: Partial<Tool>) =>
+    toolNamed(
+      name,
+      ({ args }) => {
+        attempts.push(`${name} ${JSON.stringify(args)}`);
+        return { type: 'error', code: 'client_disconnected', message: 'The browser has left.' };
+      },
+      { ...numbered, ...options },
+    );
+  const tools = [unsure('pay', { isSequential: true }), unsure('look', { isReadOnly: true })];
+  const turns = [
+    calls(['pay', { n: 1 }], ['pay', { n: 1 }], ['pay', { n: 2 }]),
+    calls(['pay', { n: 1 }]),
+    calls(['look', {}]),
+    calls(['look', {}]),
+  ];
+  const model = new ScriptedModel(...turns, says('Done.'));
+  const events = await collect(loop(model, tools));
+  expect(attempts).toEqual(['pay {"n":1}', 'pay {"n":2}', 'look {}', 'look {}']);
+  expect(resultsBefore(model, 1)[1]).toContain('may have taken effect, so it is not repeated');
+  expect(eventsOf(events, 'tool.result')[3]).toMatchObject({ error: { code: 'outcome_unknown' } });
+});

@@ -1,0 +1,32 @@
+import { answerChat } from '../../src/chat/answer-chat.ts';
+import type { ChatServices } from '../../src/chat/answer-chat.ts';
+import { createContinuations } from '../../src/chat/continue-run.ts';
+import { defaultSelectionTemplate } from '../../src/chat/selection-prompt.ts';
+import { defaultContextTemplate } from '../../src/chat/use-files.ts';
+import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
+import type { RunContext } from '../../src/core/run.ts';
+
+/** One run with the settings' defaults. */
+export function answerIn(
+  request: ChatRequest,
+  run: RunContext,
+  { models, tools }: Pick<ChatServices, 'models' | 'tools'>,
+): AsyncGenerator<ChatEvent> {
+  let id = 0;
+  return answerChat(request, run, {
+    models,
+    tools,
+    continuations: createContinuations(() => 0),
+    newCallId: () => `call_${++id}`,
+    now: () => 0,
+    settings: {
+      taskModel: undefined,
+      taskModelExternal: undefined,
+      selectionTemplate: defaultSelectionTemplate,
+      contextTemplate: defaultContextTemplate,
+      functionCalling: 'auto',
+      maxToolRounds: 10,
+      toolTimeoutMs: 1_000,
+    },
+  });
+}

@@ -1,0 +1,44 @@
+import type { ToolCallSettings } from '../../src/chat/call-report.ts';
+import { runChat } from '../../src/chat/run-chat.ts';
+import type { ChatRun } from '../../src/chat/run-chat.ts';
+import type { ChatEvent } from '../../src/core/chat.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import type { Tool } from '../../src/core/tool.ts';
+import type { ScriptedModel } from '../_support/scripted-model.ts';
+import { runContext, toolMap } from '../_support/tools.ts';
+
+/** A function with one number, so that its calls can differ. */
+export const numbered: { parameters: JsonObject } = {
+  parameters: { type: 'object', properties: { n: { type: 'integer' } }, required: [] },
+};
+
+export function callSettings(overrides: Partial<ToolCallSettings> = {}): ToolCallSettings {
+  return { run: runContext(), requestTimeoutMs: undefined, defaultTimeoutMs: 1_000, now: () => 0, ...overrides };
+}
+
+/** One run of the loop over a scripted model. */
+export function loop(backend: ScriptedModel, tools: Tool[], overrides: Partial<ChatRun> = {}): AsyncGenerator<ChatEvent> {
+  return runChat({
+    backend,
+    model: 'model',
+    messages: [{ role: 'user', content: 'Go' }],
+    tools: toolMap(...tools),
+    callerTools: [],
+    callerNames: new Set(),
+    toolChoice: undefined,
+    parallelToolCalls: undefined,
+    parameters: {},
+    stream: true,
+    maxRounds: 10,
+    path: 'native',
+    isSingleCall: false,
+    settings: callSettings(),
+    keepForCaller: () => undefined,
+    ...overrides,
+  });
+}
+
+/** What the model read as results before its `turn`th answer, counted from 0. */
+export function resultsBefore(model: ScriptedModel, turn: number): unknown[] {
+  return (model.requests[turn]?.messages ?? []).flatMap((message) => (message.role === 'tool' ? [message.content] : []));
+}

@@ -1,0 +1,111 @@
+import { expect, test, vi } from 'vitest';
+import { limits } from '../../src/core/limits.ts';
+import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
+import { collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts';
+import { callSettings, loop, numbered, resultsBefore } from './loop-fixture.ts';
+
+test('the very same call runs twice, the third time it is answered with an explanation, and other arguments still run', async () => {
+  const seen: unknown[] = [];
+  const tool = toolNamed(
+    'look',
+    ({ args }) => {
+      seen.push(args);
+      return { type: 'result', value: 'nothing' };
+    },
+    { parameters: { type: 'object', properties: { a: { type: 'integer' }, b: { type: 'integer' } } } },
+  );
+  const same = [{ a: 1, b: 2 }, { b: 2, a: 1 }, { a: '1', b: 2 }, { a: 1 }];
+  const model = new ScriptedModel(...same.map((args) => calls(['look', args])), says('Done.'));
+  const events = await collect(loop(model, [tool]));
+  expect(seen).toEqual([{ a: 1, b: 2 }, { b: 2, a: 1 }, { a: 1 }]);
+  expect(eventsOf(events, 'tool.result')[2]).toMatchObject({ tool: 'look', error: { code: 'duplicate_call_blocked' } });
+  expect(resultsBefore(model, 3)[2]).toContain('exactly these arguments');
+  expect(textOfEvents(events)).toBe('Done.');
+});
+
+test('a model that keeps repeating one call is stopped with an answer, long before its rounds run out', async () => {
+  const turns = Array.from({ length: 5 }, () => calls(['look', {}]));
+  const model = new ScriptedModel(...turns, says('That is it.'));
+  const events = await collect(loop(model, [toolNamed('look', 1)], { maxRounds: 100 }));
+  expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'reasks', value: limits.reasksInARow }]);
+  expect(model.requests.at(-1)?.tools).toEqual([]);
+  expect(textOfEvents(events)).toBe('That is it.');
+});
+
+test('damaged calls are asked for again at most twice in a row, without costing a round', async () => {
+  const run = vi.fn();
+  const tool = toolNamed(
+    'add',
+    (invocation) => {
+      run(invocation.args);
+      return { type: 'result', value: 'done' };
+    },
+    numbered,
+  );
+  const bad = (n: string) => calls(['add', { n }]);
+  const model = new ScriptedModel(bad('one'), calls(['ad', {}]), calls(['add', { n: 1 }]), bad('two'), says('Done.'));
+  const events = await collect(loop(model, [tool], { maxRounds: 2 }));
+  expect(run.mock.calls).toEqual([[{ n: 1 }]]);
+  expect(resultsBefore(model, 1)).toEqual([`{"error":"Invalid arguments for 'add': n: must be integer."}`]);
+  // What it wrote is what it has to correct.
+  expect(model.requests[1]?.messages[1]).toMatchObject({ toolCalls: [{ arguments: '{"n":"one"}' }] });
+  expect(eventsOf(events, 'limit.reached')).toEqual([]);
+  expect(textOfEvents(events)).toBe('Done.');
+});
+
+test('after three damaged rounds in a row the model answers without tools', async () => {
+  const model = new ScriptedModel(calls(['x', {}]), calls(['y', {}]), calls(['z', {}]), says('I cannot.'));
+  const events = await collect(loop(model, [toolNamed('add', 1)]));
+  expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'reasks', value: 2 }]);
+  expect(model.requests).toHaveLength(4);
+  expect(textOfEvents(events)).toBe('I cannot.');
+});
+
+test('in simple mode a damaged call may be repaired once more, and the first good one ends the calling', async () => {
+  const model = new ScriptedModel(calls(['add', { n: 'one' }]), calls(['add', { n: 1 }], ['add', { n: 2 }]), says('Done.'));
+  const events = await collect(loop(model, [toolNamed('add', 'ok', numbered)], { maxRounds: 1, isSingleCall: true }));
+  expect(eventsOf(events, 'tool.result').map((data) => data['response'])).toEqual([undefined, 'ok']);
+  expect(model.requests[2]?.tools).toEqual([]);
+  expect(eventsOf(events, 'limit.reached')).toEqual([]);
+});
+
+test('calls beyond those of one round are refused with an event, and may come in the next', async () => {
+  const many = Array.from({ length: limits.callsPerRound + 1 }, (_, n): [string, unknown] => ['add', { n }]);
+  const model = new ScriptedModel(calls(...many), calls(['add', { n: limits.callsPerRound }]), says('Done.'));
+  const events = await collect(loop(model, [toolNamed('add', 'ok', numbered)]));
+  expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'calls_per_round', value: limits.callsPerRound }]);
+  expect(resultsBefore(model, 1).at(-1)).toContain('Call it again in the next turn');
+  expect(resultsBefore(model, 2).at(-1)).toBe('ok');
+});
+
+test('calls beyond those of one run are refused, and the answer comes without tools', async () => {
+  const rounds = limits.callsPerRun / limits.callsPerRound;
+  const turn = (round: number) =>
+    calls(...Array.from({ length: limits.callsPerRound }, (_, n): [string, unknown] => ['add', { n: round * 1_000 + n }]));
+  const first = calls(['add', { n: -1 }]);
+  const model = new ScriptedModel(first, ...Array.from({ length: rounds }, (_, round) => turn(round)), says('Done.'));
+  const events = await collect(loop(model, [toolNamed('add', 'ok', numbered)], { maxRounds: 100 }));
+  const reached = { limit: 'calls_per_run', value: limits.callsPerRun };
+  expect(eventsOf(events, 'limit.reached')).toEqual([reached, reached]);
+  expect(eventsOf(events, 'tool.result').filter((data) => data['response'] === 'ok')).toHaveLength(limits.callsPerRun);
+  expect(textOfEvents(events)).toBe('Done.');
+});
+
+test('when the time for calls is over, the answer comes without tools', async () => {
+  let time = 0;
+  const slow = toolNamed('add', () => {
+    time += limits.toolPhaseMs;
+    return { type: 'result', value: 'ok' };
+  });
+  const model = new ScriptedModel(calls(['add', {}]), says('Done.'));
+  const events = await collect(loop(model, [slow], { settings: callSettings({ now: () => time }) }));
+  expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'tool_phase_ms', value: limits.toolPhaseMs }]);
+  expect(model.requests[1]?.tools).toEqual([]);
+});
+
+test('a model that has nothing to say in the end is said so for', async () => {
+  const model = new ScriptedModel(calls(['add', {}]), calls(['add', {}]));
+  const events = await collect(loop(model, [toolNamed('add', 1)], { maxRounds: 1 }));
+  expect(textOfEvents(events)).toBe('The model gave no answer after its last tool calls.');
+  expect(events.at(-1)).toEqual({ type: 'finish', reason: 'stop' });
+});

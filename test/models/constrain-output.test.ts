@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ModelEvent } from '../../src/core/chat.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import { limits } from '../../src/core/limits.ts';
+import { constrainOutput, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
+import { createOllamaBackend } from '../../src/models/ollama.ts';
+import { createOpenAiBackend } from '../../src/models/openai-compatible.ts';
+import { directSend } from '../_support/direct-send.ts';
+import { askModel } from '../_support/model-answers.ts';
+import { ollamaEnd, ollamaLine, startOllamaServer } from '../_support/ollama-server.ts';
+import { says, ScriptedModel } from '../_support/scripted-model.ts';
+import type { ScriptStep } from '../_support/scripted-model.ts';
+import { respond, startUpstream } from '../_support/upstream-server.ts';
+
+const schema = { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false };
+const strictSchema = { type: 'object', properties: { a: { type: ['string', 'null'] } }, required: ['a'], additionalProperties: false };
+const output = { schema, strictSchema };
+const refusal = new GatewayError('upstream_rejected', "Invalid parameter: 'response_format' of type 'json_schema' is not supported.");
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** What was asked for in each question, and what was answered. */
+async function run(turns: ScriptStep[][], questions: { model?: string; at?: number }[] = [{}]) {
+  const model = new ScriptedModel(...turns);
+  let time = 0;
+  const backend = constrainOutput(model, toResponseFormat, () => time);
+  const events: ModelEvent[] = [];
+  for (const { model: name = 'm', at = 0 } of questions) {
+    time = at;
+    for await (const event of backend.chat(askModel({ model: name, output }))) events.push(event);
+  }
+  const forms = model.requests.map(({ parameters }) => (parameters['response_format'] as JsonObject | undefined)?.['type'] ?? 'none');
+  return { model, events, forms, text: events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('') };
+}
+
+describe('a form of the answer', () => {
+  test('is asked for as a schema, which is enforced where it can be', async () => {
+    const { model } = await run([says('{}')]);
+    expect(model.requests[0]?.parameters).toEqual({
+      response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: strictSchema } },
+    });
+    expect(model.requests[0]).not.toHaveProperty('output');
+    expect(toResponseFormat({ schema, strictSchema: undefined }, 'schema')).toMatchObject({
+      response_format: { json_schema: { strict: false, schema } },
+    });
+  });
+
+  test('that is refused becomes plain JSON, then nothing, and what worked is remembered for the model', async () => {
+    const { forms, text } = await run([[refusal], says('a'), says('b'), says('c')], [{}, {}, { model: 'other' }]);
+    expect(forms).toEqual(['json_schema', 'json_object', 'json_object', 'json_schema']);
+    expect(text).toBe('abc');
+    expect((await run([[refusal], [refusal], says('a'), says('b')], [{}, {}])).forms).toEqual([
+      'json_schema',
+      'json_object',
+      'none',
+      'none',
+    ]);
+  });
+
+  test('is tried again after an hour', async () => {
+    const times = [{ at: 0 }, { at: limits.outputFormMemoryMs - 1 }, { at: limits.outputFormMemoryMs }];
+    expect((await run([[refusal], says('a'), says('b'), says('c')], times)).forms).toEqual([
+      'json_schema',
+      'json_object',
+      'json_object',
+      'json_schema',
+    ]);
+  });
+
+  test('is forgotten for the model that was learned first when there are too many', async () => {
+    const learned = Array.from({ length: limits.outputFormModels + 1 }, (_, index) => ({ model: `m${index}` }));
+    const turns = [...learned.flatMap(() => [[refusal], says('a')]), says('b'), says('c')];
+    const { forms } = await run(turns, [...learned, { model: 'm1' }, { model: 'm0' }]);
+    expect(forms.slice(-2)).toEqual(['json_object', 'json_schema']);
+  });
+
+  test('under which a model says nothing is given up, and the answer is asked for again', async () => {
+    const { forms, text, events } = await run([says(' \n'), says('{}')]);
+    expect(forms).toEqual(['json_schema', 'json_object']);
+    expect(text.trim()).toBe('{}');
+    expect(events.filter((event) => event.type === 'finish')).toHaveLength(1);
+  });
+
+  test('is not what other faults are about', async () => {
+    const faults: GatewayError[] = [
+      new GatewayError('upstream_timeout', 'Silent.'),
+      new GatewayError('upstream_rate_limited', 'Slow down.'),
+      new GatewayError('upstream_rejected', 'Not there.', { status: 404 }),
+      new GatewayError('upstream_error', 'Out of memory.'),
+    ];
+    for (const fault of faults) await expect(run([[fault]])).rejects.toBe(fault);
+    expect((await run([[new GatewayError('upstream_error', 'failed to parse grammar')], says('a')])).text).toBe('a');
+  });
+
+  test('refused in every way gives the last fault, and nothing is remembered', async () => {
+    const model = new ScriptedModel([refusal], [refusal], [refusal], says('a'));
+    const backend = constrainOutput(model, toResponseFormat);
+    await expect(Array.fromAsync(backend.chat(askModel({ output })))).rejects.toBe(refusal);
+    await Array.fromAsync(backend.chat(askModel({ output })));
+    expect(model.requests.at(-1)?.parameters).toMatchObject({ response_format: { type: 'json_schema' } });
+  });
+
+  test('amid which the answer fails is not asked for again', async () => {
+    const model = new ScriptedModel([{ type: 'text', text: '{' }, refusal]);
+    await expect(Array.fromAsync(constrainOutput(model, toResponseFormat).chat(askModel({ output })))).rejects.toBe(refusal);
+  });
+
+  test('costs nothing where there is none', () => {
+    const answer = new ScriptedModel(says('a')).chat(askModel({}));
+    expect(constrainOutput({ chat: () => answer }, toResponseFormat).chat(askModel({}))).toBe(answer);
+  });
+});
+
+describe('over the wire', () => {
+  test('an OpenAI-compatible server gets response_format, and its refusal is understood', async () => {
+    const answer = { choices: [{ index: 0, message: { role: 'assistant', content: '{}' }, finish_reason: 'stop' }] };
+    const server = await startUpstream((_request, count) =>
+      count === 0 ? respond(400, { error: { message: 'This response_format type is unavailable now' } }) : respond(200, answer),
+    );
+    closers.push(() => server.close());
+    const connection = { baseUrl: `${server.origin}/v1`, key: undefined, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000 };
+    const backend = constrainOutput(createOpenAiBackend(connection, directSend), toResponseFormat);
+    await Array.fromAsync(backend.chat(askModel({ stream: false, output })));
+    const bodies = server.requests.map((request) => JSON.parse(request.body) as JsonObject);
+    expect(bodies.map((body) => (body['response_format'] as JsonObject)['type'])).toEqual(['json_schema', 'json_object']);
+    expect(bodies.some((body) => Object.hasOwn(body, 'output'))).toBe(false);
+  });
+
+  test('an Ollama gets the schema as format', async () => {
+    const server = await startOllamaServer([{ name: 'small:latest' }]);
+    closers.push(() => server.close());
+    server.answers.push([ollamaLine({ content: '{}' }), ollamaEnd()]);
+    const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
+    const backend = constrainOutput(createOllamaBackend(connection, directSend), toOllamaFormat);
+    await Array.fromAsync(backend.chat(askModel({ model: 'small:latest', output })));
+    expect(server.chats()).toMatchObject([{ format: schema }]);
+    expect(toOllamaFormat(output, 'json')).toEqual({ format: 'json' });
+  });
+});

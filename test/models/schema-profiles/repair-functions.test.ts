@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { ModelEvent } from '../../../src/core/chat.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import type { JsonObject } from '../../../src/core/json.ts';
+import type { ModelBackend, ModelRequest } from '../../../src/core/model.ts';
+import type { ToolSpec } from '../../../src/core/tool.ts';
+import { findFault } from '../../../src/models/schema-profiles/find-fault.ts';
+import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';
+
+function tool(name: string, schema: JsonObject = { type: 'string', pattern: '(?<x>a)' }): ToolSpec {
+  return { name, description: name, parameters: { type: 'object', properties: { a: schema }, required: [] } };
+}
+
+function requestWith(tools: ToolSpec[]): ModelRequest {
+  return {
+    model: 'm',
+    messages: [],
+    tools,
+    callerTools: [],
+    toolChoice: undefined,
+    parallelToolCalls: undefined,
+    parameters: {},
+    stream: true,
+    signal: new AbortController().signal,
+  };
+}
+
+/** Refuses as long as `refuse` finds a reason; keeps what it was offered. */
+function backendThat(refuse: (tools: ToolSpec[]) => Error | undefined): { backend: ModelBackend; offers: ToolSpec[][] } {
+  const offers: ToolSpec[][] = [];
+  const backend: ModelBackend = {
+    async *chat(request) {
+      offers.push(request.tools);
+      const error = refuse(request.tools);
+      if (error !== undefined) throw error;
+      yield { type: 'text', text: 'ok' };
+      yield { type: 'finish', reason: 'stop' };
+    },
+  };
+  return { backend, offers };
+}
+
+async function read(backend: ModelBackend, request: ModelRequest): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = [];
+  for await (const event of backend.chat(request)) events.push(event);
+  return events;
+}
+
+const refused = (message: string, param?: string): GatewayError =>
+  new GatewayError('upstream_rejected', message, { status: 400, ...(param !== undefined && { param }) });
+const hasPattern = (spec: ToolSpec): boolean => JSON.stringify(spec.parameters).includes('"pattern"');
+
+describe('one bad function', () => {
+  it('is simplified, the question is asked again, and the remedy is remembered', async () => {
+    const tools = [tool('good'), tool('bad')];
+    const { backend, offers } = backendThat(([, bad]) =>
+      bad !== undefined && hasPattern(bad) ? refused("Invalid schema for function 'bad': pattern") : undefined,
+    );
+    const repaired = repairFunctions(backend, 'plain');
+    const events = await read(repaired, requestWith(tools));
+    expect(events.map((event) => event.type)).toEqual(['run-event', 'text', 'finish']);
+    expect(events[0]).toMatchObject({
+      event: { data: { code: 'function_schema_refused', message: expect.stringContaining('"bad"') as string } },
+    });
+    expect(offers).toHaveLength(2);
+    expect(offers[1]?.map(hasPattern)).toEqual([true, false]);
+    expect((await read(repaired, requestWith(tools))).map((event) => event.type)).toEqual(['text', 'finish']);
+    expect(offers).toHaveLength(3);
+  });
+
+  it('is left out when simplifying does not help', async () => {
+    const { backend, offers } = backendThat((tools) =>
+      tools.some(({ name }) => name === 'bad') ? refused('Invalid schema', 'tools[1].function.parameters') : undefined,
+    );
+    await read(repairFunctions(backend, 'plain'), requestWith([tool('good'), tool('bad')]));
+    expect(offers.map((tools) => tools.map(({ name }) => name))).toEqual([['good', 'bad'], ['good', 'bad'], ['good']]);
+  });
+
+  it('that nobody names makes all simple, once', async () => {
+    const { backend, offers } = backendThat(() => refused('Failed to parse grammar'));
+    await expect(read(repairFunctions(backend, 'plain'), requestWith([tool('a'), tool('b')]))).rejects.toThrow('grammar');
+    expect(offers).toHaveLength(2);
+    expect(offers[1]?.some(hasPattern)).toBe(false);
+  });
+
+  it('among many ends in a refusal after a few attempts', async () => {
+    const tools = Array.from({ length: 20 }, (_, index) => tool(`f${index}`));
+    const { backend, offers } = backendThat(([first]) => refused(`Invalid schema for function '${first?.name}'`));
+    await expect(read(repairFunctions(backend, 'plain'), requestWith(tools))).rejects.toThrow('Invalid schema');
+    expect(offers.length).toBeLessThanOrEqual(7);
+  });
+});
+
+describe('nothing is tried again', () => {
+  it.each<[string, Error]>([
+    ['an error about something else', refused('The context is too long')],
+    ['a function that was not offered', refused("Invalid schema for function 'other'")],
+    ['a backend that cannot be reached', new GatewayError('upstream_unreachable', "function 'bad' schema")],
+    ['a limit of use', new GatewayError('upstream_rate_limited', "function 'bad' schema")],
+    ['our own fault', new Error("schema of 'bad'")],
+  ])('after %s', async (_, error) => {
+    const { backend, offers } = backendThat(() => error);
+    await expect(read(repairFunctions(backend, 'plain'), requestWith([tool('bad')]))).rejects.toThrow(error.message);
+    expect(offers).toHaveLength(1);
+  });
+
+  it('once something was said', async () => {
+    let asked = 0;
+    const backend: ModelBackend = {
+      async *chat() {
+        asked += 1;
+        yield { type: 'text', text: 'I' };
+        throw refused("Invalid schema for function 'bad'");
+      },
+    };
+    await expect(read(repairFunctions(backend, 'plain'), requestWith([tool('bad')]))).rejects.toThrow('Invalid schema');
+    expect(asked).toBe(1);
+  });
+});
+
+it.each<[string, string | undefined, string | undefined]>([
+  ["Invalid schema for function 'get_user': schema must have type 'object'", undefined, 'get_user'],
+  [
+    'Invalid JSON payload received. Unknown name "$ref" at \'tools[0].function_declarations[1].parameters.properties[0].value\'',
+    undefined,
+    'get',
+  ],
+  ['Invalid type for parameter', 'tools[0].function.parameters', 'get_user'],
+  ['tools.1.custom.input_schema: JSON schema is invalid', undefined, 'get'],
+  ['Please get a schema', undefined, undefined],
+])('%s (%s) names %s', (message, param, name) => {
+  const found = findFault(refused(message, param), [tool('get_user'), tool('get')]);
+  expect(found?.type === 'named' ? found.spec.name : undefined).toBe(name);
+});

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import type { Caller } from '../../src/core/caller.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import { limits } from '../../src/core/limits.ts';
+import type { CallerLimits } from '../../src/core/rate-limit.ts';
+import { createRateLimiter } from '../../src/policy/rate-limits.ts';
+
+function callerOf(held?: CallerLimits, id = 'ada'): Caller {
+  return { id, role: 'user', isOpen: false, ...(held !== undefined && { limits: held }) };
+}
+
+function counter() {
+  const clock = { time: 1_000_000 };
+  return { clock, limiter: createRateLimiter({ now: () => clock.time }) };
+}
+
+const refusal = (retryAfter: string) => expect.objectContaining({ code: 'rate_limit_exceeded', status: 429, retryAfter });
+
+describe('requests a minute', () => {
+  test('are counted over any sixty seconds, and the refusal says when the next one may come', async () => {
+    const { clock, limiter } = counter();
+    const caller = callerOf({ requestsPerMinute: 2 });
+    await limiter.admit(caller);
+    clock.time += 20_000;
+    await limiter.admit(caller);
+    clock.time += 9_500;
+    await expect(limiter.admit(caller)).rejects.toEqual(refusal('31'));
+    clock.time += 30_500;
+    (await limiter.admit(caller))();
+    await expect(limiter.admit(caller), 'the second of them is still in the window').rejects.toEqual(refusal('20'));
+  });
+
+  test('that were refused do not count', async () => {
+    const { clock, limiter } = counter();
+    const caller = callerOf({ requestsPerMinute: 1 });
+    await limiter.admit(caller);
+    for (let seconds = 0; seconds < 59; seconds += 1) {
+      clock.time += 1_000;
+      await expect(limiter.admit(caller)).rejects.toThrow(GatewayError);
+    }
+    clock.time += 1_000;
+    await limiter.admit(caller);
+  });
+
+  test('of one caller are not those of another', async () => {
+    const { limiter } = counter();
+    await limiter.admit(callerOf({ requestsPerMinute: 1 }));
+    await limiter.admit(callerOf({ requestsPerMinute: 1 }, 'bob'));
+  });
+});
+
+describe('requests under way', () => {
+  test('end once, however often they are released', async () => {
+    const { limiter } = counter();
+    const caller = callerOf({ concurrentRuns: 2 });
+    const [first] = [await limiter.admit(caller), await limiter.admit(caller)];
+    await expect(limiter.admit(caller)).rejects.toEqual(refusal('5'));
+    first();
+    first();
+    await limiter.admit(caller);
+    await expect(limiter.admit(caller)).rejects.toThrow('2 requests under way');
+  });
+
+  test('that are refused use up no request of the minute', async () => {
+    const { limiter } = counter();
+    const caller = callerOf({ concurrentRuns: 1, requestsPerMinute: 2 });
+    const release = await limiter.admit(caller);
+    await expect(limiter.admit(caller)).rejects.toThrow('under way');
+    release();
+    await limiter.admit(caller);
+  });
+});
+
+test('a caller without limits is not counted', async () => {
+  const { limiter } = counter();
+  for (let index = 0; index < 1_000; index += 1) await limiter.admit(callerOf());
+});
+
+test('messages over sockets have a limit of their own, whatever the key allows', async () => {
+  const { clock, limiter } = counter();
+  for (let index = 0; index < limits.socketMessagesPerMinute; index += 1) await limiter.admitMessage(callerOf());
+  await expect(limiter.admitMessage(callerOf())).rejects.toEqual(refusal('60'));
+  clock.time += 60_000;
+  await limiter.admitMessage(callerOf());
+});

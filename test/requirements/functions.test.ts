@@ -1,0 +1,310 @@
+import { describe, expect, test } from 'vitest';
+import { calls, says } from '../_support/scripted-model.ts';
+import { functionModule } from '../_support/tools-folder.ts';
+import { functionGateway, listen } from './function-gateway.ts';
+import { textOfMessage } from './gateway.ts';
+import type { Gateway } from './gateway.ts';
+
+const imports = `import { defineTool, defineToolset, ToolError, noReply } from 'toolwharf';\nimport { z } from 'zod';\n`;
+
+/** What the model was offered when it was asked for the `turn`th time. */
+function offered({ model }: Gateway, turn = 0): string[] {
+  return (model.requests[turn]?.tools ?? []).map(({ name }) => name);
+}
+
+/** What the model read last. */
+function lastRead({ model }: Gateway): string {
+  return textOfMessage(model.requests.at(-1)?.messages.at(-1));
+}
+
+describe('a function in this process', () => {
+  test('is offered under the name, the description and the parameters of its definition, whatever its module exports it as', async () => {
+    const parameters = "z.object({ city: z.string().describe('In English'), days: z.int().default(3), unit: z.string().optional() })";
+    const files = { 'my-file.js': functionModule('get_weather', { parameters }) };
+    await using gateway = await functionGateway(files, { turns: [says('ok')] });
+    await gateway.ask();
+    expect(gateway.model.requests[0]?.tools).toEqual([
+      {
+        name: 'get_weather',
+        description: 'Does get_weather',
+        parameters: {
+          type: 'object',
+          properties: {
+            city: { type: 'string', description: 'In English' },
+            days: { type: 'integer', default: 3 },
+            unit: { type: 'string' },
+          },
+          required: ['city'],
+        },
+      },
+    ]);
+  });
+
+  test('runs with its defaults filled in, and its result is cited under its name', async () => {
+    const parameters = 'z.object({ city: z.string(), days: z.int().default(3) })';
+    const files = { 'a.js': functionModule('get_weather', { parameters, execute: '(args) => args' }) };
+    await using gateway = await functionGateway(files, { turns: [calls(['get_weather', { city: 'Rome' }]), says('ok')] });
+    const { sources } = await gateway.ask();
+    expect(JSON.parse(lastRead(gateway))).toEqual({ city: 'Rome', days: 3 });
+    expect(sources.map(({ source }) => source)).toEqual([{ name: 'TOOL:get_weather' }]);
+  });
+
+  test('may be one of several that code has made, each with its own name, schema, bound value and time limit', async () => {
+    const source = `${imports}
+      const setter = (field) => defineTool({
+        name: 'set_' + field, description: 'Sets the ' + field, timeoutMs: 500,
+        parameters: { type: 'object', properties: { [field]: { type: 'string' } }, required: [field] },
+        execute: (args) => field + ' is ' + args[field],
+      });
+      export const setters = ['phone', 'email'].map(setter);`;
+    const turns = [calls(['set_phone', { phone: '1' }], ['set_email', { email: 'a@b' }]), says('ok')];
+    await using gateway = await functionGateway({ 'a.mjs': source }, { turns });
+    const seen = await gateway.ask();
+    expect(offered(gateway)).toEqual(['set_phone', 'set_email']);
+    expect(seen.eventsOf('tool.result').map(({ response }) => response)).toEqual(['phone is 1', 'email is a@b']);
+  });
+
+  test('gets its context from the gateway alone: an argument that a model calls context is an argument like others', async () => {
+    const execute = '(args, context) => ({ args, runId: context.runId.length, user: context.user })';
+    const parameters = "{ type: 'object', properties: { context: { type: 'string' } } }";
+    await using gateway = await functionGateway(
+      { 'a.js': functionModule('f', { parameters, execute }) },
+      { turns: [calls(['f', { context: 'mine' }]), says('ok')] },
+    );
+    await gateway.ask();
+    expect(JSON.parse(lastRead(gateway))).toEqual({ args: { context: 'mine' }, runId: 32, user: { id: 'local', role: 'admin' } });
+    expect(JSON.stringify(gateway.model.requests[0]?.tools)).not.toContain('runId');
+  });
+
+  test('knows chat, model, files and messages, so that it can search the conversation so far', async () => {
+    const execute = `(args, { chatId, model, files, messages }) =>
+      ({ chatId, model, files, found: messages.filter(({ content }) => content.includes('blue')).map(({ role }) => role) })`;
+    await using gateway = await functionGateway({ 'a.js': functionModule('f', { execute }) }, { turns: [calls(['f', {}]), says('ok')] });
+    await gateway.ask({
+      chat_id: 'c1',
+      files: [{ type: 'text', name: 'n.txt', content: 'x' }],
+      messages: [
+        { role: 'user', content: 'I like blue' },
+        { role: 'assistant', content: 'Noted' },
+        { role: 'user', content: 'What do I like?' },
+      ],
+    });
+    const read = JSON.parse(lastRead(gateway)) as object;
+    expect(read).toEqual({ chatId: 'c1', model: 'model', files: [{ name: 'n.txt', content: 'x' }], found: ['user'] });
+  });
+
+  test('may return its result or a promise, and throw or reject', async () => {
+    const source = `${imports}
+      const make = (name, execute) => defineTool({ name, description: name, parameters: z.object({}), execute });
+      export default [
+        make('now', () => 1), make('later', async () => 2),
+        make('throws', () => { throw new ToolError('no') }), make('rejects', async () => { throw new ToolError('no') }),
+      ];`;
+    const turns = [calls(['now', {}], ['later', {}], ['throws', {}], ['rejects', {}]), says('ok')];
+    await using gateway = await functionGateway({ 'a.js': source }, { turns });
+    const results = (await gateway.ask()).eventsOf('tool.result');
+    expect(results.map(({ response, error }) => response ?? (error as { message: string }).message)).toEqual([1, 2, 'no', 'no']);
+  });
+
+  test('tells the model the message of a ToolError; any other exception is masked and logged with an id', async () => {
+    const files = {
+      'a.js': functionModule('f', { execute: "() => { throw new ToolError('The city is closed.') }" }),
+      'b.js': functionModule('g', { execute: "() => { throw new Error('password 123') }" }),
+    };
+    await using gateway = await functionGateway(files, { turns: [calls(['f', {}], ['g', {}]), says('ok')] });
+    const { raw } = await gateway.ask();
+    const [told, masked] = (gateway.model.requests[1]?.messages ?? []).slice(-2).map(textOfMessage);
+    expect(told).toBe('{"error":"The city is closed."}');
+    const id = /internal error \(id (\w+)\)/.exec(masked ?? '')?.[1];
+    expect(raw).not.toContain('password');
+    expect(gateway.app.logLines.filter((line) => id !== undefined && line.includes(id) && line.includes('password 123'))).toHaveLength(1);
+  });
+
+  test.each([
+    ['() => { throw new Error("x") }', 'onError: "abort"', 'tool_failed'],
+    ['() => new Promise(() => {})', 'timeoutMs: 20, timeoutBehavior: "abort"', 'tool_failed'],
+    ['() => 1', 'inputGuardrails: [() => ({ abort: "Not today." })]', 'Not today.'],
+    ['() => 1', 'outputGuardrails: [() => ({ abort: "Not today." })]', 'Not today.'],
+  ])('%s with %s ends the run', async (execute, more, expected) => {
+    await using gateway = await functionGateway({ 'a.js': functionModule('f', { execute, more }) }, { turns: [calls(['f', {}])] });
+    const { raw, finish } = await gateway.ask();
+    expect(finish).toEqual([]);
+    expect(raw).toContain(expected);
+  });
+
+  test.each([
+    ['() => new Promise(() => {})', 'timeoutMs: 20', `{"error":"Tool 'f' timed out after 0.02s"}`],
+    ['() => { throw new Error("x") }', 'onError: (error) => "Mind: " + error.message', '{"error":"Mind: x"}'],
+    ['() => globalThis.tell("ran")', 'inputGuardrails: [() => undefined, () => ({ reject: "Not this." })]', '{"error":"Not this."}'],
+    ['() => 5', 'outputGuardrails: [(result) => result > 3 ? { reject: "Too much." } : undefined]', '{"error":"Too much."}'],
+  ])('%s with %s is told to the model, and the run goes on', async (execute, more, expected) => {
+    using listening = listen();
+    const files = { 'a.js': functionModule('f', { execute, more }) };
+    await using gateway = await functionGateway(files, { turns: [calls(['f', {}]), says('ok')] });
+    expect((await gateway.ask()).text).toBe('ok');
+    expect(lastRead(gateway)).toBe(expected);
+    expect(listening.heard).toEqual([]);
+  });
+
+  test('that is off, by its condition or for throwing in it, is invisible; conditions are asked all at once', async () => {
+    const source = `${imports}
+      let asked = 0, release;
+      const all = new Promise((resolve) => { release = resolve });
+      const together = async (answer) => { if (++asked === 3) release(); await all; return answer() };
+      const make = (name, isEnabled) => defineTool({ name, description: name, parameters: z.object({}), execute: () => 1, isEnabled });
+      export default [
+        make('on', ({ model }) => together(() => model === 'model')), make('off', () => together(() => false)),
+        make('broken', () => together(() => { throw new Error('x') })), make('never', false),
+      ];`;
+    await using gateway = await functionGateway({ 'a.js': source }, { turns: [says('ok')] });
+    await gateway.ask();
+    expect(offered(gateway)).toEqual(['on']);
+    expect(gateway.app.logLines.filter((line) => line.includes('isEnabled of a function failed'))).toHaveLength(1);
+  });
+
+  test('with other options has them in force: order, caching, default', async () => {
+    const source = `${imports}
+      let running = 0, count = 0;
+      const alone = async () => { running++; await new Promise(setImmediate); return running-- };
+      export default [
+        defineTool({ name: 'alone', description: 'a', parameters: z.object({ n: z.int() }), sequential: true, execute: alone }),
+        defineTool({ name: 'cached', description: 'c', parameters: z.object({}), cacheTtlMs: 1000, execute: () => ++count }),
+        defineTool({ name: 'hidden', description: 'h', parameters: z.object({}), default: false, execute: () => 1 }),
+      ];`;
+    const turns = [calls(['alone', { n: 1 }], ['alone', { n: 2 }], ['cached', {}]), calls(['cached', {}]), says('ok'), says('ok')];
+    await using gateway = await functionGateway({ 'a.js': source }, { turns });
+    const results = (await gateway.ask()).eventsOf('tool.result');
+    expect(results.map(({ response }) => response)).toEqual([1, 1, 1, 1]);
+    expect(offered(gateway)).toEqual(['alone', 'cached']);
+    await gateway.ask({ tool_ids: ['function:hidden'] });
+    expect(offered(gateway, 3)).toEqual(['hidden']);
+  });
+
+  test('that consumes files leaves them out of the context once it was called', async () => {
+    const execute = '(args, { files }) => files.length';
+    await using gateway = await functionGateway(
+      { 'a.js': functionModule('f', { execute, more: 'consumesFiles: true' }) },
+      { turns: [calls(['f', {}]), says('ok')] },
+    );
+    await gateway.ask({ files: [{ type: 'text', name: 'n.txt', content: 'CANARY' }] });
+    const has = (turn: number): boolean => JSON.stringify(gateway.model.requests[turn]?.messages).includes('CANARY');
+    expect([has(0), has(1)]).toEqual([true, false]);
+    expect(lastRead(gateway)).toBe('1');
+  });
+
+  test('with strict is offered in the strict form, and in its plain one to a backend that is not to have it', async () => {
+    await using gateway = await functionGateway({ 'a.js': functionModule('f', { more: 'strict: true' }) }, { turns: [says('ok')] });
+    await gateway.ask();
+    expect(gateway.model.requests[0]?.tools[0]).toMatchObject({ name: 'f', strict: true });
+  });
+
+  test('that returns noReply() ends the run without another question; stop() does so with a result', async () => {
+    const files = {
+      'a.js': functionModule('silent', { execute: '() => noReply()' }),
+      'b.js': functionModule('last', { execute: '(args, context) => { context.stop(); return 1 }' }),
+    };
+    await using gateway = await functionGateway(files, { turns: [calls(['silent', {}]), calls(['last', {}])] });
+    const silent = await gateway.ask();
+    expect([silent.finish, silent.sources]).toEqual([['stop'], []]);
+    const last = await gateway.ask();
+    expect([last.finish, last.sources.length, gateway.model.requests.length]).toEqual([['stop'], 1, 2]);
+  });
+});
+
+describe('the state of a chat', () => {
+  const count = `async (args, { state, signal }) => {
+    const n = (state.get('n') ?? 0) + 1;
+    state.set('n', n);
+    if (args.fail === 'throw') throw new Error('x');
+    return n;
+  }`;
+  const files = {
+    'a.js': functionModule('count', { execute: count, parameters: 'z.object({ fail: z.string().optional(), i: z.int().optional() })' }),
+  };
+
+  test('is there at the next call of the same caller and chat, for nobody else, and is kept only after success', async () => {
+    const round = (fail?: string) => [calls(['count', fail === undefined ? {} : { fail }]), says('ok')];
+    await using gateway = await functionGateway(files, { turns: [...round(), ...round('throw'), ...round(), ...round(), ...round()] });
+    const ask = async (chat?: string): Promise<unknown> => {
+      const { eventsOf } = await gateway.ask(chat === undefined ? {} : { chat_id: chat });
+      return eventsOf('tool.result')[0]?.['response'];
+    };
+    expect([await ask('a'), await ask('a'), await ask('a'), await ask('b'), await ask()]).toEqual([1, undefined, 2, 1, 1]);
+  });
+
+  test('has limits, which a function is told by an error', async () => {
+    const execute = "(args, { state }) => { try { state.set('k', 'x'.repeat(70_000)) } catch (error) { return error.message } }";
+    await using gateway = await functionGateway({ 'a.js': functionModule('f', { execute }) });
+    expect((await gateway.invoke('f')).body['result']).toMatch(/at most 65536 characters/);
+  });
+});
+
+describe('functions by id', () => {
+  const files = {
+    'a.js': functionModule('solo', { execute: '() => "solo"' }),
+    'b.js': `${imports}
+      const make = (name, result) => defineTool({ name, description: name, parameters: z.object({}), execute: () => result });
+      export default defineToolset({ id: 'home', tools: [make('light', 'on'), make('door', 'shut')] });
+      export const off = defineToolset({ id: 'garden', default: false, tools: [make('water', 'flows')] });`,
+  };
+
+  test('are listed, invoked and chosen: function:<name>, toolset:<id>, toolset:<id>/<name>', async () => {
+    const turns = [says('ok'), says('ok'), says('ok')];
+    await using gateway = await functionGateway(files, { turns });
+    const { data } = (await gateway.get('/api/tools')).json<{ data: { id: string }[] }>();
+    expect(data.map(({ id }) => id).toSorted()).toEqual([
+      'function:solo',
+      'toolset:garden/water',
+      'toolset:home/door',
+      'toolset:home/light',
+    ]);
+    for (const id of ['solo', 'function:solo', 'toolset:home/door', 'door']) expect((await gateway.invoke(id)).status).toBe(200);
+    expect((await gateway.invoke('toolset:garden/water')).body).toMatchObject({
+      id: 'toolset:garden/water',
+      tool: 'water',
+      result: 'flows',
+    });
+    await gateway.ask();
+    await gateway.ask({ tool_ids: ['toolset:garden', 'function:light'] });
+    await gateway.ask({ tool_ids: ['toolset:home/door'] });
+    expect([offered(gateway, 0), offered(gateway, 1), offered(gateway, 2)]).toEqual([
+      ['solo', 'light', 'door'],
+      ['water', 'light'],
+      ['door'],
+    ]);
+  });
+
+  test.each(['function:nope', 'toolset:nope', 'toolset:home/nope'])('an unknown one is a 400 that names the known ones: %s', async (id) => {
+    await using gateway = await functionGateway(files);
+    const { status, raw } = await gateway.ask({ tool_ids: [id] });
+    expect(status).toBe(400);
+    expect(raw).toMatch(/"tool_ids: .*is not known. Known functions are: function:solo/);
+    expect((await gateway.invoke(id)).status).toBe(404);
+  });
+
+  test('in toolsets of the configuration belong to several without being defined again, and are switched with them', async () => {
+    const set = (id: string, tools: string[] | undefined, isEnabled: boolean) => ({
+      id,
+      ...(tools && { tools }),
+      isEnabled,
+      isDefault: undefined,
+    });
+    const toolsets = [set('one', ['solo'], true), set('two', ['solo', 'light'], false), set('home', undefined, false)];
+    await using gateway = await functionGateway(files, { toolsets, turns: [says('ok'), says('ok')] });
+    await gateway.ask();
+    await gateway.ask({ tool_ids: ['toolset:one', 'toolset:home'] });
+    expect([offered(gateway, 0), offered(gateway, 1)]).toEqual([['solo'], ['solo']]);
+  });
+
+  test('a key that is limited to some sees and uses these alone', async () => {
+    await using gateway = await functionGateway(files, { environment: { TOOLWHARF_ADMIN_KEY: 'admin' } });
+    const inject = (method: 'GET' | 'POST', url: string, key: string, payload?: object) =>
+      gateway.app.server.inject({ method, url, headers: { authorization: `Bearer ${key}` }, ...(payload && { payload }) });
+    const made = await inject('POST', '/api/keys', 'admin', { name: 'ada', role: 'user', tools: ['toolset:home/door', 'function:solo'] });
+    const { key } = made.json<{ key: string }>();
+    const { data } = (await inject('GET', '/api/tools', key)).json<{ data: { name: string }[] }>();
+    expect(data.map(({ name }) => name).toSorted()).toEqual(['door', 'solo']);
+    const body = { model: 'model', messages: [{ role: 'user', content: 'x' }], tool_ids: ['function:light'] };
+    expect((await inject('POST', '/v1/chat/completions', key, body)).statusCode).toBe(403);
+  });
+});
