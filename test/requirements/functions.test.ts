@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { calls, says } from '../_support/scripted-model.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { functionGateway, listen } from './function-gateway.ts';
-import { textOfMessage } from './gateway.ts';
+import { question, textOfMessage } from './gateway.ts';
 import type { Gateway } from './gateway.ts';
 
 const imports = `import { defineTool, defineToolset, ToolError, noReply } from 'toolwharf';\nimport { z } from 'zod';\n`;
@@ -120,30 +120,42 @@ describe('a function in this process', () => {
     expect(gateway.app.logLines.filter((line) => id !== undefined && line.includes(id) && line.includes('password 123'))).toHaveLength(1);
   });
 
-  test.each([
-    ['() => { throw new Error("x") }', 'onError: "abort"', 'tool_failed'],
-    ['() => new Promise(() => {})', 'timeoutMs: 20, timeoutBehavior: "abort"', 'tool_failed'],
-    ['() => 1', 'inputGuardrails: [() => ({ abort: "Not today." })]', 'Not today.'],
-    ['() => 1', 'outputGuardrails: [() => ({ abort: "Not today." })]', 'Not today.'],
-  ])('%s with %s ends the run', async (execute, more, expected) => {
-    await using gateway = await functionGateway({ 'a.js': functionModule('f', { execute, more }) }, { turns: [calls(['f', {}])] });
-    const { raw, finish } = await gateway.ask();
-    expect(finish).toEqual([]);
-    expect(raw).toContain(expected);
+  /** Ends the run with these words, or is told to the model with those. */
+  async function outcomeOf(execute: string, more: string): Promise<{ ended: string } | { told: string }> {
+    await using gateway = await functionGateway({ 'a.js': functionModule('f', { execute, more }) }, { turns: [calls(['f', {}]), says('ok')] });
+    const { raw, finish, text } = await gateway.ask();
+    if (finish.length === 0) return { ended: /"message":"(.*?)","type/.exec(raw.slice(raw.lastIndexOf('"error"')))?.[1] ?? raw };
+    expect(text).toBe('ok');
+    return { told: lastRead(gateway) };
+  }
+
+  test('with guardrails has its arguments or its result refused, with a message to the model or by ending the run', async () => {
+    using listening = listen();
+    const execute = '() => globalThis.tell("ran") ?? 5';
+    expect(await outcomeOf(execute, 'inputGuardrails: [() => undefined, () => ({ reject: "Not this." })]')).toEqual({ told: '{"error":"Not this."}' });
+    expect(await outcomeOf(execute, 'inputGuardrails: [() => ({ abort: "Not today." })]')).toEqual({ ended: "A guardrail of 'f' ended the run: Not today." });
+    expect(listening.heard).toEqual([]);
+    const output = (verdict: string): string => `outputGuardrails: [(result) => result > 3 ? ${verdict} : undefined]`;
+    expect(await outcomeOf(execute, output('{ reject: "Too much." }'))).toEqual({ told: '{"error":"Too much."}' });
+    expect(await outcomeOf(execute, output('{ abort: "Enough." }'))).toEqual({ ended: "A guardrail of 'f' ended the run: Enough." });
+    expect(await outcomeOf('() => 2', output('{ abort: "Enough." }'))).toEqual({ told: '2' });
+    expect(await outcomeOf(execute, 'inputGuardrails: [() => { throw new Error("broken") }]')).toEqual({ told: expect.stringContaining('internal error') });
   });
 
-  test.each([
-    ['() => new Promise(() => {})', 'timeoutMs: 20', `{"error":"Tool 'f' timed out after 0.02s"}`],
-    ['() => { throw new Error("x") }', 'onError: (error) => "Mind: " + error.message', '{"error":"Mind: x"}'],
-    ['() => globalThis.tell("ran")', 'inputGuardrails: [() => undefined, () => ({ reject: "Not this." })]', '{"error":"Not this."}'],
-    ['() => 5', 'outputGuardrails: [(result) => result > 3 ? { reject: "Too much." } : undefined]', '{"error":"Too much."}'],
-  ])('%s with %s is told to the model, and the run goes on', async (execute, more, expected) => {
-    using listening = listen();
-    const files = { 'a.js': functionModule('f', { execute, more }) };
-    await using gateway = await functionGateway(files, { turns: [calls(['f', {}]), says('ok')] });
-    expect((await gateway.ask()).text).toBe('ok');
-    expect(lastRead(gateway)).toBe(expected);
-    expect(listening.heard).toEqual([]);
+  test('whose time limit was passed is told to the model, or ends the run, as timeoutBehavior says', async () => {
+    const endless = '() => new Promise(() => {})';
+    const told = { told: `{"error":"Tool 'f' timed out after 0.02s"}` };
+    expect(await outcomeOf(endless, 'timeoutMs: 20')).toEqual(told);
+    expect(await outcomeOf(endless, 'timeoutMs: 20, timeoutBehavior: "result"')).toEqual(told);
+    expect(await outcomeOf(endless, 'timeoutMs: 20, timeoutBehavior: "abort"')).toEqual({ ended: expect.stringMatching(/^Tool 'f' timed out after 0.02s, and/) });
+  });
+
+  test('that throws is a result, the end of the run, or the text of a function, as onError says', async () => {
+    const throwing = '() => { throw new ToolError("closed") }';
+    expect(await outcomeOf(throwing, '')).toEqual({ told: '{"error":"closed"}' });
+    expect(await outcomeOf(throwing, 'onError: "result"')).toEqual({ told: '{"error":"closed"}' });
+    expect(await outcomeOf(throwing, 'onError: "abort"')).toEqual({ ended: "The tool 'f' ended the run: closed" });
+    expect(await outcomeOf(throwing, 'onError: (error) => "Mind: " + error.message')).toEqual({ told: '{"error":"Mind: closed"}' });
   });
 
   test('that is off, by its condition or for throwing in it, is invisible; conditions are asked all at once', async () => {
@@ -209,6 +221,89 @@ describe('a function in this process', () => {
     const last = await gateway.ask();
     expect([last.finish, last.sources.length, gateway.model.requests.length]).toEqual([['stop'], 1, 2]);
   });
+});
+
+describe('a function that hands over', () => {
+  const other = { id: 'other', base_model: 'model', system: 'You are the other one.', tools: ['function:recall'] };
+  const files = {
+    'a.js': functionModule('plain', { execute: "(args, { state }) => { state.set('word', 'blue'); return handoff('other') }" }),
+    'b.js': functionModule('telling', { execute: "() => handoff('other', { order: 5 })" }),
+    'c.js': functionModule('recall', { execute: "(args, { state, messages }) => [state.get('word'), messages.length]" }),
+  };
+  const handedOver = async (first: string, turns: Parameters<typeof says>[0][]) => {
+    const script = [calls([first, {}]), calls(['recall', {}]), ...turns.map(says)];
+    const gateway = await functionGateway(files, { turns: script });
+    const headers = { host: '127.0.0.1:8080' };
+    await gateway.app.server.inject({ method: 'POST', url: '/api/presets', headers, payload: other });
+    const seen = await gateway.ask({ chat_id: 'c' });
+    return { gateway, seen };
+  };
+
+  test('lets the run continue under that preset, with the same conversation and state', async () => {
+    const { gateway, seen } = await handedOver('plain', ['I am the other one.']);
+    await using _ = gateway;
+    expect([seen.text, seen.finish]).toEqual(['I am the other one.', ['stop']]);
+    const messages = gateway.model.requests[1]?.messages ?? [];
+    expect([textOfMessage(messages[0]), textOfMessage(messages[1]), offered(gateway, 1)]).toEqual([
+      'You are the other one.',
+      question,
+      ['recall'],
+    ]);
+    expect(seen.eventsOf('tool.result').at(-1)?.['response']).toEqual(['blue', expect.any(Number)]);
+  });
+
+  test('hands its result over where there is one', async () => {
+    const { gateway } = await handedOver('telling', ['ok']);
+    await using _ = gateway;
+    const results = (gateway.model.requests[1]?.messages ?? []).filter(({ role }) => role === 'tool').map(textOfMessage);
+    expect(results.map((text) => JSON.parse(text) as unknown)).toEqual([{ order: 5 }]);
+  });
+});
+
+describe('a function that needs approval', () => {
+  test('by its definition, or for these arguments, does not run without one', async () => {
+    using listening = listen();
+    const files = {
+      'a.js': functionModule('always', { execute: '() => globalThis.tell("always")', more: 'needsApproval: true' }),
+      'b.js': functionModule('some', {
+        parameters: 'z.object({ amount: z.int().default(500) })',
+        execute: '({ amount }) => amount',
+        more: 'needsApproval: ({ amount }) => amount > 100',
+      }),
+    };
+    await using gateway = await functionGateway(files);
+    const refused = { status: 409, body: expect.objectContaining({ error: expect.objectContaining({ code: 'approval_required' }) }) };
+    expect(await gateway.invoke('always')).toEqual(refused);
+    expect(await gateway.invoke('some')).toEqual(refused);
+    expect((await gateway.invoke('some', { amount: 5 })).body['result']).toBe(5);
+    expect(listening.heard).toEqual([]);
+  });
+});
+
+test('calls of a round run side by side, and a sequential function beside none of them', async () => {
+  const source = `${imports}
+    let running = 0;
+    const most = async () => { running += 1; const seen = running; for (let i = 0; i < 5; i += 1) await new Promise(setImmediate); running -= 1; return seen };
+    const make = (name, sequential) => defineTool({ name, description: name, sequential, parameters: z.object({ n: z.int() }), execute: most });
+    export default [make('beside', false), make('alone', true)];`;
+  const turns = [
+    calls(['beside', { n: 1 }], ['beside', { n: 2 }], ['alone', { n: 3 }], ['beside', { n: 4 }], ['beside', { n: 5 }]),
+    says('ok'),
+  ];
+  await using gateway = await functionGateway({ 'a.js': source }, { turns });
+  const results = (await gateway.ask()).eventsOf('tool.result');
+  expect(results.map(({ response }) => response)).toEqual([1, 2, 1, 1, 2]);
+});
+
+test('a function with cacheTtlMs is not executed again for equal arguments of the same caller within that time', async () => {
+  let now = 1_000_000;
+  const source = `${imports}let count = 0;
+    export default defineTool({ name: 'f', description: 'f', cacheTtlMs: 1000, parameters: z.object({ n: z.int().default(1) }), execute: () => ++count });`;
+  await using gateway = await functionGateway({ 'a.js': source }, { now: () => now });
+  const result = async (args: object): Promise<unknown> => (await gateway.invoke('f', args)).body['result'];
+  expect([await result({ n: 1 }), await result({ n: 1 }), await result({ n: 2 })]).toEqual([1, 1, 2]);
+  now += 1_001;
+  expect(await result({ n: 1 })).toBe(3);
 });
 
 describe('the state of a chat', () => {

@@ -4,7 +4,7 @@ import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { toolServerRecord } from '../registry/registry-contract.ts';
 import { documentWith } from '../tools/scripted-send.ts';
-import { gatewayOf } from './gateway.ts';
+import { answerOf, documentOf, gatewayOf, serverOf } from './gateway.ts';
 import type { Gateway } from './gateway.ts';
 
 const servers = ['time', 'maps'].map((id) => toolServerRecord({ id, url: `http://${id}.test` }));
@@ -13,8 +13,8 @@ const answers = {
   'http://maps.test/openapi.json': documentWith('route'),
 };
 
-async function gatewayWith(presets: JsonObject[], turns: ScriptStep[][]): Promise<Gateway> {
-  const gateway = await gatewayOf({ turns, servers, answers });
+async function gatewayWith(presets: JsonObject[], turns: ScriptStep[][], registered = servers): Promise<Gateway> {
+  const gateway = await gatewayOf({ turns, servers: registered, answers: { ...answers, 'http://counter.test/count': answerOf('1') } });
   for (const payload of presets) {
     const created = await gateway.app.server.inject({ method: 'POST', url: '/api/presets', headers: { host: '127.0.0.1' }, payload });
     expect(created).toMatchObject({ statusCode: 201 });
@@ -48,6 +48,21 @@ describe('a preset', () => {
     expect(namesOf(gateway, 0)).toEqual(['now']);
     expect(seen.eventsOf('run.start')).toMatchObject([{ model: 'clerk' }]);
     expect(seen.eventsOf('limit.reached')).toMatchObject([{ limit: 'tool_rounds', value: 1 }]);
+  });
+
+  it('may set the rounds that are ten otherwise, and the request has the last word', async () => {
+    const rounds = (count: number): ScriptStep[][] => [
+      ...Array.from({ length: count }, (_, round) => calls(['count', { round }])),
+      says('enough'),
+    ];
+    const body = { type: 'object', properties: { round: { type: 'integer' } } };
+    const counting = [serverOf('counter', documentOf({ count: body }))];
+    const presets = [{ id: 'brief', base_model: 'model', max_tool_rounds: 2 }];
+    await using gateway = await gatewayWith(presets, [...rounds(10), ...rounds(2), ...rounds(3)], counting);
+    const limitOf = async (asked: JsonObject): Promise<unknown> => (await gateway.ask(asked)).eventsOf('limit.reached');
+    expect(await limitOf({})).toMatchObject([{ limit: 'tool_rounds', value: 10 }]);
+    expect(await limitOf({ model: 'brief' })).toMatchObject([{ limit: 'tool_rounds', value: 2 }]);
+    expect(await limitOf({ model: 'brief', params: { max_tool_rounds: 3 } })).toMatchObject([{ limit: 'tool_rounds', value: 3 }]);
   });
 
   it('decides the mode where the request does not', async () => {

@@ -16,14 +16,19 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-2',
     behaviour:
       'A `beforeModel` hook that returns an assistant message replaces the question to the backend: the message counts as its answer.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/hooks.test.ts > a beforeModel hook > that returns an assistant message replaces the question to the backend; its calls are run like a model’s',
+    ],
   },
   {
     id: 'S0-3',
     behaviour: 'An `afterModel` hook may return another assistant message, with other text or other calls; the run goes on with that one.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/hooks.test.ts > an afterModel hook > may return other text, which is all that anybody reads',
+      'test/requirements/hooks.test.ts > an afterModel hook > may return other calls, and take calls away: the run goes on with that message',
+    ],
   },
   {
     id: 'S0-4',
@@ -39,14 +44,19 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-5',
     behaviour:
       'A function in this process states its name, description and parameters in `defineTool`. Nothing is guessed from its source text, because types are gone when it runs.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > is offered under the name, the description and the parameters of its definition, whatever its module exports it as',
+    ],
   },
   {
     id: 'S0-6',
     behaviour: 'A parameter that is optional or has a default in a zod schema is not among the `required` ones that the model reads.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > is offered under the name, the description and the parameters of its definition, whatever its module exports it as',
+      'test/tools/functions/define-tool.test.ts > the schema of a definition > holds what zod says of a single parameter, and requires neither what is optional nor what has a default',
+    ],
   },
   {
     id: 'S0-7',
@@ -59,22 +69,29 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-8',
     behaviour:
       'What a schema says about a single parameter (`describe` in zod, `description` in JSON Schema) reaches the model; comments in the source do not count.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > is offered under the name, the description and the parameters of its definition, whatever its module exports it as',
+      'test/tools/functions/define-tool.test.ts > the schema of a definition > is JSON Schema as it was written, whatever becomes of the original',
+    ],
   },
   {
     id: 'S0-9',
     behaviour:
       'A function may be assembled by code with a schema of its own making, a connection it holds and its own time limit; it is offered like any other.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > may be one of several that code has made, each with its own name, schema, bound value and time limit',
+    ],
   },
   {
     id: 'S0-10',
     behaviour:
       'Defaults in the schema of a function in this process are filled in before it is executed; a tool server is left to fill in its own.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > runs with its defaults filled in, and its result is cited under its name',
+    ],
   },
   {
     id: 'S0-11',
@@ -87,8 +104,10 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-12',
     behaviour:
       'A preset with `sub_agents` is offered `transfer_to_agent` without listing it; its parameter `agent` allows exactly those presets.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/presets.test.ts > a hand-over > is offered without being listed, allows exactly the sub-agents, and the conversation goes on under the other preset',
+    ],
   },
   {
     id: 'S0-13',
@@ -104,8 +123,11 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-14',
     behaviour:
       'A call goes through fixed steps: find, check the arguments, `beforeTool`, execute under the time limit, keep the changed state, `afterTool`. State is kept only after success.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/hooks.test.ts > an afterTool hook > runs after the state was kept, as the last step of a call',
+      'test/requirements/functions.test.ts > the state of a chat > is there at the next call of the same caller and chat, for nobody else, and is kept only after success',
+    ],
   },
   {
     id: 'S0-15',
@@ -147,15 +169,24 @@ export const turnRequirements: Requirement[] = [
   {
     id: 'S0-19',
     behaviour: 'The gateway passes the context as the second argument of `execute`; the schema that the model reads holds no trace of it.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > gets its context from the gateway alone: an argument that a model calls context is an argument like others',
+    ],
   },
   {
     id: 'S0-20',
     behaviour:
       'Through its context a function reads and writes state, knows user, chat, run, model and messages, can be aborted, can end the run with `stop()`, and can hand over with `handoff`.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > gets its context from the gateway alone: an argument that a model calls context is an argument like others',
+      'test/requirements/functions.test.ts > a function in this process > knows chat, model, files and messages, so that it can search the conversation so far',
+      'test/requirements/functions.test.ts > the state of a chat > is there at the next call of the same caller and chat, for nobody else, and is kept only after success',
+      'test/tools/functions/function-context.test.ts > a long call can be cancelled: its signal aborts, and it settles without waiting for the function',
+      'test/requirements/functions.test.ts > a function in this process > that returns noReply() ends the run without another question; stop() does so with a result',
+      'test/requirements/functions.test.ts > a function that hands over > lets the run continue under that preset, with the same conversation and state',
+    ],
   },
   {
     id: 'S0-21',
@@ -177,27 +208,35 @@ export const turnRequirements: Requirement[] = [
   {
     id: 'S0-23',
     behaviour: 'A `beforeTool` hook that returns a result blocks or replaces the execution: the function does not run.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/hooks.test.ts > a beforeTool hook > that returns a result replaces the execution: it is the result of the call, in the history as in the events, and the only one',
+    ],
   },
   {
     id: 'S0-24',
     behaviour: 'An `afterTool` hook may return another result; the model, the sources and the events see that one.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/hooks.test.ts > an afterTool hook > may return another result, which the model, the sources and the events see',
+    ],
   },
   {
     id: 'S0-25',
     behaviour: 'A preset used as a tool has the single parameter `request`; its final answer is the result.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/presets.test.ts > a preset as a tool > has the single parameter request, its answer is the result, and its tokens are counted',
+    ],
   },
   {
     id: 'S0-26',
     behaviour:
       'A function can search the conversation so far, because its context holds the messages. The gateway keeps no chats of its own that could be searched.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > knows chat, model, files and messages, so that it can search the conversation so far',
+    ],
   },
   {
     id: 'S0-27',
@@ -211,7 +250,9 @@ export const turnRequirements: Requirement[] = [
   {
     id: 'S0-28',
     behaviour: 'What a hook returns in place of a call counts as its result: every call has exactly one, in the history as in the events.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/hooks.test.ts > a beforeTool hook > that returns a result replaces the execution: it is the result of the call, in the history as in the events, and the only one',
+    ],
   },
 ];

@@ -40,8 +40,11 @@ export const streamingRequirements: Requirement[] = [
   {
     id: 'S1-5',
     behaviour: 'The rounds of one answer are limited to ten unless a setting, a preset or the request says otherwise.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/presets.test.ts > a preset > is a model with a role, tools, parameters and limits of its own, which a request may replace',
+      'test/requirements/presets.test.ts > a preset > may set the rounds that are ten otherwise, and the request has the last word',
+    ],
   },
   {
     id: 'S1-6',
@@ -188,14 +191,18 @@ export const streamingRequirements: Requirement[] = [
   {
     id: 'S1-22',
     behaviour: 'Calls of one round run side by side unless a function is marked `sequential`; such a one never runs beside another.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > calls of a round run side by side, and a sequential function beside none of them',
+    ],
   },
   {
     id: 'S1-23',
     behaviour: 'A function with `cacheTtlMs` is not executed again for equal arguments of the same caller within that time.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function with cacheTtlMs is not executed again for equal arguments of the same caller within that time',
+    ],
   },
   {
     id: 'S1-24',

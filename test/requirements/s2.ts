@@ -19,14 +19,19 @@ export const functionRequirements: Requirement[] = [
     id: 'S2-3',
     behaviour:
       'A definition that cannot work (no name, an illegal one, a schema whose root is no object) fails when its module is loaded, with an error that names it.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/tools/functions/define-tool.test.ts > a definition that cannot work > is one that is no object',
+      'test/tools/functions/define-tool.test.ts > a definition that cannot work > names itself and the cure',
+    ],
   },
   {
     id: 'S2-4',
     behaviour: 'A model can neither see nor supply the context: an argument that it calls `context` is an argument like others.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > gets its context from the gateway alone: an argument that a model calls context is an argument like others',
+    ],
   },
   {
     id: 'S2-5',
@@ -46,29 +51,43 @@ export const functionRequirements: Requirement[] = [
   {
     id: 'S2-7',
     behaviour: 'A module whose work blocks can be marked `worker: true` and then runs in a worker, so that other chats are not held up.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/slow/function-threads.test.ts > a function that blocks holds up nobody else, and its thread has what was loaded, with what that imports',
+      'test/slow/function-threads.test.ts > an abort ends the thread though it never looks up',
+    ],
   },
   {
     id: 'S2-8',
     behaviour:
       'A definition may say for itself: strictness, enablement, approval, guardrails, time limit and what follows it, error behaviour, order, caching, files.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > with other options has them in force: order, caching, default',
+      'test/requirements/functions.test.ts > a function in this process > with strict is offered in the strict form, and in its plain one to a backend that is not to have it',
+      'test/requirements/functions.test.ts > a function in this process > that is off, by its condition or for throwing in it, is invisible; conditions are asked all at once',
+      'test/requirements/functions.test.ts > a function that needs approval > by its definition, or for these arguments, does not run without one',
+      'test/requirements/functions.test.ts > a function in this process > that consumes files leaves them out of the context once it was called',
+    ],
   },
   {
     id: 'S2-9',
     behaviour:
       'A function with `strict` is offered with a schema in the form that strict backends demand; a backend that refuses it gets the plain one.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > with strict is offered in the strict form, and in its plain one to a backend that is not to have it',
+      'test/models/schema-profiles/strict-wish.test.ts > a backend that refuses the strict form gets the plain one',
+    ],
   },
   {
     id: 'S2-10',
     behaviour:
       '`isEnabled` is asked for all functions at once at the start of each run; what is off is invisible to the model, and one that throws hides only itself.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > that is off, by its condition or for throwing in it, is invisible; conditions are asked all at once',
+    ],
   },
   {
     id: 'S2-11',
@@ -80,34 +99,45 @@ export const functionRequirements: Requirement[] = [
     id: 'S2-12',
     behaviour:
       'Input guardrails of a function may refuse its arguments and output guardrails its result, each with a message to the model or by ending the run.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > with guardrails has its arguments or its result refused, with a message to the model or by ending the run',
+    ],
   },
   {
     id: 'S2-13',
     behaviour: '`timeoutBehavior` decides whether a time limit that was passed becomes a result for the model or ends the run.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > whose time limit was passed is told to the model, or ends the run, as timeoutBehavior says',
+    ],
   },
   {
     id: 'S2-14',
     behaviour:
       '`onError` decides what an exception becomes: by default a result for the model, else the end of the run, or the text of a function.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > that throws is a result, the end of the run, or the text of a function, as onError says',
+    ],
   },
   {
     id: 'S2-15',
     behaviour:
       'A preset called as a tool answers to the caller’s run, which stays in control; a handoff gives the conversation and the rest of the run to the other preset.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/presets.test.ts > a preset as a tool > has the single parameter request, its answer is the result, and its tokens are counted',
+      'test/requirements/presets.test.ts > a hand-over > is offered without being listed, allows exactly the sub-agents, and the conversation goes on under the other preset',
+    ],
   },
   {
     id: 'S2-16',
     behaviour: 'A preset called as a tool runs with its own limits; its tokens are counted in the usage of the run that called it.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/presets.test.ts > a preset as a tool > has the single parameter request, its answer is the result, and its tokens are counted',
+    ],
   },
   {
     id: 'S2-17',
@@ -146,7 +176,9 @@ export const functionRequirements: Requirement[] = [
   {
     id: 'S2-21',
     behaviour: '`execute` may return its result or a promise of it; both are handled alike, and so are a throw and a rejection.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > may return its result or a promise, and throw or reject',
+    ],
   },
 ];

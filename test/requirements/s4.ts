@@ -128,8 +128,11 @@ export const toolServerRequirements: Requirement[] = [
     id: 'S4-15',
     behaviour:
       'The mode is the request’s, else the preset’s, else the setting’s. The setting’s own default is `auto`: native where the model can.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/presets.test.ts > a preset > decides the mode where the request does not',
+      'test/requirements/loop.test.ts > a run > chooses tools in the way that params.function_calling names',
+    ],
   },
   {
     id: 'S4-16',
@@ -321,8 +324,10 @@ export const toolServerRequirements: Requirement[] = [
   {
     id: 'S4-38',
     behaviour: 'When a function with `consumesFiles` was called, the files of the request are not used as context as well.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/functions.test.ts > a function in this process > that consumes files leaves them out of the context once it was called',
+    ],
   },
   {
     id: 'S4-39',
