@@ -61,6 +61,8 @@ interface RunningRun {
 
 /** Keys that were deleted while this process ran; a request that began with one of them may still be sending its body. */
 const maxRemembered = 10_000;
+/** Made once: an error of its own for each run, with the place where it was made, would cost more than the run's whole log. */
+const runIsOver = new Error('The run has ended.');
 /** Time for aborted streams to send their error frame. */
 const lastWordsMs = 500;
 
@@ -110,7 +112,7 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
       },
       onEnd(ending) {
         recorder.end(ending);
-        ended.abort();
+        ended.abort(runIsOver);
         running.delete(runId);
         if (running.size === 0) becomeIdle?.();
       },

@@ -10,7 +10,7 @@ const saveDelayMs = 1_000;
 /** A store that cannot be written is tried again after this time. */
 const retryDelayMs = 5_000;
 /** More at once would hold up everything else: the store writes on this thread. */
-const runsPerSave = 500;
+const runsPerSave = 2_000;
 /** What is too old is forgotten by then, also by a gateway that nobody uses. */
 const pruneIntervalMs = 10 * 60 * 1000;
 /** Beyond so many new runs it does not wait for that. */

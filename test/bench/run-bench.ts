@@ -13,6 +13,7 @@ import { measureLatency } from './measure-latency.ts';
 import { measureLoad } from './measure-load.ts';
 import { measureManyStreams } from './measure-many-streams.ts';
 import { printResults } from './print-results.ts';
+import { measureMcpTools } from './measure-mcp-tools.ts';
 import { measureToolWork } from './measure-tool-work.ts';
 import { scenarios } from './scenarios.ts';
 import { goalsOf } from './summary.ts';
@@ -26,7 +27,7 @@ const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, burst, paced, latency, many, cold, document, work. */
+    /** Some of: json, burst, paced, latency, many, cold, document, work, mcp. */
     only: { type: 'string' },
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '3.5' },
@@ -93,7 +94,15 @@ async function measureRound(targets: readonly Target[], results: Measured): Prom
 async function measure(): Promise<Results> {
   const startedAt = new Date();
   const loadBefore = loadavg()[0] ?? 0;
-  const results: Measured = { rounds: {}, latency: {}, manyStreams: {}, coldStart: {}, largeDocument: undefined, toolWork: undefined };
+  const results: Measured = {
+    rounds: {},
+    latency: {},
+    manyStreams: {},
+    coldStart: {},
+    largeDocument: undefined,
+    toolWork: undefined,
+    mcpTools: undefined,
+  };
   const backend = await startHelper('mock-backend.ts');
   if (cpuMicroseconds(backend.child.pid) === undefined) note('There is no /proc here: figures of CPU time and memory are left out.');
 
@@ -113,6 +122,10 @@ async function measure(): Promise<Results> {
   if (isWanted('work')) {
     note('the work of a tool call');
     results.toolWork = await measureToolWork(mkdtempSync(join(folder, 'work-')));
+  }
+  if (isWanted('mcp')) {
+    note('fifty MCP tools');
+    results.mcpTools = await measureMcpTools();
   }
   if (isWanted('document')) {
     note('a large document');

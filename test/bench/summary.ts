@@ -1,6 +1,7 @@
 import type { ColdStart } from './measure-cold-start.ts';
 import type { Latency } from './measure-latency.ts';
 import type { LargeDocument } from './measure-large-document.ts';
+import type { McpToolCost } from './measure-mcp-tools.ts';
 import type { ToolWork } from './measure-tool-work.ts';
 import { median } from './measure-latency.ts';
 import type { Round } from './measure-load.ts';
@@ -18,6 +19,7 @@ export interface Results {
   /** `undefined`: this run did not measure it. */
   largeDocument: LargeDocument | undefined;
   toolWork: ToolWork | undefined;
+  mcpTools: McpToolCost | undefined;
   goals: Goal[];
 }
 
@@ -60,7 +62,9 @@ const documentMs = 3_000;
 const healthMs = 100;
 const documentMb = 200;
 
-export function goalsOf(results: Pick<Results, 'rounds' | 'manyStreams' | 'coldStart' | 'largeDocument' | 'toolWork'>): Goal[] {
+export function goalsOf(
+  results: Pick<Results, 'rounds' | 'manyStreams' | 'coldStart' | 'largeDocument' | 'toolWork' | 'mcpTools'>,
+): Goal[] {
   const goals: Goal[] = [];
   for (const scenario of ['json', 'burst']) {
     const rounds = results.rounds[scenario];
@@ -105,6 +109,11 @@ export function goalsOf(results: Pick<Results, 'rounds' | 'manyStreams' | 'coldS
   }
   const large = results.largeDocument;
   if (large !== undefined) goals.push(...documentGoals(large));
+  if (results.mcpTools !== undefined) {
+    const { tools, addedMs } = results.mcpTools;
+    const name = `${tools} MCP tools that a chat does not use`;
+    goals.push({ name, wanted: '< 1 ms', found: `${addedMs.toFixed(2)} ms`, isMet: addedMs < 1 });
+  }
   if (results.toolWork !== undefined) goals.push(...workGoals(results.toolWork, results.rounds['burst']?.['toolwharf']));
   return goals;
 }
