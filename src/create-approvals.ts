@@ -43,7 +43,7 @@ export function createApprovals(config: Config, { logger, askBrowser, now, newId
   return {
     runtime: { approvals: createApprovalGate({ askBrowser, remembered, timeoutMs }), questions: { ask: askBrowser, timeoutMs } },
     runLog,
-    waits: createRunWaits({ store, tokens, flushLog: runLog.flush, newId, now }),
-    deskFor: (runs) => createApprovalDesk({ store, tokens, remember: remembered.remember, log: runLog, runs }),
+    waits: createRunWaits({ store, tokens, flushLog: () => runLog.flush(), newId, now }),
+    deskFor: (runs) => createApprovalDesk({ store, tokens, remembered, log: runLog, runs }),
   };
 }

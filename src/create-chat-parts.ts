@@ -24,6 +24,7 @@ import { createHistoryTool } from './tools/history-tool.ts';
 import { createPresetTools } from './tools/preset-tools.ts';
 import { createToolCatalog } from './tools/tool-catalog.ts';
 import type { ToolCatalog } from './tools/tool-catalog.ts';
+import { version } from './version.ts';
 
 /** What the parts around a chat give to it. */
 export interface Surroundings {
@@ -66,6 +67,7 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
   const tools = createToolCatalog({
     registry,
     send,
+    clientVersion: version,
     callBrowser,
     browserToolTimeoutMs: config.browserToolTimeoutMs,
     sources: [...history, ...extensions.sources, createPresetTools({ presets, ask })],

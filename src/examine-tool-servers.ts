@@ -5,8 +5,10 @@ import { loopbackInContainer } from './doctor/examine-machine.ts';
 import { count } from './doctor/finding.ts';
 import type { Finding } from './doctor/finding.ts';
 import { isLoopbackName } from './http/authenticate.ts';
-import { openRegisteredServer } from './tools/open-registered-server.ts';
-import type { OpenedServer } from './tools/open-registered-server.ts';
+import { createMcpServers } from './tools/mcp/mcp-servers.ts';
+import { openServer } from './tools/open-registered-server.ts';
+import type { OpenedServer, Opening } from './tools/open-registered-server.ts';
+import { version } from './version.ts';
 
 /** Each may hold a document of megabytes while it is converted. */
 const parallelServers = 4;
@@ -22,31 +24,43 @@ export async function examineToolServers(
   if (records.length === 0)
     return [{ level: 'fact', text: isUsed ? 'none registered' : 'none configured: the bundled time server is there as `time`' }];
   const limit = pLimit(parallelServers);
-  const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, send, isContainer))));
+  // A look remembers nothing.
+  const facts = { readFact: async () => undefined, writeFact: async () => undefined };
+  const mcp = createMcpServers({ send, facts, version, onListChanged: () => undefined });
+  const open: OpenServer = (record, signal) =>
+    openServer(record, send, { signal, isChecked: false, openMcp: (...asked) => mcp.verify(...asked) });
+  const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, open, isContainer))));
   return findings.flat();
 }
 
-async function examineServer(record: ToolServerRecord, send: SendOutbound, isContainer: boolean): Promise<Finding[]> {
-  const { id, url, isEnabled, origin } = record;
+type OpenServer = (record: ToolServerRecord, signal: AbortSignal) => Promise<Opening>;
+
+async function examineServer(record: ToolServerRecord, open: OpenServer, isContainer: boolean): Promise<Finding[]> {
+  const { id, url, isEnabled, origin, process: started } = record;
   if (!isEnabled) return [{ level: 'note', text: `${id}: disabled` }];
   if (origin === 'bundled') return [{ level: 'ok', text: `${id}: bundled, runs with the gateway` }];
   // Its document is given ten seconds by the module itself, which never rejects.
-  const opening = await openRegisteredServer(record, send, new AbortController().signal);
+  const opening = await open(record, new AbortController().signal);
   if (opening.type === 'opened') return describeOpened(record, opening.server);
-  const text = `${id} (${new URL(url).origin}): ${opening.reason}`;
+  const text = `${id} (${placeOf(record)}): ${opening.reason}`;
   if (opening.type === 'unsupported') {
     const isUnreadable = Array.isArray(record.extra['unreadable_secrets']);
     const change = isUnreadable ? `Give them anew: PATCH /api/tool-servers/${id} with new values` : 'Change its entry';
     return [{ level: 'broken', text, cure: `${change}, or set "config": {"enable": false}.` }];
   }
-  const isOwnLoopback = isContainer && isLoopbackName(new URL(url).hostname);
+  const isOwnLoopback = isContainer && started === undefined && isLoopbackName(new URL(url).hostname);
   const cure = isOwnLoopback ? loopbackInContainer(url) : 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.';
   return [{ level: 'broken', text, cure }];
 }
 
-function describeOpened({ id, url, isDefault }: ToolServerRecord, { functions, withheld, conversion }: OpenedServer): Finding[] {
+function placeOf({ url, process: started }: ToolServerRecord): string {
+  return started?.command ?? new URL(url).origin;
+}
+
+function describeOpened(record: ToolServerRecord, { functions, withheld, conversion }: OpenedServer): Finding[] {
+  const { id, isDefault } = record;
   const { operations, omitted, warnings } = conversion;
-  const name = `${id} (${new URL(url).origin})`;
+  const name = `${id} (${placeOf(record)})`;
   const filtered = operations.length === functions.length ? '' : ` of ${operations.length}`;
   const use = isDefault ? '' : ', offered only where a request names it';
   const head: Finding =

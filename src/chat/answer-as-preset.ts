@@ -1,5 +1,6 @@
 import type { ChatEvent, ChatRequest } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { PresetBook } from '../core/preset.ts';
 import type { RunContext } from '../core/run.ts';
@@ -18,6 +19,7 @@ export async function* answerAsPreset(
   services: ChatServices & { presets: PresetBook },
 ): AsyncGenerator<ChatEvent> {
   let asked = request;
+  let before: string[] | undefined;
   for (let handoffs = 0; ; handoffs += 1) {
     run.wait?.answers(asked);
     const applied = await applyPresets(asked, services.presets);
@@ -25,7 +27,7 @@ export async function* answerAsPreset(
     // A plain model: nothing to change, and every layer costs each event of its answer.
     const events = answerChat(applied.request, { ...run, preset }, services);
     const isPlain = preset === undefined && handoffs === 0;
-    const handoff = yield* isPlain ? events : renamed(events, asked.model, handoffs > 0);
+    const handoff = yield* isPlain ? events : renamed(events, asked.model, before);
     if (handoff === undefined) return;
     if (handoffs >= limits.handoffs) {
       yield { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: limits.handoffs } } };
@@ -34,6 +36,7 @@ export async function* answerAsPreset(
       yield { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } };
       return;
     }
+    before = handoff.functions;
     asked = await handedOver(asked, handoff, services.presets);
   }
 }
@@ -49,17 +52,25 @@ async function handedOver(asked: ChatRequest, { preset, messages }: Handoff, pre
 async function* renamed(
   events: AsyncGenerator<ChatEvent, Handoff | undefined>,
   model: string,
-  isHandedOver: boolean,
+  before: readonly string[] | undefined,
 ): AsyncGenerator<ChatEvent, Handoff | undefined> {
   try {
     for (let next = await events.next(); ; next = await events.next()) {
       if (next.done === true) return next.value;
       const event = next.value;
       if (event.type !== 'run-event' || event.event.type !== 'run.start') yield event;
-      else if (isHandedOver) yield { type: 'run-event', event: { type: 'config.update', data: { ...event.event.data, model } } };
+      else if (before !== undefined) yield update({ ...event.event.data, model }, before);
       else yield { type: 'run-event', event: { type: 'run.start', data: { ...event.event.data, model } } };
     }
   } finally {
     await events.return(undefined);
   }
+}
+
+/** Another preset has other functions: what came and what went. */
+function update(data: JsonObject, before: readonly string[]): ChatEvent {
+  const functions = Array.isArray(data['functions']) ? data['functions'].filter((name) => typeof name === 'string') : [];
+  const added = functions.filter((name) => !before.includes(name));
+  const removed = before.filter((name) => !functions.includes(name));
+  return { type: 'run-event', event: { type: 'config.update', data: { ...data, added, removed } } };
 }

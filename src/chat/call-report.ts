@@ -9,6 +9,7 @@ import { fitResult } from './fit-result.ts';
 import type { LiveEvents } from './live-events.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
 import type { ResultCache } from './result-cache.ts';
+import { takeOutFiles } from './take-out-files.ts';
 import type { RunHooks } from './run-hooks.ts';
 
 /** How one call of a run ended. */
@@ -79,12 +80,19 @@ export function valueText(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }
 
+function withFilesApart(outcome: ToolOutcome): ToolOutcome {
+  if (outcome.type === 'error') return outcome;
+  const { value, files } = takeOutFiles(outcome.value);
+  return files.length === 0 ? outcome : { ...outcome, value, files: [...(outcome.files ?? []), ...files] };
+}
+
 /** A result beyond its limit would push the question out of the model's context: it is cut, and kept for reading on. */
 export function reportOf(
   { attempts = 0, ...ended }: Pick<CallReport, 'prepared' | 'outcome' | 'durationMs' | 'followUp' | 'isWaiting'> & { attempts?: number },
   around: CallSurroundings,
 ): CallReport {
-  const { outcome, prepared } = ended;
+  const { prepared } = ended;
+  const outcome = withFilesApart(ended.outcome);
   const maxBytes = prepared.tool?.maxResultBytes ?? around.resultBytes ?? limits.toolResultBytes;
   const options = { maxBytes, results: around.results, readerName: around.readerName ?? '' };
   if (outcome.type === 'error') {
@@ -94,6 +102,6 @@ export function reportOf(
   }
   const whole = valueText(outcome.value);
   const { text, isCut } = fitResult(whole, options);
-  if (!isCut) return { ...ended, attempts, text };
+  if (!isCut) return { ...ended, attempts, outcome, text };
   return { ...ended, attempts, outcome: { ...outcome, value: text, isTruncated: true }, text, cutFromBytes: Buffer.byteLength(whole) };
 }

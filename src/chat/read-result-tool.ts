@@ -34,6 +34,7 @@ export function createReadResultTool(name: string, results: ResultStore, pageByt
     server: 'toolwharf',
     kind: 'function',
     isReadOnly: true,
+    isHelper: true,
     maxResultBytes: pageBytes,
     run: async ({ args }) => readPage(args, results, pageBytes - footerBytes),
   };

@@ -96,7 +96,7 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
       return undefined;
     }
     const preset = handoffIn(reports);
-    if (preset !== undefined) return { preset, messages: messages.slice(state.historyLength) };
+    if (preset !== undefined) return { preset, messages: messages.slice(state.historyLength), functions: [...state.tools.keys()] };
     if (endsRun(reports)) {
       yield finish('stop');
       return undefined;
@@ -113,6 +113,8 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
 export interface Handoff {
   preset: string;
   messages: ChatMessage[];
+  /** Names of what was on offer until then. */
+  functions: string[];
 }
 
 function handoffIn(reports: readonly CallReport[]): string | undefined {
@@ -224,7 +226,7 @@ function* bringIn({ finder }: ChatRun, { tools }: RunState, reports: readonly Ca
   const added = found.slice(0, Math.max(0, limits.toolsPerRequest - tools.size));
   for (const tool of added) tools.set(tool.spec.name, tool);
   if (added.length === 0) return;
-  const data = { tools: tools.size, added: added.map((tool) => tool.spec.name) };
+  const data = { tools: tools.size, added: added.map((tool) => tool.spec.name), removed: [] };
   yield { type: 'run-event', event: { type: 'config.update', data } };
 }
 

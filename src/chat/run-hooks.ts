@@ -42,7 +42,7 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
     const { promise: ended, reject } = Promise.withResolvers<never>();
     const end = (reason: unknown): void => {
       own.abort(reason);
-      reject(reason as Error);
+      reject(reason);
     };
     const leave = (): void => end(run.signal.reason);
     run.signal.addEventListener('abort', leave, { once: true });

@@ -4,9 +4,10 @@
  * @typedef {{ type: string, data: Record<string, any> }} Frame
  * @typedef {{ headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>), credentials?: RequestCredentials }} ServerAccess
  * @typedef {(params: any, context: { signal: AbortSignal, call: any }) => unknown} PageFunction
+ * @typedef {(question: any, signal: AbortSignal) => unknown} Ask
  * What each option is for stands in the README beside this file:
  * @typedef {{ url?: string, token?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
- *   functions?: Record<string, PageFunction>, confirm?: (question: any) => unknown, input?: (question: any) => unknown,
+ *   functions?: Record<string, PageFunction>, confirm?: Ask, input?: Ask,
  *   onSession?: (sessionId: string, isResumed: boolean) => void, onFrame?: (frame: Frame) => void,
  *   onStatus?: (status: 'connecting' | 'open' | 'waiting' | 'closed', reason?: string) => void,
  *   maxResultBytes?: number, retryMs?: number }} ConnectOptions
@@ -82,15 +83,20 @@ export function connect(options = {}) {
     const { type, data } = frame;
     if (type === 'session') greet(data, resume);
     else if (type === 'execute:tool') await execute(data);
-    else if (type === 'execute:tool:cancel') calls.get(data.id)?.abort();
-    else if (type === 'confirmation') {
-      const decision = await attempt(() => options.confirm?.(data));
-      const isPlain = typeof decision !== 'object' || decision === null;
-      send('confirmation:result', { id: data.id, ...(isPlain ? { decision: decision === true ? 'approve' : 'reject' } : decision) });
-    } else if (type === 'input') {
-      const value = await attempt(() => options.input?.(data));
-      send('input:result', value === undefined ? { id: data.id, cancelled: true } : { id: data.id, value });
-    } else feed(frame);
+    else if (type.endsWith(':cancel')) calls.get(data.id)?.abort();
+    else if (type === 'confirmation' || type === 'input') await ask(type, data);
+    else feed(frame);
+  }
+
+  /** @param {'confirmation' | 'input'} type @param {Record<string, any>} data */
+  async function ask(type, data) {
+    const abort = new AbortController();
+    calls.set(data.id, abort);
+    const given = await attempt(() => options[type === 'input' ? 'input' : 'confirm']?.(data, abort.signal));
+    calls.delete(data.id);
+    const decision = { decision: given === true ? 'approve' : 'reject', ...(typeof given === 'object' ? given : {}) };
+    const answer = type === 'confirmation' ? decision : given === undefined ? { cancelled: true } : { value: given };
+    if (!abort.signal.aborted) send(`${type}:result`, { id: data.id, ...answer });
   }
 
   /** @param {Record<string, any>} data @param {string | undefined} resume */
@@ -241,10 +247,4 @@ function newPromise() {
 }
 
 /** @param {() => unknown} run @param {(error: any) => unknown} [recover] @returns {Promise<any>} */
-async function attempt(run, recover) {
-  try {
-    return await run();
-  } catch (error) {
-    return recover?.(error);
-  }
-}
+const attempt = (run, recover) => (async () => run())().catch((error) => recover?.(error));

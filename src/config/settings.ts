@@ -81,7 +81,11 @@ export const settingTable = {
   TOOL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'one call of a tool; progress starts it anew' },
   TOOL_TOTAL_TIMEOUT_MS: { fallback: '300000', parse: delayMs, meaning: 'one call of a tool, progress or not' },
   BROWSER_TOOL_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: "one call that runs in the user's browser" },
-  APPROVAL_TIMEOUT_MS: { fallback: '300000', parse: delayMs, meaning: 'how long a call waits for an approval over a socket' },
+  APPROVAL_TIMEOUT_MS: {
+    fallback: '300000',
+    parse: delayMs,
+    meaning: "how long a user may take for an approval, or for a function's question, over a socket",
+  },
   TOOLWHARF_DATA_DIR: { fallback: './data', parse: text, meaning: 'folder of everything the gateway keeps; created when missing' },
   DATABASE_URL: {
     shownDefault: 'sqlite:<data dir>/toolwharf.db',

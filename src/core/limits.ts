@@ -116,8 +116,10 @@ export const limits = {
   documentFiles: 1_000,
   /** How often an opened server is asked whether its document has changed. Most answer with a 304, which costs nothing. */
   documentRefreshMs: 10 * 60 * 1000,
-  /** Reaching an MCP server and agreeing on a protocol; a process that npm has to fetch first takes its time. */
-  mcpConnectTimeoutMs: 30_000,
+  /** Reaching an MCP server and agreeing on a protocol, each step. */
+  mcpConnectTimeoutMs: 10_000,
+  /** The same for a process, which npm may have to fetch first. */
+  mcpProcessStartMs: 60_000,
   /** Finding out whether it speaks the protocol of 2026: old servers over pipes answer nothing. */
   mcpProbeTimeoutMs: 5_000,
   mcpListTimeoutMs: 10_000,

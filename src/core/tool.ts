@@ -151,6 +151,8 @@ export interface Tool {
   readonly cacheTtlMs?: number;
   /** Whether a human has to approve a call before it runs: each, or those whose arguments say so. A predicate that throws keeps the call from running. */
   readonly needsApproval?: boolean | ((args: JsonObject) => boolean | Promise<boolean>);
+  /** Serves the loop alone and reaches nothing outside of its run: a demand for approval of all calls does not mean it. */
+  readonly isHelper?: true;
   /** Once it was called, the files of the request are its business and no context of the model. */
   readonly consumesFiles?: boolean;
   /** Overrides the cap on what a result may hand to the model. */

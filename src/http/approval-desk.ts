@@ -14,8 +14,10 @@ export interface ApprovalDeskOptions {
   tokens: {
     check(token: string, place: { runId: string; waitId: string; callId: string; args: JsonObject }): 'valid' | 'expired' | 'invalid';
   };
-  remember: (place: { callerId: string; chatId: string | undefined; definition: string }, decision: 'approve' | 'reject') => void;
-  log: Pick<RunLog, 'resume'>;
+  remembered: {
+    remember(place: { callerId: string; chatId: string | undefined; definition: string }, decision: 'approve' | 'reject'): void;
+  };
+  log: Pick<RunLog, 'find' | 'resume'>;
   runs: Pick<RunStarter, 'whenOver' | 'requireReady'>;
 }
 
@@ -33,12 +35,12 @@ export interface ApprovalDesk {
   /** @throws GatewayError `not_found`, `conflict`, `invalid_approval_token`, `approval_expired`, `invalid_request`, and as the start of a run */
   decide(place: { runId: string; callId: string }, given: GivenDecision, caller: Caller): Promise<Decision>;
   /** Ends a run that waits, and with it its tokens; false when none of that id waits here. */
-  cancel(runId: string): Promise<boolean>;
+  cancel: (runId: string) => Promise<boolean>;
 }
 
 const longestShownId = 200;
 
-export function createApprovalDesk({ store, tokens, remember, log, runs }: ApprovalDeskOptions): ApprovalDesk {
+export function createApprovalDesk({ store, tokens, remembered, log, runs }: ApprovalDeskOptions): ApprovalDesk {
   async function findOpen(
     { runId, callId }: { runId: string; callId: string },
     caller: Caller,
@@ -67,18 +69,21 @@ export function createApprovalDesk({ store, tokens, remember, log, runs }: Appro
       requireToken(tokens.check(token, { runId, waitId: run.waitId, callId, args: call.args }));
       if (answer.decision === 'approve' && answer.args !== undefined) requireFit(answer.args, call);
       runs.requireReady(caller, run.model);
+      // A log that is asked for the first time looks who waits: it must find this run before it is closed, and be readable before the token is spent.
+      await log.find(runId);
       // The token goes out shortly before the answer that carries it has ended.
       if (!(await runs.whenOver(runId, limits.approvalHandoverMs)))
         throw new GatewayError('conflict', 'The answer that asks for this approval is still on its way. Read it to its end, then decide.');
       const effect = await store.decide({ id: runId, waitId: run.waitId, callId }, answer);
       if (effect.type === 'closed') throw decidedAlready();
       const { chatId } = run.request;
-      if (isRemembered) remember({ callerId: caller.id, chatId, definition: call.definition }, answer.decision);
+      if (isRemembered) remembered.remember({ callerId: caller.id, chatId, definition: call.definition }, answer.decision);
       await note(runId, { ...responseData(call.callId, answer), tool: call.tool, ...(isRemembered && { remembered: true }) });
       return effect.type === 'noted' ? effect : { type: 'complete', run, decided: effect.decided };
     },
 
     async cancel(runId) {
+      await log.find(runId);
       if (!(await store.close(runId))) return false;
       const recorder = await log.resume(runId);
       recorder?.end({ status: 'cancelled', error: { code: 'run_cancelled', message: 'The run was cancelled.' } });

@@ -131,8 +131,11 @@ function requireUnchanged(record: ToolServerRecord, records: readonly ToolServer
   throw new GatewayError('read_only', `Tool server "${fixed.id}" comes from ${place}; change it there and restart the gateway.`);
 }
 
-/** Without what nobody writes: where it comes from, and what it was called before. */
-function asWritten({ wantedId: _wantedId, ...record }: ToolServerRecord, { origin }: ToolServerRecord): ToolServerRecord {
+/** Without what nobody writes: where it comes from, what it was called before, and the process, which is never shown. */
+function asWritten(
+  { wantedId: _wantedId, process: _process, ...record }: ToolServerRecord,
+  { origin }: ToolServerRecord,
+): ToolServerRecord {
   return { ...record, origin };
 }
 

@@ -64,7 +64,7 @@ export function createApprovalGate({ askBrowser, remembered, timeoutMs }: Approv
 
 async function needsApproval({ tool, args, run }: ApprovalRequest): Promise<boolean> {
   const byPreset = run.preset?.needsApproval;
-  if (byPreset === true) return true;
+  if (byPreset === true && tool.isHelper !== true) return true;
   if (Array.isArray(byPreset) && (byPreset.includes(tool.spec.name) || byPreset.includes(tool.label))) return true;
   return typeof tool.needsApproval === 'function' ? tool.needsApproval(args) : tool.needsApproval === true;
 }

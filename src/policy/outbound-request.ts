@@ -130,11 +130,13 @@ function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Ma
   if (answer.status >= 300 && answer.status < 400 && !isUnchanged) {
     const target = URL.parse(answer.headers['location'] ?? '', url.href)?.origin;
     // The path is left out: a redirect may carry a secret in it.
-    const place = answer.headers['location'] === undefined || target === undefined || target === 'null' ? 'no usable address' : target;
-    return new OutboundError(
-      'redirected',
-      `${url.origin} answered ${answer.status} and points to ${place}. Redirects are not followed: enter the final address.`,
-    );
+    const isUsable = answer.headers['location'] !== undefined && target !== undefined && target !== 'null';
+    const place = !isUsable ? 'no usable address' : target === url.origin ? 'another path of its own' : target;
+    const cure =
+      target === url.origin
+        ? 'Redirects are not followed: often such a path is a login page, or the same one with or without a slash at its end.'
+        : 'Redirects are not followed: enter the final address.';
+    return new OutboundError('redirected', `${url.origin} answered ${answer.status} and points to ${place}. ${cure}`);
   }
   const encoding = answer.headers['content-encoding'] ?? 'identity';
   if (encoding.toLowerCase() !== 'identity' && sent.get('accept-encoding') === 'identity') {

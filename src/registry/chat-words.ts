@@ -5,7 +5,7 @@ const maxQueryWords = 32;
 
 /** Words that stand in every question; a query of nothing else is searched with them. */
 const commonWords = new Set(
-  'a about all an and any are as at be can could did do does for from had has have how i in is it me my of on or our that the then this to us was we were what when where which who why will with would you your'.split(
+  'a about all an and any are as at be can could did do does for from had has have how i in is it me my of on or our said say tell that the then this to told us was we were what when where which who why will with would you your'.split(
     ' ',
   ),
 );

@@ -4,6 +4,9 @@ import type { Origin, ToolServerRecord } from '../core/registry.ts';
 
 /** Stands where an address is expected until the record is made; nobody is ever asked there. */
 const placeholderUrl = 'http://process.invalid';
+/** How answers name a process, without its arguments and its environment. */
+export const processScheme = 'stdio:';
+const longestUrl = 4_000;
 const line = z
   .string()
   .regex(/^[^\0]*$/, 'must not hold a null character')
@@ -21,6 +24,8 @@ export type ProcessSettings = NonNullable<ToolServerRecord['process']>;
 export type ProcessConnection =
   | { type: 'none' }
   | { type: 'process'; value: object; process: ProcessSettings }
+  /** As answers show one, sent back: it names a process and starts none. */
+  | { type: 'named'; value: object; url: string }
   | { type: 'wrong'; path: PropertyKey[]; problem: string };
 
 /**
@@ -28,7 +33,11 @@ export type ProcessConnection =
  * may, whatever key a request shows.
  */
 export function readProcessConnection(value: unknown, origin: Origin): ProcessConnection {
-  if (!isJsonObject(value) || value['type'] !== 'mcp' || !('command' in value)) return { type: 'none' };
+  if (!isJsonObject(value) || value['type'] !== 'mcp') return { type: 'none' };
+  const { url } = value;
+  if (!('command' in value) && typeof url === 'string' && url.startsWith(processScheme) && URL.canParse(url))
+    return { type: 'named', value: { ...value, url: placeholderUrl }, url: url.slice(0, longestUrl) };
+  if (!('command' in value)) return { type: 'none' };
   if (origin !== 'file')
     return {
       type: 'wrong',

@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { Origin, ToolServerRecord } from '../core/registry.ts';
 import { connectionSchema } from './connection-schema.ts';
 import type { Connection } from './connection-schema.ts';
-import { readProcessConnection } from './process-connection.ts';
+import { processScheme, readProcessConnection } from './process-connection.ts';
 import type { ProcessSettings } from './process-connection.ts';
 
 /** Every chat looks at all of them. */
@@ -77,10 +77,11 @@ type CheckedConnection = Connection & { process?: ProcessSettings };
 function checked(value: unknown, { place, origin }: { place: readonly PropertyKey[]; origin: Origin }): CheckedConnection {
   const started = readProcessConnection(value, origin);
   if (started.type === 'wrong') throw invalid([...place, ...started.path], started.problem);
-  const parsed = connectionSchema.safeParse(started.type === 'process' ? started.value : value);
+  const parsed = connectionSchema.safeParse('value' in started ? started.value : value);
   if (parsed.success) {
     // Unknown words pass the schema; this one would start what it names.
     const { process: _foreign, ...data }: Connection = parsed.data;
+    if (started.type === 'named') return { ...data, url: started.url };
     return started.type === 'process' ? { ...data, process: started.process } : { ...data, ...toDocumentPlace(data.url, data.path) };
   }
   const [issue] = parsed.error.issues;
@@ -125,7 +126,7 @@ function toRecord(connection: CheckedConnection, id: string, origin: Origin): To
   return {
     id,
     origin,
-    url: process === undefined ? connection.url : `stdio:${process.command}`,
+    url: process === undefined ? connection.url : `${processScheme}${process.command}`,
     path: connection.path ?? usualDocumentPath,
     type: connection.type ?? 'openapi',
     authType: connection.auth_type ?? (connection.key ? 'bearer' : 'none'),

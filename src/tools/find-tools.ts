@@ -53,6 +53,7 @@ export function createFindTools(name: string, { tools, search }: Shelf): Tool {
     server: 'toolwharf',
     kind: 'function',
     isReadOnly: true,
+    isHelper: true,
     run: ({ args }) => run(typeof args['query'] === 'string' ? args['query'] : ''),
   };
 }

@@ -74,7 +74,7 @@ function toOpenedReport({ functions, withheld, held = [], conversion, about }: O
     renamed: conversion.renamed,
     omitted: [...conversion.omitted, ...withheld],
     ...(held.length > 0 && { held: held.map(toHeldReport) }),
-    warnings: [...conversion.warnings, ...about.remarks],
+    warnings: [...conversion.warnings, ...about.remarks, ...remarksOnWords(functions)],
     tokens: listed.reduce((sum, { tokens }) => sum + tokens, 0),
   };
 }
@@ -86,6 +86,21 @@ function toHeldReport({
 }: HeldFunction): NonNullable<ServerReport['held']>[number] {
   const { description, parameters } = spec;
   return { name: path, operation: `${method} ${path}`, changed, fingerprint, description, parameters };
+}
+
+/** As `describeOperation` writes them where a document says nothing. */
+const onlyMethodAndPath = /^[A-Z]+ \/\S*(?: \([^)]*\))?(?:$|\. )/;
+const namedFunctions = 5;
+
+/** What a model has little to go by will be called at the wrong time or never. */
+function remarksOnWords(functions: OpenedServer['functions']): string[] {
+  const bare = functions.filter(({ spec }) => spec.description.trim() === '' || onlyMethodAndPath.test(spec.description));
+  if (bare.length === 0) return [];
+  const names = bare.slice(0, namedFunctions).map(({ spec }) => spec.name);
+  const rest = bare.length > names.length ? ` and ${bare.length - names.length} more` : '';
+  return [
+    `A model has only method and path to go by for ${names.join(', ')}${rest}. Give each a description or a summary in the document.`,
+  ];
 }
 
 function toShown(report: ServerReport, record: ToolServerRecord): ServerReport {

@@ -145,6 +145,7 @@ function toOpenedServer(
     send,
     headersFor: (run: Parameters<typeof callHeaders>[1], security?: CredentialSet[]) => callHeaders(record, run, security),
     queryFor: (security?: CredentialSet[]) => callQuery(record, security),
+    key: record.authType === 'none' ? undefined : record.key,
     ...(record.timeoutMs !== undefined && { timeoutMs: record.timeoutMs }),
     ...(record.maxResultBytes !== undefined && { maxResultBytes: record.maxResultBytes }),
   };

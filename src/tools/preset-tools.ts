@@ -57,6 +57,7 @@ function candidateOf(preset: PresetRecord, ask: AskPreset): Candidate {
   return {
     wanted: legalName(id),
     key: `preset ${id}`,
+    id: `preset:${id}`,
     toTool: (offeredName): Tool => ({
       spec: {
         name: offeredName,

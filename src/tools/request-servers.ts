@@ -151,6 +151,7 @@ function gatewayCandidate(
     send,
     headersFor: (_run, security) => gatewayHeaders(server, security),
     queryFor: (security) => callQuery(server, security),
+    key: server.key,
   };
   return (operation) => ({
     wanted: operation.spec.name,

@@ -35,17 +35,16 @@ export function findLosses(document: JsonObject, operation: Operation): string[]
     if (parameter['required'] === true && !required.includes(place.argument)) losses.push(`${where} is no longer required`);
     compare.schemas({ theirs: ownValue(parameter, 'schema'), ours: properties[place.argument], where, depth: 0 });
   }
-  compareBody({ document, operation, body: followReferences(document, requestBody) }, compare);
+  compareBody({ operation, body: followReferences(document, requestBody) }, compare);
   return losses;
 }
 
 interface BodyPlace {
-  document: JsonObject;
   operation: Operation;
   body: JsonObject | undefined;
 }
 
-function compareBody({ document, operation, body }: BodyPlace, compare: Comparison): void {
+function compareBody({ operation, body }: BodyPlace, compare: Comparison): void {
   const plan = operation.body;
   const content = body === undefined ? undefined : ownValue(body, 'content');
   if (plan === undefined || body === undefined || !isJsonObject(content)) return;
@@ -61,22 +60,14 @@ function compareBody({ document, operation, body }: BodyPlace, compare: Comparis
   const arguments_ = new Map(operation.places.filter((place) => place.in === 'body').map((place) => [place.name, place.argument]));
   const lifted = Object.fromEntries([...arguments_].map(([name, argument]) => [name, properties[argument]]));
   const isRequired = body['required'] === true;
+  const needed = (/Required with a body: ([^ ]+(?:, [^ ]+)*)\./.exec(operation.spec.description)?.[1] ?? '').split(', ');
   const ours: JsonObject = {
     type: 'object',
     properties: lifted,
-    // Nothing of an optional body is required of the function.
-    required: isRequired
-      ? [...arguments_].filter(([, argument]) => required.includes(argument)).map(([name]) => name)
-      : requiredOf(document, theirs),
+    // What only the body requires, because it may be left out, the description says.
+    required: [...arguments_].filter(([, argument]) => (isRequired ? required : needed).includes(argument)).map(([name]) => name),
   };
   compare.schemas({ theirs, ours, where: operation.spec.name, depth: 0 });
-}
-
-function requiredOf(document: JsonObject, schema: JsonValue | undefined, depth = 0): string[] {
-  const target = followReferences(document, schema);
-  if (target === undefined || depth > maxDepth) return [];
-  const own = Array.isArray(target['required']) ? target['required'].filter((name) => typeof name === 'string') : [];
-  return [...own, ...listAt(target, 'allOf').flatMap((branch) => requiredOf(document, branch, depth + 1))];
 }
 
 interface Pair {

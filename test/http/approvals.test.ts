@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
 import { createMemoryWaitingRuns } from '../../src/registry/memory-waiting-runs.ts';
 import { readChunks } from '../_support/build-app.ts';
@@ -158,7 +159,7 @@ describe('a decision', () => {
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('Paid.')] });
     const asked = await askPlainly(gateway);
     const responses = await Promise.all([decide(gateway, asked), decide(gateway, asked, { decision: 'reject' }), decide(gateway, asked)]);
-    expect(responses.map(({ statusCode }) => statusCode).toSorted()).toEqual([200, 409, 409]);
+    expect(responses.map(({ statusCode }) => statusCode).toSorted((left, right) => left - right)).toEqual([200, 409, 409]);
     const late = await decide(gateway, asked);
     expect([late.statusCode, late.json().error.code]).toEqual([409, 'conflict']);
     expect(gateway.sent.length).toBeLessThanOrEqual(1);
@@ -286,7 +287,7 @@ describe('a run that waits', () => {
 
     const after = storesIn(folder);
     await using second = await bankGateway({ turns: [says('Paid.')], ...after });
-    expect((await readRun(second, asked)).status).toBe('waiting');
+    // The first request of its life: nobody has looked at the log before.
     const answer = (await decide(second, asked)).json<Asked>();
     expect(answer.choices[0]?.message.content).toBe('Paid.');
     expect(pathsSent(second)).toEqual(['/pay']);
@@ -294,7 +295,17 @@ describe('a run that waits', () => {
     expect(answer.sources?.map(({ source }) => source)).toEqual([{ name: 'note' }, { name: 'TOOL:bank/look' }, { name: 'TOOL:bank/pay' }]);
     expect(second.model.requests[0]?.tools.map(({ name }) => name)).toContain('send');
     const run = await readRun(second, asked);
-    expect([run.status, run.events.filter(({ type }) => type === 'run.start').length]).toEqual(['completed', 1]);
+    expect([run.status, ...run.events.map(({ type }) => type)]).toEqual([
+      'completed',
+      'run.start',
+      'tool.call',
+      'tool.call',
+      'approval.request',
+      'tool.result',
+      'approval.response',
+      'tool.result',
+      'run.end',
+    ]);
     expect((await decide(second, asked)).statusCode).toBe(409);
     await after.close();
   });
@@ -336,6 +347,17 @@ describe('a run that waits', () => {
     expect((await decide(gateway, asked)).json<Asked>().choices[0]?.message.content).toBe('Paid.');
     expect(JSON.stringify(gateway.model.requests[1]?.messages)).toContain('Tool `bank/pay` Output:');
     expect(gateway.model.requests).toHaveLength(2);
+  });
+
+  test('goes on in the mode in which it began, also where another process knows nothing of its reasons', async () => {
+    const stores = { waitingRuns: createMemoryWaitingRuns(), config: { secret: 'one secret for both' } };
+    const refusal = new GatewayError('tools_unsupported', 'No tools here.');
+    await using first = await bankGateway({ turns: [[refusal], selects(['pay', { amount: 5 }])], ...stores });
+    const asked = await askPlainly(first);
+    await using second = await bankGateway({ turns: [says('Paid.')], ...stores });
+    expect((await decide(second, asked)).json<Asked>().choices[0]?.message.content).toBe('Paid.');
+    expect(second.model.requests.map(({ tools }) => tools)).toEqual([[]]);
+    expect(pathsSent(second)).toEqual(['/pay']);
   });
 
   test('hands over calls of the caller’s own functions when it goes on', async () => {
@@ -382,5 +404,18 @@ describe('who needs an approval', () => {
     expect(asked.approval.calls[0]?.tool).toBe('look');
     const answer = (await decide(gateway, asked)).json<Asked>();
     expect([answer['model'], answer.choices[0]?.message.content]).toEqual(['careful', '7.']);
+  });
+
+  test('a preset to which the run was handed over goes on with it, under the name that was asked for', async () => {
+    const turns = [calls(['transfer_to_agent', { agent: 'payer' }]), calls(['pay', { amount: 5 }]), says('Paid.')];
+    await using gateway = await bankGateway({ turns });
+    await call(gateway, 'POST /api/presets', { payload: { id: 'payer', base_model: 'model', system: 'You pay.' } });
+    await call(gateway, 'POST /api/presets', { payload: { id: 'desk', base_model: 'model', sub_agents: ['payer'] } });
+    const asked = await askPlainly(gateway, { model: 'desk' });
+    const answer = (await decide(gateway, asked)).json<Asked>();
+    expect([answer['model'], answer.choices[0]?.message.content, pathsSent(gateway)]).toEqual(['desk', 'Paid.', ['/pay']]);
+    const last = gateway.model.requests.at(-1);
+    expect(last?.messages[0]).toMatchObject({ role: 'system', content: 'You pay.' });
+    expect(last?.tools.map(({ name }) => name)).not.toContain('transfer_to_agent');
   });
 });

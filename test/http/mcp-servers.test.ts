@@ -1,5 +1,7 @@
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createLayeredRegistry } from '../../src/registry/layered-registry.ts';
+import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
 import { parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
@@ -155,10 +157,16 @@ describe('a process', () => {
     expect(() => parseToolServerConnections([{ ...started, id: undefined }], 'file')).toThrow('is required');
     const toolServers = parseToolServerConnections(entries, 'file');
     expect(toolServers[0]?.process).toEqual({ command: 'touch', args: ['/tmp/never'], environment: { TOKEN: 'top-secret' } });
-    const app = await testApp({ TOOLWHARF_DEMO: 'false' }, { config: { toolServers } });
+    const registry = createLayeredRegistry({ fixed: toolServers, store: createMemoryRegistry() });
+    const app = await testApp({ TOOLWHARF_DEMO: 'false' }, { registry });
     onTestFinished(() => app.close());
     const { body } = await call(app, 'GET', '/api/tool-servers/evil');
     expect(body).toMatchObject({ id: 'evil', url: 'stdio:touch', origin: 'file' });
     expect(JSON.stringify(body)).not.toContain('top-secret');
+    // A frontend saves the whole list as it was shown.
+    const shown = await call(app, 'GET', '/api/v1/configs/tool_servers');
+    const saved = await call(app, 'POST', '/api/v1/configs/tool_servers', shown.body);
+    expect(saved.status).toBe(200);
+    expect((await call(app, 'GET', '/api/tool-servers')).body['data']).toMatchObject([{ id: 'evil', origin: 'file' }]);
   });
 });

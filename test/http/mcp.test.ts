@@ -5,7 +5,7 @@ import type { ToolServerRecord } from '../../src/core/registry.ts';
 import { parseToolServerConnection } from '../../src/registry/tool-server-connection.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
-import { scriptedSend } from '../tools/scripted-send.ts';
+import { neverAnswers, scriptedSend } from '../tools/scripted-send.ts';
 import type { ScriptedAnswer } from '../tools/scripted-send.ts';
 
 const clocks = {
@@ -32,8 +32,11 @@ function answersOf(id = 'clocks'): Record<string, ScriptedAnswer> {
   return { [`http://${id}.test/time`]: { time: '12:00' }, [`http://${id}.test/fail`]: new Error('no such luck') };
 }
 
-async function gateway(environment: NodeJS.ProcessEnv = {}): Promise<{ app: TestApp; url: string }> {
-  const { send } = scriptedSend({ ...answersOf(), ...answersOf('other') });
+async function gateway(
+  environment: NodeJS.ProcessEnv = {},
+  onTime: ScriptedAnswer = { time: '12:00' },
+): Promise<{ app: TestApp; url: string }> {
+  const { send } = scriptedSend({ ...answersOf(), ...answersOf('other'), 'http://clocks.test/time': onTime });
   const toolServers = [clockServer(), clockServer('other')];
   const app = await testApp({ TOOLWHARF_DEMO: 'false', ...environment }, { send, config: { toolServers } });
   onTestFinished(() => app.close());
@@ -136,6 +139,24 @@ describe('/mcp', () => {
     const client = await connect(url);
     const answer = await client.callTool({ name: 'careful/get_time', arguments: { city: 'Osaka' } });
     expect(answer).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/^approval_required/) }] });
+  });
+
+  test.each([
+    ['legacy', {}],
+    ['modern', { versionNegotiation: { mode: 'auto' as const } }],
+  ] as const)('ends a call when its client leaves: %s era', async (_era, options) => {
+    const begun = Promise.withResolvers<AbortSignal>();
+    const { url } = await gateway({}, (request) => {
+      begun.resolve(request.signal);
+      return neverAnswers(request);
+    });
+    const client = await connect(url, options);
+    const call = client.callTool({ name: 'clocks/get_time', arguments: { city: 'Osaka' } }).catch(() => undefined);
+    const signal = await begun.promise;
+    const ended = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    await client.close();
+    await ended;
+    await call;
   });
 
   test('gives two clients that count alike each its own answer', async () => {

@@ -169,4 +169,22 @@ describe('a confirmation', () => {
     });
     expect(desk.gateway.sent).toEqual([]);
   });
+
+  test('of a preset that is a tool within another run comes to the session of the outer one; without a session its model is told', async () => {
+    const work = (): ScriptStep[][] => [calls(['payer', { request: 'Pay 5.' }]), pay(), says('I have tried.'), says('Done.')];
+    await using desk = await openDesk([...work(), ...work()]);
+    const { browser, gateway } = desk;
+    await call(gateway, 'POST /api/presets', { payload: { id: 'payer', base_model: 'model', tools: ['server:bank'] } });
+    browser.send(message({ tool_ids: ['preset:payer'] }));
+    const asked = await browser.next('confirmation');
+    expect(asked.data).toMatchObject({ tool: 'pay', params: { amount: 5 } });
+    answer(browser, asked, { decision: 'approve' });
+    expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Done.', run_id: asked.data['run_id'] });
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+    const alone = await askPlainly(gateway, { tool_ids: ['preset:payer'] });
+    expect([alone.choices[0]?.message.content, alone.approval]).toEqual(['Done.', undefined]);
+    const read = gateway.model.requests.flatMap(({ messages }) => messages.flatMap((each) => (each.role === 'tool' ? [each.content] : [])));
+    expect(read).toContainEqual(expect.stringContaining('nobody can be asked here'));
+    expect(pathsSent(gateway)).toHaveLength(1);
+  });
 });

@@ -27,7 +27,10 @@ async function openGateway({
   chats,
 }: { turns?: ScriptStep[][]; environment?: NodeJS.ProcessEnv; chats?: ChatStore } = {}) {
   const model = new ScriptedModel(...turns);
-  const app = await testApp({ TOOLWHARF_ADMIN_KEY: adminKey, ...environment }, { backends: [backendOf(model)], ...(chats && { chats }) });
+  // Whoever asks the time twice gets two seconds.
+  let time = Date.parse('2030-05-01T10:00:00Z');
+  const parts = { backends: [backendOf(model)], now: () => (time += 1_000), ...(chats && { chats }) };
+  const app = await testApp({ TOOLWHARF_ADMIN_KEY: adminKey, ...environment }, parts);
   onTestFinished(() => app.close());
 
   function call(route: string, { key = adminKey, payload }: SentCall = {}): Promise<LightMyRequestResponse> {
@@ -177,7 +180,7 @@ describe('where STORE_CHATS is off', () => {
   });
 
   test('what was stored before can be read and deleted', async () => {
-    const chats = createMemoryChats();
+    const chats = createMemoryChats({ now: () => Date.parse('2030-05-01T10:00:00Z') });
     const { id } = await (await openGateway({ chats })).ask();
     const { call } = await openGateway({ chats, environment });
     expect((await call(`GET /v1/chat/completions/${id}`)).statusCode).toBe(200);
@@ -265,7 +268,7 @@ describe('stored chats', () => {
   });
 
   test('go with the key of their caller', async () => {
-    const chats = createMemoryChats();
+    const chats = createMemoryChats({ now: () => Date.parse('2030-05-01T10:00:00Z') });
     const { ask, call, makeKey } = await openGateway({ chats });
     const [ada, bob] = [await makeKey(), await makeKey()];
     const own = await ask({}, ada.key);

@@ -113,7 +113,7 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
       return { status: response.statusCode, body: response.json(), text: response.body };
     },
     async [Symbol.asyncDispose]() {
-      tools.close();
+      await tools.close();
       await server.close();
     },
   };

@@ -72,6 +72,46 @@ describe('saving', () => {
     expect(saves).toEqual([['a'], ['a'], ['a']]);
   });
 
+  test('goes on in a run that waits, taken up again here or by another process, and ends it once', async () => {
+    const { begin, store, log } = openDesk();
+    const run = begin('a');
+    run.record(event('run.start', { mode: 'native' }));
+    run.record(event('approval.request', { id: 'one' }));
+    run.record(event('run.end', { run_id: 'a', status: 'waiting' }));
+    run.end({ status: 'completed' });
+    const here = await log.resume('a');
+    here?.record(event('approval.response', { id: 'two', decision: 'approve' }));
+    here?.end({ status: 'waiting' });
+    await log.close();
+    const next = openDesk(store);
+    expect(await next.log.find('a')).toMatchObject({ status: 'waiting' });
+    const there = await next.log.resume('a');
+    there?.record(event('approval.response', { id: 'one', decision: 'approve' }));
+    there?.record(event('run.start', { mode: 'native' }));
+    there?.end({ status: 'completed' });
+    expect(await next.log.resume('a')).toBeUndefined();
+    await next.log.flush();
+    const kept = await store.find('a');
+    expect([kept?.status, kept?.events.map(({ type }) => type)]).toEqual([
+      'completed',
+      ['run.start', 'approval.request', 'approval.response', 'approval.response', 'run.end'],
+    ]);
+    await next.log.close();
+  });
+
+  test('marks as failed what waited for a socket of a process that is gone, and leaves what can go on', async () => {
+    const store = createMemoryRuns();
+    const base = { callerId: 'ada', model: 'model', created: 1_000_000, events: [], status: 'waiting' as const };
+    await store.save([
+      { ...base, id: 'socket' },
+      { ...base, id: 'stored' },
+    ]);
+    const log = createRunLog({ store, now: Date.now, waitingIds: async () => ['stored'], logger: { error: () => undefined } });
+    expect((await log.find('socket'))?.status).toBe('failed');
+    expect((await log.find('stored'))?.status).toBe('waiting');
+    await log.close();
+  });
+
   test('that is refused is told once and tried again; nothing is lost meanwhile, and reading goes on', async () => {
     const memory = createMemoryRuns();
     let isFull = true;

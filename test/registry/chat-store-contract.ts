@@ -204,7 +204,10 @@ export function describeChatStore(name: string, createStore: CreateStore): void 
       ['words of the query’s own language', 'the invoice of March', 'what did we say about the invoice'],
       ['what looks like the language of a query', 'NEAR and far', 'far" OR NEAR(* ^-:'],
     ])('are found by %s', async (_what, question, query) => {
-      await saveAll(storedChat({ question, answer: '' }), storedChat({ id: 'chat-z', question: 'something else', answer: '' }));
+      await saveAll(
+        storedChat({ question, answer: '' }),
+        storedChat({ id: 'chat-z', question: 'what did we say, something else', answer: '' }),
+      );
       expect(await found(query)).toEqual(['chat-a']);
     });
 

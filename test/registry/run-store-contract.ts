@@ -85,6 +85,12 @@ export function describeRunStore(name: string, createStore: () => RunStore): voi
       expect(await store.find('completed')).toEqual(keptRun({ id: 'completed' }));
     });
 
+    it('fail too when they waited and nothing that waits is theirs, where those that wait elsewhere are named', async () => {
+      await store.save([keptRun({ id: 'lost', status: 'waiting' }), keptRun({ id: 'kept', status: 'waiting' })]);
+      await store.endInterrupted(9_000, new Set(['kept']));
+      expect([(await store.find('lost'))?.status, (await store.find('kept'))?.status]).toEqual(['failed', 'waiting']);
+    });
+
     it('are forgotten when they ended long ago, a long one by its end', async () => {
       await store.save([
         keptRun({ id: 'old' }),

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createDatabaseConnection } from '../../src/registry/database-connection.ts';
 import type { DatabaseConnection } from '../../src/registry/database-connection.ts';
-import { createSqliteChats } from '../../src/registry/sqlite-chats.ts';
+import { createSqliteChats, searchSql } from '../../src/registry/sqlite-chats.ts';
 import { describeChatStore, firstPage, storedChat } from './chat-store-contract.ts';
 import { temporaryFolders } from './temporary-folder.ts';
 
@@ -32,6 +32,21 @@ describe('chats in SQLite', () => {
     const after = createSqliteChats(connect(file), { now });
     expect(await after.find('ada', 'chat-a')).toEqual(storedChat());
     expect(await after.search('ada', 'tall', 5)).toMatchObject([{ id: 'chat-a' }]);
+  });
+
+  it('are searched by the words first, once, and not anew for each chat of the caller', async () => {
+    const steps = await connect(join(newFolder(), 'toolwharf.db')).read((database) =>
+      database
+        .prepare(`EXPLAIN QUERY PLAN ${searchSql}`)
+        .all('"tall"', 'ada', 0, 5)
+        .map((step) => String(step['detail'])),
+    );
+    expect(steps.filter((step) => step.startsWith('SCAN') || step.startsWith('SEARCH'))).toEqual([
+      expect.stringContaining('SCAN chat_words'),
+      'SEARCH chats USING INTEGER PRIMARY KEY (rowid=?)',
+      'SCAN best',
+      'SEARCH chats USING INTEGER PRIMARY KEY (rowid=?)',
+    ]);
   });
 
   it('leave none of their words behind', async () => {

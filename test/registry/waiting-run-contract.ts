@@ -40,7 +40,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       expect(await store.decide(place('two'), reject)).toEqual({ type: 'noted', waiting: ['one'] });
       expect(await store.decide(place('two'), approve)).toEqual({ type: 'closed' });
       expect(await store.decide(place('three'), approve)).toEqual({ type: 'closed' });
-      expect(await store.decide(place('one'), { ...approve, args: { amount: 1 } })).toEqual({
+      expect(await store.decide(place('one'), { decision: 'approve', args: { amount: 1 } })).toEqual({
         type: 'complete',
         decided: [
           { call: waitingCall('one'), answer: { decision: 'approve', args: { amount: 1 } } },
@@ -60,11 +60,12 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
     it('are opened anew when they wait again, without the decisions of the time before', async () => {
       await store.keep(waitingRun(), noBounds);
       await store.decide(place('one'), approve);
-      const again = waitingRun({ waitId: 'wait-2', calls: [waitingCall('one')] });
+      const again = waitingRun({ waitId: 'wait-2' });
       await store.keep(again, noBounds);
       expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: again });
       expect(await store.decide(place('one'), approve)).toEqual({ type: 'closed' });
-      expect(await store.decide(place('one', { waitId: 'wait-2' }), approve)).toMatchObject({ type: 'complete' });
+      expect(await store.decide(place('one', { waitId: 'wait-2' }), approve)).toEqual({ type: 'noted', waiting: ['two'] });
+      expect(await store.decide(place('two', { waitId: 'wait-2' }), approve)).toMatchObject({ type: 'complete' });
       await store.keep(waitingRun({ waitId: 'wait-3' }), noBounds);
       expect(await store.decide(place('one', { waitId: 'wait-3' }), approve)).toEqual({ type: 'noted', waiting: ['two'] });
     });
@@ -96,7 +97,11 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       expect((await store.openIds(5_000)).toSorted()).toEqual(['run-a', 'run-b']);
       expect(await store.openIds(5_001)).toEqual(['run-b']);
       await store.prune(5_001);
-      expect([await store.find('run-a'), await store.find('run-c'), (await store.find('run-b'))?.type]).toEqual([undefined, undefined, 'open']);
+      expect([await store.find('run-a'), await store.find('run-c'), (await store.find('run-b'))?.type]).toEqual([
+        undefined,
+        undefined,
+        'open',
+      ]);
     });
   });
 }

@@ -1,4 +1,6 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, test } from 'vitest';
+import { listen as listenAt } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { functionGateway, listen } from './function-gateway.ts';
@@ -122,7 +124,10 @@ describe('a function in this process', () => {
 
   /** Ends the run with these words, or is told to the model with those. */
   async function outcomeOf(execute: string, more: string): Promise<{ ended: string } | { told: string }> {
-    await using gateway = await functionGateway({ 'a.js': functionModule('f', { execute, more }) }, { turns: [calls(['f', {}]), says('ok')] });
+    await using gateway = await functionGateway(
+      { 'a.js': functionModule('f', { execute, more }) },
+      { turns: [calls(['f', {}]), says('ok')] },
+    );
     const { raw, finish, text } = await gateway.ask();
     if (finish.length === 0) return { ended: /"message":"(.*?)","type/.exec(raw.slice(raw.lastIndexOf('"error"')))?.[1] ?? raw };
     expect(text).toBe('ok');
@@ -132,14 +137,20 @@ describe('a function in this process', () => {
   test('with guardrails has its arguments or its result refused, with a message to the model or by ending the run', async () => {
     using listening = listen();
     const execute = '() => globalThis.tell("ran") ?? 5';
-    expect(await outcomeOf(execute, 'inputGuardrails: [() => undefined, () => ({ reject: "Not this." })]')).toEqual({ told: '{"error":"Not this."}' });
-    expect(await outcomeOf(execute, 'inputGuardrails: [() => ({ abort: "Not today." })]')).toEqual({ ended: "A guardrail of 'f' ended the run: Not today." });
+    expect(await outcomeOf(execute, 'inputGuardrails: [() => undefined, () => ({ reject: "Not this." })]')).toEqual({
+      told: '{"error":"Not this."}',
+    });
+    expect(await outcomeOf(execute, 'inputGuardrails: [() => ({ abort: "Not today." })]')).toEqual({
+      ended: "A guardrail of 'f' ended the run: Not today.",
+    });
     expect(listening.heard).toEqual([]);
     const output = (verdict: string): string => `outputGuardrails: [(result) => result > 3 ? ${verdict} : undefined]`;
     expect(await outcomeOf(execute, output('{ reject: "Too much." }'))).toEqual({ told: '{"error":"Too much."}' });
     expect(await outcomeOf(execute, output('{ abort: "Enough." }'))).toEqual({ ended: "A guardrail of 'f' ended the run: Enough." });
     expect(await outcomeOf('() => 2', output('{ abort: "Enough." }'))).toEqual({ told: '2' });
-    expect(await outcomeOf(execute, 'inputGuardrails: [() => { throw new Error("broken") }]')).toEqual({ told: expect.stringContaining('internal error') });
+    expect(await outcomeOf(execute, 'inputGuardrails: [() => { throw new Error("broken") }]')).toEqual({
+      told: expect.stringContaining('internal error'),
+    });
   });
 
   test('whose time limit was passed is told to the model, or ends the run, as timeoutBehavior says', async () => {
@@ -147,7 +158,9 @@ describe('a function in this process', () => {
     const told = { told: `{"error":"Tool 'f' timed out after 0.02s"}` };
     expect(await outcomeOf(endless, 'timeoutMs: 20')).toEqual(told);
     expect(await outcomeOf(endless, 'timeoutMs: 20, timeoutBehavior: "result"')).toEqual(told);
-    expect(await outcomeOf(endless, 'timeoutMs: 20, timeoutBehavior: "abort"')).toEqual({ ended: expect.stringMatching(/^Tool 'f' timed out after 0.02s, and/) });
+    expect(await outcomeOf(endless, 'timeoutMs: 20, timeoutBehavior: "abort"')).toEqual({
+      ended: expect.stringMatching(/^Tool 'f' timed out after 0.02s, and/),
+    });
   });
 
   test('that throws is a result, the end of the run, or the text of a function, as onError says', async () => {
@@ -321,8 +334,8 @@ describe('the state of a chat', () => {
     const round = (fail?: string) => [calls(['count', fail === undefined ? {} : { fail }]), says('ok')];
     await using gateway = await functionGateway(files, { turns: [...round(), ...round('throw'), ...round(), ...round(), ...round()] });
     const ask = async (chat?: string): Promise<unknown> => {
-      const { eventsOf } = await gateway.ask(chat === undefined ? {} : { chat_id: chat });
-      return eventsOf('tool.result')[0]?.['response'];
+      const seen = await gateway.ask(chat === undefined ? {} : { chat_id: chat });
+      return seen.eventsOf('tool.result')[0]?.['response'];
     };
     expect([await ask('a'), await ask('a'), await ask('a'), await ask('b'), await ask()]).toEqual([1, undefined, 2, 1, 1]);
   });
@@ -389,6 +402,17 @@ describe('functions by id', () => {
     await gateway.ask();
     await gateway.ask({ tool_ids: ['toolset:one', 'toolset:home'] });
     expect([offered(gateway, 0), offered(gateway, 1)]).toEqual([['solo'], ['solo']]);
+  });
+
+  test('are served to MCP clients', async () => {
+    await using gateway = await functionGateway(files);
+    const url = await listenAt(gateway.app);
+    const client = new Client({ name: 'tester', version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name).toSorted()).toEqual(['door', 'light', 'solo', 'water']);
+    expect((await client.callTool({ name: 'solo', arguments: {} })).content).toEqual([{ type: 'text', text: 'solo' }]);
+    await client.close();
   });
 
   test('a key that is limited to some sees and uses these alone', async () => {

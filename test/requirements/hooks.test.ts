@@ -80,9 +80,9 @@ describe('a beforeTool hook', () => {
     using listening = listen();
     const hook = `export const beforeTool = ({ name, arguments: args }) => ({ name, args, blocked: true });`;
     await using gateway = await functionGateway(hooked(hook), { hooks, turns: [calls(['count', { n: 1 }]), says('ok')] });
-    const { eventsOf } = await gateway.ask();
+    const seen = await gateway.ask();
     const result = { name: 'count', args: { n: 1 }, blocked: true };
-    expect(eventsOf('tool.result')).toEqual([expect.objectContaining({ response: result, hook: true })]);
+    expect(seen.eventsOf('tool.result')).toEqual([expect.objectContaining({ response: result, hook: true })]);
     const told = (gateway.model.requests[1]?.messages ?? []).filter(({ role }) => role === 'tool').map(textOfMessage);
     expect(told.map((text) => JSON.parse(text) as unknown)).toEqual([result]);
     expect(listening.heard).toEqual([]);
@@ -113,11 +113,11 @@ describe('an afterTool hook', () => {
     const hook = `export const afterTool = ({ result, arguments: args }) => ({ result, args, audited: true });`;
     await using gateway = await functionGateway(hooked(hook), { hooks, turns: [calls(['count', { n: 1 }]), says('ok')] });
     using listening = listen();
-    const { eventsOf, sources } = await gateway.ask();
+    const seen = await gateway.ask();
     const result = { result: 2, args: { n: 1 }, audited: true };
-    expect(eventsOf('tool.result')[0]?.['response']).toEqual(result);
+    expect(seen.eventsOf('tool.result')[0]?.['response']).toEqual(result);
     expect(JSON.parse(textOfMessage(gateway.model.requests[1]?.messages.at(-1)))).toEqual(result);
-    expect(JSON.parse(String((sources[0]?.['document'] as string[])[0]))).toEqual(result);
+    expect(JSON.parse(String([seen.sources[0]?.['document']].flat()[0]))).toEqual(result);
     expect(listening.heard).toEqual([1]);
   });
 

@@ -175,7 +175,9 @@ describe('a hand-over', () => {
     expect(after[0]?.content).toBe('You are billing.');
     expect(namesOf(gateway, 1)).toEqual(['now']);
     expect(seen.eventsOf('run.start')).toHaveLength(1);
-    expect(seen.eventsOf('config.update')).toMatchObject([{ model: 'billing', functions: ['now'] }]);
+    expect(seen.eventsOf('config.update')).toMatchObject([
+      { model: 'billing', functions: ['now'], added: ['now'], removed: ['transfer_to_agent'] },
+    ]);
     expect(seen.eventsOf('run.end')).toHaveLength(1);
     expect(seen.sources).toEqual([]);
   });

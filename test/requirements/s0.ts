@@ -97,8 +97,10 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-11',
     behaviour:
       'One request may be offered functions of OpenAPI servers, MCP servers, this process, presets and the browser side by side; the loop treats them alike.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/side-by-side.test.ts > functions of an OpenAPI server, an MCP server, this process, a preset and the browser are called in one turn, and the loop treats them alike',
+    ],
   },
   {
     id: 'S0-12',
@@ -192,8 +194,11 @@ export const turnRequirements: Requirement[] = [
     id: 'S0-21',
     behaviour:
       'The time limit of a call is the tool’s, else the request’s, else the preset’s, else the default. Zero is refused instead of meaning none.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/limits-and-reports.test.ts > the time limit of a call > is that of the tool, else of the request, else of the preset, else of the setting',
+      'test/requirements/limits-and-reports.test.ts > the time limit of a call > of zero is refused, wherever it stands',
+    ],
   },
   {
     id: 'S0-22',

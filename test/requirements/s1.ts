@@ -192,9 +192,7 @@ export const streamingRequirements: Requirement[] = [
     id: 'S1-22',
     behaviour: 'Calls of one round run side by side unless a function is marked `sequential`; such a one never runs beside another.',
     status: 'verified',
-    tests: [
-      'test/requirements/functions.test.ts > calls of a round run side by side, and a sequential function beside none of them',
-    ],
+    tests: ['test/requirements/functions.test.ts > calls of a round run side by side, and a sequential function beside none of them'],
   },
   {
     id: 'S1-23',
@@ -241,7 +239,9 @@ export const streamingRequirements: Requirement[] = [
   {
     id: 'S1-28',
     behaviour: 'The report on a tool server names functions whose definition gives a model little to go by, such as a missing description.',
-    status: 'planned',
-    part: 'openapi',
+    status: 'verified',
+    tests: [
+      'test/requirements/limits-and-reports.test.ts > the report on a tool server > names functions that give a model little to go by',
+    ],
   },
 ];

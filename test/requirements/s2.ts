@@ -92,8 +92,14 @@ export const functionRequirements: Requirement[] = [
   {
     id: 'S2-11',
     behaviour: 'A call that needs approval waits for a human before it is executed; a rejection is told to the model as the result.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/http/approvals.test.ts > an answer that waits for an approval > says what is waiting, with a token for each call, and nothing of it has run',
+      'test/http/approvals.test.ts > a decision > to reject is told to the model with its message',
+      'test/http/approvals.test.ts > a run that waits > survives a restart, secrets encrypted, and goes on in another process',
+      'test/http/socket-approvals.test.ts > a confirmation > asks the session with tool and arguments, without a token, and the run goes on once it is given',
+      'test/http/approvals.property.test.ts > whoever decides and cancels in whatever order, each call is settled once and by its owner, and runs only when it was approved',
+    ],
   },
   {
     id: 'S2-12',
@@ -177,8 +183,6 @@ export const functionRequirements: Requirement[] = [
     id: 'S2-21',
     behaviour: '`execute` may return its result or a promise of it; both are handled alike, and so are a throw and a rejection.',
     status: 'verified',
-    tests: [
-      'test/requirements/functions.test.ts > a function in this process > may return its result or a promise, and throw or reject',
-    ],
+    tests: ['test/requirements/functions.test.ts > a function in this process > may return its result or a promise, and throw or reject'],
   },
 ];

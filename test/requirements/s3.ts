@@ -14,17 +14,13 @@ export const toolsetRequirements: Requirement[] = [
     id: 'S3-2',
     behaviour: 'The id of a function stays the same over updates, and when one update holds an id twice the last entry wins.',
     status: 'verified',
-    tests: [
-      'test/tools/functions/function-folder.test.ts > the id stays over updates, and of two with one name the last wins',
-    ],
+    tests: ['test/tools/functions/function-folder.test.ts > the id stays over updates, and of two with one name the last wins'],
   },
   {
     id: 'S3-3',
     behaviour: 'The same name twice in one toolset is an error at its definition.',
     status: 'verified',
-    tests: [
-      'test/tools/functions/define-tool.test.ts > a toolset > with the same name twice is an error at its definition',
-    ],
+    tests: ['test/tools/functions/define-tool.test.ts > a toolset > with the same name twice is an error at its definition'],
   },
   {
     id: 'S3-4',
@@ -81,8 +77,10 @@ export const toolsetRequirements: Requirement[] = [
     id: 'S3-10',
     behaviour:
       '`PUT /api/tool-servers` replaces the whole set, what is not in it is gone; single servers are added and changed with POST and PATCH.',
-    status: 'planned',
-    part: 'administration',
+    status: 'verified',
+    tests: [
+      'test/requirements/limits-and-reports.test.ts > the set of tool servers > is replaced as a whole by PUT; POST adds a single one and PATCH changes it',
+    ],
   },
   {
     id: 'S3-11',
@@ -122,8 +120,10 @@ export const toolsetRequirements: Requirement[] = [
   {
     id: 'S3-15',
     behaviour: 'A change of tools or instructions within a run is recorded as a `config.update` event that says what came and what went.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/requirements/presets.test.ts > a hand-over > is offered without being listed, allows exactly the sub-agents, and the conversation goes on under the other preset',
+    ],
   },
   {
     id: 'S3-16',

@@ -291,8 +291,11 @@ export const toolServerRequirements: Requirement[] = [
     id: 'S4-34',
     behaviour:
       'Files in a result, `data:` texts at any depth, are taken out of what the model reads, all of them, and a note stands in their place.',
-    status: 'planned',
-    part: 'openapi',
+    status: 'verified',
+    tests: [
+      'test/requirements/limits-and-reports.test.ts > a result > with files at any depth reaches the model with notes in their place, and the client with the files',
+      'test/chat/take-out-files.test.ts > files in a result > are taken out at any depth, all of them, and a note stands in their place',
+    ],
   },
   {
     id: 'S4-35',

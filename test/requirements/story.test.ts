@@ -88,8 +88,9 @@ const answers: Record<string, ScriptedAnswer> = {
 };
 
 function openGateway(folder: string, model: Accountant): Promise<Gateway> {
-  const { close: _close, ...stores } = storesIn(folder);
-  return gatewayOf({ servers, answers, backends: [backendOf(model, ['model'], { capabilities: ['tools'] })], ...stores });
+  const { runs, waitingRuns, config } = storesIn(folder);
+  const backends = [backendOf(model, ['model'], { capabilities: ['tools'] })];
+  return gatewayOf({ servers, answers, backends, ...(runs && { runs }), ...(waitingRuns && { waitingRuns }), ...(config && { config }) });
 }
 
 const countOf = (run: ReadRun, type: string): number => run.events.filter((event) => event.type === type).length;

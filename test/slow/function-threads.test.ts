@@ -87,7 +87,10 @@ test('a critical section in a thread defers the end of the call', async () => {
   using supervision = superviseCall({ idleMs: 10_000, totalMs: 10_000 });
   const { call } = await callInThread(
     worker(`async (args, { critical, status }) => critical(async () => { await status('inside'); await status('still'); return 'done' })`),
-    { signal: supervision.signal, context: { critical: supervision.critical, status: async () => supervision.end({ type: 'cancelled' }) } },
+    {
+      signal: supervision.signal,
+      context: { critical: (work) => supervision.critical(work), status: async () => supervision.end({ type: 'cancelled' }) },
+    },
   );
   expect(await call()).toEqual({ type: 'result', value: 'done' });
 });

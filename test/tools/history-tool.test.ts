@@ -1,10 +1,16 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ChatMessage } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/core/json.ts';
+import { parseChatBody } from '../../src/http/parse-chat-body.ts';
+import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { createHistoryTool } from '../../src/tools/history-tool.ts';
+import { createToolCatalog } from '../../src/tools/tool-catalog.ts';
+import type { ToolSource } from '../../src/tools/tool-source.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 
+const neverSends = () => Promise.reject(new Error('not sent'));
 const adminKey = 'sk-tw-fixed-administrator';
 
 async function openGateway({ turns, isStoring = true }: { turns: ScriptStep[][]; isStoring?: boolean }) {
@@ -105,6 +111,36 @@ describe('search_chats', () => {
     expect(offered()).toEqual([[], ['search_chats']]);
     expect(await ask('Hi', { key: without, tool_ids: ['function:search_chats'] })).toMatchObject({ status: 403 });
     expect((await send('GET', '/api/tools', { key: without })).body).toMatchObject({ data: [] });
+  });
+
+  test('is found beside functions of the process, which claim all entries of its kind', async () => {
+    const history = createHistoryTool({ search: async () => [] });
+    const others: ToolSource = {
+      claims: (toolId) => toolId.startsWith('function:'),
+      async supplyFor(toolIds) {
+        if (toolIds?.length !== 0) throw new Error(`unknown: ${String(toolIds)}`);
+        return { candidates: [], warnings: [] };
+      },
+      list: async () => [],
+    };
+    const catalog = createToolCatalog({
+      registry: createMemoryRegistry(),
+      send: neverSends,
+      callBrowser: () => Promise.reject(new Error('not asked')),
+      browserToolTimeoutMs: 1_000,
+      sources: [history, others],
+      now: () => 0,
+    });
+    onTestFinished(() => catalog.close());
+    const request = parseChatBody({
+      model: 'model',
+      messages: [{ role: 'user', content: 'Hi' }],
+      tool_ids: ['function:search_chats'],
+    }).request;
+    const caller = { id: 'ada', role: 'user', isOpen: false } as const;
+    const nowhere = { runId: 'r', caller, chatId: undefined, messageId: undefined, sessionId: undefined };
+    const { tools } = await catalog.offerFor(request, { ...nowhere, signal: new AbortController().signal });
+    expect([...tools.keys()]).toEqual(['search_chats']);
   });
 
   test('can be invoked on its own', async () => {

@@ -28,8 +28,8 @@ const longestDelayMs = 2_147_483_647;
  * @throws TypeError that names the function and the cure, so that what cannot work never reaches a model
  */
 export function defineTool<Parameters extends ToolParameters>(definition: ToolDefinition<Parameters>): FunctionTool {
-  const problem = problemOf(definition as unknown);
-  if (problem !== undefined) throw new TypeError(`defineTool ${shownName(definition as unknown)}: ${problem}.`);
+  const problem = problemOf(definition);
+  if (problem !== undefined) throw new TypeError(`defineTool ${shownName(definition)}: ${problem}.`);
   const { name, description, parameters, ...options } = definition as unknown as ToolDefinition;
   try {
     const { schema, readArguments } = readSchema(parameters);

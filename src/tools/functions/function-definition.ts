@@ -16,9 +16,9 @@ export type PublicMessage = JsonObject & { role: string };
 
 /** Values are JSON. What is set is kept when the call succeeds, for this caller and chat; without a chat, for this run. */
 export interface FunctionState {
-  get(key: string): JsonValue | undefined;
+  readonly get: (key: string) => JsonValue | undefined;
   /** `undefined` takes the key away. @throws Error beyond `limits.stateKeys` and `limits.stateCharacters` */
-  set(key: string, value: JsonValue | undefined): void;
+  readonly set: (key: string, value: JsonValue | undefined) => void;
 }
 
 /** Who is asking, and where; known before a call too. */
@@ -40,16 +40,16 @@ export interface FunctionContext extends FunctionPlace {
   readonly signal: AbortSignal;
   readonly state: FunctionState;
   /** Shows what is being done; resolves when it was delivered. The time limit begins anew. */
-  status(text: string): Promise<void>;
-  progress(done: number, total?: number): Promise<void>;
+  readonly status: (text: string) => Promise<void>;
+  readonly progress: (done: number, total?: number) => Promise<void>;
   /** Asks the user over their session; whatever is no clear yes is a no. @throws ToolError where there is none */
-  confirm(title: string, message?: string): Promise<boolean>;
+  readonly confirm: (title: string, message?: string) => Promise<boolean>;
   /** Asks the user for a value, by a JSON Schema where one is given; undefined when they give none. @throws ToolError where there is no session */
-  ask(title: string, question?: { message?: string; schema?: JsonObject }): Promise<JsonValue | undefined>;
+  readonly ask: (title: string, question?: { message?: string; schema?: JsonObject }) => Promise<JsonValue | undefined>;
   /** A cancellation waits until this is done. */
-  critical<Value>(work: () => Promise<Value> | Value): Promise<Value>;
+  readonly critical: <Value>(work: () => Promise<Value> | Value) => Promise<Value>;
   /** The run ends after this round, without another turn of the model. */
-  stop(): void;
+  readonly stop: () => void;
 }
 
 /** `reject`: the model reads the message. `abort`: the run ends with it. Nothing: it may go on. */

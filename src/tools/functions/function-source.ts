@@ -40,7 +40,8 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(new Error(`isEnabled took more than ${limits.enablementMs} ms`)), limits.enablementMs);
     try {
-      return (await Promise.race([condition(place), late])) === true;
+      const answer: unknown = await Promise.race([condition(place), late]);
+      return Boolean(answer);
     } catch (error) {
       onFault(id, error);
       return false;

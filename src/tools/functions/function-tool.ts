@@ -99,7 +99,10 @@ async function runFunction(
 function askOfArguments(definition: FunctionTool, ask: Exclude<FunctionTool['options']['needsApproval'], boolean | undefined>) {
   return async (args: JsonObject): Promise<boolean> => {
     const read = await definition.readArguments(args);
-    return read.type === 'read' && (await ask(read.value as JsonObject)) !== false;
+    if (read.type === 'invalid') return false;
+    const answer: unknown = await ask(read.value);
+    // In JavaScript anything may come; what is no clear no is asked.
+    return answer !== false;
   };
 }
 

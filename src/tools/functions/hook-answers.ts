@@ -12,7 +12,7 @@ export type HookAnswer = { readonly [answerMark]: true } & (
 
 /** From any hook: the run ends, and the client reads the message. */
 export function abort(message: string): HookAnswer {
-  return { [answerMark]: true, type: 'abort', message: String(message) };
+  return { [answerMark]: true, type: 'abort', message };
 }
 
 /** From `beforeTool`: the function gets these arguments, which are checked like a model's. */

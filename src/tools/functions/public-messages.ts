@@ -42,24 +42,16 @@ export function fromPublicMessage(value: unknown, newCallId: () => string): Chat
   if (!isJsonObject(value)) throw new TypeError('a message is an object, as in { role: "assistant", content: "…" }');
   const { role, content, tool_calls: calls, tool_call_id: toolCallId, name, ...rest } = JSON.parse(JSON.stringify(value)) as JsonObject;
   const extra = Object.keys(rest).length > 0 ? { extra: rest } : {};
-  switch (role) {
-    case 'system':
-    case 'developer':
-    case 'user':
-      return { role, content: requireContent(content), ...(name === undefined ? extra : { extra: { ...rest, name } }) };
-    case 'assistant':
-      return {
-        role,
-        content: content === null || content === undefined ? null : requireContent(content),
-        toolCalls: toCalls(calls, newCallId),
-        ...extra,
-      };
-    case 'tool':
-      if (typeof toolCallId !== 'string') throw new TypeError('a tool message needs its tool_call_id');
-      return { role, toolCallId, content: requireContent(content), ...(typeof name === 'string' && { name }), ...extra };
-    default:
-      throw new TypeError('role is "system", "developer", "user", "assistant" or "tool"');
+  if (role === 'system' || role === 'developer' || role === 'user') {
+    return { role, content: requireContent(content), ...(name === undefined ? extra : { extra: { ...rest, name } }) };
   }
+  if (role === 'assistant') {
+    const words = content === null || content === undefined ? null : requireContent(content);
+    return { role, content: words, toolCalls: toCalls(calls, newCallId), ...extra };
+  }
+  if (role !== 'tool') throw new TypeError('role is "system", "developer", "user", "assistant" or "tool"');
+  if (typeof toolCallId !== 'string') throw new TypeError('a tool message needs its tool_call_id');
+  return { role, toolCallId, content: requireContent(content), ...(typeof name === 'string' && { name }), ...extra };
 }
 
 function requireContent(content: JsonValue | undefined): MessageContent {

@@ -37,19 +37,16 @@ export async function readFolder(
   const names = (await readdir(folder)).filter(isModule).toSorted();
   if (names.length > limits.toolModules)
     throw new Error(`it holds ${names.length} modules, at most ${limits.toolModules} are possible; is it the right folder?`);
-  const changed: FolderModule[] = [];
-  const modules: FolderModule[] = [];
-  for (const path of names.map((name) => join(folder, name))) {
-    const before = known.find((entry) => entry.path === path);
-    if (before !== undefined && !(retriesBroken && before.problem !== undefined) && (await isCurrent(before))) {
-      modules.push(before);
-      continue;
-    }
-    const module = await loadEntry(path, before, { folder, load });
-    modules.push(module);
-    changed.push(module);
-  }
-  return { modules, changed };
+  // Side by side, so that one that takes its time holds up no other; their order stays.
+  const modules = await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      const before = known.find((entry) => entry.path === path);
+      const isRetried = retriesBroken && before?.problem !== undefined;
+      return before !== undefined && !isRetried && (await isCurrent(before)) ? before : loadEntry(path, before, { folder, load });
+    }),
+  );
+  return { modules, changed: modules.filter((module) => !known.includes(module)) };
 }
 
 async function isCurrent({ stamps }: FolderModule): Promise<boolean> {

@@ -6,7 +6,7 @@ export interface CallScope {
   invocation: ToolInvocation;
   context: ToolContext | undefined;
   /** The stream that should have held the answer is over. */
-  onAnswerEnd(isResumable: boolean): void;
+  onAnswerLost(): void;
 }
 
 export interface CallScopes {
@@ -16,12 +16,20 @@ export interface CallScopes {
    * share belongs to one only where calls of a single caller and session are under way: nobody may be asked what another one's call wants to know.
    */
   current(): CallScope | undefined;
+  /** The call of which this code is a part, and no other. */
+  own(): CallScope | undefined;
   readonly size: number;
 }
 
 export function createCallScopes(): CallScopes {
   const storage = new AsyncLocalStorage<CallScope>();
   const running = new Set<CallScope>();
+
+  function own(): CallScope | undefined {
+    const scope = storage.getStore();
+    return scope !== undefined && running.has(scope) ? scope : undefined;
+  }
+
   return {
     async run(scope, work) {
       running.add(scope);
@@ -31,9 +39,10 @@ export function createCallScopes(): CallScopes {
         running.delete(scope);
       }
     },
+    own,
     current() {
-      const own = storage.getStore();
-      if (own !== undefined && running.has(own)) return own;
+      const mine = own();
+      if (mine !== undefined) return mine;
       const [first, ...others] = running;
       return first !== undefined && others.every((other) => isSameSession(first, other)) ? first : undefined;
     },

@@ -5,6 +5,8 @@ import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { callHeaders, callQuery } from '../connection-headers.ts';
+import { requestIdIn } from './answer-watch.ts';
+import type { AnswerWatch } from './answer-watch.ts';
 import type { CallScopes } from './call-scope.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 
@@ -12,12 +14,15 @@ import { createOutboundFetch } from './outbound-fetch.ts';
 export interface Way {
   name: string;
   isLegacy: boolean;
+  /** For each step of getting to know each other. */
+  connectTimeoutMs: number;
   createTransport(): Transport;
 }
 
 export interface WayOptions {
   send: SendOutbound;
   scopes: CallScopes;
+  answers: AnswerWatch;
   signal: AbortSignal;
 }
 
@@ -25,24 +30,31 @@ export interface WayOptions {
 export type CreateWays = (record: ToolServerRecord, options: WayOptions) => Way[];
 
 /** Streamable HTTP, then its predecessor; or the process that the configuration names. */
-export const createWays: CreateWays = (record, { send, scopes, signal }) => {
+export const createWays: CreateWays = (record, { send, scopes, answers, signal }) => {
   if (record.process !== undefined) return [processWay(record.process)];
   const url = new URL(record.url);
+  const connectTimeoutMs = limits.mcpConnectTimeoutMs;
   const fetch = createOutboundFetch({
     send,
     trust: { kind: 'configured', origin: url.origin },
     signal,
     headers: () => callHeaders(record, scopes.current()?.invocation.run),
     query: () => callQuery(record),
-    watchAnswer() {
-      const scope = scopes.current();
-      return scope && (({ isResumable }) => scope.onAnswerEnd(isResumable));
+    watchAnswer(body) {
+      const scope = scopes.own();
+      const id = scope === undefined ? undefined : requestIdIn(body);
+      return scope === undefined || id === undefined ? undefined : answers.begin(id, () => scope.onAnswerLost());
     },
   });
   return [
-    { name: 'Streamable HTTP', isLegacy: false, createTransport: () => new StreamableHTTPClientTransport(url, { fetch }) },
+    {
+      name: 'Streamable HTTP',
+      isLegacy: false,
+      connectTimeoutMs,
+      createTransport: () => new StreamableHTTPClientTransport(url, { fetch }),
+    },
     // The SDK's own replacement of this transport is the first one; servers of 2024 know this one only.
-    { name: 'SSE', isLegacy: true, createTransport: () => new SSEClientTransport(url, { fetch }) },
+    { name: 'SSE', isLegacy: true, connectTimeoutMs, createTransport: () => new SSEClientTransport(url, { fetch }) },
   ];
 };
 
@@ -55,5 +67,10 @@ function processWay({ command, args, environment }: NonNullable<ToolServerRecord
     stderr: 'ignore',
     maxBufferSize: limits.mcpMessageBytes,
   } as const;
-  return { name: 'stdio', isLegacy: false, createTransport: () => new StdioClientTransport(settings) };
+  return {
+    name: 'stdio',
+    isLegacy: false,
+    connectTimeoutMs: limits.mcpProcessStartMs,
+    createTransport: () => new StdioClientTransport(settings),
+  };
 }

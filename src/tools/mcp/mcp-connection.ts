@@ -6,6 +6,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
 import { answerElicitation } from './answer-elicitation.ts';
+import { createAnswerWatch } from './answer-watch.ts';
 import { createCallScopes } from './call-scope.ts';
 import { shortened } from './convert-tools.ts';
 import type { CreateWays, Way } from './create-transports.ts';
@@ -43,8 +44,9 @@ export interface McpConnectionOptions {
 
 export function createMcpConnection(record: ToolServerRecord, options: McpConnectionOptions): McpConnection {
   const scopes = createCallScopes();
+  const answers = createAnswerWatch();
   const closing = new AbortController();
-  const ways = options.createWays(record, { send: options.send, scopes, signal: closing.signal });
+  const ways = options.createWays(record, { send: options.send, scopes, answers, signal: closing.signal });
   let connecting: Promise<Client> | undefined;
   let isStale = false;
   let isRetiring = false;
@@ -79,7 +81,14 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
   async function connectBy(way: Way): Promise<Client> {
     const client = createClient(way);
     const own = connecting;
-    await client.connect(way.createTransport(), { timeout: limits.mcpConnectTimeoutMs, signal: closing.signal });
+    const transport = way.createTransport();
+    await client.connect(transport, { timeout: way.connectTimeoutMs, signal: closing.signal });
+    const receive = transport.onmessage;
+    // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
+    transport.onmessage = (message, extra) => {
+      answers.note(message);
+      receive?.(message, extra);
+    };
     // Not earlier: a way that fails must not end the attempt that goes on with the next one.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is no event target
     client.onclose = () => {
@@ -140,25 +149,23 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
 
   function call(name: string, invocation: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult> {
     const cut = new AbortController();
-    const scope = { invocation, context, onAnswerEnd };
-    // The SDK reads on a moment later than the stream ends; and what has ids it asks for again.
-    function onAnswerEnd(isResumable: boolean): void {
-      if (!isResumable) setTimeout(() => cut.abort(new AnswerCutOff()), limits.mcpCutGraceMs).unref();
-    }
+    const scope = { invocation, context, onAnswerLost: () => cut.abort(new AnswerCutOff()) };
     const signal = AbortSignal.any([invocation.signal, cut.signal]);
-    return scopes
-      .run(scope, async () => {
-        const open = await orAborted(client(), signal);
-        return await open.callTool(
-          { name, arguments: invocation.args },
-          {
-            signal,
-            // The runtime's own limits end a call; this one is for what the runtime cannot see.
-            timeout: limits.mcpAnswerMs,
-            onprogress: ({ progress, total, message }) => tellProgress(context, { progress, total, message }),
-          },
-        );
-      })
+    // Not within the scope: a connection belongs to no call, even where one opens it.
+    return orAborted(client(), signal)
+      .then((open) =>
+        scopes.run(scope, () =>
+          open.callTool(
+            { name, arguments: invocation.args },
+            {
+              signal,
+              // The runtime's own limits end a call; this one is for what the runtime cannot see.
+              timeout: limits.mcpAnswerMs,
+              onprogress: ({ progress, total, message }) => tellProgress(context, { progress, total, message }),
+            },
+          ),
+        ),
+      )
       .catch((error: unknown) => {
         throw cut.signal.aborted && !invocation.signal.aborted ? cut.signal.reason : error;
       })

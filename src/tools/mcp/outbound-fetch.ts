@@ -16,8 +16,8 @@ export interface OutboundFetchOptions {
   headers(): Record<string, string>;
   /** What carries a key in the address. */
   query(): Record<string, string>;
-  /** Told when the answer to a POST that is a stream of events has ended. */
-  watchAnswer?(): ((end: StreamEnd) => void) | undefined;
+  /** Asked when the answer to what was posted is a stream of events; what it gives is told when that has ended. */
+  watchAnswer?(body: string): ((end: StreamEnd) => void) | undefined;
 }
 
 /** `fetch` for the SDK's transports, through the only door out: no redirect is followed and every body has its limits. */
@@ -41,7 +41,7 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       return new Response(null, { status, headers });
     }
     const isEventStream = (headers['content-type'] ?? '').includes('text/event-stream');
-    const onEnd = method === 'POST' && isEventStream ? options.watchAnswer?.() : undefined;
+    const onEnd = isEventStream && typeof init.body === 'string' ? options.watchAnswer?.(init.body) : undefined;
     const pieces = boundedStream(body, { isEventStream, ...(onEnd && { onEnd }) });
     return new Response(ReadableStream.from(pieces), { status, headers });
   };

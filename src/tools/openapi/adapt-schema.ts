@@ -167,9 +167,9 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
         const tag = adapted === undefined ? undefined : tagFitting(adapted, tags[index]);
         return adapted === undefined || tag === undefined ? adapted : joined(adapted, tag, spend);
       });
-      const known = branches.filter((branch) => branch !== undefined);
+      const known = branches.filter((branch) => branch !== undefined).flatMap(choicesOf);
       // A choice that leads back to the schema itself admits whatever the schema admits.
-      if (known.length < branches.length || known.length === 0) continue;
+      if (branches.includes(undefined) || known.length === 0) continue;
       const only = known.length === 1 ? known[0] : nullableChoice(known);
       if (only !== undefined) together.push(only);
       else choices.push(known);
@@ -223,6 +223,12 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     },
     definitions,
   };
+}
+
+/** A choice that is nothing but a choice itself (a union that may be null) adds its own to the list. */
+function choicesOf(branch: JsonObject): JsonObject[] {
+  const inner = branch['anyOf'];
+  return Object.keys(branch).length === 1 && Array.isArray(inner) && inner.every(isJsonObject) ? inner : [branch];
 }
 
 function joined(outer: JsonObject, branch: JsonObject, spend: Spend): JsonObject {

@@ -137,13 +137,14 @@ function planWhole(plan: Omit<BodyPlan, 'argument'>, root: JsonObject, { body, i
   return { plan, arguments: [{ in: 'body', name: 'body', isRequired, schema }] };
 }
 
-/** An optional body may be left out altogether, so none of its properties is required of the function. */
+/** An optional body may be left out altogether, so none of its properties is required of the function; only of the body. */
 function planProperties(properties: JsonObject, root: JsonObject, isBodyRequired: boolean): PlannedArgument[] {
   const required = new Set(Array.isArray(root['required']) ? root['required'] : []);
   return Object.entries(properties).map(([name, schema]) => ({
     in: 'body',
     name,
     isRequired: isBodyRequired && required.has(name),
+    ...(!isBodyRequired && required.has(name) && { isRequiredInBody: true as const }),
     schema: isJsonObject(schema) ? schema : {},
   }));
 }

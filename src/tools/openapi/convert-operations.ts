@@ -146,12 +146,17 @@ function convertWith(
     path,
     places,
     body: toBodyPlan(body?.plan, places),
-    description: describeOperation(document, entry, spend),
+    description: describeOperation(document, entry, { needs: bodyNeeds(places), spend }),
     parameters: toParameters(named, adapter),
     ...(tags.length > 0 && { tags }),
     ...(serverPath !== undefined && { serverPath }),
     ...(alternatives !== undefined && { security: alternatives }),
   };
+}
+
+/** A function cannot require what only a body requires that may be left out: the description says it. */
+function bodyNeeds(places: readonly ArgumentPlace[]): string[] {
+  return places.filter(({ isRequiredInBody }) => isRequiredInBody === true).map(({ argument }) => argument);
 }
 
 /** More tags, or longer ones, are no tags. */

@@ -2,22 +2,31 @@ import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { spendOnNames, type Spend } from './conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
-import { descriptionCharacters, firstSentences, hasWords, plainText } from './plain-text.ts';
+import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
 import { followReferences, referenceOf } from './resolve-references.ts';
 import { isSwagger } from './upgrade-swagger.ts';
 
 const maxFacts = 3;
 const typeCharacters = 60;
+/** Half of a description; the longest list of real documents is a fifth of it. */
+const needsCharacters = 500;
+
+interface DescribedParts {
+  /** Arguments without which the optional body is not complete. */
+  needs: readonly string[];
+  spend: Spend;
+}
 
 /**
  * What a model reads about an operation: its description, else its summary, else method, path and tag; then what it should know about the answer.
  * The whole fits into `descriptionCharacters`.
  */
-export function describeOperation(document: JsonObject, entry: ListedOperation, spend: Spend): string {
+export function describeOperation(document: JsonObject, entry: ListedOperation, { needs, spend }: DescribedParts): string {
   const { operation } = entry;
   const stated = [ownValue(operation, 'description'), ownValue(operation, 'summary')].find(hasWords);
   const facts = [
     ...(operation['deprecated'] === true ? ['Deprecated.'] : []),
+    ...(needs.length > 0 ? [`Required with a body: ${shortened(needs.join(', '), needsCharacters)}.`] : []),
     ...answerFacts(document, operation, { isUndescribed: stated === undefined, spend }),
   ].join(' ');
   const words = stated === undefined ? bareWords(entry) : plainText(stated);

@@ -1,4 +1,4 @@
-import { ownValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { checkDocument } from './check-document.ts';
 import type { ConversionBudget } from './conversion-budget.ts';
@@ -24,7 +24,7 @@ export interface DocumentJob {
 /** What became of it. Everything in it can be posted from one thread to another. */
 export interface OpenedDocument {
   conversion: Conversion;
-  /** The document without its paths and schemas: `info`, `servers`, what it says about security. */
+  /** The document without its schemas, and of its paths their names alone: `info`, `servers`, what it says about security. */
   head: JsonObject;
   /** What a validator says about it, where that was asked for. */
   remarks: string[];
@@ -71,5 +71,8 @@ async function remarksOn(document: JsonObject, source: DocumentJob['source']): P
 }
 
 function headOf(document: JsonObject): JsonObject {
-  return Object.fromEntries(headKeys.flatMap((key) => (ownValue(document, key) === undefined ? [] : [[key, document[key]]])));
+  const paths = ownValue(document, 'paths');
+  const head = Object.fromEntries(headKeys.flatMap((key) => (ownValue(document, key) === undefined ? [] : [[key, document[key]]])));
+  if (isJsonObject(paths)) head['paths'] = Object.fromEntries(Object.keys(paths).map((path) => [path, {}]));
+  return head;
 }

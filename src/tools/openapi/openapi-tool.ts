@@ -3,12 +3,16 @@ import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { PreparedRequest } from '../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import { formsOfSecrets, hideInText, hideInValue } from '../hide-values.ts';
 import { ArgumentError, buildRequest } from './build-request.ts';
 import type { CredentialSet, Operation } from './operation.ts';
 import { readResponse } from './read-response.ts';
 
 /** Codes of a connection that never came to be. */
 const withoutConnection = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ENODATA', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+
+/** Names under which headers carry credentials. */
+const secretHeader = /auth|key|token|secret|cookie|pass|credential|signature/i;
 
 /** How the functions of one server reach it. */
 export interface OpenApiConnection {
@@ -23,6 +27,8 @@ export interface OpenApiConnection {
   headersFor(run: RunContext, security?: CredentialSet[]): Record<string, string>;
   /** Query parameters that carry a key. */
   queryFor(security?: CredentialSet[]): Record<string, string>;
+  /** The key itself, under whatever name it is sent: no result may show it. */
+  key?: string | undefined;
   timeoutMs?: number;
   /** What a result may hand to the model; more is read, so that the model can ask for the rest. */
   maxResultBytes?: number;
@@ -95,8 +101,9 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
   });
   const outcome = await readResponse(response);
   if (outcome.type === 'error') return { ...outcome, message: withoutSecrets(outcome.message, carried) };
-  // Links to further pages repeat the query, its key among it.
-  return outcome.note === undefined ? outcome : { ...outcome, note: withoutSecrets(outcome.note, carried) };
+  // Servers that echo requests would hand the operator's key to callers and models. Links to further pages repeat the query, its key among it.
+  const value = hideInValue(outcome.value, formsOfSecrets([...credentialsIn(carried), connection.key ?? '']));
+  return { ...outcome, value, ...(outcome.note !== undefined && { note: withoutSecrets(outcome.note, carried) }) };
 }
 
 function bodyOf({ body, bodyEncoding }: PreparedRequest): { body?: string | Uint8Array } {
@@ -140,7 +147,7 @@ function explainFailure(error: OutboundError, host: string, carried: Carried): T
         'outcome_unknown',
       );
     case 'redirected':
-      return failed(`The tool server ${host} redirects, and redirects are not followed: register the address it points to. ${said}`);
+      return failed(`The tool server ${host} sent the request on to another place. ${said}`);
     case 'invalid_request':
       return failed(`The request to the tool server ${host} could not be sent. ${said}`);
   }
@@ -158,7 +165,10 @@ function failed(message: string, state?: CallState): ToolOutcome {
 
 /** Messages reach the model and the caller; no credential may, whatever the door or the server said. */
 function withoutSecrets(message: string, { headers, query }: Carried): string {
-  const values = [...Object.values(headers), ...Object.values(query)];
-  const secrets = values.flatMap((value) => [value, encodeURIComponent(value.toWellFormed()), ...value.split(/[ =]/)]);
-  return secrets.filter((secret) => secret.length >= 8).reduce((text, secret) => text.replaceAll(secret, '[secret]'), message);
+  return hideInText(message, formsOfSecrets([...Object.values(headers), ...Object.values(query)]));
+}
+
+/** Results are data: a header that is no credential, as the id of a chat or a media type, may rightly stand in them. */
+function credentialsIn({ headers, query }: Carried): string[] {
+  return [...Object.entries(headers).flatMap(([name, value]) => (secretHeader.test(name) ? [value] : [])), ...Object.values(query)];
 }

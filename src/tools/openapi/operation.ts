@@ -34,6 +34,8 @@ export interface ArgumentPlace {
   /** The name on the wire. */
   name: string;
   isRequired: boolean;
+  /** Of a body that may be left out: no body goes without it. */
+  isRequiredInBody?: true;
   style?: ParameterStyle;
   explode?: boolean;
   allowReserved?: boolean;

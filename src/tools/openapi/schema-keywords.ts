@@ -15,6 +15,9 @@ const texts = ['format', 'pattern', 'contentEncoding', 'contentMediaType'];
 /** Their names say what a generator's long pattern beside them says again in a hundred tokens; a short one is an author's, and says more. */
 const shortPattern = 40;
 const plainFormats = new Set(['uuid', 'date-time', 'date', 'time', 'duration', 'email', 'ipv4', 'ipv6', 'uri', 'url', 'hostname']);
+/** What a number takes up in somebody's memory: a model that knows the type and the limits gains nothing by it. */
+const numberFormat = /^(?:u?int(?:8|16|32|64)?|float(?:16|32|64)?|double|long|integer|number|decimal)$/i;
+const numberTypes: ReadonlySet<unknown> = new Set(['integer', 'number', 'null']);
 /** The ends of number types; a generator writes them where there is no bound. */
 const typeBounds = new Set([2 ** 31, 2 ** 31 - 1, 2 ** 32 - 1, Number.MAX_SAFE_INTEGER, 2 ** 63, 2 ** 64]);
 const numbers = ['multipleOf', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'];
@@ -35,6 +38,8 @@ export function plainKeywords(schema: JsonObject): JsonObject {
   const { format, pattern } = kept;
   if (typeof format === 'string' && plainFormats.has(format) && typeof pattern === 'string' && pattern.length > shortPattern)
     delete kept['pattern'];
+  if (typeof format === 'string' && numberFormat.test(format) && [kept['type']].flat().every((type) => numberTypes.has(type)))
+    delete kept['format'];
   if (kept['default'] === null) delete kept['default'];
   for (const key of numbers) if (typeof ownValue(schema, key) === 'number') kept[key] = schema[key];
   if (schema['uniqueItems'] === true) kept['uniqueItems'] = true;

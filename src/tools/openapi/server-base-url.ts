@@ -10,12 +10,16 @@ const urlCharacters = 2_048;
 /**
  * Where the paths of a document begin: the registered URL followed by the path part of the document's own first server entry, what overlaps written
  * once (`http://host/api` and `/api/v1` give `http://host/api/v1`). The entry's host is ignored: it is often `localhost`, a placeholder or an
- * address of another network, and a document must not choose where credentials go. `basePath` takes the place of the entry. Without a `/` at the end.
+ * address of another network, and a document must not choose where credentials go. `basePath` takes the place of the entry. Without either, what all
+ * paths of the document begin with is not written twice (`http://host/api/v1` and `/api/v1/users`, `/api/v1/login` give `http://host`). Without a
+ * `/` at the end.
  */
 export function serverBaseUrl(document: JsonObject, registeredUrl: string, basePath: string | undefined): string {
   const { origin, pathname } = new URL(registeredUrl);
   const own = segmentsOf(pathname);
   const added = segmentsOf(basePath === undefined ? documentPath(document) : pathOf(basePath));
+  if (basePath === undefined && added.length === 0)
+    return [origin, ...own.slice(0, own.length - longestOverlap(own, sharedStart(document)))].join('/');
   const overlap = longestOverlap(own, added);
   return [origin, ...own, ...added.slice(overlap)].join('/');
 }
@@ -48,6 +52,21 @@ function longestOverlap(own: readonly string[], added: readonly string[]): numbe
     if (end.every((segment, index) => segment === added[index])) return length;
   }
   return 0;
+}
+
+/** The segments that all paths begin with; of each path something is left, so that `/fetch` below `http://host/fetch` stays what it is. */
+function sharedStart(document: JsonObject): readonly string[] {
+  const paths = ownValue(document, 'paths');
+  const [first, ...others] = isJsonObject(paths) ? Object.keys(paths).map((path) => path.slice(0, urlCharacters)) : [];
+  if (first === undefined) return [];
+  return others.reduce<readonly string[]>(
+    (shared, path) => {
+      const segments = segmentsOf(path).slice(0, -1);
+      const end = shared.findIndex((segment, index) => segment !== segments[index]);
+      return end === -1 ? shared : shared.slice(0, end);
+    },
+    segmentsOf(first).slice(0, -1),
+  );
 }
 
 function documentPath(document: JsonObject): string {

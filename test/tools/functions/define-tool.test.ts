@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 
 const sound = { name: 'f', description: 'Does it', parameters: z.object({}), execute: () => 1 };
-const define = (fields: object): FunctionTool => defineTool({ ...sound, ...fields } as ToolDefinition);
+const define = (fields: object): FunctionTool => defineTool({ ...sound, ...fields });
 
 describe('a definition that cannot work', () => {
   test.each<[string, object, RegExp]>([
@@ -29,6 +29,14 @@ describe('a definition that cannot work', () => {
     ['guardrails that are no list', { inputGuardrails: () => undefined }, /inputGuardrails is a list of functions/],
   ])('fails when its module is loaded, with an error that names it and the cure: %s', (_, fields, expected) => {
     expect(() => define(fields)).toThrow(expected);
+  });
+
+  test('names itself and the cure', () => {
+    expect(() => define({ name: undefined })).toThrow('defineTool without a name: name is missing; give it one, such as "get_weather".');
+    expect(() => define({ name: '1st' })).toThrow(/^defineTool "1st": a name consists of 1 to 64 letters/);
+    expect(() => define({ parameters: z.array(z.string()) })).toThrow(
+      /^defineTool "f": parameters: the root is no object; write z\.object\(\{ … \}\)/,
+    );
   });
 
   test('is one that is no object', () => {
@@ -95,13 +103,12 @@ describe('the schema of a definition', () => {
 });
 
 describe('a toolset', () => {
-  const a = define({ name: 'a' });
+  test('with the same name twice is an error at its definition', () => {
+    const twice = (): unknown => defineToolset({ id: 's', tools: [define({ name: 'a' }), define({ name: 'b' }), define({ name: 'a' })] });
+    expect(twice).toThrow('defineToolset "s": the function "a" is there twice; give one of them another name.');
+  });
+
   test.each<[string, object, RegExp]>([
-    [
-      'the same name twice',
-      { id: 's', tools: [a, define({ name: 'a' })] },
-      /^defineToolset "s": the function "a" is there twice; give one/,
-    ],
     ['an id that is none', { id: 'My Set', tools: [] }, /^defineToolset "My Set": id consists of/],
     ['no functions', { id: 's', tools: [{}] }, /tools is a list of what defineTool gives/],
     ['a close that is none', { id: 's', tools: [], close: 1 }, /close is a function/],

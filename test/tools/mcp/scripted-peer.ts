@@ -40,7 +40,7 @@ export function scriptedPeer(tools: Tool[], onCall: OnCall = (name) => textResul
     calls: [],
     connections: 0,
     isDown: false,
-    ways: () => [{ name: 'memory', isLegacy: true, createTransport: () => createTransport() }],
+    ways: () => [{ name: 'memory', isLegacy: true, connectTimeoutMs: 5_000, createTransport: () => createTransport() }],
     async tellChange() {
       for (const server of servers) await server.sendToolListChanged();
     },
@@ -132,9 +132,13 @@ export interface HttpPeer {
 }
 
 /** An MCP server behind the door out, by Streamable HTTP; it speaks both eras of the protocol. */
-export function httpPeer(tools: Tool[], onCall: OnCall = (name) => textResult(`${name} done`)): HttpPeer {
+export function httpPeer(
+  tools: Tool[],
+  onCall: OnCall = (name) => textResult(`${name} done`),
+  responseMode: 'auto' | 'sse' = 'auto',
+): HttpPeer {
   const peer = { tools, onCall, calls: [] as string[], requests: [] as OutboundRequest[] };
-  const handler = createMcpHandler(() => serverOf(peer));
+  const handler = createMcpHandler(() => serverOf(peer), { responseMode });
   const send: SendOutbound = async (request) => {
     peer.requests.push(request);
     const { method, url, headers = {}, body, signal } = request;

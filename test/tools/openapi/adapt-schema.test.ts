@@ -48,7 +48,7 @@ describe('what a schema keeps', () => {
         example: 1,
         xml: {},
       },
-      { type: 'integer', enum: [1, 2], default: 1, format: 'int32', minimum: 1, maximum: 2, multipleOf: 1 },
+      { type: 'integer', enum: [1, 2], default: 1, minimum: 1, maximum: 2, multipleOf: 1 },
     ],
     [
       'text constraints',
@@ -68,6 +68,9 @@ describe('what a schema keeps', () => {
     ['maps', { type: 'object', additionalProperties: text }, { type: 'object', additionalProperties: text }],
     ['open maps', { type: 'object', additionalProperties: {} }, { type: 'object', additionalProperties: true }],
     ['booleans as schemas', { type: 'object', properties: { a: true } }, { type: 'object', properties: { a: {} } }],
+    ['of formats what the type does not say', { type: ['number', 'null'], format: 'double' }, { type: ['number', 'null'] }],
+    ['a number that is a time', { type: 'integer', format: 'unix-time' }, { type: 'integer', format: 'unix-time' }],
+    ['a text that is a number', { type: 'string', format: 'int64' }, { type: 'string', format: 'int64' }],
     ['falsy values', { type: 'integer', default: 0, minimum: 0 }, { type: 'integer', default: 0, minimum: 0 }],
   ])('%s', (_, schema, expected) => {
     expect(adapted(schema)).toEqual(expected);
@@ -152,6 +155,13 @@ describe('compositions', () => {
   it('oneOf becomes anyOf, without the discriminator', () => {
     const schema = { oneOf: [text, { type: 'integer' }], discriminator: { propertyName: 'kind' } };
     expect(adapted(schema)).toEqual({ anyOf: [text, { type: 'integer' }] });
+  });
+
+  it('a choice that may be null is one list of choices', () => {
+    const objects = ['a', 'b'].map((name) => ({ type: 'object', properties: { [name]: text }, required: [name] }));
+    const described = { anyOf: [text, { type: 'integer' }], description: 'd' };
+    expect(adapted({ anyOf: [{ oneOf: objects }, { type: 'null' }] })).toEqual({ anyOf: [...objects, { type: 'null' }] });
+    expect(adapted({ anyOf: [described, { type: 'object' }] })).toEqual({ anyOf: [described, { type: 'object' }] });
   });
 
   it('a single alternative is no choice', () => {

@@ -221,6 +221,14 @@ describe('bodies', () => {
     expect(only(documentOf(bodyOf(schema, true), '/a')).spec.parameters['required']).toEqual(['a']);
   });
 
+  it('what an optional body must hold stands in the description, under the arguments’ names', () => {
+    const schema = { type: 'object', properties: { id: text, a: text, b: text }, required: ['id', 'b'] };
+    const described = (isRequired: boolean): string =>
+      only(documentOf({ summary: 'Changes a thing', ...bodyOf(schema, isRequired) })).spec.description;
+    expect(described(false)).toBe('Changes a thing. Required with a body: body_id, b.');
+    expect(described(true)).toBe('Changes a thing');
+  });
+
   it.each([
     [['text/json', 'application/xml', 'application/json'], 'application/json'],
     [['application/json-patch+json', 'application/merge-patch+json'], 'application/merge-patch+json'],

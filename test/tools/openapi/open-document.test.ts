@@ -23,7 +23,7 @@ describe('openDocument', () => {
     const document = { openapi: '3.1.0', info: { title: 'T' }, servers: [{ url: '/api' }], paths: { '/a': { get: {} } }, components: {} };
     const opened = await openDocument(jobOf(document), noFiles);
     expect(opened.conversion.operations.map(({ spec }) => spec.name)).toEqual(['get_a']);
-    expect(opened.head).toEqual({ openapi: '3.1.0', info: { title: 'T' }, servers: [{ url: '/api' }] });
+    expect(opened.head).toEqual({ openapi: '3.1.0', info: { title: 'T' }, servers: [{ url: '/api' }], paths: { '/a': {} } });
     expect(opened.remarks).toEqual([]);
   });
 

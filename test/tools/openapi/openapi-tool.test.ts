@@ -111,7 +111,7 @@ describe('createOpenApiTool', () => {
     ['timeout', 'tool_timeout', 'tools.test:8000 did not answer in time'],
     ['unreachable', 'tool_error', 'tools.test:8000 cannot be reached. Is it running'],
     ['cut', 'tool_error', 'whether the call took effect is not known'],
-    ['redirected', 'tool_error', 'register the address it points to'],
+    ['redirected', 'tool_error', 'sent the request on to another place'],
     ['invalid_request', 'tool_error', 'could not be sent'],
   ])('a way that fails with %s is the outcome %s', async (failure, code, message) => {
     const { tool } = toolWith(() => Promise.reject(new OutboundError(failure, 'Set TOOL_SERVER_ALLOW=http://tools.test:8000')));
@@ -151,6 +151,41 @@ describe('createOpenApiTool', () => {
     const { tool } = toolWith(() => ({ headers: { 'content-type': 'text/plain' }, body: ['x'.repeat(500)] }), { maxResultBytes: 100 });
     expect(tool.maxResultBytes).toBe(100);
     expect(await run(tool, { id: '1' })).toEqual({ type: 'result', value: 'x'.repeat(500) });
+  });
+
+  it.each<[string, string, Partial<OpenApiConnection>, RegExp]>([
+    [
+      'JSON',
+      '{"args":{"api_key":"query secret"},"Bearer very-secret-key":["very-secret-key"],"run":"run-1"}',
+      {},
+      /very-secret|query secret/,
+    ],
+    ['text', 'GET /?api_key=query%20secret, authorization: Bearer very-secret-key', {}, /very-secret|query%20secret/],
+    [
+      'a header of any name',
+      '{"x-tok":"named-by-auth-name"}',
+      { headersFor: () => ({ 'x-tok': 'named-by-auth-name' }), key: 'named-by-auth-name' },
+      /named-by/,
+    ],
+    [
+      'a password',
+      'welcome ada, your password is correct-horse',
+      { headersFor: () => ({ authorization: `Basic ${btoa('ada:correct-horse')}` }) },
+      /horse/,
+    ],
+  ])('shows no credential in a result that repeats it: %s', async (_what, body, overrides, secret) => {
+    const headers = { 'content-type': body.startsWith('{') ? 'application/json' : 'text/plain' };
+    const outcome = await run(toolWith(() => ({ headers, body }), overrides).tool, { id: '1' });
+    expect(outcome.type).toBe('result');
+    expect(JSON.stringify(outcome)).toContain('[secret]');
+    expect(JSON.stringify(outcome)).not.toMatch(secret);
+  });
+
+  it('leaves headers that are no credentials in results', async () => {
+    const headersFor = (): Record<string, string> => ({ accept: 'application/json', 'x-chat': 'chat-number-one' });
+    const body = '{"chat":"chat-number-one","type":"application/json"}';
+    const { tool } = toolWith(() => ({ headers: { 'content-type': 'application/json' }, body }), { headersFor });
+    expect(await run(tool, { id: '1' })).toMatchObject({ value: { chat: 'chat-number-one', type: 'application/json' } });
   });
 
   it('repeats no key that a link to the next page holds', async () => {

@@ -8,6 +8,8 @@ const withServer = (url: string, variables?: JsonObject): JsonObject => ({
   servers: [{ url, variables }, { url: '/other' }],
 });
 
+const withPaths = (...paths: string[]): JsonObject => ({ paths: Object.fromEntries(paths.map((path) => [path, {}])) });
+
 describe('serverBaseUrl', () => {
   it.each<[string, JsonObject, string, string]>([
     ['no server', { openapi: '3.1.0' }, 'http://h:8000/', 'http://h:8000'],
@@ -35,6 +37,11 @@ describe('serverBaseUrl', () => {
     ['a variable without default', withServer('{server}/api/v1'), 'http://h', 'http://h/api/v1'],
     ['Swagger 2.0', { swagger: '2.0', host: 'evil.test', basePath: '/v1.56' }, 'http://h', 'http://h/v1.56'],
     ['Swagger 2.0 without basePath', { swagger: '2.0', host: 'evil.test' }, 'http://h', 'http://h'],
+    ['what all paths begin with', withPaths('/api/v1/users', '/api/v1/login/token'), 'http://h/api/v1/', 'http://h'],
+    ['the same below a proxy’s prefix', withPaths('/api/v1/users', '/api/v2/login'), 'http://h/proxy/api', 'http://h/proxy'],
+    ['what only some paths begin with', withPaths('/api/users', '/login'), 'http://h/api', 'http://h/api'],
+    ['a path that would be nothing without it', withPaths('/fetch'), 'http://h/fetch', 'http://h/fetch'],
+    ['paths beside a server of the document', { ...withServer('/api'), ...withPaths('/api/users') }, 'http://h/api', 'http://h/api'],
     ['nonsense', { openapi: '3.1.0', servers: 'x' }, 'http://h', 'http://h'],
   ])('%s', (_, document, registered, expected) => {
     expect(serverBaseUrl(document, registered, undefined)).toBe(expected);
@@ -44,6 +51,7 @@ describe('serverBaseUrl', () => {
     expect(serverBaseUrl(withServer('/wrong'), 'http://h/api', '/api/v2')).toBe('http://h/api/v2');
     expect(serverBaseUrl(withServer('/wrong'), 'http://h/api', '/')).toBe('http://h/api');
     expect(serverBaseUrl(withServer('/wrong'), 'http://h', '')).toBe('http://h');
+    expect(serverBaseUrl(withPaths('/api/users'), 'http://h/api', '/')).toBe('http://h/api');
   });
 });
 

@@ -1,0 +1,67 @@
+import { describe, expect, test, vi } from 'vitest';
+import { listen } from '../_support/build-app.ts';
+import { calls, says } from '../_support/scripted-model.ts';
+import { functionModule } from '../_support/tools-folder.ts';
+import { bankGateway, lastResults } from '../http/approval-fixture.ts';
+import { functionGateway } from '../requirements/function-gateway.ts';
+
+interface Options {
+  url?: string;
+  confirm?: (question: unknown, signal: AbortSignal) => unknown;
+  input?: (question: unknown, signal: AbortSignal) => unknown;
+}
+const { connect } = (await import(new URL('../../src/client/toolwharf-client.js', import.meta.url).href)) as {
+  connect: (options: Options) => { chat(message: object): { done: Promise<unknown> }; close(): void };
+};
+
+const turns = () => [calls(['pay', { amount: 5 }]), says('So be it.')];
+
+describe('a page that is asked for an approval', () => {
+  test.each<[string, Options, string[]]>([
+    ['says yes', { confirm: () => true }, ['{"amount":5}']],
+    ['says yes later', { confirm: async () => true }, ['{"amount":5}']],
+    ['changes the arguments', { confirm: () => ({ decision: 'approve', params: { amount: 3 } }) }, ['{"amount":3}']],
+    ['says no', { confirm: () => false }, []],
+    ['says no with words', { confirm: () => ({ decision: 'reject', message: 'No.' }) }, []],
+    ['says something else', { confirm: () => 'yes' }, []],
+    ['gives an object without a decision', { confirm: () => ({ params: { amount: 3 } }) }, []],
+    ['gives nothing', { confirm: () => null }, []],
+    ['throws', { confirm: () => Promise.reject(new Error('broken')) }, []],
+    ['cannot be asked', {}, []],
+  ])('and %s', async (_name, options, bodies) => {
+    await using gateway = await bankGateway({ turns: turns() });
+    const client = connect({ url: await listen(gateway.app), ...options });
+    await client.chat({ content: 'Pay.', model: 'model' }).done;
+    client.close();
+    expect(gateway.sent.map(({ body }) => body)).toEqual(bodies);
+  });
+
+  test('is shown what it is about, and told when nobody waits for it any more', async () => {
+    await using gateway = await bankGateway({ turns: turns(), environment: { APPROVAL_TIMEOUT_MS: '30' } });
+    const confirm = vi.fn(
+      (_question: unknown, signal: AbortSignal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(true))),
+    );
+    const client = connect({ url: await listen(gateway.app), confirm });
+    await client.chat({ content: 'Pay.', model: 'model' }).done;
+    await vi.waitFor(() => expect(confirm.mock.calls[0]?.[1].aborted).toBe(true));
+    client.close();
+    expect(confirm.mock.calls[0]?.[0]).toMatchObject({ tool: 'pay', params: { amount: 5 }, title: 'Run pay?' });
+    expect(gateway.sent).toEqual([]);
+  });
+});
+
+test.each<[Options, string]>([
+  [{ input: () => 'Rome' }, '"Rome"'],
+  [{ input: () => undefined }, 'null'],
+  [{}, 'null'],
+])('a page that is asked for input by a function answers with %j', async (options, read) => {
+  const execute = `async (args, context) => [(await context.ask('Where to?')) ?? null]`;
+  await using gateway = await functionGateway(
+    { 'a.js': functionModule('work', { execute }) },
+    { turns: [calls(['work', {}]), says('Done.')] },
+  );
+  const client = connect({ url: await listen(gateway.app), ...options });
+  await client.chat({ content: 'Go.', model: 'model' }).done;
+  client.close();
+  expect(lastResults(gateway)).toEqual([expect.stringContaining(read)]);
+});

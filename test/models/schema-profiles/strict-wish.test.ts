@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { GatewayError } from '../../../src/core/errors.ts';
+import type { JsonObject } from '../../../src/core/json.ts';
+import type { ModelBackend, ModelRequest } from '../../../src/core/model.ts';
+import type { ToolSpec } from '../../../src/core/tool.ts';
+import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';
+import { specInProfile } from '../../../src/models/schema-profiles/to-profile.ts';
+
+const parameters: JsonObject = {
+  type: 'object',
+  properties: { a: { type: 'string' }, b: { type: 'integer', default: 3 } },
+  required: ['a'],
+};
+const spec = (strict?: boolean): ToolSpec => ({
+  name: 'f',
+  description: 'f',
+  parameters: structuredClone(parameters),
+  ...(strict !== undefined && { strict }),
+});
+
+test.each([
+  ['plain', undefined, undefined],
+  ['plain', true, true],
+  ['plain', false, undefined],
+  ['openai', undefined, true],
+  ['openai', true, true],
+  ['openai', false, undefined],
+  ['ollama', true, undefined],
+  ['gemini', true, undefined],
+] as const)('for a %s backend, a function that wishes for strict: %s is sent with strict: %s', (profile, wish, sent) => {
+  const { strict, parameters: schema } = specInProfile(spec(wish), profile);
+  expect(strict).toBe(sent);
+  expect(schema['additionalProperties'] === false).toBe(sent === true);
+});
+
+test('a backend that refuses the strict form gets the plain one', async () => {
+  const sent: ToolSpec[][] = [];
+  const backend: ModelBackend = {
+    async *chat({ tools }) {
+      sent.push([...tools]);
+      if (tools.some(({ strict }) => strict === true))
+        throw new GatewayError('upstream_rejected', 'tools[0].function: unknown field "strict"');
+      yield { type: 'finish', reason: 'stop' };
+    },
+  };
+  const request = { tools: [spec(true)], signal: new AbortController().signal } as unknown as ModelRequest;
+  const events = await Array.fromAsync(repairFunctions(backend, 'plain').chat(request));
+  expect(sent.map(([tool]) => tool)).toEqual([expect.objectContaining({ strict: true }), { name: 'f', description: 'f', parameters }]);
+  expect(events).toContainEqual(expect.objectContaining({ type: 'run-event' }));
+});

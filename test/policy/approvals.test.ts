@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest';
+import { definitionOf } from '../../src/core/approval.ts';
+import type { ApprovalAnswer, RunWait } from '../../src/core/approval.ts';
+import type { BrowserReply } from '../../src/core/browser-question.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import type { PresetRecord } from '../../src/core/preset.ts';
+import type { RunContext, RunEvent } from '../../src/core/run.ts';
+import type { ApprovalDecision, Tool } from '../../src/core/tool.ts';
+import { createApprovalGate } from '../../src/policy/approvals.ts';
+import { createRememberedApprovals } from '../../src/policy/remembered-approvals.ts';
+import { runContext, toolNamed } from '../_support/tools.ts';
+
+const args = { amount: 5 };
+const guarded = toolNamed('pay', 1, { needsApproval: true });
+const inSession = runContext({ sessionId: 'session', chatId: 'chat' });
+
+async function decideOn(
+  tool: Tool,
+  run: RunContext = runContext(),
+  reply: BrowserReply = { type: 'unavailable' },
+): Promise<{ decision: ApprovalDecision; told: RunEvent[] }> {
+  const told: RunEvent[] = [];
+  const gate = createApprovalGate({ askBrowser: async () => reply, remembered: createRememberedApprovals(() => 0), timeoutMs: 1_000 });
+  const request = {
+    callId: 'call',
+    tool,
+    args,
+    run,
+    signal: new AbortController().signal,
+    tell: (event: RunEvent) => void told.push(event),
+  };
+  return { decision: await gate.decide(request), told };
+}
+
+function preset(needsApproval: PresetRecord['needsApproval']): RunContext {
+  const record = { id: 'p', origin: 'file' as const, baseModel: 'm', subAgents: [], params: {}, createdAt: 0 };
+  return runContext({ preset: { ...record, ...(needsApproval !== undefined && { needsApproval }) } });
+}
+
+/** A run that goes on with one decision. */
+function resumedWith(answer: ApprovalAnswer, fields: { args?: JsonObject; definition?: string } = {}): RunContext {
+  const shown = { id: 'call', callId: 'call', tool: 'pay', label: 'server/pay', parameters: {} };
+  const call = { ...shown, args: fields.args ?? args, definition: fields.definition ?? definitionOf(guarded) };
+  const isOf = (other: JsonObject): boolean => JSON.stringify(other) === JSON.stringify(call.args);
+  const wait: RunWait = {
+    resumed: { take: () => undefined, takeDecision: (_id, other) => (isOf(other) ? { call, answer } : undefined) },
+    answers: () => undefined,
+    suspend: () => Promise.reject(new Error('not here')),
+    isSuspended: false,
+  };
+  return runContext({ wait });
+}
+
+describe('who has to be asked', () => {
+  test.each<[string, Tool, RunContext, boolean]>([
+    ['a function that says nothing', toolNamed('look', 1), runContext(), false],
+    ['one that says false', toolNamed('look', 1, { needsApproval: false }), runContext(), false],
+    ['one that says true', guarded, runContext(), true],
+    ['one whose predicate says yes', toolNamed('pay', 1, { needsApproval: ({ amount }) => Number(amount) > 4 }), runContext(), true],
+    [
+      'one whose predicate says no later',
+      toolNamed('pay', 1, { needsApproval: async ({ amount }) => Number(amount) > 5 }),
+      runContext(),
+      false,
+    ],
+    ['any, under a preset that says true', toolNamed('look', 1), preset(true), true],
+    ['one that says true, under a preset that says false', guarded, preset(false), true],
+    ['one that a preset names', toolNamed('look', 1), preset(['look']), true],
+    ['one that a preset names with its server', toolNamed('look', 1), preset(['server/look']), true],
+    ['one that a preset does not name', toolNamed('look', 1), preset(['pay']), false],
+    ['a helper of the loop, under a preset that says true', toolNamed('find_tools', 1, { isHelper: true }), preset(true), false],
+  ])('%s', async (_name, tool, run, isAsked) => {
+    const { decision } = await decideOn(tool, run);
+    expect(decision).toMatchObject(isAsked ? { type: 'refused', code: 'approval_required' } : { type: 'approved' });
+  });
+
+  test('a predicate that throws is no approval', async () => {
+    const broken = toolNamed('pay', 1, { needsApproval: () => Promise.reject(new Error('broken')) });
+    await expect(decideOn(broken, inSession, { type: 'answered', data: { decision: 'approve' } })).rejects.toThrow('broken');
+  });
+});
+
+describe('an answer over the socket', () => {
+  test.each<[JsonObject, ApprovalDecision]>([
+    [{ decision: 'approve' }, { type: 'approved' }],
+    [
+      { decision: 'approve', params: { amount: 1 } },
+      { type: 'approved', args: { amount: 1 } },
+    ],
+    [{ decision: 'approve', params: [1] }, { type: 'approved' }],
+  ])('%j approves', async (data, expected) => {
+    expect((await decideOn(guarded, inSession, { type: 'answered', data })).decision).toEqual(expected);
+  });
+
+  test.each<[JsonObject]>([[{ decision: 'reject' }], [{ decision: 'Approve' }], [{ decision: true }], [{}], [{ approve: true }]])(
+    '%j does not',
+    async (data) => {
+      const { decision, told } = await decideOn(guarded, inSession, { type: 'answered', data });
+      expect(decision).toMatchObject({ type: 'refused', code: 'approval_rejected' });
+      expect(told.map(({ type, data: told }) => [type, told['decision']])).toEqual([
+        ['approval.request', undefined],
+        ['approval.response', 'reject'],
+      ]);
+    },
+  );
+
+  test.each<[BrowserReply['type'], string]>([
+    ['unavailable', 'approval_required'],
+    ['disconnected', 'approval_required'],
+    ['expired', 'approval_expired'],
+  ])('that is missing (%s) is %s', async (type, code) => {
+    const { decision, told } = await decideOn(guarded, inSession, { type } as BrowserReply);
+    expect(decision).toMatchObject({ type: 'refused', code });
+    expect(told.map((event) => event.type)).toEqual(['approval.request', 'approval.response']);
+  });
+});
+
+describe('a decision of another request', () => {
+  test('is taken for the call that was shown', async () => {
+    expect((await decideOn(guarded, resumedWith({ decision: 'approve' }))).decision).toEqual({ type: 'approved' });
+    const { decision } = await decideOn(guarded, resumedWith({ decision: 'reject', message: 'No.' }));
+    expect(decision).toMatchObject({ code: 'approval_rejected', message: expect.stringContaining('No.') });
+  });
+
+  test('is none for a function that has changed', async () => {
+    const { decision } = await decideOn(guarded, resumedWith({ decision: 'approve' }, { definition: 'another' }));
+    expect(decision).toMatchObject({ type: 'refused', code: 'definition_changed' });
+  });
+
+  test('is none for other arguments: these are asked for anew', async () => {
+    const { decision } = await decideOn(guarded, resumedWith({ decision: 'approve' }, { args: { amount: 1 } }));
+    expect(decision).toEqual({ type: 'waiting' });
+  });
+});

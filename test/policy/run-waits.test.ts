@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import type { WaitingRun } from '../../src/core/approval.ts';
+import { limits } from '../../src/core/limits.ts';
+import { createRunWaits } from '../../src/policy/run-waits.ts';
+import { createMemoryWaitingRuns } from '../../src/registry/memory-waiting-runs.ts';
+import { chatRequest } from '../_support/tools.ts';
+import { waitingCall, waitingRun } from '../registry/waiting-run-contract.ts';
+
+function openWaits() {
+  const steps: string[] = [];
+  const store = createMemoryWaitingRuns();
+  const waits = createRunWaits({
+    store: {
+      prune: (time) => store.prune(time),
+      keep(run, bounds) {
+        steps.push(`keep ${run.waitId}`);
+        return store.keep(run, bounds);
+      },
+    },
+    tokens: { sign: ({ callId }) => (steps.push(`sign ${callId}`), `token of ${callId}`) },
+    flushLog: async () => void steps.push('flush'),
+    newId: () => 'wait',
+    now: () => 1_000,
+  });
+  return { waits, store, steps };
+}
+
+test('a run is written down, and its log too, before a token is made', async () => {
+  const { waits, store, steps } = openWaits();
+  const wait = waits.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  expect(wait.isSuspended).toBe(false);
+  const approval = await wait.suspend([waitingCall('one')], { version: 1 });
+  expect(steps).toEqual(['keep wait', 'flush', 'sign one']);
+  expect(wait.isSuspended).toBe(true);
+  expect(approval).toEqual({
+    run_id: 'run-a',
+    calls: [{ id: 'one', tool: 'pay', arguments: { amount: 5 }, token: 'token of one' }],
+    token: 'token of one',
+  });
+  expect(await store.find('run-a')).toMatchObject({ run: { expires: 1_000 + limits.approvalTokenMs, loop: { version: 1 } } });
+});
+
+test('a run that is too large, or one too many, is not kept and gets no token', async () => {
+  const { waits, steps } = openWaits();
+  const wait = waits.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  const huge = { text: 'x'.repeat(limits.waitingRunCharacters) };
+  await expect(wait.suspend([waitingCall('one')], huge)).rejects.toMatchObject({ code: 'overloaded' });
+  expect([wait.isSuspended, steps]).toEqual([false, []]);
+});
+
+test('what was handed over is what goes on, under the model that was asked for', async () => {
+  const { waits, store } = openWaits();
+  const wait = waits.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  wait.answers(chatRequest({ model: 'other' }));
+  await wait.suspend([waitingCall('one')], {});
+  expect(await store.find('run-a')).toMatchObject({ run: { model: 'model', request: { model: 'other' } } });
+});
+
+test('a resumed run gives its loop once, and each decision to the call that it is for, once', () => {
+  const run: WaitingRun = waitingRun({ calls: [waitingCall('one'), { ...waitingCall('one-2'), callId: 'one', args: { amount: 6 } }] });
+  const decided = run.calls.map((call) => ({ call, answer: { decision: 'approve' as const } }));
+  const { resumed } = openWaits().waits.resume(run, decided, []);
+  expect([resumed?.take(), resumed?.take()]).toEqual([{ loop: run.loop, sources: [] }, undefined]);
+  const idOf = (amount: number): string | undefined => resumed?.takeDecision('one', { amount })?.call.id;
+  expect([idOf(7), idOf(6), idOf(6), idOf(5), idOf(5)]).toEqual([undefined, 'one-2', undefined, 'one', undefined]);
+});

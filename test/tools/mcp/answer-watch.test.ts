@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createAnswerWatch, requestIdIn } from '../../../src/tools/mcp/answer-watch.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const answerTo = (id: number) => ({ jsonrpc: '2.0' as const, id, result: {} });
+
+describe('a stream that should hold an answer', () => {
+  test.each([
+    ['held it', 1, false, false],
+    ['held the answer to something else', 2, false, true],
+    ['held nothing', undefined, false, true],
+    ['held nothing, and can be asked for again', undefined, true, false],
+  ])('that %s is known as such', (_name, answered, isResumable, isLost) => {
+    const watch = createAnswerWatch();
+    const onLost = vi.fn<() => void>();
+    const end = watch.begin(1, onLost);
+    watch.note({ jsonrpc: '2.0', method: 'notifications/progress', params: {} });
+    if (answered !== undefined) watch.note(answerTo(answered));
+    end({ isResumable });
+    vi.runAllTimers();
+    expect(onLost).toHaveBeenCalledTimes(isLost ? 1 : 0);
+  });
+
+  test('may end a moment before its answer is read', () => {
+    const watch = createAnswerWatch();
+    const onLost = vi.fn<() => void>();
+    watch.begin(1, onLost)({ isResumable: false });
+    watch.note(answerTo(1));
+    vi.runAllTimers();
+    expect(onLost).not.toHaveBeenCalled();
+  });
+});
+
+test('the id of a request is found, and a notification has none', () => {
+  expect(requestIdIn('{"jsonrpc":"2.0","id":0,"method":"ping"}')).toBe(0);
+  expect(requestIdIn('{"jsonrpc":"2.0","method":"notifications/initialized"}')).toBeUndefined();
+  expect(requestIdIn('[]')).toBeUndefined();
+});
