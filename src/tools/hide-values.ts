@@ -43,5 +43,5 @@ export function hideInValue(value: JsonValue, secrets: readonly string[]): JsonV
     ([name, child]) => [hideInText(name, secrets), child === undefined ? child : hideInValue(child, secrets)] as const,
   );
   const isSame = after.every(([name, child], position) => name === before[position]?.[0] && child === before[position]?.[1]);
-  return isSame ? value : (Object.fromEntries(after) as JsonValue);
+  return isSame ? value : Object.fromEntries(after);
 }
