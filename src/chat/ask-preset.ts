@@ -1,6 +1,7 @@
-import type { ChatEvent, ChatRequest, Usage } from '../core/chat.ts';
+import type { ChatEvent, Usage } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
+import { plainRequest } from '../core/plain-request.ts';
 import type { PresetBook, PresetRecord } from '../core/preset.ts';
 import type { RunContext } from '../core/run.ts';
 import type { AskPreset, ToolContext, ToolOutcome } from '../core/tool.ts';
@@ -25,7 +26,15 @@ export function createAskPreset(servicesOf: () => ChatServices & { presets: Pres
     const inner: RunContext = { ...run, presetPath: path, preset, signal, wait: undefined };
     const services = servicesOf();
     try {
-      const events = answerAsPreset(requestFor(preset, typeof args['request'] === 'string' ? args['request'] : ''), inner, services);
+      const events = answerAsPreset(
+        plainRequest({
+          model: preset.id,
+          messages: [{ role: 'user', content: typeof args['request'] === 'string' ? args['request'] : '' }],
+          stream: true,
+        }),
+        inner,
+        services,
+      );
       return await collect(events, context, services.now);
     } catch (error) {
       signal.throwIfAborted();
@@ -64,28 +73,4 @@ async function collect(events: AsyncGenerator<ChatEvent>, context: ToolContext |
   const spent = usage === undefined ? {} : { usage };
   if (text.trim() === '') return { type: 'error', code: 'tool_error', message: 'The assistant gave no answer.', ...spent };
   return { type: 'result', value: text, ...spent };
-}
-
-function requestFor(preset: PresetRecord, text: string): ChatRequest {
-  return {
-    model: preset.id,
-    messages: [{ role: 'user', content: text }],
-    stream: true,
-    callerFunctions: [],
-    hostedTools: [],
-    toolChoice: undefined,
-    parallelToolCalls: undefined,
-    parameters: {},
-    toolServers: [],
-    toolIds: undefined,
-    mode: undefined,
-    maxToolRounds: undefined,
-    toolTimeoutMs: undefined,
-    sessionId: undefined,
-    chatId: undefined,
-    messageId: undefined,
-    variables: {},
-    files: [],
-    isTask: false,
-  };
 }

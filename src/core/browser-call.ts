@@ -1,5 +1,4 @@
 import type { JsonObject } from './json.ts';
-import type { RunContext } from './run.ts';
 import type { ToolInvocation, ToolOutcome } from './tool.ts';
 
 /** The request a browser sends for a call, without credentials. */
@@ -27,21 +26,3 @@ export interface BrowserCall {
  * or `tool_timeout` at the invocation's limit. Only the session that was asked may answer, and only its owner's runs may ask it.
  */
 export type CallBrowser = (call: BrowserCall, invocation: ToolInvocation) => Promise<ToolOutcome>;
-
-/** A question for the user, without its id. Fields as in the frames `confirmation` and `input`. */
-export interface BrowserQuestion {
-  type: 'confirmation' | 'input';
-  data: JsonObject;
-}
-
-/** `answered`: the data of the frame that came. `unavailable`: there is no such session of this caller. */
-export type BrowserReply = { type: 'answered'; data: JsonObject } | { type: 'unavailable' | 'disconnected' | 'expired' };
-
-/**
- * Asks the user behind `run.sessionId`. Settles once. Only the session that was asked may answer, and only its owner's runs may ask it.
- * Rejects with the signal's reason.
- */
-export type AskBrowser = (
-  question: BrowserQuestion,
-  asker: { run: RunContext; signal: AbortSignal; timeoutMs: number },
-) => Promise<BrowserReply>;

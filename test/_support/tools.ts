@@ -1,5 +1,6 @@
 import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
 import type { JsonObject, JsonValue } from '../../src/core/json.ts';
+import { plainRequest } from '../../src/core/plain-request.ts';
 import type { RunContext } from '../../src/core/run.ts';
 import type { Tool, ToolFinder, ToolInvocation, ToolOutcome } from '../../src/core/tool.ts';
 
@@ -39,28 +40,7 @@ export function runContext(overrides: Partial<RunContext> = {}): RunContext {
 }
 
 export function chatRequest(overrides: Partial<ChatRequest> = {}): ChatRequest {
-  return {
-    model: 'model',
-    messages: [{ role: 'user', content: 'What time is it?' }],
-    stream: true,
-    callerFunctions: [],
-    hostedTools: [],
-    toolChoice: undefined,
-    parallelToolCalls: undefined,
-    parameters: {},
-    toolServers: [],
-    toolIds: undefined,
-    mode: undefined,
-    maxToolRounds: undefined,
-    toolTimeoutMs: undefined,
-    sessionId: undefined,
-    chatId: undefined,
-    messageId: undefined,
-    variables: {},
-    files: [],
-    isTask: false,
-    ...overrides,
-  };
+  return plainRequest({ model: 'model', messages: [{ role: 'user', content: 'What time is it?' }], stream: true, ...overrides });
 }
 
 export async function collect(events: AsyncIterable<ChatEvent>): Promise<ChatEvent[]> {

@@ -4,11 +4,11 @@ import type { ChatServices } from '../../chat/answer-chat.ts';
 import { prepareToolCall } from '../../chat/prepare-tool-call.ts';
 import { runToolCall } from '../../chat/run-tool-call.ts';
 import type { Caller } from '../../core/caller.ts';
-import type { ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
+import { plainRequest } from '../../core/plain-request.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../../core/tool.ts';
 import type { CallsUnderWay } from '../calls-under-way.ts';
@@ -113,7 +113,8 @@ const ownEntry = /^(?:function|toolset|preset):/;
 /** @throws GatewayError `not_found`, `forbidden` */
 async function offerOf(id: string, run: RunContext, tools: ToolFinder): Promise<ToolOffer> {
   try {
-    return await tools.offerFor(requestFor(ownEntry.test(id) ? id : `server:${id}`), run);
+    const toolId = ownEntry.test(id) ? id : `server:${id}`;
+    return await tools.offerFor(plainRequest({ model: '', messages: [], stream: false, toolIds: [toolId] }), run);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     if (error.code === 'unknown_tool_id') throw unknownTool(id);
@@ -124,31 +125,6 @@ async function offerOf(id: string, run: RunContext, tools: ToolFinder): Promise<
 
 function unknownTool(id: string): GatewayError {
   return new GatewayError('not_found', `There is no tool "${id.slice(0, longestShownId)}". GET /api/tools lists those you may use.`);
-}
-
-/** What a chat would ask for that wants this one function and nothing else. */
-function requestFor(toolId: string): ChatRequest {
-  return {
-    model: '',
-    messages: [],
-    stream: false,
-    callerFunctions: [],
-    hostedTools: [],
-    toolChoice: undefined,
-    parallelToolCalls: undefined,
-    parameters: {},
-    toolServers: [],
-    toolIds: [toolId],
-    mode: undefined,
-    maxToolRounds: undefined,
-    toolTimeoutMs: undefined,
-    sessionId: undefined,
-    chatId: undefined,
-    messageId: undefined,
-    variables: {},
-    files: [],
-    isTask: false,
-  };
 }
 
 /** A server that is known and gives nothing just now: the offer says why. */
