@@ -57,6 +57,36 @@ test('functions and hooks in a folder anywhere are there from the start of the p
   }
 });
 
+test('a promise that a function has left behind is told in the log, and ends nothing', async () => {
+  using folder = toolsFolder({
+    'toolwharf.yaml': 'tools_dir: ./own\n',
+    'own/careless.js': functionModule('careless', { execute: `() => { void Promise.reject(new Error('left behind')); return 'done'; }` }),
+  });
+  const environment = { PATH: process.env['PATH'], PORT: '0', OLLAMA_BASE_URLS: ';', LOG_FORMAT: 'json' };
+  const child = spawn(process.execPath, [program], { cwd: folder.path, env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  const lines = child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false }) as AsyncIterableIterator<string>;
+  const heard = async (words: RegExp): Promise<string> => {
+    for (let text = ''; ;) {
+      const { value, done } = await lines.next();
+      if (done === true) throw new Error(`It ended without a word of ${String(words)}: ${text}`);
+      text += value;
+      if (words.test(text)) return text;
+    }
+  };
+  try {
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await heard(/listens on/))?.[0] ?? '';
+    const invoke = () =>
+      fetch(`${url}/api/tools/careless/invoke`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
+    expect((await invoke()).status).toBe(200);
+    expect(await heard(/left behind[^\n]*\n/)).toMatch(/careless\.js:3:\d+[^\n]*a promise failed that nobody waited for/);
+    expect((await invoke()).status).toBe(200);
+  } finally {
+    child.kill();
+    await ended;
+  }
+});
+
 test('a folder that is not there stops the start with one line', async () => {
   using folder = toolsFolder({ 'toolwharf.yaml': 'tools_dir: ./gone\n' });
   const environment = { PATH: process.env['PATH'], PORT: '0', OLLAMA_BASE_URLS: ';' };

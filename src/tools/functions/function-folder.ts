@@ -38,6 +38,8 @@ export function createFunctionFolder({ folder, toolsets: settings, tell, load }:
   let versions = new Map<string, ToolsetVersion>();
   let shelf: FunctionShelf = emptyShelf;
   let looking: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+  let isTellingNews = false;
   let first: Promise<void> | undefined;
   let unwatch: (() => void) | undefined;
   let isClosed = false;
@@ -56,9 +58,9 @@ export function createFunctionFolder({ folder, toolsets: settings, tell, load }:
       for (const { problem, loaded } of modules) {
         if (problem !== undefined) complain('error', `${problem}${loaded === undefined ? '' : ' (its last good version stays in use)'}`);
       }
-      const next = await openToolsets(modules, (message) => complain('error', message));
-      const replaced = [...versions.values()].filter((version) => next.get(version.toolset.id) !== version);
-      versions = next;
+      const opened = await openToolsets(modules, (message) => complain('error', message));
+      const replaced = [...versions.values()].filter((version) => opened.get(version.toolset.id) !== version);
+      versions = opened;
       shelf = arrangeShelf(modules, { versions, settings, tell: (problem) => complain('warn', problem) });
       for (const version of replaced) version.retire();
       for (const { path, loaded, problem } of reading.changed) {
@@ -98,15 +100,18 @@ export function createFunctionFolder({ folder, toolsets: settings, tell, load }:
     return new Map(opened.flatMap((version) => (version === undefined ? [] : [[version.toolset.id, version]])));
   }
 
-  /** One look at a time; whoever asks meanwhile gets one that begins after it. */
+  /** One look at a time; those who ask meanwhile share one that begins after it, for a folder that is written to must not make a queue. */
   function look(isTold = true): Promise<void> {
     if (isClosed) return Promise.resolve();
-    const before = looking ?? Promise.resolve();
-    const own = before.then(() => (isClosed ? undefined : lookOnce(isTold)));
-    looking = own;
-    void own.finally(() => {
+    isTellingNews ||= isTold;
+    if (next !== undefined) return next;
+    const own = (looking ?? Promise.resolve()).then(async () => {
+      const isNews = isTellingNews;
+      [isTellingNews, looking, next] = [false, own, undefined];
+      if (!isClosed) await lookOnce(isNews);
       if (looking === own) looking = undefined;
     });
+    next = own;
     first ??= own;
     return own;
   }
@@ -120,13 +125,13 @@ export function createFunctionFolder({ folder, toolsets: settings, tell, load }:
     watch() {
       unwatch ??= watchFolder(folder, (isTold) => {
         // A slow look is not queued behind itself.
-        if (isTold || looking === undefined) void look(isTold);
+        if (isTold || (looking ?? next) === undefined) void look(isTold);
       });
     },
     async close() {
       isClosed = true;
       unwatch?.();
-      await looking;
+      await (next ?? looking);
       await Promise.all(Array.from(versions.values(), (version) => version.close()));
     },
   };

@@ -14,6 +14,9 @@ export interface LoadedModule {
   sources: ReadonlyMap<string, string>;
 }
 
+/** Its top level waits for something: to load it once more would hold up every other module again. */
+export class SlowModuleError extends Error {}
+
 /**
  * Imports a module anew with everything below `folder` that it imports. What was loaded before stays in memory, as modules do.
  * @throws Error with the file, the place and the reason
@@ -26,7 +29,7 @@ export async function loadModule(
   const { url, end } = beginLoad(path, { folder, sources });
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => reject(new Error(`${path} took more than ${limits.moduleLoadMs / 1000} s to load; do less at its top level`)),
+    () => reject(new SlowModuleError(`it took more than ${limits.moduleLoadMs / 1000} s to load; do less at its top level`)),
     limits.moduleLoadMs,
   );
   try {

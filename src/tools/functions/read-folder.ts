@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '../../core/limits.ts';
-import { loadModule } from './load-module.ts';
+import { loadModule, SlowModuleError } from './load-module.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
 import { readExports } from './read-exports.ts';
 import type { ModuleOffer } from './read-exports.ts';
@@ -11,6 +11,8 @@ export interface FolderModule {
   path: string;
   loaded: { module: LoadedModule; offer: ModuleOffer } | undefined;
   problem: string | undefined;
+  /** It did not come to an end: only a change of its own can help. */
+  isSlow: boolean;
   /** Of every file that it was made of. */
   stamps: ReadonlyMap<string, string>;
 }
@@ -42,7 +44,7 @@ export async function readFolder(
     names.map(async (name) => {
       const path = join(folder, name);
       const before = known.find((entry) => entry.path === path);
-      const isRetried = retriesBroken && before?.problem !== undefined;
+      const isRetried = retriesBroken && before?.problem !== undefined && !before.isSlow;
       return before !== undefined && !isRetried && (await isCurrent(before)) ? before : loadEntry(path, before, { folder, load });
     }),
   );
@@ -64,10 +66,11 @@ async function loadEntry(
   try {
     const module = await loadModule(path, { folder, ...(load && { load }) });
     const stamps = new Map([...(await stampsOf([...module.sources.keys()])), ...own]);
-    return { path, loaded: { module, offer: readExports(module.exports) }, problem: undefined, stamps };
+    return { path, loaded: { module, offer: readExports(module.exports) }, problem: undefined, isSlow: false, stamps };
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    return { path, loaded: before?.loaded, problem: problem.startsWith(path) ? problem : `${path}: ${problem}`, stamps: own };
+    const isSlow = error instanceof Error && error.cause instanceof SlowModuleError;
+    return { path, loaded: before?.loaded, problem: problem.startsWith(path) ? problem : `${path}: ${problem}`, isSlow, stamps: own };
   }
 }
 

@@ -1,19 +1,27 @@
 import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolOutcome } from '../../core/tool.ts';
 import { callHeaders, callQuery } from '../connection-headers.ts';
+import { formsOfSecrets, hideInText, hideInValue } from '../hide-values.ts';
 
-/** Shorter values are words that a text may hold by chance. */
-const shortestSecret = 8;
+const secretName = /auth|key|token|secret|cookie|pass/i;
 
-/** Messages reach the model and the caller; no credential may, whatever the server said. */
+/** Messages reach the model and the caller; nothing that was sent may, whatever the server said. */
 export function hideSecrets(text: string, record: ToolServerRecord): string {
-  const sent = [
-    ...Object.values(callHeaders(record, undefined)),
-    ...Object.values(callQuery(record)),
-    ...Object.values(record.process?.environment ?? {}),
-  ];
-  const values = sent.flatMap((value) => [value, encodeURIComponent(value.toWellFormed()), ...value.split(/[ =]/)]);
-  return values
-    .filter((value) => value.length >= shortestSecret)
-    .toSorted((left, right) => right.length - left.length)
-    .reduce((hidden, secret) => hidden.replaceAll(secret, '[secret]'), text);
+  const given = [...Object.values(sentHeaders(record)), ...Object.values(record.process?.environment ?? {})];
+  return hideInText(text, formsOfSecrets([...given, ...credentialsOf(record)]));
+}
+
+/** A server may give back what it was sent. In a result only credentials are taken out: an id of the run may be meant to stand there. */
+export function hideInOutcome(outcome: ToolOutcome, record: ToolServerRecord): ToolOutcome {
+  if (outcome.type === 'error') return { ...outcome, message: hideSecrets(outcome.message, record) };
+  return { ...outcome, value: hideInValue(outcome.value, formsOfSecrets(credentialsOf(record))) };
+}
+
+function sentHeaders(record: ToolServerRecord): Record<string, string> {
+  return callHeaders(record, undefined);
+}
+
+function credentialsOf(record: ToolServerRecord): string[] {
+  const named = Object.entries({ ...sentHeaders(record), ...record.process?.environment }).filter(([name]) => secretName.test(name));
+  return [record.key ?? '', ...named.map(([, value]) => value), ...Object.values(callQuery(record))];
 }

@@ -4,7 +4,7 @@ import type { CallState, Tool, ToolContext, ToolErrorCode, ToolInvocation, ToolO
 import type { McpFunction } from './convert-tools.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpFailure } from './explain-mcp-failure.ts';
-import { hideSecrets } from './hide-secrets.ts';
+import { hideInOutcome, hideSecrets } from './hide-secrets.ts';
 import { readToolResult } from './read-tool-result.ts';
 import type { McpSession } from './mcp-session.ts';
 
@@ -63,7 +63,7 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       if (standing === 'changed') return changedOutcome(record.id, definition.name);
       isReady = true;
       const result = await session.connection.call(definition.name, invocation, context);
-      return redacted(readToolResult(result, record.id), record);
+      return hideInOutcome(readToolResult(result, record.id), record);
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
@@ -109,9 +109,4 @@ function changedOutcome(server: string, name: string): ToolOutcome {
     message: `'${name.slice(0, 100)}' of "${server}" is held back, because its definition is not the one that was first seen. An administrator can agree to the new one.`,
     state: 'not_started',
   };
-}
-
-/** A server may send back what it was sent. */
-function redacted(outcome: ToolOutcome, record: ToolServerRecord): ToolOutcome {
-  return outcome.type === 'error' ? { ...outcome, message: hideSecrets(outcome.message, record) } : outcome;
 }

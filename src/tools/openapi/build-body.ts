@@ -4,7 +4,7 @@ import { ArgumentError } from './argument-error.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
 import { essenceOf, isRange } from './media-types.ts';
 import { fileNameFor, multipartBody, type BodyPart } from './multipart-body.ts';
-import type { ArgumentPlace, BodyPlan, PartPlan } from './operation.ts';
+import type { ArgumentPlace, BodyPlan } from './operation.ts';
 import { readFileArgument } from './read-file-argument.ts';
 import { joinPairs, scalarText, toPairs } from './serialize-parameter.ts';
 
@@ -76,16 +76,17 @@ function partsOf({ place, value }: PlacedValue): BodyPart[] {
   if (style !== undefined) return toPairs(place, value, asItIs).map(([field, content]) => ({ name: field, content }));
   if (part?.kind === 'json') return [{ name, content: JSON.stringify(value), type: part.type ?? 'application/json' }];
   const items = Array.isArray(value) ? value.filter((item) => item !== null) : [value];
-  return items.map((item) => partOf(place, part, item));
+  return items.map((item, index) => partOf(place, item, index + 1));
 }
 
-function partOf({ argument, name }: ArgumentPlace, part: PartPlan | undefined, item: JsonValue): BodyPart {
+/** Of several files without a name each has a number: a server that keeps them by name would keep the last one alone. */
+function partOf({ argument, name, part }: ArgumentPlace, item: JsonValue, number: number): BodyPart {
   if (typeof item === 'object') return { name, content: JSON.stringify(item), type: part?.type ?? 'application/json' };
   if (part?.kind !== 'file') return { name, content: scalarText(item), ...(part?.type !== undefined && { type: part.type }) };
   const file = readFileArgument(argument, scalarText(item));
   // What the model says of this very file is closer to the truth than what the document says of all.
   const type = file.type ?? part.type ?? (typeof file.bytes === 'string' ? 'text/plain' : 'application/octet-stream');
-  return { name, content: file.bytes, type, fileName: file.name ?? fileNameFor(name, type) };
+  return { name, content: file.bytes, type, fileName: file.name ?? fileNameFor(number === 1 ? name : `${name}-${number}`, type) };
 }
 
 /** The declared type, unless that is a range or says nothing: then what the model says the file is. */

@@ -5,6 +5,7 @@ import type { ConversionBudget } from './conversion-budget.ts';
 import { convertOperations, type Conversion } from './convert-operations.ts';
 import { gatherFiles, type FetchFile } from './gather-files.ts';
 import { checkDocumentKind, checkDocumentShape, parseDocument } from './parse-document.ts';
+import { unfoldedValues } from './unfolded-values.ts';
 
 /** What is to be made of a document. */
 export interface DocumentJob {
@@ -35,6 +36,12 @@ export interface OpenedDocument {
 const headKeys = ['openapi', 'swagger', 'info', 'servers', 'host', 'basePath', 'schemes', 'security', 'securityDefinitions', 'tags'];
 /** Larger documents take a validator a second and more than a hundred megabytes, and who wrote them has checked them. */
 const checkedCharacters = 5_000_000;
+/**
+ * A validator looks at what is referred to wherever that happens, and cannot be interrupted. Real documents have at most two values a character, and
+ * the largest of them 2.2 million; that many take it a few seconds.
+ */
+const checkedValuesPerCharacter = 10;
+const checkedValues = 2_500_000;
 
 /**
  * Parses, gathers the files that the document refers to, and converts. What it costs is taken from the job's budget.
@@ -66,8 +73,11 @@ function readSource({ source, isShallow, url }: DocumentJob): JsonObject {
 async function remarksOn(document: JsonObject, source: DocumentJob['source']): Promise<string[]> {
   const characters =
     source instanceof Uint8Array ? source.byteLength : (typeof source === 'string' ? source : JSON.stringify(source)).length;
-  if (characters <= checkedCharacters) return checkDocument(document);
-  return [`The document has more than ${checkedCharacters} characters, so it was not checked against the specification.`];
+  if (characters > checkedCharacters)
+    return [`The document has more than ${checkedCharacters} characters, so it was not checked against the specification.`];
+  if (unfoldedValues(document) > Math.min(checkedValues, characters * checkedValuesPerCharacter))
+    return ['The references of the document lead to so much that it was not checked against the specification.'];
+  return checkDocument(document);
 }
 
 function headOf(document: JsonObject): JsonObject {

@@ -11,6 +11,8 @@ import { readResponse } from './read-response.ts';
 /** Codes of a connection that never came to be. */
 const withoutConnection = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ENODATA', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
+const brokenOff = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET']);
+
 /** Names under which headers carry credentials. */
 const secretHeader = /auth|key|token|secret|cookie|pass|credential|signature/i;
 
@@ -140,6 +142,9 @@ function explainFailure(error: OutboundError, host: string, carried: Carried): T
       return { type: 'error', code: 'tool_timeout', message, state: stateAfter(error) };
     }
     case 'unreachable':
+      // A model that reads that nothing was reached would tell the user that nothing was done.
+      if (wasBrokenOff(error))
+        return failed(`The tool server ${host} gave no answer; whether the call took effect is not known. ${said}`, 'outcome_unknown');
       return failed(`The tool server ${host} cannot be reached. Is it running, and is its address right? ${said}`, stateAfter(error));
     case 'cut':
       return failed(
@@ -151,6 +156,11 @@ function explainFailure(error: OutboundError, host: string, carried: Carried): T
     case 'invalid_request':
       return failed(`The request to the tool server ${host} could not be sent. ${said}`);
   }
+}
+
+/** The connection stood and was closed without an answer, by a server that crashed at the call as well as by one that did all of it. */
+function wasBrokenOff({ cause }: OutboundError): boolean {
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && brokenOff.has(cause.code);
 }
 
 /** Without a connection nothing was sent; after that nobody knows. */

@@ -4,6 +4,9 @@ import type { JsonValue } from '../../core/json.ts';
 export const descriptionCharacters = 1_024;
 /** Longer texts are not searched for their first word: the same one may be asked for by every function. */
 const searchedCharacters = 4_096;
+/** What people do not see and models read: control characters, marks that turn the order of letters, empty spaces, Unicode's tags. */
+// eslint-disable-next-line no-control-regex -- they are what has to go
+const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
 
 /** Whether there is a text that says something. */
 export function hasWords(text: JsonValue | undefined): text is string {
@@ -12,11 +15,12 @@ export function hasWords(text: JsonValue | undefined): text is string {
 
 /**
  * A text without what only a page needs: HTML tags, the addresses of links, fences, empty lines, indentation. Lists keep their lines.
- * Nothing of a comparison (`a < b`) or of a placeholder (`<name>`) is taken for a tag.
+ * What is not seen goes too: who reads a report must read what the model reads. Nothing of a comparison (`a < b`) or of a placeholder (`<name>`) is taken for a tag.
  */
 export function plainText(text: string): string {
   return text
     .slice(0, searchedCharacters)
+    .replaceAll(unseen, '')
     .replaceAll(
       /<\/?(?:a|b|br|code|div|em|h[1-6]|hr|i|img|li|ol|p|pre|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(?:\s[^<>]{0,500})?\/?>/gi,
       ' ',

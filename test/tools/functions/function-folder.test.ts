@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createChatStates } from '../../../src/tools/functions/chat-state.ts';
 import { createFunctionFolder } from '../../../src/tools/functions/function-folder.ts';
 import type { FolderNews, FunctionFolder } from '../../../src/tools/functions/function-folder.ts';
@@ -172,4 +172,64 @@ test('a folder that cannot be read is told, and what was loaded stays', async ()
   await opened.folder.look();
   expect(await opened.names()).toEqual(['function:f']);
   expect(opened.told('error')).toEqual([expect.stringMatching(/^tools_dir: .* cannot be read: ENOENT/)]);
+});
+
+/** A folder whose modules are loaded when the test says so. */
+function openGated(disk: ToolsFolder, told: string[] = []) {
+  const loads: { name: string; go: () => void }[] = [];
+  const folder = createFunctionFolder({
+    folder: disk.path,
+    toolsets: [],
+    tell: ({ message }) => void told.push(message.replaceAll(disk.path, '')),
+    load: async (url) => {
+      const gate = Promise.withResolvers<void>();
+      loads.push({ name: new URL(url).pathname.split('/').at(-1) ?? '', go: gate.resolve });
+      await gate.promise;
+      return importNatively(url);
+    },
+  });
+  return { folder, loads };
+}
+
+test('a module that does not come to an end is given up, and holds up nothing again until it is changed', async () => {
+  using disk = toolsFolder({ 'a.js': 'await new Promise(() => {});' });
+  const told: string[] = [];
+  const { folder, loads } = openGated(disk, told);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const first = folder.look();
+  await vi.waitFor(() => expect(loads).toHaveLength(1));
+  await vi.advanceTimersByTimeAsync(10_000);
+  await first;
+  expect(told).toEqual(['/a.js: it took more than 10 s to load; do less at its top level']);
+
+  disk.write({ 'b.js': answering('b') });
+  const second = folder.look();
+  await vi.waitFor(() => expect(loads.length).toBeGreaterThan(1));
+  expect(loads.map(({ name }) => name)).toEqual(['a.js', 'b.js']);
+  loads[1]?.go();
+  await second;
+
+  disk.write({ 'a.js': `${answering('a')}// changed` });
+  const third = folder.look();
+  await vi.waitFor(() => expect(loads).toHaveLength(3));
+  loads[2]?.go();
+  await third;
+  expect((await folder.shelf()).functions).toHaveLength(1);
+  await folder.close();
+});
+
+test('those who ask amid a look share the next one', async () => {
+  using disk = toolsFolder({ 'a.js': 'broken(' });
+  const { folder, loads } = openGated(disk);
+  const first = folder.look();
+  await vi.waitFor(() => expect(loads).toHaveLength(1));
+  const others = [folder.look(false), folder.look(), folder.look()];
+  loads[0]?.go();
+  await first;
+  await vi.waitFor(() => expect(loads).toHaveLength(2));
+  loads[1]?.go();
+  await Promise.all(others);
+  expect(loads).toHaveLength(2);
+  await folder.close();
 });

@@ -152,6 +152,18 @@ describe('an MCP server over HTTP', () => {
     expect(await callTool(tool)).toMatchObject({ message: expect.not.stringContaining('top-secret') });
   });
 
+  test('that gives the key back in a result gives it to nobody', async () => {
+    const headers = { authorization: 'Bearer top-secret', note: 'top-secret, once more' };
+    const peer = httpPeer([toolOf('echo')], () => ({
+      content: [{ type: 'text', text: JSON.stringify(headers) }],
+      structuredContent: { headers },
+    }));
+    const outcome = await callTool(await echoOf(peer.send, { authType: 'bearer', key: 'top-secret' }));
+    expect(outcome.type).toBe('result');
+    expect(JSON.stringify(outcome)).not.toContain('top-secret');
+    expect(JSON.stringify(outcome)).toContain('[secret]');
+  });
+
   test('that lists pages without end is left out', async () => {
     let pages = 0;
     const server = legacyServer(() => undefined);

@@ -206,6 +206,14 @@ describe('bodies', () => {
     expect(request(parts, {})).toEqual(['application/x-www-form-urlencoded', '']);
   });
 
+  it('files without a name never share one', () => {
+    const schema = { type: 'object', properties: { photos: { type: 'array', items: { type: 'string', format: 'binary' } } } };
+    const operation = operationOf({ requestBody: { required: true, content: { 'multipart/form-data': { schema } } } });
+    const { body } = buildRequest(operation, { photos: ['a', 'b', 'data:text/csv;name=own.csv,c', 'd'] }, base);
+    const names = Array.from((body ?? '').matchAll(/filename="([^"]*)"/g), ([, name]) => name);
+    expect(names).toEqual(['photos.txt', 'photos-2.txt', 'own.csv', 'photos-4.txt']);
+  });
+
   it('carry the declared type', () => {
     const parts = { requestBody: { content: { 'application/merge-patch+json; charset=utf-8': { schema: flat } } } };
     expect(request(parts, { a: 'x' })[0]).toBe('application/merge-patch+json; charset=utf-8');

@@ -33,6 +33,35 @@ describe('openDocument', () => {
   });
 });
 
+describe('a document whose references double at each step', () => {
+  const doubling = (steps: number): JsonObject => ({
+    openapi: '3.1.0',
+    info: { title: 'T', version: '1' },
+    paths: {
+      '/a': { get: { parameters: [{ name: 'q', in: 'query', schema: { $ref: `#/components/schemas/S${steps}` } }], responses: {} } },
+    },
+    components: {
+      schemas: Object.fromEntries(
+        Array.from({ length: steps + 1 }, (_, step) => {
+          const before = { $ref: `#/components/schemas/S${step - 1}` };
+          return [`S${step}`, step === 0 ? { type: 'string' } : { anyOf: [before, before] }];
+        }),
+      ),
+    },
+  });
+
+  it.each([20, 45, 5_000])('is converted and not checked (%s steps)', async (steps) => {
+    const { conversion, remarks } = await openDocument(jobOf(doubling(steps), { isChecked: true }), noFiles);
+    expect([...conversion.operations, ...conversion.omitted]).toHaveLength(1);
+    expect(remarks).toEqual([expect.stringContaining('was not checked') as string]);
+  });
+
+  it('is checked where that is little', async () => {
+    const { remarks } = await openDocument(jobOf(doubling(5), { isChecked: true }), noFiles);
+    expect(remarks).toEqual([]);
+  });
+});
+
 describe('openDocumentAside', () => {
   it('reads large documents in a thread, with the same result', async () => {
     const workers: Worker[] = [];

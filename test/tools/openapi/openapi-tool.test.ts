@@ -132,6 +132,17 @@ describe('createOpenApiTool', () => {
     expect(outcome.type === 'error' ? outcome.state : 'no error').toBe(state);
   });
 
+  it('a connection that was closed without an answer is not told as a server that cannot be reached', async () => {
+    const cause = Object.assign(new Error('x'), { code: 'ECONNRESET' });
+    const { tool } = toolWith(() => Promise.reject(new OutboundError('unreachable', 'It closed the connection.', cause)));
+    expect(await run(tool, { id: '1' })).toEqual({
+      type: 'error',
+      code: 'tool_error',
+      message: 'The tool server tools.test:8000 gave no answer; whether the call took effect is not known. It closed the connection.',
+      state: 'outcome_unknown',
+    });
+  });
+
   it('a connection that breaks amid the answer is an outcome too', async () => {
     const { tool } = toolWith(() => ({ body: ['{"a"', new OutboundError('cut', 'gone')] }));
     expect(await run(tool, { id: '1' })).toMatchObject({ type: 'error', code: 'tool_error' });
