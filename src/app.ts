@@ -23,6 +23,8 @@ import { approvalRoutes } from './http/routes/approvals.ts';
 import { chatRoute } from './http/routes/chat.ts';
 import { clientRoute } from './http/routes/client.ts';
 import { healthRoutes } from './http/routes/health.ts';
+import { settingRoutes } from './http/routes/settings.ts';
+import type { ShownSetting } from './http/routes/settings.ts';
 import { invokeRoute } from './http/routes/invoke.ts';
 import { keyRoutes } from './http/routes/keys.ts';
 import { presetRoutes } from './http/routes/presets.ts';
@@ -63,6 +65,8 @@ export interface AppParts {
   waitingRuns?: WaitingRunStore;
   chats?: ChatStore;
   send?: SendOutbound;
+  /** What `GET /api/settings` shows. */
+  settings?: readonly ShownSetting[];
   /** How modules of functions and hooks are imported. */
   importModule?: ImportModule;
   /** Milliseconds since 1970. */
@@ -163,8 +167,14 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
 
   installGuard(server, { authenticator });
   installCallerLimits(server, limiter);
+  await server.register(settingRoutes, { settings: parts.settings ?? [], limits, version });
   await server.register(healthRoutes, {
     isDraining: () => runs.isDraining(),
+    isStoreReadable: () =>
+      registry.listKeys().then(
+        () => true,
+        () => false,
+      ),
     // Names and states alone: reasons hold addresses of the inside, and this answer needs no key.
     report: async () => ({
       backends: (await models.backends()).map(({ name, state, models: count }) => ({ name, state, models: count })),

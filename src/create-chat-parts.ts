@@ -74,11 +74,12 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
     now,
     onServerNews: tellServerNews(logger),
   });
+  const newCallId = (): string => `call_${newId()}`;
   const services: ChatParts['services'] = {
     models,
     tools,
     presets,
-    continuations: createContinuations(now),
+    continuations: createContinuations(now, newCallId),
     settings: {
       taskModel: config.taskModel,
       taskModelExternal: config.taskModelExternal,
@@ -93,7 +94,7 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
       ...surroundings.runtime,
       ...(extensions.hooks && { hooks: extensions.hooks }),
     },
-    newCallId: () => `call_${newId()}`,
+    newCallId,
     now,
   };
   return { models, tools, presets, chats, services, embed };

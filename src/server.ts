@@ -1,7 +1,8 @@
 import { readTextFile } from './config/read-text-file.ts';
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from './app.ts';
-import { ConfigError, readConfig } from './config.ts';
+import { ConfigError, readConfig, readConfigFile } from './config.ts';
+import { listSettings } from './config/describe-settings.ts';
 import type { Config } from './config.ts';
 import { openBundledTime } from './bundled-time.ts';
 import { createDatabaseConnection } from './registry/database-connection.ts';
@@ -44,7 +45,8 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   });
   const waitingRuns = createSqliteWaitingRuns(connection, secret);
   const stores = { registry, runs: createSqliteRuns(connection), waitingRuns, chats: createSqliteChats(connection) };
-  const app = await buildApp({ ...config, secret }, { logger, ...stores });
+  const settings = listSettings(environment, readConfigFile(environment, readTextFile));
+  const app = await buildApp({ ...config, secret }, { logger, settings, ...stores });
   const isOpen = await app.isOpen().catch(() => false);
   if (isOpen && config.corsOrigins.includes('*')) {
     throw new ConfigError(
@@ -55,13 +57,25 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   // Only now: a start that fails at its address must not leave a key behind that was shown once. Until then nobody can come in.
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
 
-  closeWithGrace({ delay: config.drainTimeoutMs + closingMs }, async ({ err, signal }) => {
+  const skip = outliveForgottenPromises(config, logger);
+  closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'an error that nothing caught ends the gateway');
     else logger.info({ signal }, 'shutting down: running answers may finish');
     await app.close();
     await time.close();
     await registry.close();
   });
+}
+
+/**
+ * Two requests begun side by side and one cancellation are enough for an operator's function to leave a failed promise behind. That must not end
+ * everybody's chats. Without such functions it is a fault of the gateway itself, which then ends. Gives the events that are dealt with here.
+ */
+function outliveForgottenPromises({ modules }: Config, logger: ReturnType<typeof createLogger>): 'unhandledRejection'[] {
+  if (modules.toolsDir === undefined && modules.hooks.length === 0) return [];
+  const message = 'a promise failed that nobody waited for, most likely in a function or hook: await it there, or catch what it throws';
+  process.on('unhandledRejection', (error) => logger.error({ err: error }, message));
+  return ['unhandledRejection'];
 }
 
 /** Reachable from elsewhere without a key would be open to everybody. Straight to the terminal: a log is kept and read by others. */

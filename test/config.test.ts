@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { listSettings } from '../src/config/describe-settings.ts';
 import { ConfigError, readConfig, settings } from '../src/config.ts';
 
 const noFile = (): undefined => undefined;
@@ -217,5 +218,17 @@ describe('backends', () => {
   it('keeps the default Ollama beside an OpenAI backend, and drops it when the file says so', () => {
     expect(read({ OPENAI_API_KEY: 'k' }).backends[0]).toMatchObject({ kind: 'ollama', isExplicit: false });
     expect(readFile('ollama_base_urls: []').backends).toEqual([]);
+  });
+});
+
+describe('the list of settings', () => {
+  it('has each with its origin and value, and no secret', () => {
+    const listed = listSettings({ PORT: '9000', TOOLWHARF_ADMIN_KEY: 'sk-tw-canary', HOST: '127.0.0.1' }, undefined);
+    const byName = new Map(listed.map((setting) => [setting.name, setting]));
+    expect(byName.get('PORT')).toEqual({ name: 'PORT', origin: 'environment', value: '9000' });
+    expect(byName.get('HOST')).toEqual({ name: 'HOST', origin: 'default', value: '127.0.0.1' });
+    expect(byName.get('TASK_MODEL')).toEqual({ name: 'TASK_MODEL', origin: 'default', value: null });
+    expect(byName.get('TOOLWHARF_ADMIN_KEY')).toEqual({ name: 'TOOLWHARF_ADMIN_KEY', origin: 'environment', value: 'set' });
+    expect(JSON.stringify(listed)).not.toContain('canary');
   });
 });

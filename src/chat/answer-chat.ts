@@ -4,6 +4,7 @@ import { limits } from '../core/limits.ts';
 import type { FoundModel, ModelFinder } from '../core/model.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ToolFinder, ToolOffer } from '../core/tool.ts';
+import { answerFromResults } from './answer-from-results.ts';
 import { backendInMode } from './backend-in-mode.ts';
 import type { ToolCallSettings } from './call-report.ts';
 import { chooseMode, parseMode } from './choose-mode.ts';
@@ -158,7 +159,9 @@ async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGe
   const { request, run, services, model, offer } = preparation;
   const { variables, withFiles } = preparation;
   const wrapping = { model, models: services.models, settings: services.settings, variables, withFiles };
-  const asked = yield* backendInMode({ ...wrapping, newCallId: services.newCallId, signal: run.signal }, choice);
+  const inMode = yield* backendInMode({ ...wrapping, newCallId: services.newCallId, signal: run.signal }, choice);
+  const onRefusal = (): void => services.models.rememberNoTools(model.record.id);
+  const asked = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;
   const mayConsume = choice.path !== 'prompt' && request.files.length > 0 && fileConsumersIn(offer).size > 0;
   const joinsFilesLater = choice.path === 'prompt' || mayConsume;
   const backend = withModelHooks(mayConsume ? withFilesAtEachTurn(asked, preparation.withFiles) : asked, services.runtime?.hooks, run);

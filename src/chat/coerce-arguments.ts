@@ -63,10 +63,28 @@ function coerceValue(value: JsonValue, stated: JsonValue, place: Place): JsonVal
   if (!isJsonObject(schema)) return value;
   const fitted = wrapped(typeof value === 'string' ? fromText(value, schema) : fromScalar(value, schema), schema);
   if (fitted !== value) place.changes.push(`${place.path}: ${shown(value)} read as ${shown(fitted)}`);
-  if (isJsonObject(fitted)) return coerceObject(fitted, schema, place);
+  if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, place.root), place);
   const items = ownValue(schema, 'items');
   if (!Array.isArray(fitted) || items === undefined) return fitted;
   return fitted.map((item, index) => coerceValue(item, items, { ...place, path: `${place.path}[${index}]` }));
+}
+
+/** Of several kinds of objects the one that a value says it is, by its constants; the schema itself where that is not beyond doubt. */
+function branchFor(value: JsonObject, schema: JsonObject, root: JsonObject): JsonObject {
+  if (Object.hasOwn(schema, 'properties')) return schema;
+  const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf')].flat();
+  const branches = stated.map((branch) => resolved(branch, root)).filter((branch) => isJsonObject(branch) && allowsType(branch, 'object'));
+  const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch));
+  const [only] = fitting;
+  return fitting.length === 1 && isJsonObject(only) ? only : schema;
+}
+
+function constantsFit(value: JsonObject, branch: JsonObject): boolean {
+  const properties = ownValue(branch, 'properties');
+  if (!isJsonObject(properties)) return false;
+  return Object.entries(properties).every(
+    ([name, property]) => !isJsonObject(property) || !Object.hasOwn(property, 'const') || property['const'] === ownValue(value, name),
+  );
 }
 
 /** What a reference to a definition stands for. A schema that says more than its reference is left as it is. */

@@ -45,7 +45,7 @@ async function attempt(execution: Execution): Promise<ToolOutcome> {
   } catch (error) {
     // The tool may meet its signal before the race does.
     if (supervision.signal.aborted) return endedOutcome(tool, await supervision.ended);
-    return await failedOutcome(error, execution);
+    return await failedOutcome(execution, error);
   }
 }
 
@@ -80,16 +80,13 @@ export function timeoutMessage(name: string, timeoutMs: number): string {
 }
 
 /** @throws GatewayError `tool_failed` where an exception ends the run. */
-async function failedOutcome(error: unknown, execution: Execution): Promise<ToolOutcome> {
+async function failedOutcome(execution: Execution, error: unknown): Promise<ToolOutcome> {
   const { onError, spec } = execution.prepared.tool;
   // A guardrail ends the run, whatever becomes of exceptions.
   if (error instanceof GatewayError && error.code === 'tool_failed') throw error;
   if (typeof onError === 'function') {
-    try {
-      return { type: 'error', code: 'tool_error', message: await onError(error) };
-    } catch (fault) {
-      return maskFault(fault, execution.prepared, execution.settings);
-    }
+    const told = await Promise.race([toldBy(onError, error, execution), execution.supervision.ended]);
+    return told.type === 'error' ? told : endedOutcome(execution.prepared.tool, told);
   }
   // These two were written to be read; the text of any other exception may hold anything.
   const isTold = error instanceof ToolError || error instanceof GatewayError;
@@ -99,6 +96,21 @@ async function failedOutcome(error: unknown, execution: Execution): Promise<Tool
   if (onError === 'abort')
     throw new GatewayError('tool_failed', `The tool '${spec.name}' ended the run: ${outcome.message}`, { cause: error });
   return outcome;
+}
+
+/** What `onError` makes of an exception. It may fail too, and in JavaScript anything may come of it. */
+async function toldBy(
+  onError: (error: unknown) => unknown,
+  error: unknown,
+  { prepared, settings }: Execution,
+): Promise<Extract<ToolOutcome, { type: 'error' }>> {
+  try {
+    const message = await onError(error);
+    if (typeof message === 'string') return { type: 'error', code: 'tool_error', message };
+    throw new TypeError(`onError of '${prepared.tool.spec.name}' gave no text for the model`, { cause: error });
+  } catch (fault) {
+    return maskFault(fault, prepared, settings);
+  }
 }
 
 /** An exception told by its id alone; the log has the rest. */

@@ -58,10 +58,18 @@ export function messagesOfRound(text: string, calls: readonly ToolCall[], report
   const canonical = calls.map((call) => {
     const prepared = reportOf.get(call)?.prepared;
     if (prepared === undefined) return call;
-    return { ...call, name: prepared.tool?.spec.name ?? call.name, arguments: JSON.stringify(prepared.args ?? {}) };
+    return { ...call, name: nameInHistory(prepared), arguments: JSON.stringify(prepared.args ?? {}) };
   });
   const assistant: AssistantMessage = { role: 'assistant', content: text === '' ? null : text, toolCalls: canonical };
   return [assistant, ...reports.map(toolMessage)];
+}
+
+/** OpenAI's limit for names; a history with another one is refused, and with it every later round. */
+const longestName = 64;
+
+/** A name that nobody offers may be anything a model can write. */
+function nameInHistory({ tool, call }: CallReport['prepared']): string {
+  return tool?.spec.name ?? (call.name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').slice(0, longestName) || 'unknown');
 }
 
 /** What only the model needs stands behind the value: where the new thing is, how to get the next page. */
@@ -75,7 +83,7 @@ function toolMessage(report: CallReport): ToolMessage {
     role: 'tool',
     toolCallId: call.id,
     content: wordsFor(report),
-    name: tool?.spec.name ?? call.name,
+    name: nameInHistory(report.prepared),
     label: tool?.label ?? call.name,
   };
 }

@@ -19,15 +19,15 @@ export interface StepOptions {
   withholdsText: boolean;
   /** No step came before it in this run. */
   isFirst: boolean;
-  /** Whether a text stands in a result. */
-  isQuoted: (text: string) => boolean;
+  /** Whether an action with its labels stands in an earlier message. */
+  isQuotedAction: (name: string, input: string) => boolean;
 }
 
 /**
  * One answer of a model that reasons in labelled text: thoughts become reasoning, what follows "Final Answer:" text. Text without a label is held
  * back for a while, because before an action it is a thought.
  */
-export function createStep(parser: ToolCallParser, { withholdsText, isFirst, isQuoted }: StepOptions): ReactStep {
+export function createStep(parser: ToolCallParser, { withholdsText, isFirst, isQuotedAction }: StepOptions): ReactStep {
   let held = '';
   let isHolding = true;
   let invented = 0;
@@ -68,9 +68,7 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, isQ
       case 'reasoning':
         return [...(isHolding ? release(true) : []), ...toReasoning(piece.text)];
       case 'call':
-        // A page that was read must not act through a model that repeats it.
-        if (isQuoted(`Action: ${piece.name}\nAction Input: ${piece.text}`))
-          return [...(isHolding ? release(true) : []), ...toReasoning(piece.text)];
+        if (isQuotedAction(piece.name, piece.text)) return [...(isHolding ? release(true) : []), ...toReasoning(asWritten(piece))];
         call = { name: piece.name, arguments: JSON.stringify(piece.arguments) };
         return release(true);
       case 'damaged':
@@ -107,4 +105,9 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, isQ
       return invented;
     },
   };
+}
+
+/** The labels, which the piece does not hold, belong to what is shown. */
+function asWritten({ name, text }: { name: string; text: string }): string {
+  return text.includes(name) ? `\nAction: ${text}\n` : `\nAction: ${name}\nAction Input: ${text}\n`;
 }

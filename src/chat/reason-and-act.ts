@@ -7,7 +7,7 @@ import type { ModelBackend, ModelRequest } from '../core/model.ts';
 import type { ToolSpec } from '../core/tool.ts';
 import { callerSpecs, hostedTools } from './caller-functions.ts';
 import { foldToolResults } from './fold-tool-results.ts';
-import { quotesOf } from './parse-tool-calls/rescue-rules.ts';
+import { quotedActionsOf, quotesOf } from './parse-tool-calls/rescue-rules.ts';
 import { createToolCallParser } from './parse-tool-calls/tool-call-parser.ts';
 import { reactMessages } from './react-prompt.ts';
 import { createStep } from './react-step.ts';
@@ -48,10 +48,11 @@ export function reasonAndAct({ backend, newCallId }: ReasoningOptions): ModelBac
   async function* takeStep(request: ModelRequest, specs: readonly ToolSpec[]): AsyncGenerator<ModelEvent> {
     const form = answerForm(request.parameters);
     const asked = stepRequest(request, reactMessages(request.messages, specs, steps));
-    const parser = createToolCallParser({ tools: specs, isReact: true });
-    const results = request.messages.flatMap((message) => (message.role === 'tool' ? [textOf(message.content)] : []));
+    // What a page, a result or an earlier message says must not act through a model that repeats it, in whatever form.
+    const earlier = request.messages.map((message) => textOf(message.content));
+    const parser = createToolCallParser({ tools: specs, isReact: true, isQuoted: quotesOf(earlier) });
     const withholdsText = form !== undefined && specs.length > 0;
-    const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, isQuoted: quotesOf(results) });
+    const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, isQuotedAction: quotedActionsOf(earlier) });
     let finish: FinishReason = 'stop';
     for await (const event of ask(asked)) {
       if (event.type === 'text') yield* step.push(event.text);

@@ -53,8 +53,8 @@ export interface ChatRun {
   choice?: ModeChoice;
   /** What a run that was put away goes on with, in place of `messages`. */
   resumed?: WaitingLoop;
-  /** Keeps what was executed beside calls to the caller's own functions, until the caller answers them. */
-  keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): void;
+  /** Keeps what was executed beside calls to the caller's own functions, until the caller answers them; gives the calls as they are handed over. */
+  keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): ToolCall[];
 }
 
 /**
@@ -90,8 +90,8 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
     budget.spend(reports);
     for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
     if (callerCalls.length > 0) {
-      chat.keepForCaller(callerCalls, messages.slice(state.historyLength));
-      for (const call of callerCalls) yield { type: 'tool-call', call };
+      const handedOver = chat.keepForCaller(callerCalls, messages.slice(state.historyLength));
+      for (const call of handedOver) yield { type: 'tool-call', call };
       yield finish('tool_calls', 'tool_calls');
       return undefined;
     }
@@ -151,7 +151,10 @@ function beginRun(chat: ChatRun): RunState {
   const tools = new Map(
     chat.finder !== undefined && readsOn(chat) ? [...chat.tools, [chat.finder.tool.spec.name, chat.finder.tool]] : chat.tools,
   );
-  for (const tool of (resumed?.tools ?? []).flatMap((name) => chat.finder?.shelf.get(name) ?? [])) tools.set(tool.spec.name, tool);
+  const forced = forcedChoiceIn(chat.toolChoice);
+  // What the request demands is on offer, whether or not it fitted.
+  const brought = [...(resumed?.tools ?? []), ...(forced?.type === 'named' ? [forced.name] : [])];
+  for (const tool of brought.flatMap((name) => chat.finder?.shelf.get(name) ?? [])) tools.set(tool.spec.name, tool);
   return {
     messages,
     historyLength: resumed?.historyLength ?? messages.length,

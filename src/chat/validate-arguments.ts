@@ -107,6 +107,8 @@ function sentence(error: ErrorObject): string {
       return `${join(place, String(params['missingProperty']))}: is required`;
     case 'additionalProperties':
       return `${join(place, String(params['additionalProperty']))}: is not an argument of this function`;
+    case 'const':
+      return `${place}: must be ${JSON.stringify(params['allowedValue'])}`;
     case 'enum':
       return `${place}: must be one of ${JSON.stringify(params['allowedValues']).slice(0, 1_000)}`;
     case 'type':

@@ -29,6 +29,20 @@ export function describeSettings(environment: NodeJS.ProcessEnv, file: ConfigFil
   });
 }
 
+/** Every setting with what is in force; secrets as `set`. @throws ConfigError */
+export function listSettings(
+  environment: NodeJS.ProcessEnv,
+  file: ConfigFile | undefined,
+): { name: string; origin: SettingPlace | 'default'; value: string | null }[] {
+  const changed = new Map(describeSettings(environment, file).map((setting) => [setting.name, setting]));
+  return settingNames().map((name) => {
+    const own = changed.get(name);
+    if (own !== undefined) return { name, origin: own.place, value: own.shown };
+    const setting: Setting<unknown> = settingTable[name];
+    return { name, origin: 'default', value: setting.fallback ?? setting.shownDefault ?? null };
+  });
+}
+
 /** Variables that begin like ours and are none: a misspelt one has no effect and says nothing. */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = new Set<string>(settingNames());

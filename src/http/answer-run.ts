@@ -3,7 +3,7 @@ import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { RunContext } from '../core/run.ts';
-import { toGatewayError } from './error-handler.ts';
+import { forbidRetry, toGatewayError } from './error-handler.ts';
 import { collectCompletion, createChunkEncoder, errorFrame } from './openai-wire.ts';
 import type { ChunkOptions } from './openai-wire.ts';
 import { streamReply } from './stream-reply.ts';
@@ -46,12 +46,16 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       request.log.info({ run_id: run.runId, model, stream, status, duration_ms: options.now() - started }, outcome);
     });
     const warn = createWarningLog(request, run.runId, toldWarnings);
+    const watch = (event: ChatEvent): void => {
+      warn(event);
+      if (event.type === 'run-event' && event.event.type === 'tool.call' && !reply.raw.headersSent) forbidRetry(reply);
+    };
     const head = { id: `chatcmpl-${run.runId}`, created: created ?? Math.floor(options.now() / 1000), model };
     if (stream) {
       const encoder = createChunkEncoder(head, form);
       return streamReply(reply, events, {
         encode: (event) => {
-          warn(event);
+          watch(event);
           return encoder.encode(event);
         },
         end: encoder.end,
@@ -71,7 +75,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       if (!reply.raw.writableFinished) leave.abort(new DOMException('The client left', 'AbortError'));
     });
     try {
-      return await collectCompletion(head, events, warn);
+      return await collectCompletion(head, events, watch);
     } catch (error) {
       // Nobody is there to read an answer; Fastify only needs to know that none is coming.
       if (leave.signal.aborted && reply.raw.destroyed) return reply.hijack();

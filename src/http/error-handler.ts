@@ -34,6 +34,14 @@ function fromFastify(error: unknown): GatewayError | undefined {
   });
 }
 
+/**
+ * OpenAI's SDKs send a request again, twice unless told otherwise, after a 409, a 429 and every 5xx. Where a tool was called this would call it again:
+ * a second payment for a model that was busy with its words on the first. They obey this header.
+ */
+export function forbidRetry(reply: FastifyReply): void {
+  reply.header('x-should-retry', 'false');
+}
+
 /** The one place where an error becomes an HTTP answer. */
 export function installErrorHandling(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
@@ -54,8 +62,16 @@ export function installErrorHandling(app: FastifyInstance): void {
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const shown = toGatewayError(error, request.id);
-  if (shown.status >= 500) request.log.error({ err: error, code: shown.code }, 'request failed');
+  if (isAfterLeave(error, reply)) request.log.debug({ code: shown.code }, 'the client left before the answer');
+  else if (shown.status >= 500) request.log.error({ err: error, code: shown.code }, 'request failed');
   else request.log.info({ code: shown.code, status: shown.status }, 'request refused');
+  // A run that somebody ended must not begin again by itself.
+  if (shown.code === 'run_cancelled') forbidRetry(reply);
   if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
   return reply.code(shown.status).type('application/json; charset=utf-8').send(errorBody(shown));
+}
+
+/** Whoever stops a chat early leaves an aborted run behind, which is no fault of the gateway. */
+function isAfterLeave(error: unknown, reply: FastifyReply): boolean {
+  return reply.raw.destroyed && error instanceof Error && error.name === 'AbortError';
 }

@@ -99,6 +99,8 @@ const patterns: readonly [RegExp, string][] = [
   [/\b(Bearer|Basic)\s{1,4}[^\s"'\\,;]{6,}/gi, `$1 ${redacted}`],
   [/\b(sk|pk|rk)-[A-Za-z0-9_-]{6,}/g, `$1-${redacted}`],
   [/\beyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_.-]+/g, redacted],
+  // No secret: how a module of `tools_dir` is loaded anew. Without it the stack names the line.
+  [/(file:\/\/[^\s"'\\?#]{1,2048})\?toolwharf-load=\d{1,9}(?=[:)\s"'\\])/g, '$1'],
   // User information and the query of an address.
   [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/"'\\@]{1,512}@/gi, `$1${redacted}@`],
   [/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s"'\\?#]{0,2048})\?[^\s"'\\]*/gi, `$1?${redacted}`],

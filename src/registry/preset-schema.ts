@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { describeIssue } from '../core/describe-issue.ts';
 import { GatewayError } from '../core/errors.ts';
-import { isJsonObject } from '../core/json.ts';
+import { isDeeperThan, isJsonObject } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { PresetRecord } from '../core/preset.ts';
@@ -17,12 +17,17 @@ const schema = z.strictObject({
   system: z.string().max(limits.presetSystemCharacters).nullish(),
   tools: z.array(toolId).max(1_000).nullish(),
   sub_agents: z.array(id).max(limits.subAgents).nullish(),
-  params: z.custom<JsonObject>(isJsonObject, 'must be an object').nullish(),
+  params: z.custom<JsonObject>(isParams, `must be an object, nested at most ${limits.jsonDepth} levels deep`).nullish(),
   function_calling: z.string().max(64).nullish(),
   max_tool_rounds: z.number().int().positive().max(limits.maxToolRounds).nullish(),
   tool_timeout_ms: z.number().int().positive().max(2_147_483_647).nullish(),
-  needs_approval: z.union([z.boolean(), z.array(z.string())]).nullish(),
+  needs_approval: z.union([z.boolean(), z.array(z.string().max(256)).max(1_000)]).nullish(),
 });
+
+/** What is nested deeper cannot be walked later, and would fail every request of the preset. */
+function isParams(value: unknown): boolean {
+  return isJsonObject(value) && !isDeeperThan(value, limits.jsonDepth);
+}
 
 /** What a frontend may send along from an answer of ours. */
 const shownOnly = ['origin', 'created', 'object'];

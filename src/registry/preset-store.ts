@@ -29,6 +29,7 @@ export interface PresetStoreOptions {
 
 /** They are few and belong together, so they are kept as one fact. */
 const factName = 'presets';
+const failed = Symbol('the store failed');
 
 export function createPresetStore({ registry, fixed, now, believedMs = 0 }: PresetStoreOptions): PresetStore {
   const fixedOnes = fixed.map((preset) => deepFreeze(structuredClone(preset)));
@@ -37,10 +38,15 @@ export function createPresetStore({ registry, fixed, now, believedMs = 0 }: Pres
   let readAt = -Infinity;
   let last: Promise<unknown> = Promise.resolve();
 
-  async function readStored(): Promise<PresetRecord[]> {
+  /** `mayGoWithout`: a store that is down costs its presets, except those it gave before, and not all chats. Changes must not begin with that. */
+  async function readStored({ mayGoWithout }: { mayGoWithout: boolean }): Promise<PresetRecord[]> {
     const time = now();
     if (time >= readAt && time - readAt < believedMs) return stored;
-    const found = await registry.readFact(factName);
+    const found = await registry.readFact(factName).catch((error: unknown): typeof failed => {
+      if (mayGoWithout && error instanceof GatewayError && error.code === 'storage_unavailable') return failed;
+      throw error;
+    });
+    if (found === failed) return stored;
     if (found !== text || readAt === -Infinity) stored = parseStored(found);
     text = found;
     readAt = time;
@@ -48,7 +54,7 @@ export function createPresetStore({ registry, fixed, now, believedMs = 0 }: Pres
   }
 
   async function list(): Promise<PresetRecord[]> {
-    const others = (await readStored()).filter(({ id }) => !fixedOnes.some((preset) => preset.id === id));
+    const others = (await readStored({ mayGoWithout: true })).filter(({ id }) => !fixedOnes.some((preset) => preset.id === id));
     return [...fixedOnes, ...others];
   }
 
@@ -61,7 +67,7 @@ export function createPresetStore({ registry, fixed, now, believedMs = 0 }: Pres
   function inTurn<Value>(change: (presets: readonly PresetRecord[]) => Promise<Value>): Promise<Value> {
     const turn = last.then(async () => {
       readAt = -Infinity;
-      return change(await readStored());
+      return change(await readStored({ mayGoWithout: false }));
     });
     last = turn.catch(() => undefined);
     return turn;

@@ -90,7 +90,7 @@ async function runOnce(calls: number, chunks: number, log: RunStarterOptions['lo
     models: finderOf({ model: backend }, { nativeTools: 'yes' }),
     tools: offering(...(calls > 0 ? [add, ...others] : [])),
     presets: { list: async () => [], find: async () => undefined },
-    continuations: createContinuations(Date.now),
+    continuations: createContinuations(Date.now, () => 'own'),
     settings: {
       taskModel: undefined,
       taskModelExternal: undefined,

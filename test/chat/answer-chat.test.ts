@@ -13,7 +13,10 @@ function services(overrides: Partial<Omit<ChatServices, 'settings'>> & { setting
   return {
     models: finderOf({}),
     tools: offering(),
-    continuations: createContinuations(() => 0),
+    continuations: createContinuations(
+      () => 0,
+      () => 'own',
+    ),
     newCallId: () => `call_${++id}`,
     now: () => 0,
     ...overrides,
@@ -49,6 +52,17 @@ test('native mode offers the functions, runs the call, and answers with its sour
       },
     },
   ]);
+});
+
+test('functions that a backend refuses behind their results are not called again: it answers from what they gave', async () => {
+  const refusal = new GatewayError('tools_unsupported', 'does not support tools');
+  const model = new ScriptedModel(calls(['get_time', {}]), [refusal], says('Noon.'));
+  const models = finderOf({ model });
+  const events = await collect(answerChat(chatRequest(), runContext(), services({ models, tools: offering(clock) })));
+  expect(eventsOf(events, 'tool.call')).toHaveLength(1);
+  expect(model.requests[2]?.tools).toEqual([]);
+  expect(model.requests[2]?.messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringContaining('12:00') });
+  expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', ['model']]);
 });
 
 test('default mode asks for a selection, appends the result to the user message, and lets the model answer', async () => {

@@ -56,6 +56,13 @@ describe('time limits', () => {
     expect((await report).text).toBe(`{"error":"Tool 'work' timed out after 3s"}`);
   });
 
+  test('what makes a text of an exception has no more time than the call', async () => {
+    const tool = working(() => Promise.reject(new Error('no')), { onError: never });
+    const report = run(tool, { defaultTimeoutMs: 1_000 });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((await Promise.race([report, Promise.resolve()]))?.text).toBe(`{"error":"Tool 'work' timed out after 1s"}`);
+  });
+
   test('a total limit below the idle one is the limit', async () => {
     const report = run(working(never), { defaultTimeoutMs: 5_000, totalTimeoutMs: 1_500 });
     await vi.advanceTimersByTimeAsync(1_500);
@@ -144,6 +151,13 @@ describe('an exception', () => {
       },
     });
     expect((await run(broken)).outcome).toMatchObject({ code: 'tool_internal_error' });
+  });
+
+  test.each([undefined, 5, { error: 'no' }])('is masked where that function gives %j, which is no text', async (given) => {
+    const faults: ToolFault[] = [];
+    const report = await run(throwing(new Error('no'), { onError: () => given as never }), { onFault: (fault) => void faults.push(fault) });
+    expect(report.outcome).toMatchObject({ code: 'tool_internal_error' });
+    expect(faults).toMatchObject([{ error: { message: "onError of 'work' gave no text for the model", cause: { message: 'no' } } }]);
   });
 });
 

@@ -16,7 +16,10 @@ export function answerIn(
   return answerChat(request, run, {
     models,
     tools,
-    continuations: createContinuations(() => 0),
+    continuations: createContinuations(
+      () => 0,
+      () => 'own',
+    ),
     newCallId: () => `call_${++id}`,
     now: () => 0,
     settings: {

@@ -56,3 +56,21 @@ it('what a definition of the function describes is fitted as well, however often
   const { args } = coerceArguments({ root: { size: '1', next: { size: '2', note: null }, all: [{ size: '3' }] }, odd: 'x' }, schema);
   expect(args).toEqual({ root: { size: 1, next: { size: 2 }, all: [{ size: 3 }] }, odd: 'x' });
 });
+
+describe('an object of one of several kinds', () => {
+  const kind = (name: string, fields: JsonObject): JsonObject => ({ type: 'object', properties: { kind: { const: name }, ...fields } });
+  const pets = {
+    anyOf: [kind('cat', { meows: { type: 'integer' } }), kind('dog', { barks: { type: 'boolean' }, meows: { type: 'string' } })],
+  };
+  const fitted = (pet: JsonObject): unknown => coerceArguments({ pet }, { type: 'object', properties: { pet: pets } }).args['pet'];
+
+  it('is fitted to the kind that it says it is', () => {
+    expect(fitted({ kind: 'cat', meows: '3' })).toEqual({ kind: 'cat', meows: 3 });
+    expect(fitted({ kind: 'dog', barks: 'true', meows: '3' })).toEqual({ kind: 'dog', barks: true, meows: '3' });
+  });
+
+  it('stays as it is when it is none of them, or does not say which', () => {
+    expect(fitted({ kind: 'fish', meows: '3' })).toEqual({ kind: 'fish', meows: '3' });
+    expect(fitted({ meows: '3' })).toEqual({ meows: '3' });
+  });
+});

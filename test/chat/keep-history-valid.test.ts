@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { repairHistory } from '../../src/chat/keep-history-valid.ts';
 import type { ChatMessage } from '../../src/core/chat.ts';
-import { says, ScriptedModel } from '../_support/scripted-model.ts';
+import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { collect, toolNamed } from '../_support/tools.ts';
 import { loop } from './loop-fixture.ts';
 
@@ -59,4 +59,16 @@ test('a run asks with a valid history, however the frontend has cut it', async (
   const messages = [asks(['1', 'nonsense']), user('And now?')];
   await collect(loop(model, [toolNamed('f', 1)], { messages }));
   expect(model.requests[0]?.messages).toEqual([asks(['1', '{}']), lost('1'), user('And now?')]);
+});
+
+test.each([
+  ['default_api.f g<x>', 'default_api_f_g_x_'],
+  ['f'.repeat(200), 'f'.repeat(64)],
+  ['фу', '_'],
+])('a name that no backend takes (%s) stands in the history as one that every backend takes', async (written, expected) => {
+  const model = new ScriptedModel(calls([written, {}]), says('Sorry.'));
+  await collect(loop(model, [toolNamed('look', 1)]));
+  const [asked, result] = model.requests[1]?.messages.slice(-2) ?? [];
+  expect(asked).toMatchObject({ toolCalls: [{ name: expected }] });
+  expect(result).toMatchObject({ role: 'tool', name: expected });
 });

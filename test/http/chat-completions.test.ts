@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
+import type { ModelBackend } from '../../src/core/model.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
 import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
-import { backendOf, readChunks, testApp } from '../_support/build-app.ts';
+import { backendOf, listen, readChunks, testApp } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 
@@ -328,4 +329,32 @@ test('a body over the limit is a 413', async () => {
   const payload = { model: 'model', messages: [{ role: 'user', content: 'x'.repeat(3_000) }] };
   const response = await app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers: { host: 'localhost' }, payload });
   expect([response.statusCode, response.json().error.code]).toEqual([413, 'payload_too_large']);
+});
+
+test.each([true, false])('a client that leaves before the first word (stream: %s) is no fault in the log', async (stream) => {
+  const asked = Promise.withResolvers<void>();
+  const backend: ModelBackend = {
+    // eslint-disable-next-line require-yield -- it never comes to a word
+    async *chat({ signal }) {
+      asked.resolve();
+      await new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    },
+  };
+  const app = await testApp({}, { backends: [backendOf(backend)] });
+  const leave = new AbortController();
+  const answer = fetch(`${await listen(app)}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'model', messages, stream }),
+    signal: leave.signal,
+  }).catch(() => 'left');
+  await asked.promise;
+  leave.abort();
+  expect(await answer).toBe('left');
+  await app.close();
+  const lines = app.logLines.map((line) => JSON.parse(line) as { level: string; msg: string });
+  expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+  expect(lines.map(({ msg }) => msg)).toContain('chat cut off');
 });

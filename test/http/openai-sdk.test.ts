@@ -1,8 +1,11 @@
 import { NotFoundError, OpenAI } from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
+import { calls } from '../_support/scripted-model.ts';
+import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 
 let app: TestApp;
 let client: OpenAI;
@@ -71,4 +74,26 @@ test('the SDK lists and finds models', async () => {
 test('errors arrive as the errors of the SDK', async () => {
   await expect(client.chat.completions.create({ ...question, model: 'gone' })).rejects.toBeInstanceOf(NotFoundError);
   await expect(client.chat.completions.create({ ...question, messages: [] })).rejects.toMatchObject({ status: 400, param: 'messages' });
+});
+
+test.each([[false], [true]])('the SDK does not send a request again whose tools have run (stream: %s)', async (stream) => {
+  const busy = () => new GatewayError('upstream_error', 'The model is busy.', { status: 503 });
+  const turns = [calls(['fail', {}]), [busy()], calls(['fail', {}]), [busy()]];
+  await using gateway = await gatewayOf({ servers: [serverOf('shop', documentOf({ fail: { type: 'object' } }))], turns });
+  const retrying = new OpenAI({ baseURL: `${await listen(gateway.app)}/v1`, apiKey: 'any', maxRetries: 1 });
+  const asked = retrying.chat.completions.create({ model: 'model', messages: [{ role: 'user', content: 'Go' }], stream });
+  await expect(asked).rejects.toThrow('The model is busy.');
+  expect(gateway.model.requests).toHaveLength(2);
+});
+
+test('a cancelled run is not begun again, a refused question is asked again', async () => {
+  const cancelled = new GatewayError('run_cancelled', 'The run was cancelled.');
+  const limited = new GatewayError('rate_limit_exceeded', 'Too many questions.');
+  await using gateway = await gatewayOf({ servers: [], turns: [[cancelled], [limited]] });
+  const post = () => {
+    const payload = { model: 'model', messages: [{ role: 'user', content: 'Go' }] };
+    return gateway.app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers: { host: '127.0.0.1:8080' }, payload });
+  };
+  expect((await post()).headers['x-should-retry']).toBe('false');
+  expect((await post()).headers['x-should-retry']).toBeUndefined();
 });

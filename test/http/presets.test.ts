@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
 import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
 import { createPresetStore } from '../../src/registry/preset-store.ts';
 import { parsePreset } from '../../src/registry/preset-schema.ts';
@@ -43,11 +44,61 @@ describe('/api/presets', () => {
     [{ id: 'a b', base_model: 'demo' }, 'id', /letters, digits/],
     [{ id: 'x', base_model: 'demo', tools: 'all' }, 'tools', /must be a list/],
     [{ id: 'x', base_model: 'demo', colour: 'red' }, null, /colour/],
+    [{ id: 'x', base_model: 'demo', params: [] }, 'params', /must be an object/],
   ])('refuses %j and names the field', async (payload, param, message) => {
     await using app = await testApp(environment);
     const { status, body } = await ask(app, 'POST', '/api/presets', { payload });
     expect(status).toBe(400);
     expect(body.error).toMatchObject({ param: param, message: expect.stringMatching(message) });
+  });
+
+  it('costs no chat with other models when the store is down, and refuses changes', async () => {
+    const registry = createMemoryRegistry([]);
+    const fault = (): Promise<never> => Promise.reject(new GatewayError('storage_unavailable', 'The database is damaged.'));
+    const fixed = parsePreset({ id: 'fixed', base_model: 'demo' }, { origin: 'file', createdAt: 0 });
+    const broken = { ...registry, readFact: fault, listKeys: fault };
+    await using app = await testApp(environment, { registry: broken, config: { presets: [fixed] } });
+    const messages = [{ role: 'user', content: 'hello' }];
+    for (const model of ['demo', 'fixed']) {
+      expect(await ask(app, 'POST', '/v1/chat/completions', { payload: { model, messages } })).toMatchObject({ status: 200 });
+    }
+    expect((await ask(app, 'GET', '/v1/models')).body).toMatchObject({ data: [{ id: 'fixed' }, { id: 'demo' }] });
+    expect(await ask(app, 'POST', '/api/presets', { payload: { id: 'a', base_model: 'demo' } })).toMatchObject({ status: 503 });
+    expect(await ask(app, 'GET', '/ready')).toMatchObject({ status: 503, body: { ready: false, reason: 'storage' } });
+    expect(await ask(app, 'GET', '/health')).toMatchObject({ status: 200 });
+  });
+
+  it('gives the presets that were read before the store went down', async () => {
+    const registry = createMemoryRegistry([]);
+    let isDown = false;
+    const fault = (): Promise<never> => Promise.reject(new GatewayError('storage_unavailable', 'locked'));
+    const store = createPresetStore({
+      registry: {
+        writeFact: (name, value) => registry.writeFact(name, value),
+        readFact: (name) => (isDown ? fault() : registry.readFact(name)),
+      },
+      fixed: [],
+      now: () => 0,
+    });
+    await store.create({ id: 'a', base_model: 'demo' });
+    await store.list();
+    isDown = true;
+    expect(await store.find('a')).toMatchObject({ id: 'a' });
+    await expect(store.delete('a')).rejects.toMatchObject({ code: 'storage_unavailable' });
+  });
+
+  it.each([65, 20_000])('refuses parameters nested %i levels deep', async (depth) => {
+    await using app = await testApp(environment);
+    const { statusCode, json } = await app.server.inject({
+      method: 'POST',
+      url: '/api/presets',
+      headers: { authorization: 'Bearer sk-tw-administrator', 'content-type': 'application/json' },
+      payload: `{"id":"deep","base_model":"demo","params":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`,
+    });
+    expect([statusCode, json()]).toMatchObject([
+      400,
+      { error: { param: 'params', message: expect.stringMatching('levels deep') as string } },
+    ]);
   });
 
   it('refuses an id that is taken, and a change to one of the file', async () => {

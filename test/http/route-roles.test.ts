@@ -77,12 +77,12 @@ describe('the door of every route', () => {
     }
   });
 
-  test('has a row for each, which is most of the table', () => {
-    const registered = rows.filter(([row]) => {
+  test('is walked at every row', () => {
+    const unregistered = rows.filter(([row]) => {
       const [method = '', path = ''] = row.split(' ');
-      return app.server.hasRoute({ method, url: path });
+      return !app.server.hasRoute({ method, url: path });
     });
-    expect(registered.length).toBeGreaterThanOrEqual(18);
+    expect(unregistered).toEqual([]);
   });
 
   test.each(['/v1/models/', '//v1/models', '/V1/models', '/v1/./models', '/%761/models', '/v1/models?key=1', '/v1/models;a=b'])(

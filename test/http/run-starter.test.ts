@@ -22,7 +22,7 @@ function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { ru
   const services: RunStarterOptions['services'] = {
     models: finderOf({ model: Array.isArray(turns) ? new ScriptedModel(...turns) : turns }),
     tools: offering(...tools),
-    continuations: createContinuations(Date.now),
+    continuations: createContinuations(Date.now, () => 'own'),
     settings: {
       taskModel: undefined,
       taskModelExternal: undefined,

@@ -105,6 +105,12 @@ describe('a secret', () => {
     expect(() => line(write)).not.toThrow();
   });
 
+  it('is not taken for one in a stack that names the line of a function', () => {
+    const error = Object.assign(new Error('a'), { stack: 'Error: a\n    at execute (file:///srv/tools/dice.ts?toolwharf-load=12:8:15)' });
+    expect(logged((logger) => logger.error(error))).toContain('file:///srv/tools/dice.ts:8:15)');
+    expect(logged((logger) => logger.info('file:///srv/tools/dice.ts?toolwharf-load=1&key=CANARY'))).not.toContain('CANARY');
+  });
+
   it('is looked for quickly in a hostile message', () => {
     const hostile = ['a.', 'http://', '\\', '\\"token\\":', 'eyJa-', 'Bearer '].map((piece) => piece.repeat(60_000 / piece.length));
     const start = performance.now();

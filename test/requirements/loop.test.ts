@@ -218,7 +218,10 @@ describe('a call', () => {
     const services = {
       models: finderOf({ model }),
       tools: offering(tool),
-      continuations: createContinuations(() => time),
+      continuations: createContinuations(
+        () => time,
+        () => 'own',
+      ),
       settings: { ...settings, functionCalling: 'native', maxToolRounds: 10, toolTimeoutMs: 1_000 },
       newCallId: () => 'call',
       now: () => time,

@@ -19,6 +19,7 @@ export interface AnswerReaderOptions {
   rescue?: RescueRules;
   isThinkingOpen?: boolean;
   isReact?: boolean;
+  isQuoted?: RescueRules['isQuoted'];
 }
 
 /** Characters near the end of what has arrived that may belong to a mark which is not complete. */
@@ -227,7 +228,7 @@ export class AnswerReader {
   }
 
   #settle(settling: Settling): boolean {
-    const end = settleReading(this.#context, this.#writer, { ...settling, rescue: this.#rescue });
+    const end = settleReading(this.#context, this.#writer, { ...settling, rescue: this.#rescue, isQuoted: this.#options.isQuoted });
     if (end !== undefined) this.#from = end;
     return end !== undefined;
   }

@@ -22,6 +22,25 @@ export function quotesOf(earlierTexts: Iterable<string>): (text: string) => bool
   };
 }
 
+/**
+ * The same for actions written with labels, whose marks around labels and input a model may leave away: with its input, or, where it has none, as
+ * the text behind the label.
+ */
+export function quotedActionsOf(earlierTexts: Iterable<string>): (name: string, input: string) => boolean {
+  let isQuoted: ((text: string) => boolean) | undefined;
+  return (name, input) => {
+    isQuoted ??= quotesOf(Array.from(earlierTexts, withPlainLabels));
+    return isQuoted(withPlainLabels(`Action: ${name}\nAction Input: ${input}`)) || isQuoted(withPlainLabels(`Action: ${input}`));
+  };
+}
+
+function withPlainLabels(text: string): string {
+  return text
+    .replaceAll(/```[a-z]*/gi, '')
+    .replaceAll(/[*#_>`'"]/g, '')
+    .replaceAll(/action\b[ \d]{0,9}(?:\binput\b[ \d]{0,9})?:/gi, (label) => label.replaceAll(/[ \d]/g, '').toLowerCase());
+}
+
 function compact(text: string): string {
   return text
     .replaceAll(/\\+[nrt]/g, '')

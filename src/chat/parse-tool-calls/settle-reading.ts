@@ -15,15 +15,19 @@ export interface Settling {
   /** No unmistakable marks around it. */
   isBare: boolean;
   rescue?: RescueRules | undefined;
+  /** Without `rescue`: what is quoted is text here too. */
+  isQuoted?: RescueRules['isQuoted'] | undefined;
 }
 
 /** Turns what was read into pieces and gives where the search goes on; undefined when it was nothing: then the search goes on behind its first character. */
-export function settleReading(context: ReadContext, writer: PieceWriter, { at, reading, isBare, rescue }: Settling): number | undefined {
+export function settleReading(context: ReadContext, writer: PieceWriter, settling: Settling): number | undefined {
+  const { at, reading, isBare, rescue } = settling;
   if (reading.type === 'none') return falseStart(writer, at, Math.max(reading.at, writer.input.looked));
   if (reading.type === 'data') return asText(writer, reading.end);
   const entries = rescue === undefined ? reading.entries : reading.entries.map((entry) => withExactName(entry, context.isOffered));
   const isSure = !isBare || entries.some((entry) => entry.type === 'call');
   if (rescue !== undefined && (!isSure || entries.some((entry) => isForbidden(entry, rescue, isBare)))) return asText(writer, reading.end);
+  if (entries.some(({ text: written }) => settling.isQuoted?.(written) === true)) return asText(writer, reading.end);
   const text = writer.input.text.slice(at, reading.end);
   if (entries.length === 0) {
     const isSelection = rescue === undefined && (text.trim() !== '[]' || writer.isFresh);

@@ -15,6 +15,8 @@ export interface ToolCallParserOptions {
   isThinkingOpen?: boolean;
   /** Thought / Action / Action Input labels are understood. */
   isReact?: boolean;
+  /** Without `rescue`: calls that stand in an earlier message are text (see `quotesOf`). Labelled actions are for the caller to judge. */
+  isQuoted?: RescueRules['isQuoted'];
 }
 
 export interface ToolCallParser {

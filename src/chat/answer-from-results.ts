@@ -1,0 +1,48 @@
+import { GatewayError } from '../core/errors.ts';
+import type { ModelBackend, ModelRequest } from '../core/model.ts';
+import { hostedTools } from './caller-functions.ts';
+import { foldToolResults } from './fold-tool-results.ts';
+
+export interface LateRefusal {
+  backend: ModelBackend;
+  /** Asked in place of a backend that refuses functions, or results, after it has called some. */
+  plain: ModelBackend;
+  onRefusal: () => void;
+}
+
+/**
+ * A backend that takes functions for a question and refuses them behind their results (a proxy in front of several models does). To begin again
+ * would call them again, so that the model answers from what they gave, which then stands with the question.
+ */
+export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): ModelBackend {
+  return {
+    async *chat(request) {
+      let hasBegun = false;
+      try {
+        for await (const event of backend.chat(request)) {
+          hasBegun = true;
+          yield event;
+        }
+        return;
+      } catch (error) {
+        const isRefusal = error instanceof GatewayError && error.code === 'tools_unsupported';
+        if (!isRefusal || hasBegun || request.messages.at(-1)?.role !== 'tool') throw error;
+      }
+      onRefusal();
+      const message = 'The backend refused functions after it had called some; the answer is given from their results.';
+      yield { type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } };
+      yield* plain.chat(withoutFunctions(request));
+    },
+  };
+}
+
+function withoutFunctions(request: ModelRequest): ModelRequest {
+  return {
+    ...request,
+    messages: foldToolResults(request.messages),
+    tools: [],
+    callerTools: hostedTools(request.callerTools),
+    toolChoice: undefined,
+    parallelToolCalls: undefined,
+  };
+}
