@@ -7,8 +7,16 @@ import type { Opening, OpenMcp } from './open-registered-server.ts';
 /** A server that failed is left alone for this long, so that not every chat waits for it. */
 export const failureMemoryMs = 10_000;
 
+/** A chat waits no longer for a server, which may be a process that is being installed; longer than a document may take, whose own words say more. */
+const openingWaitMs = 12_000;
+/** What failed or took too long the last time is looked for beside the chat. */
+const reopeningWaitMs = 1_000;
+
 export interface RegisteredServers {
-  /** Loads the server's document at the first call and keeps its functions. @throws the signal's reason */
+  /**
+   * Loads the server's document at the first call and keeps its functions. Where that takes long it goes on for later calls, and this one gets
+   * `unreachable`. @throws the signal's reason
+   */
   open(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** Loads it anew; what is kept stays in use meanwhile, and afterwards too when this fails. Gives what came of it. @throws the signal's reason */
   refresh(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
@@ -36,6 +44,8 @@ export interface RegisteredServersOptions {
 interface Entry {
   record: ToolServerRecord;
   loading: Promise<Opening> | undefined;
+  /** A chat has already waited for it in vain. */
+  isSlow: boolean;
   /** What chats get. An `opened` one is not given up for a failure. */
   opening: Opening | undefined;
   failures: { count: number; reason: string; endedAt: number } | undefined;
@@ -56,7 +66,7 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
   function entryFor(record: ToolServerRecord): Entry {
     const known = findEntry(record);
     if (known !== undefined) return known;
-    const entry: Entry = { record, loading: undefined, opening: undefined, failures: undefined, loadedAt: undefined };
+    const entry: Entry = { record, loading: undefined, isSlow: false, opening: undefined, failures: undefined, loadedAt: undefined };
     entries.set(record.id, entry);
     return entry;
   }
@@ -92,9 +102,9 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
     const entry = entryFor(record);
     const { opening, failures, loading } = entry;
     if (opening !== undefined && opening.type !== 'unreachable') return Promise.resolve(opening);
-    if (loading !== undefined) return waitFor(loading, signal);
     const isRecent = failures !== undefined && now() - failures.endedAt < failureMemoryMs;
-    return opening !== undefined && isRecent ? Promise.resolve(opening) : waitFor(startLoading(entry, false), signal);
+    if (opening !== undefined && isRecent) return Promise.resolve(opening);
+    return inTime(waitFor(loading ?? startLoading(entry, false), signal), entry);
   }
 
   return {
@@ -118,4 +128,15 @@ function waitFor<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<V
     signal.addEventListener('abort', leave, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
   });
+}
+
+function inTime(opening: Promise<Opening>, entry: Entry): Promise<Opening> {
+  const { promise: late, resolve } = Promise.withResolvers<Opening>();
+  const reason = entry.failures?.reason ?? 'It is still being opened; later chats have it when that is done.';
+  const giveUp = (): void => {
+    entry.isSlow = true;
+    resolve({ type: 'unreachable', reason });
+  };
+  const timer = setTimeout(giveUp, entry.failures === undefined && !entry.isSlow ? openingWaitMs : reopeningWaitMs);
+  return Promise.race([opening, late]).finally(() => clearTimeout(timer));
 }

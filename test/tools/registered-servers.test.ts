@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
 import type { Opening } from '../../src/tools/open-registered-server.ts';
@@ -54,6 +54,34 @@ describe('opening a registered server', () => {
     expect(namesOf(await servers.refresh(toolServerRecord({ key: 'new' }), never))).toEqual(['later']);
     expect(namesOf(await servers.open(toolServerRecord({ key: 'new' }), never))).toEqual(['later']);
     expect(script.requests).toHaveLength(3);
+  });
+
+  it('holds up a chat for seconds at most, and for one where it failed before, and goes on for later ones', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const loads: PromiseWithResolvers<Opening>[] = [];
+    const openMcp = (): Promise<Opening> => {
+      loads.push(Promise.withResolvers());
+      return loads.at(-1)?.promise ?? Promise.reject(new Error('none'));
+    };
+    const servers = createRegisteredServers({ send: scriptedSend({}).send, openMcp, now: Date.now });
+    opened.push(servers);
+    const record = toolServerRecord({ type: 'mcp' });
+    const openWithin = async (ms: number): Promise<Opening | 'waits'> => {
+      const opening = servers.open(record, never);
+      await vi.advanceTimersByTimeAsync(ms);
+      return Promise.race([opening, Promise.resolve('waits' as const)]);
+    };
+    expect(await openWithin(11_000)).toBe('waits');
+    expect(await openWithin(12_000)).toEqual({ type: 'unreachable', reason: expect.stringContaining('still being opened') });
+    expect(await openWithin(1_000)).toMatchObject({ type: 'unreachable' });
+    expect(loads).toHaveLength(1);
+    loads[0]?.resolve({ type: 'unreachable', reason: 'hung' });
+    await vi.advanceTimersByTimeAsync(failureMemoryMs);
+    expect(await openWithin(1_000)).toEqual({ type: 'unreachable', reason: 'hung' });
+    expect(loads).toHaveLength(2);
+    loads[1]?.resolve({ type: 'unsupported', reason: 'there' });
+    expect(await openWithin(0)).toEqual({ type: 'unsupported', reason: 'there' });
   });
 
   it('lets one who waits leave without taking the document from the others', async () => {
