@@ -5,7 +5,7 @@ import { loopbackInContainer } from './doctor/examine-machine.ts';
 import { count } from './doctor/finding.ts';
 import type { Finding } from './doctor/finding.ts';
 import { isLoopbackName } from './http/authenticate.ts';
-import { createMcpServers } from './tools/mcp/mcp-servers.ts';
+import { loadMcpServers } from './tools/mcp/load-mcp-servers.ts';
 import { openServer } from './tools/open-registered-server.ts';
 import type { OpenedServer, Opening } from './tools/open-registered-server.ts';
 import { version } from './version.ts';
@@ -26,7 +26,7 @@ export async function examineToolServers(
   const limit = pLimit(parallelServers);
   // A look remembers nothing.
   const facts = { readFact: async () => undefined, writeFact: async () => undefined };
-  const mcp = createMcpServers({ send, facts, version, onListChanged: () => undefined });
+  const mcp = loadMcpServers({ send, facts, version, onListChanged: () => undefined });
   const open: OpenServer = (record, signal) =>
     openServer(record, send, { signal, isChecked: false, openMcp: (...asked) => mcp.verify(...asked) });
   const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, open, isContainer))));

@@ -1,6 +1,7 @@
+import { createRequire } from 'node:module';
 import { pino } from 'pino';
 import type { DestinationStream, Logger as PinoLogger } from 'pino';
-import pretty from 'pino-pretty';
+import type PinoPretty from 'pino-pretty';
 import { describeError, isSecretKey, maskSecrets, redacted, withoutSecrets } from './remove-secrets.ts';
 
 export type Logger = PinoLogger;
@@ -43,9 +44,15 @@ function cleanChildBindings(logger: Logger): void {
 
 function destinationFor(format: LoggerOptions['format'], destination: DestinationStream | undefined): DestinationStream {
   if (format === 'json') return destination ?? standardOutput();
+  const pretty = loadPretty();
   if (destination === undefined) return pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l' });
   const write = pretty.prettyFactory({ colorize: false });
   return { write: (line) => destination.write(write(line)) };
+}
+
+/** Only people at a terminal need it. */
+function loadPretty(): typeof PinoPretty {
+  return createRequire(import.meta.url)('pino-pretty') as typeof PinoPretty;
 }
 
 /** Lines wait for company at most this long; one write a line would be a tenth of a short chat's cost. */

@@ -11,7 +11,7 @@ import { chooseServers, requireFunctions, serversInReach } from './choose-server
 import type { ChosenServer } from './choose-servers.ts';
 import { createServerInspector } from './inspect-server.ts';
 import type { CreateWays } from './mcp/create-transports.ts';
-import { createMcpServers } from './mcp/mcp-servers.ts';
+import { loadMcpServers } from './mcp/load-mcp-servers.ts';
 import { uniqueNames } from './name-functions.ts';
 import { leftOutWarning, offerTools } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
@@ -72,7 +72,7 @@ export function createToolCatalog({
   now,
   onServerNews,
 }: ToolCatalogOptions): ToolCatalog {
-  const mcp = createMcpServers({
+  const mcp = loadMcpServers({
     send,
     facts: registry,
     version: clientVersion,

@@ -31,7 +31,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^zod$/, files: /^src\/(?:http\/.+|relay\/.+|config[\w/-]*|registry\/.+|tools\/functions\/.+)\.ts$/ },
   { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/egress|http\/authenticate)\.ts$/ },
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
-  { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/(?:mcp-result|routes\/mcp)\.ts$/ },
+  { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp-(?:result|handler)\.ts$/ },
   { packages: /^(?:luxon|chrono-node)$/, files: /^src\/demo\/.+\.ts$/ },
 ];
 
