@@ -6,7 +6,7 @@ import type { ServerReport, ToolServerInspector } from '../core/server-report.ts
 import { callHeaders, callQuery } from './connection-headers.ts';
 import { estimateFunctionTokens } from './estimate-tokens.ts';
 import type { McpServers } from './mcp/mcp-servers.ts';
-import { openServer } from './open-registered-server.ts';
+import { configValue, openServer } from './open-registered-server.ts';
 import type { HeldFunction, OpenedServer, Opening } from './open-registered-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
@@ -106,7 +106,17 @@ function remarksOnWords(functions: OpenedServer['functions']): string[] {
 function toShown(report: ServerReport, record: ToolServerRecord): ServerReport {
   const { id, wantedId } = record;
   const renamed = wantedId === undefined ? [] : [`The id "${wantedId}" is "${id}" here: it was not legal or already taken.`];
-  return withoutSecrets({ ...report, warnings: [...renamed, ...report.warnings] }, record);
+  return withoutSecrets({ ...report, warnings: [...renamed, ...remarksOnApproval(report, record), ...report.warnings] }, record);
+}
+
+/** A name that is spelt wrong protects nothing, and says nothing at the call. */
+function remarksOnApproval({ ok, functions, renamed }: ServerReport, record: ToolServerRecord): string[] {
+  const wanted = configValue(record, 'needs_approval');
+  if (!ok || !Array.isArray(wanted)) return [];
+  const known = new Set([...functions.map(({ name }) => name), ...renamed.map(({ from }) => from)]);
+  const unknown = wanted.filter((name) => typeof name !== 'string' || !known.has(name)).map((name) => JSON.stringify(name));
+  if (unknown.length === 0) return [];
+  return [`needs_approval names ${unknown.join(', ')}, which is no function on offer here: nothing waits for it. Correct the name.`];
 }
 
 /** A server may write what it was sent into its own document. */

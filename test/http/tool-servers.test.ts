@@ -184,6 +184,17 @@ describe('changing a tool server', () => {
     for (const omitted of body.report.omitted) expect(omitted.reason).toMatch(reason);
   });
 
+  it('says when a name in needs_approval protects nothing', async () => {
+    await using app = await adminApp();
+    const asked = { ...maps, config: { needs_approval: ['route', 'rout'] } };
+    const { body } = await app.ask('POST', '/api/tool-servers', asked);
+    expect(body.report.warnings).toContain(
+      'needs_approval names "rout", which is no function on offer here: nothing waits for it. Correct the name.',
+    );
+    const mended = await app.ask('PATCH', '/api/tool-servers/maps', { config: { needs_approval: ['route'] } });
+    expect(JSON.stringify(mended.body.report.warnings)).not.toContain('needs_approval');
+  });
+
   it('merges changes that arrive at the same time', async () => {
     const store = createMemoryRegistry([toolServerRecord({ ...maps, origin: 'database' })]);
     const slow = {
