@@ -22,6 +22,7 @@ describe('toolwharf convert', () => {
     expect(text).toMatch(/^Library \(OpenAPI 3\.0\.3\)\n/);
     expect(text).toMatch(/^ {2}books_replace +\d+ {2}PUT \/shelves\/\{shelfId\}\/books\/\{id\}$/m);
     expect(text).toMatch(/^renamed \(1\):\n {2}books\/replace -> books_replace: /m);
+    expect(text).toMatch(/^left out \(2\):$/m);
     expect(text).toMatch(/^ {2}DELETE \/books: the reference "#\/components\/parameters\/Nowhere" points at nothing$/m);
     expect(process.exitCode).toBeUndefined();
   });

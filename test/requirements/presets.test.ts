@@ -93,7 +93,7 @@ describe('a preset', () => {
     await gateway.ask({ model: 'top' });
     expect(gateway.model.requests[0]?.messages[0]?.content).toBe('Below.\n\nAbove.');
     expect(gateway.model.requests[0]?.parameters).toMatchObject({ seed: 1 });
-    expect(await gateway.ask({ model: 'a' })).toMatchObject({ status: 400, raw: expect.stringContaining('a -> b -> a') });
+    expect(await gateway.ask({ model: 'a' })).toMatchObject({ status: 400, raw: expect.stringContaining('circle: a -> b -> a. Change') });
   });
 });
 

@@ -54,7 +54,7 @@ describe('an offer', () => {
   });
 
   it('holds what the request names before what fits', () => {
-    const groups = [[...filler('mail', 200), candidate('x', 'wanted_by_name', 'Else.', true)]];
+    const groups = [[...filler('mail', 200), candidate('mail', 'wanted_by_name', 'Else.', true)]];
     const { tools } = offerTools({ groups, callerNames: [], query: 'mail many number', searchIn });
     expect(tools.has('wanted_by_name')).toBe(true);
   });
