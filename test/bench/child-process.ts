@@ -17,6 +17,8 @@ export interface Child {
 
 export interface StartOptions {
   file: string;
+  /** Of Node, before the file. */
+  flags?: readonly string[];
   args?: string[];
   environment?: NodeJS.ProcessEnv;
   folder: string;
@@ -25,11 +27,11 @@ export interface StartOptions {
 }
 
 /** Starts `node <file>` with nothing of this process's own environment but what a system needs. */
-export function startNode({ file, args = [], environment = {}, folder, outputFile }: StartOptions): Child {
+export function startNode({ file, flags = [], args = [], environment = {}, folder, outputFile }: StartOptions): Child {
   const output = openSync(outputFile, 'a');
   const { PATH, HOME, TMPDIR } = process.env;
   const base = Object.fromEntries(Object.entries({ PATH, HOME, TMPDIR }).filter(([, value]) => value !== undefined));
-  const child = spawn(process.execPath, [file, ...args], {
+  const child = spawn(process.execPath, [...flags, file, ...args], {
     cwd: folder,
     env: { ...base, ...environment },
     stdio: ['ignore', output, output],

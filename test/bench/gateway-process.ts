@@ -27,6 +27,10 @@ export interface Gateway extends Child {
 
 const giveUpMs = 20_000;
 
+const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { scripts: { start: string } };
+/** What `npm start` and the image give to Node. */
+const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'));
+
 /** Starts the gateway as an operator would, with a key, its log in a file, and nothing else of this machine: no Ollama, no configuration file. */
 export async function startGateway({ file, backendUrl, folder, temporaryFolder = folder }: GatewayStart): Promise<Gateway> {
   const own = mkdtempSync(join(folder, 'gateway-'));
@@ -35,6 +39,7 @@ export async function startGateway({ file, backendUrl, folder, temporaryFolder =
   const began = performance.now();
   const child = startNode({
     file,
+    flags: startFlags,
     args: ['serve'],
     folder: own,
     outputFile,

@@ -119,9 +119,15 @@ async function startContainer(environment: Record<string, string>): Promise<Cont
     TMPDIR: nothing,
     HOME: nothing,
   };
-  const [, program = ''] = JSON.parse(valuesOf(last, 'ENTRYPOINT')[0] ?? '[]') as string[];
+  const [, ...given] = JSON.parse(valuesOf(last, 'ENTRYPOINT')[0] ?? '[]') as string[];
+  const flags = given.filter((word) => word.startsWith('--'));
+  const program = given.at(-1) ?? '';
   const start = (command: string): ChildProcess =>
-    spawn(node, [join(folderOf(undefined), program), command], { cwd: app, env: { ...imageEnvironment, ...environment }, ...user });
+    spawn(node, [...flags, join(folderOf(undefined), program), command], {
+      cwd: app,
+      env: { ...imageEnvironment, ...environment },
+      ...user,
+    });
   const child = start((JSON.parse(valuesOf(last, 'CMD')[0] ?? '[]') as string[])[0] ?? '');
   const output = collect(child);
   return {
