@@ -8,6 +8,7 @@ import { answerChat } from './answer-chat.ts';
 import type { ChatServices } from './answer-chat.ts';
 import { applyPresets } from './apply-preset.ts';
 import type { Handoff } from './run-chat.ts';
+import { Rest } from './succession.ts';
 
 /**
  * One run under the preset that the request names as its model, if it is one, and under those it hands over to.
@@ -17,7 +18,7 @@ export async function* answerAsPreset(
   request: ChatRequest,
   run: RunContext,
   services: ChatServices & { presets: PresetBook },
-): AsyncGenerator<ChatEvent> {
+): AsyncGenerator<ChatEvent, Rest | undefined> {
   let asked = request;
   let before: string[] | undefined;
   for (let handoffs = 0; ; handoffs += 1) {
@@ -28,13 +29,13 @@ export async function* answerAsPreset(
     const events = answerChat(applied.request, { ...run, preset }, services);
     const isPlain = preset === undefined && handoffs === 0;
     const handoff = yield* isPlain ? events : renamed(events, asked.model, before);
-    if (handoff === undefined) return;
+    if (handoff === undefined || handoff instanceof Rest) return handoff;
     if (handoffs >= limits.handoffs) {
       yield { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: limits.handoffs } } };
       yield { type: 'text', text: `The conversation was handed over ${limits.handoffs} times without an answer.` };
       yield { type: 'finish', reason: 'stop' };
       yield { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } };
-      return;
+      return undefined;
     }
     before = handoff.functions;
     asked = await handedOver(asked, handoff, services.presets);
@@ -50,10 +51,10 @@ async function handedOver(asked: ChatRequest, { preset, messages }: Handoff, pre
 
 /** The run is known by the model that was asked; a hand-over changes it and starts no other run. */
 async function* renamed(
-  events: AsyncGenerator<ChatEvent, Handoff | undefined>,
+  events: AsyncGenerator<ChatEvent, Handoff | Rest | undefined>,
   model: string,
   before: readonly string[] | undefined,
-): AsyncGenerator<ChatEvent, Handoff | undefined> {
+): AsyncGenerator<ChatEvent, Handoff | Rest | undefined> {
   try {
     for (let next = await events.next(); ; next = await events.next()) {
       if (next.done === true) return next.value;

@@ -18,6 +18,7 @@ import { runChat } from './run-chat.ts';
 import type { RunHooks } from './run-hooks.ts';
 import type { Handoff } from './run-chat.ts';
 import { useFiles } from './use-files.ts';
+import { Rest } from './succession.ts';
 import { takeWaitingLoop } from './waiting-loop.ts';
 import type { WaitingLoop } from './waiting-loop.ts';
 
@@ -48,7 +49,7 @@ export async function* answerChat(
   request: ChatRequest,
   given: RunContext,
   services: ChatServices,
-): AsyncGenerator<ChatEvent, Handoff | undefined> {
+): AsyncGenerator<ChatEvent, Handoff | Rest | undefined> {
   const run: RunContext = { ...given, conversation: request };
   const mode = parseMode(request.mode ?? services.settings.functionCalling);
   const model = await services.models.require(request.model, run.signal);
@@ -81,10 +82,12 @@ export async function* answerChat(
   const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => useFiles(messages, request.files, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
   let handoff: Handoff | undefined;
-  if (offer.tools.size === 0 && resumed === undefined)
-    yield* passThrough({ ...prepared, messages: withFiles(prepared.messages) }, run, { model, hooks: services.runtime?.hooks });
-  else
-    handoff = yield* withFallback({ request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop }, choice);
+  if (offer.tools.size === 0 && resumed === undefined) {
+    const asked = { ...prepared, messages: withFiles(prepared.messages) };
+    const last = { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } as const;
+    return new Rest(passThrough(asked, run, { model, hooks: services.runtime?.hooks }), { type: 'run-event', event: last });
+  }
+  handoff = yield* withFallback({ request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop }, choice);
   const status = run.wait?.isSuspended === true ? 'waiting' : 'completed';
   if (handoff === undefined) yield { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } };
   return handoff;

@@ -8,6 +8,7 @@ import type { AskPreset, ToolContext, ToolOutcome } from '../core/tool.ts';
 import { addUsage } from '../core/usage.ts';
 import { answerAsPreset } from './answer-as-preset.ts';
 import type { ChatServices } from './answer-chat.ts';
+import { withRest } from './succession.ts';
 
 /** A sign of life this often keeps the caller's idle limit away. */
 const signMs = 1_000;
@@ -26,14 +27,16 @@ export function createAskPreset(servicesOf: () => ChatServices & { presets: Pres
     const inner: RunContext = { ...run, presetPath: path, preset, signal, wait: undefined };
     const services = servicesOf();
     try {
-      const events = answerAsPreset(
-        plainRequest({
-          model: preset.id,
-          messages: [{ role: 'user', content: typeof args['request'] === 'string' ? args['request'] : '' }],
-          stream: true,
-        }),
-        inner,
-        services,
+      const events = withRest(
+        answerAsPreset(
+          plainRequest({
+            model: preset.id,
+            messages: [{ role: 'user', content: typeof args['request'] === 'string' ? args['request'] : '' }],
+            stream: true,
+          }),
+          inner,
+          services,
+        ),
       );
       return await collect(events, context, services.now);
     } catch (error) {

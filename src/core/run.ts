@@ -22,8 +22,8 @@ export interface RunContext {
   readonly calls?: CallRegistry;
   /** What was asked; absent where there is no conversation, as when a single function is invoked. */
   readonly conversation?: Conversation;
-  /** Aborted when the run has ended, however it did; absent where a run is a single call. */
-  readonly ended?: AbortSignal;
+  /** `tell` is called once the run has ended, however it did; absent where a run is a single call. */
+  readonly whenOver?: (tell: () => void) => void;
   /** Present where the run may be put away until somebody has decided; absent where its answer could not say so. */
   readonly wait?: RunWait | undefined;
 }

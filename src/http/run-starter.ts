@@ -11,6 +11,7 @@ import { requireModel } from '../chat/require-model.ts';
 import { createCallRegistry } from './call-registry.ts';
 import type { CancellableCalls } from './call-registry.ts';
 import type { StartedRun } from './answer-run.ts';
+import { RunEnd } from './run-end.ts';
 import { watchRun } from './watch-run.ts';
 
 /**
@@ -55,14 +56,11 @@ interface RunningRun {
   callerId: string;
   leave: AbortController;
   calls: CancellableCalls;
-  /** Aborted when it has ended. */
-  ended: AbortSignal;
+  end: RunEnd;
 }
 
 /** Keys that were deleted while this process ran; a request that began with one of them may still be sending its body. */
 const maxRemembered = 10_000;
-/** Made once: an error of its own for each run, with the place where it was made, would cost more than the run's whole log. */
-const runIsOver = new Error('The run has ended.');
 /** Time for aborted streams to send their error frame. */
 const lastWordsMs = 500;
 
@@ -100,11 +98,11 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
   function follow(request: ChatRequest, { runId, caller, leave, recorder, waitWith }: Beginning): StartedRun {
     const { chatId, messageId, sessionId } = request;
     const calls = createCallRegistry();
-    const ended = new AbortController();
+    const end = new RunEnd();
     const sources: Source[] = [];
     const wait = waitWith(sources);
-    const run: RunContext = { runId, caller, chatId, messageId, sessionId, signal: leave.signal, calls, ended: ended.signal, wait };
-    running.set(runId, { callerId: caller.id, leave, calls, ended: ended.signal });
+    const run: RunContext = { runId, caller, chatId, messageId, sessionId, signal: leave.signal, calls, whenOver: end.whenOver, wait };
+    running.set(runId, { callerId: caller.id, leave, calls, end });
     const events = watchRun(answerAsPreset(request, run, services), leave.signal, {
       onEvent(event) {
         recorder.record(event);
@@ -112,8 +110,8 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
       },
       onEnd(ending) {
         recorder.end(ending);
-        ended.abort(runIsOver);
         running.delete(runId);
+        end.come();
         if (running.size === 0) becomeIdle?.();
       },
     });
@@ -139,13 +137,14 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
     },
     requireReady,
     async whenOver(runId, timeoutMs) {
-      const ended = running.get(runId)?.ended;
-      if (ended === undefined || ended.aborted) return true;
-      const late = AbortSignal.timeout(timeoutMs);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      AbortSignal.any([ended, late]).addEventListener('abort', () => resolve(), { once: true });
-      await promise;
-      return ended.aborted;
+      const run = running.get(runId);
+      if (run === undefined) return true;
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const timer = setTimeout(() => resolve(false), timeoutMs);
+      run.end.whenOver(() => resolve(true));
+      const isOver = await promise;
+      clearTimeout(timer);
+      return isOver;
     },
     countRunning: () => running.size,
     cancel(runId, caller) {

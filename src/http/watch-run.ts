@@ -1,6 +1,7 @@
 import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { RunEnding } from '../core/run-log.ts';
+import { Succession } from '../chat/succession.ts';
 
 export interface RunWatcher {
   /** Called for every event of the run, thousands of times in a long answer. */
@@ -13,17 +14,19 @@ export interface RunWatcher {
  * The same events, watched. No generator of its own: each layer of those costs every event of every chat.
  * The signal is the run's: where it is aborted, its reason is why the run ended.
  */
-export function watchRun(events: AsyncGenerator<ChatEvent>, signal: AbortSignal, watcher: RunWatcher): AsyncGenerator<ChatEvent> {
+export function watchRun(first: AsyncGenerator<ChatEvent, unknown>, signal: AbortSignal, watcher: RunWatcher): AsyncGenerator<ChatEvent> {
+  const succession = new Succession(first);
   let hasEnded = false;
   function end(ending: RunEnding): void {
     if (hasEnded) return;
     hasEnded = true;
     watcher.onEnd(ending);
   }
-  async function settle(step: Promise<IteratorResult<ChatEvent>>): Promise<IteratorResult<ChatEvent>> {
-    let settled: IteratorResult<ChatEvent>;
+  async function settle(step: Promise<IteratorResult<ChatEvent, unknown>>): Promise<IteratorResult<ChatEvent>> {
+    let settled: IteratorResult<ChatEvent, unknown>;
     try {
       settled = await step;
+      if (settled.done === true) settled = await succession.after(settled.value);
     } catch (error) {
       end(endingOf(error, signal));
       throw error;
@@ -34,15 +37,15 @@ export function watchRun(events: AsyncGenerator<ChatEvent>, signal: AbortSignal,
   }
 
   const watched: AsyncGenerator<ChatEvent> = {
-    next: () => settle(events.next()),
+    next: () => settle(succession.events.next()),
     async return(value: unknown) {
       try {
-        return await events.return(value);
+        return await succession.return(value);
       } finally {
         end(endingOf(unread, signal));
       }
     },
-    throw: (error) => settle(events.throw(error)),
+    throw: (error) => settle(succession.events.throw(error)),
     [Symbol.asyncIterator]: () => watched,
     async [Symbol.asyncDispose]() {
       await watched.return(undefined);

@@ -11,7 +11,7 @@ import { foreignStreamOptions, toChatBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream } from './read-chat-stream.ts';
 import { CompletionReader } from './read-completion.ts';
-import { readServerSentEvents } from './read-server-sent-events.ts';
+import { ServerSentEventReader } from './read-server-sent-events.ts';
 import { TemplateMemory } from './template-memory.ts';
 import { makeCallId } from './tool-call-assembler.ts';
 
@@ -62,11 +62,14 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
         return;
       }
       stream = new ChatStream(exchange, reader);
-      for await (const batch of readServerSentEvents(response.body, limits.upstreamLineBytes)) {
-        for (const event of stream.read(batch)) yield event;
+      const lines = new ServerSentEventReader(limits.upstreamLineBytes);
+      for await (const piece of response.body) {
+        for (const event of stream.read(lines.read(piece))) yield event;
+        lines.requireShortLines();
         if (stream.isDone) endTimer ??= setTimeout(() => closer.abort(), endOfAnswerMs);
       }
       isRead = true;
+      for (const event of stream.read(lines.end())) yield event;
     } catch (error) {
       if (stream?.isWholeDespite(error) !== true) {
         signal.throwIfAborted();

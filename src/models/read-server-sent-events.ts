@@ -1,4 +1,5 @@
 import { createParser } from 'eventsource-parser';
+import type { EventSourceParser } from 'eventsource-parser';
 import { GatewayError } from '../core/errors.ts';
 
 /** One event of a stream: its `event:` name, and its `data:` lines joined by line breaks. */
@@ -10,44 +11,55 @@ export interface ServerSentEvent {
 }
 
 /**
- * Reads an event stream (WHATWG HTML, section 9.2): BOM, CRLF, CR and LF, comments, characters split between pieces.
- * Yields together what arrived together, never an empty batch. A last event without its blank line is given as `isUnfinished`,
- * because some servers end with a bare `data: [DONE]`.
- * @throws GatewayError `upstream_line_too_long` after the events before that line; whatever the body throws.
+ * Reads an event stream (WHATWG HTML, section 9.2), piece by piece: BOM, CRLF, CR and LF, comments, characters split between pieces.
+ * No generator: each piece of each answer would pass through it.
  */
-export async function* readServerSentEvents(
-  body: AsyncIterable<Uint8Array>,
-  maxLineBytes: number,
-): AsyncGenerator<ServerSentEvent[], void, undefined> {
-  let batch: ServerSentEvent[] = [];
-  let isAtEnd = false;
-  let isTooLong = false;
-  const parser = createParser({
-    // Bounds an event of many short lines; single lines are measured below, where a line within one piece counts as well.
-    maxBufferSize: maxLineBytes,
-    onEvent: (event) => batch.push({ name: event.event, data: event.data, isUnfinished: isAtEnd }),
-    onError: (error) => {
-      isTooLong ||= error.type === 'max-buffer-size-exceeded';
-    },
-  });
-  const decoder = new TextDecoder();
-  const meter = new LineMeter(maxLineBytes);
+export class ServerSentEventReader {
+  readonly #maxLineBytes: number;
+  readonly #decoder = new TextDecoder();
+  readonly #meter: LineMeter;
+  readonly #parser: EventSourceParser;
+  #batch: ServerSentEvent[] = [];
+  #isAtEnd = false;
+  #isTooLong = false;
 
-  for await (const piece of body) {
-    const fitting = meter.measure(piece);
-    isTooLong ||= fitting < piece.byteLength;
-    parser.feed(decoder.decode(fitting === piece.byteLength ? piece : piece.subarray(0, fitting), { stream: true }));
-    if (batch.length > 0) {
-      yield batch;
-      batch = [];
-    }
-    if (isTooLong) {
-      throw new GatewayError('upstream_line_too_long', `The model backend sent a line of more than ${maxLineBytes} bytes.`);
-    }
+  constructor(maxLineBytes: number) {
+    this.#maxLineBytes = maxLineBytes;
+    this.#meter = new LineMeter(maxLineBytes);
+    this.#parser = createParser({
+      // Bounds an event of many short lines; single lines are measured below, where a line within one piece counts as well.
+      maxBufferSize: maxLineBytes,
+      onEvent: (event) => this.#batch.push({ name: event.event, data: event.data, isUnfinished: this.#isAtEnd }),
+      onError: (error) => {
+        this.#isTooLong ||= error.type === 'max-buffer-size-exceeded';
+      },
+    });
   }
-  isAtEnd = true;
-  parser.feed(`${decoder.decode()}\n\n`);
-  if (batch.length > 0) yield batch;
+
+  /** The events that end in this piece. Where a line is too long those before it come, and `requireShortLines` throws. */
+  read(piece: Uint8Array): ServerSentEvent[] {
+    const fitting = this.#meter.measure(piece);
+    this.#isTooLong ||= fitting < piece.byteLength;
+    return this.#feed(this.#decoder.decode(fitting === piece.byteLength ? piece : piece.subarray(0, fitting), { stream: true }));
+  }
+
+  /** A last event without its blank line is given as `isUnfinished`, because some servers end with a bare `data: [DONE]`. */
+  end(): ServerSentEvent[] {
+    this.#isAtEnd = true;
+    return this.#feed(`${this.#decoder.decode()}\n\n`);
+  }
+
+  /** @throws GatewayError `upstream_line_too_long`: nothing that follows can be understood. */
+  requireShortLines(): void {
+    if (!this.#isTooLong) return;
+    throw new GatewayError('upstream_line_too_long', `The model backend sent a line of more than ${this.#maxLineBytes} bytes.`);
+  }
+
+  #feed(text: string): ServerSentEvent[] {
+    this.#batch = [];
+    this.#parser.feed(text);
+    return this.#batch;
+  }
 }
 
 /** Measures lines in bytes over all pieces, so that the limit does not depend on how the stream was cut. */

@@ -8,7 +8,7 @@ import { limits } from '../core/limits.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../core/outbound.ts';
 import { checkHeaders, checkMethod, checkTimeLimit, parseDestination } from './check-outbound-request.ts';
 import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
-import type { AddressClass, EgressRules, Reach } from './egress.ts';
+import type { AddressClass, EgressDecision, EgressRules, Reach } from './egress.ts';
 import { explainFailedRequest } from './explain-outbound-failure.ts';
 import { ResponseReceiver } from './response-receiver.ts';
 
@@ -29,6 +29,8 @@ const keepAliveMs = 4_000;
 const responseHeaderBytes = 32 * 1024;
 /** What waits for our reader in one stream, beside as much in its socket and what the kernel holds. */
 const bufferedBytes = 16 * 1024;
+/** Addresses that are remembered; those of models are a handful. */
+const maxDecided = 1_000;
 /** The last resort for a body whose reader neither reads nor leaves. */
 const abandonedBodyMs = 10 * 60 * 1000;
 
@@ -53,6 +55,8 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
   const wrong = options.egress.allow.find((entry) => originOf(entry) === undefined);
   if (wrong !== undefined) throw new TypeError(`TOOL_SERVER_ALLOW holds ${JSON.stringify(wrong)}, which is no http or https origin.`);
   const agents = new Map<string, Agent>();
+  /** Of configured connections, which are asked for the same address again and again; by origin and address. */
+  const decided = new Map<string, Destination>();
   let isClosed = false;
 
   function agentFor(trust: OutboundRequest['trust'], reach: Reach): Agent {
@@ -62,10 +66,20 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
     return agent;
   }
 
+  function destinationOf({ url: text, trust }: OutboundRequest): Destination {
+    const key = trust.kind === 'configured' ? `${trust.origin} ${text}` : undefined;
+    const known = key === undefined ? undefined : decided.get(key);
+    if (known !== undefined) return known;
+    const url = parseDestination(text);
+    const destination = { url, decision: decideEgress(url, trust, options.egress) };
+    if (decided.size >= maxDecided) decided.clear();
+    if (key !== undefined) decided.set(key, destination);
+    return destination;
+  }
+
   async function send(request: OutboundRequest): Promise<OutboundResponse> {
     request.signal.throwIfAborted();
-    const url = parseDestination(request.url);
-    const decision = decideEgress(url, request.trust, options.egress);
+    const { url, decision } = destinationOf(request);
     if (!decision.isAllowed) throw new OutboundError('denied', decision.message);
     if (isClosed) throw new OutboundError('unreachable', `${url.origin} was not called: the gateway shuts down.`);
     return exchange(agentFor(request.trust, decision.reach), { request, url, egress: options.egress });
@@ -77,6 +91,11 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
   }
 
   return { send, close };
+}
+
+interface Destination {
+  url: URL;
+  decision: EgressDecision;
 }
 
 interface Exchange {

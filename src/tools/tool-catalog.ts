@@ -114,8 +114,10 @@ export function createToolCatalog({
   }
 
   async function offerFor(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
-    if (request.isTask) return { tools: new Map(), warnings: [] };
     const { toolIds } = request;
+    // What a preset brings by itself is in no list.
+    const wantsNone = toolIds?.length === 0 && request.toolServers.length === 0 && run.preset === undefined;
+    if (request.isTask || wantsNone) return { tools: new Map(), warnings: [] };
     const isClaimed = (toolId: string): boolean => sources.some((source) => source.claims(toolId));
     const ofServers = (ids: readonly string[] | undefined): string[] | undefined => ids?.filter((toolId) => !isClaimed(toolId));
     const chosen = chooseServers(ofServers(toolIds), await listRecords(), ofServers(run.caller.tools));

@@ -1,3 +1,4 @@
+import { Rest } from '../../src/chat/succession.ts';
 import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
 import type { JsonObject, JsonValue } from '../../src/core/json.ts';
 import { plainRequest } from '../../src/core/plain-request.ts';
@@ -45,8 +46,12 @@ export function chatRequest(overrides: Partial<ChatRequest> = {}): ChatRequest {
 
 export async function collect(events: AsyncIterable<ChatEvent>): Promise<ChatEvent[]> {
   const all: ChatEvent[] = [];
-  for await (const event of events) all.push(event);
-  return all;
+  const iterator: AsyncIterator<ChatEvent, unknown> = events[Symbol.asyncIterator]();
+  for (;;) {
+    const step = await iterator.next();
+    if (step.done !== true) all.push(step.value);
+    else return step.value instanceof Rest ? [...all, ...(await collect(step.value.events)), step.value.last] : all;
+  }
 }
 
 export function textOfEvents(events: readonly ChatEvent[]): string {

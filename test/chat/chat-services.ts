@@ -2,6 +2,7 @@ import { answerChat } from '../../src/chat/answer-chat.ts';
 import type { ChatServices } from '../../src/chat/answer-chat.ts';
 import { createContinuations } from '../../src/chat/continue-run.ts';
 import { defaultSelectionTemplate } from '../../src/chat/selection-prompt.ts';
+import { withRest } from '../../src/chat/succession.ts';
 import { defaultContextTemplate } from '../../src/chat/use-files.ts';
 import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
 import type { RunContext } from '../../src/core/run.ts';
@@ -13,23 +14,25 @@ export function answerIn(
   { models, tools }: Pick<ChatServices, 'models' | 'tools'>,
 ): AsyncGenerator<ChatEvent> {
   let id = 0;
-  return answerChat(request, run, {
-    models,
-    tools,
-    continuations: createContinuations(
-      () => 0,
-      () => 'own',
-    ),
-    newCallId: () => `call_${++id}`,
-    now: () => 0,
-    settings: {
-      taskModel: undefined,
-      taskModelExternal: undefined,
-      selectionTemplate: defaultSelectionTemplate,
-      contextTemplate: defaultContextTemplate,
-      functionCalling: 'auto',
-      maxToolRounds: 10,
-      toolTimeoutMs: 1_000,
-    },
-  });
+  return withRest(
+    answerChat(request, run, {
+      models,
+      tools,
+      continuations: createContinuations(
+        () => 0,
+        () => 'own',
+      ),
+      newCallId: () => `call_${++id}`,
+      now: () => 0,
+      settings: {
+        taskModel: undefined,
+        taskModelExternal: undefined,
+        selectionTemplate: defaultSelectionTemplate,
+        contextTemplate: defaultContextTemplate,
+        functionCalling: 'auto',
+        maxToolRounds: 10,
+        toolTimeoutMs: 1_000,
+      },
+    }),
+  );
 }

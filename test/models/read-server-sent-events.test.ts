@@ -1,10 +1,23 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readServerSentEvents } from '../../src/models/read-server-sent-events.ts';
+import { ServerSentEventReader } from '../../src/models/read-server-sent-events.ts';
+import type { ServerSentEvent } from '../../src/models/read-server-sent-events.ts';
 import { cutAt } from '../_support/model-answers.ts';
 
 async function* inTurn(pieces: Uint8Array[]): AsyncGenerator<Uint8Array, void, undefined> {
   for (const piece of pieces) yield await Promise.resolve(piece);
+}
+
+/** As a backend reads a stream; no empty batches. */
+async function* readServerSentEvents(body: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<ServerSentEvent[]> {
+  const reader = new ServerSentEventReader(maxLineBytes);
+  for await (const piece of body) {
+    const batch = reader.read(piece);
+    if (batch.length > 0) yield batch;
+    reader.requireShortLines();
+  }
+  const rest = reader.end();
+  if (rest.length > 0) yield rest;
 }
 
 /** What was read before the end or the error, and the error's code. */
@@ -22,7 +35,7 @@ async function read(pieces: Uint8Array[], maxLineBytes = 1024): Promise<{ events
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
-describe('readServerSentEvents', () => {
+describe('ServerSentEventReader', () => {
   it.each([
     ['line feeds', 'data: a\n\ndata: b\n\n'],
     ['carriage returns with line feeds', 'data: a\r\n\r\ndata: b\r\n\r\n'],
@@ -46,7 +59,7 @@ describe('readServerSentEvents', () => {
     expect(seen).toEqual([false, true]);
   });
 
-  it('gives together what arrived together, and no empty batches', async () => {
+  it('gives together what arrived together', async () => {
     const sizes: number[] = [];
     for await (const batch of readServerSentEvents(inTurn([bytes('data: a\n\ndata: b\n\nda'), bytes('ta: c'), bytes('\n\n')]), 99))
       sizes.push(batch.length);

@@ -101,7 +101,6 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
   };
 }
 
-function holdForRun(version: ShelvedFunction['version'], { ended }: RunContext): void {
-  if (version === undefined || ended === undefined || ended.aborted) return;
-  ended.addEventListener('abort', version.hold(), { once: true });
+function holdForRun(version: ShelvedFunction['version'], { whenOver }: RunContext): void {
+  if (version !== undefined) whenOver?.(version.hold());
 }

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { RunEnd } from '../../../src/http/run-end.ts';
 import { createChatStates } from '../../../src/tools/functions/chat-state.ts';
 import { createFunctionFolder } from '../../../src/tools/functions/function-folder.ts';
 import type { FolderNews, FunctionFolder } from '../../../src/tools/functions/function-folder.ts';
@@ -125,14 +126,14 @@ const toolset = (word: string, setup = ''): string => `
 test('a toolset is set up before it is offered, and closed when it was replaced and the last run that has it ends', async () => {
   using listening = listen();
   await using opened = openFolder({ 'a.js': toolset('one') });
-  const ended = new AbortController();
+  const end = new RunEnd();
   const run = runner(opened);
-  const call = await run(runContext({ ended: ended.signal }));
+  const call = await run(runContext({ whenOver: end.whenOver }));
   opened.disk.write({ 'a.js': toolset('two2') });
   await opened.folder.look();
   expect([await call(), await (await run())()]).toEqual(['one', 'two2']);
   expect(listening.heard).toEqual(['one opens', 'two2 opens']);
-  ended.abort();
+  end.come();
   await Promise.resolve();
   expect(listening.heard).toEqual(['one opens', 'two2 opens', 'one closes']);
   await opened.folder.close();
