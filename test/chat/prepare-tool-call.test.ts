@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { prepareToolCall } from '../../src/chat/prepare-tool-call.ts';
 import { toolMap, toolNamed } from '../_support/tools.ts';
+import { threadMilliseconds } from '../_support/thread-time.ts';
 
 const seedNames = [
   'get_current_utc_get_current_utc_time_get',
@@ -95,10 +96,10 @@ test('a pattern that would block a backtracking engine is checked in linear time
   const hostile = toolMap(
     toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: [] } }),
   );
-  const started = performance.now();
+  const started = threadMilliseconds();
   const prepared = prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ a: `${'a'.repeat(40)}!` }) }, hostile);
   expect(prepared).toMatchObject({ type: 'refused', code: 'args_invalid' });
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(threadMilliseconds(started)).toBeLessThan(5_000);
 });
 
 test('a schema that cannot be compiled leaves the check to the tool server', () => {
@@ -136,7 +137,7 @@ test('two schemas of one $id do not meet', () => {
 });
 
 test('a name of a megabyte is no name', () => {
-  const started = performance.now();
+  const started = threadMilliseconds();
   expect(prepareToolCall({ id: '1', name: 'get_'.repeat(250_000), arguments: '{}' }, seedTools)).toMatchObject({ code: 'tool_not_found' });
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(threadMilliseconds(started)).toBeLessThan(1_000);
 });

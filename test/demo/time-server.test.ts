@@ -313,7 +313,7 @@ describe('startTimeServer', () => {
     const started = performance.now();
     await Promise.all([server.close(), once(socket, 'close')]);
     await server.close();
-    expect(performance.now() - started).toBeLessThan(1000);
+    expect(performance.now() - started).toBeLessThan(3_000);
     await expect(fetch(server.url)).rejects.toThrow('fetch failed');
   });
 

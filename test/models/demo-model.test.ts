@@ -5,6 +5,7 @@ import type { JsonObject } from '../../src/core/json.ts';
 import type { ModelRequest } from '../../src/core/model.ts';
 import type { ToolSpec } from '../../src/core/tool.ts';
 import { createDemoBackend, demoModel } from '../../src/models/demo-model.ts';
+import { threadMilliseconds } from '../_support/thread-time.ts';
 
 /** The functions of the bundled time server, as a model is offered them. */
 const timeSpecs = timeFunctions();
@@ -422,8 +423,8 @@ describe('the demo model', () => {
   test('is not slowed down by hostile questions', async () => {
     const tools = Array.from({ length: 128 }, (_, index) => ({ ...otherSpecs[3], name: `send_email_${index}` }) as ToolSpec);
     const hostile = ['“', ' ', '@', 'A/B ', '12:30 ', '{', '2024-01-01 ', 'send '].map((piece) => `send email ${piece.repeat(20_000)} x`);
-    const started = performance.now();
+    const started = threadMilliseconds();
     for (const question of hostile) await ask(question, { tools });
-    expect(performance.now() - started).toBeLessThan(4_000);
+    expect(threadMilliseconds(started)).toBeLessThan(4_000);
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import type { Logger, LoggerOptions } from '../../src/observability/logger.ts';
+import { threadMilliseconds } from '../_support/thread-time.ts';
 
 function logged(write: (logger: Logger) => void, options: Partial<LoggerOptions> = {}): string {
   let output = '';
@@ -113,9 +114,9 @@ describe('a secret', () => {
 
   it('is looked for quickly in a hostile message', () => {
     const hostile = ['a.', 'http://', '\\', '\\"token\\":', 'eyJa-', 'Bearer '].map((piece) => piece.repeat(60_000 / piece.length));
-    const start = performance.now();
+    const start = threadMilliseconds();
     for (const message of hostile) logged((logger) => logger.info(message));
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(threadMilliseconds(start)).toBeLessThan(2_000);
   });
 });
 

@@ -93,7 +93,7 @@ describe('leaving', () => {
       expect(Buffer.from(piece).toString()).toBe('one');
       break;
     }
-    await expect.poll(() => peer.connections[0]?.destroyed, { interval: 2, timeout: 200 }).toBe(true);
+    await expect.poll(() => peer.connections[0]?.destroyed, { interval: 2, timeout: 5_000 }).toBe(true);
   });
 
   it.each(['connecting', 'waiting', 'reading', 'reading-not'] as const)(
@@ -114,8 +114,8 @@ describe('leaving', () => {
       setTimeout(() => abort.abort(reason), 30);
       const started = performance.now();
       await expect(reading).rejects.toBe(reason);
-      expect(performance.now() - started).toBeLessThan(200);
-      await expect.poll(() => peer.connections.every(({ destroyed }) => destroyed), { interval: 2, timeout: 200 }).toBe(true);
+      expect(performance.now() - started).toBeLessThan(5_000);
+      await expect.poll(() => peer.connections.every(({ destroyed }) => destroyed), { interval: 2, timeout: 5_000 }).toBe(true);
     },
   );
 

