@@ -1,11 +1,13 @@
-import type { Scan } from './call-pieces.ts';
-import { isSpace, isUndecided, skipSpace } from './growing-text.ts';
+import type { Scan, Wait } from './call-pieces.ts';
+import { markAt } from './find-mark.ts';
+import { isSpace } from './growing-text.ts';
 import type { GrowingText } from './growing-text.ts';
-import { marksByBeginning, thoughtEnds } from './marks.ts';
+import { markBeginnings, marksByOpen, opensByBeginning, thoughtEnds } from './marks.ts';
 import type { Mark } from './marks.ts';
 import { writeUntil } from './piece-writer.ts';
-import type { PieceWriter } from './piece-writer.ts';
+import type { PieceWriter, WriteUntil } from './piece-writer.ts';
 import { readBlock } from './read-block.ts';
+import { bare } from './read-context.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
 import { readFence } from './read-fence.ts';
 import { readHarmony } from './read-harmony.ts';
@@ -14,6 +16,7 @@ import { labelAt, readReact } from './read-react.ts';
 import type { RescueRules } from './rescue-rules.ts';
 import { settleReading } from './settle-reading.ts';
 import type { Settling } from './settle-reading.ts';
+import { skipSpace } from './run-ends.ts';
 
 export interface AnswerReaderOptions {
   rescue?: RescueRules;
@@ -25,7 +28,11 @@ export interface AnswerReaderOptions {
 /** Characters near the end of what has arrived that may belong to a mark which is not complete. */
 const longestMark = 40;
 
-const bare: EntryPlace = { isMarked: false, closes: [], allowsPlainCalls: false, givesUpEarly: false };
+const plain: EntryPlace = { ...bare, allowsPlainCalls: true };
+const wholeJson: EntryPlace = { ...bare, givesUpEarly: true };
+
+/** A scan with nothing to do. */
+const nothing: Iterable<never, undefined> = [];
 
 /** Goes through an answer once, from one possible beginning of something to the next. */
 export class AnswerReader {
@@ -54,10 +61,16 @@ export class AnswerReader {
     const first = this.#options.isReact === true ? yield* labelAt(this.#input, this.#writer.cursor) : undefined;
     if (first !== undefined) return yield* readReact(this.#context, this.#writer, first);
     for (;;) {
-      const at = yield* this.#nextBeginning();
-      if (at === undefined) return;
+      const at = this.#nextBeginning();
+      if (at === undefined) {
+        if (this.#input.isEnded) return;
+        yield;
+        continue;
+      }
       this.#from = at + 1;
-      if (this.#input.text[at] !== '\n') yield* this.#readFrom(at);
+      const mark = yield* this.#markAt(at);
+      if (mark !== undefined) yield* this.#readMark(at, mark);
+      else if (this.#input.text[at] !== '\n') yield* this.#readUnmarked(at);
       else {
         this.#writer.text(at);
         const label = yield* labelAt(this.#input, at + 1);
@@ -66,38 +79,40 @@ export class AnswerReader {
     }
   }
 
-  /** Gives text up to the end of what has arrived, or finds the next character with which something may begin. */
-  *#nextBeginning(): Scan<number | undefined> {
-    for (;;) {
-      this.#from = Math.max(this.#from, this.#writer.cursor);
-      this.#beginnings.lastIndex = this.#from;
-      const at = this.#beginnings.exec(this.#input.text)?.index;
-      if (at !== undefined) return at;
-      this.#writer.text(this.#input.text.length);
-      if (this.#input.isEnded) return undefined;
-      this.#writer.release();
-      this.#from = 0;
-      yield;
-    }
+  /** The next character with which something may begin; where there is none, all that has arrived is given as text. */
+  #nextBeginning(): number | undefined {
+    // What is in pieces goes first: appending to a short text costs less.
+    this.#from = Math.max(0, this.#from - this.#writer.cursor);
+    this.#writer.release();
+    this.#beginnings.lastIndex = this.#from;
+    if (this.#beginnings.test(this.#input.text)) return this.#beginnings.lastIndex - 1;
+    this.#writer.text(this.#input.text.length);
+    this.#from = this.#input.text.length;
+    return undefined;
   }
 
-  *#readFrom(at: number): Scan<void> {
-    const character = this.#input.text.charAt(at);
+  *#markAt(at: number): Scan<Mark | undefined> {
     if (this.#input.text.length - at < longestMark) this.#writer.text(at);
-    if ('<[f◁'.includes(character)) {
-      const mark = yield* this.#markAt(at);
-      if (mark !== undefined) return yield* this.#readMark(at, mark);
-      if (character !== '[') return;
-    }
+    if (!'<[f◁'.includes(this.#input.text.charAt(at))) return undefined;
+    while (this.#input.lacks(at + 1)) yield;
+    if (!markBeginnings.has(this.#input.text.slice(at, at + 2))) return undefined;
+    while (this.#input.lacks(at + 2)) yield;
+    const opens = opensByBeginning.get(this.#input.text.slice(at, at + 3));
+    return opens === undefined ? undefined : marksByOpen.get((yield* markAt(this.#input, at, opens)) ?? '');
+  }
+
+  *#readUnmarked(at: number): Scan<void> {
+    const character = this.#input.text.charAt(at);
+    if ('<f◁'.includes(character)) return;
     this.#writer.text(at);
     const isBracket = character === '{' || character === '[';
     if (isBracket && !(yield* this.#mayOpen(at))) return;
     const { isFresh } = this.#writer;
     if (character === '`' || character === '~') yield* this.#readFence(at);
     else if (character === '"') {
-      if (isFresh) yield* this.#readBlock(at, { start: at, place: { ...bare, allowsPlainCalls: true }, isWhole: true });
+      if (isFresh) yield* this.#readBlock(at, { start: at, place: plain, isWhole: true });
     } else if (this.#rescue === undefined) yield* this.#readBare(at);
-    else if (isFresh) yield* this.#readBlock(at, { start: at, place: { ...bare, givesUpEarly: true }, isWhole: true });
+    else if (isFresh) yield* this.#readBlock(at, { start: at, place: wholeJson, isWhole: true });
   }
 
   /** A first look at the next character: most brackets in prose begin nothing. */
@@ -117,52 +132,41 @@ export class AnswerReader {
     this.#settle({ at, reading, isBare: true });
   }
 
-  *#markAt(at: number): Scan<Mark | undefined> {
-    while (this.#input.lacks(at + 1)) yield;
-    for (const mark of marksByBeginning.get(this.#input.text.slice(at, at + 2)) ?? []) {
-      while (isUndecided(this.#input, at, mark.open)) yield;
-      if (this.#input.text.startsWith(mark.open, at)) return mark;
-    }
-    return undefined;
-  }
-
-  *#readMark(at: number, mark: Mark): Scan<void> {
+  /** No generator itself: waking a paused reader goes through every one above it. */
+  #readMark(at: number, mark: Mark): Iterable<Wait | undefined, unknown> {
     const writer = this.#writer;
     const end = at + mark.open.length;
     writer.text(at);
     switch (mark.kind) {
       case 'block':
-        yield* this.#readBlock(at, {
-          start: end - mark.keeps,
-          place: { ...bare, isMarked: true, allowsPlainCalls: true, closes: mark.closes },
-          isWhole: false,
-        });
-        return;
+        return this.#readBlock(at, { start: end - mark.keeps, place: mark.place, isWhole: false });
       case 'wrapper':
-        if (this.#rescue === undefined || writer.isFresh)
-          yield* this.#readBlock(at, { start: end, place: { ...bare, closes: mark.closes }, isWhole: this.#rescue !== undefined });
-        return;
+        if (this.#rescue !== undefined && !writer.isFresh) return nothing;
+        return this.#readBlock(at, { start: end, place: mark.place, isWhole: this.#rescue !== undefined });
       case 'foreign':
-        yield* writeUntil(writer, { as: 'text', ends: [mark.close], end: 'write' });
-        this.#from = writer.cursor;
-        return;
+        return this.#write({ as: 'text', ends: [mark.close], end: 'write' });
       case 'thought':
-        if (!mark.isToken && !writer.isAfterBlock && writer.lastCharacter !== '\n') return;
+        if (!mark.isToken && !writer.isAfterBlock && writer.lastCharacter !== '\n') return nothing;
         writer.skip(end);
-        return yield* this.#think([mark.close]);
+        return this.#think([mark.close]);
       case 'thought-end':
-        return yield* this.#endThought(end);
+        return this.#endThought(end);
       case 'harmony':
-        return yield* this.#readHarmony(at);
+        return this.#readHarmony(at);
       case 'noise':
         if (writer.isAfterBlock || this.#isHarmony) writer.skip(end);
+        return nothing;
     }
   }
 
-  *#think(ends: readonly string[]): Scan<void> {
-    this.#hasThought = true;
-    yield* writeUntil(this.#writer, { as: 'reasoning', ends, end: 'skip' });
+  *#write(until: WriteUntil): Scan<void> {
+    yield* writeUntil(this.#writer, until);
     this.#from = this.#writer.cursor;
+  }
+
+  #think(ends: readonly string[]): Scan<void> {
+    this.#hasThought = true;
+    return this.#write({ as: 'reasoning', ends, end: 'skip' });
   }
 
   /** A closing tag without an opening one counts once, where a thought may end: at the edge of a line or behind a sentence. */
@@ -179,6 +183,7 @@ export class AnswerReader {
   }
 
   *#readHarmony(at: number): Scan<void> {
+    this.#input.looked = at;
     const message = yield* readHarmony(this.#context, at);
     if (message.type === 'none') return;
     this.#isHarmony = true;
@@ -189,12 +194,7 @@ export class AnswerReader {
     }
     this.#writer.skip(message.end);
     if (message.type === 'text') return;
-    yield* writeUntil(this.#writer, {
-      as: 'reasoning',
-      ends: ['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'],
-      end: 'leave',
-    });
-    this.#from = this.#writer.cursor;
+    yield* this.#write({ as: 'reasoning', ends: ['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'], end: 'leave' });
   }
 
   *#readFence(at: number): Scan<void> {
@@ -203,7 +203,7 @@ export class AnswerReader {
     if (fence.isCode && (this.#rescue === undefined || this.#writer.isFresh)) {
       const isSettled = yield* this.#readBlock(at, {
         start: fence.start,
-        place: { ...bare, closes: [fence.mark], allowsPlainCalls: true },
+        place: { ...plain, closes: [fence.mark] },
         isWhole: this.#rescue !== undefined,
       });
       if (isSettled) return;
@@ -213,8 +213,7 @@ export class AnswerReader {
     // What stands in code explains something; it is no call of this answer.
     this.#writer.text(at + fence.mark.length);
     const ends = fence.mark.length < 3 ? [fence.mark, '\n'] : [`\n${fence.mark}`];
-    yield* writeUntil(this.#writer, { as: 'text', ends, end: 'write' });
-    this.#from = this.#writer.cursor;
+    yield* this.#write({ as: 'text', ends, end: 'write' });
   }
 
   *#readBlock(at: number, { start, place, isWhole }: { start: number; place: EntryPlace; isWhole: boolean }): Scan<boolean> {

@@ -58,5 +58,13 @@ export type Reading =
   /** Calls, or an explicit empty choice. */
   | { type: 'entries'; end: number; entries: ReadEntry[] };
 
-/** A reader that pauses (`yield`) wherever it lacks text. What it returns depends on the characters alone, never on how they arrived. */
-export type Scan<Result> = Generator<void, Result>;
+/** What a paused reader waits for. It is asked with every arrival, looks at what is new, and is over once the reader can go on. */
+export interface Wait {
+  isOver(): boolean;
+}
+
+/**
+ * A reader that pauses wherever it lacks text. It yields what it waits for, or nothing when any text will do.
+ * What it returns depends on the characters alone, never on how they arrived.
+ */
+export type Scan<Result> = Generator<Wait | undefined, Result>;

@@ -55,26 +55,33 @@ function callsOfList(list: JsonValue[], source: ValueSource): ReadEntry[] | unde
 function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undefined {
   const nested = ownValue(value, 'function');
   if (isJsonObject(nested)) return callOfObject(nested, { ...source, isMarked: true });
-  const written = nameKeys.map((key) => ownValue(value, key)).find((name) => typeof name === 'string');
+  const written = firstName(value);
   if (written === undefined) return callOfSingleKey(value, source);
   const name = plainName(written);
   const keys = argumentKeys.filter((key) => Object.hasOwn(value, key));
   const key = keys[0];
   if (key === undefined && !source.isMarked) return undefined;
   if (isDescription(value, key)) return undefined;
-  const { text, repairs } = source;
-  const shownName = name === '' ? {} : { name };
-  if (name === '' || keys.some((other) => key !== undefined && !isDeepStrictEqual(value[other], value[key])))
-    return { type: 'damaged', reason: 'ambiguous', ...shownName, text };
-  const args = toArguments(key === undefined ? undefined : value[key]);
-  if (args === undefined) return { type: 'damaged', reason: 'malformed', ...shownName, text };
-  return {
-    type: 'call',
-    name,
-    arguments: args,
-    text,
-    repairs: typeof value[key ?? ''] === 'string' && value[key ?? ''] !== '' ? [...repairs, 'arguments in a string'] : repairs,
-  };
+  const isAmbiguous = keys.some((other) => key !== undefined && !isDeepStrictEqual(value[other], value[key]));
+  if (isAmbiguous) return { type: 'damaged', reason: 'ambiguous', ...(name === '' ? {} : { name }), text: source.text };
+  return callOfArguments(name, key === undefined ? null : (value[key] ?? null), source);
+}
+
+function firstName(value: JsonObject): string | undefined {
+  for (const key of nameKeys) {
+    const name = ownValue(value, key);
+    if (typeof name === 'string') return name;
+  }
+  return undefined;
+}
+
+/** The call of a function whose name stood before its arguments. */
+export function callOfArguments(name: string, written: JsonValue, { text, repairs }: { text: string; repairs: string[] }): ReadEntry {
+  if (name === '') return { type: 'damaged', reason: 'ambiguous', text };
+  const args = toArguments(written);
+  if (args === undefined) return { type: 'damaged', reason: 'malformed', name, text };
+  const isInString = typeof written === 'string' && written !== '';
+  return { type: 'call', name, arguments: args, text, repairs: isInString ? [...repairs, 'arguments in a string'] : repairs };
 }
 
 /** `{"get_time": {"zone": "UTC"}}`, which only counts between marks and for an offered name. */

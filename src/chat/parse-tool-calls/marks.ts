@@ -1,12 +1,14 @@
+import { bare } from './read-context.ts';
+import type { EntryPlace } from './read-context.ts';
 import { namedOpenings } from './read-named-entry.ts';
 import { tagOpenings } from './read-xml-call.ts';
 
 /** What a mark in an answer begins. */
 export type Mark = { open: string } & (
   | /** A block of calls between unmistakable marks. `keeps`: characters of the mark that belong to the first call. */
-    { kind: 'block'; closes: readonly string[]; keeps: number }
+    { kind: 'block'; place: EntryPlace; keeps: number }
   /** A tag that also surrounds other things. */
-  | { kind: 'wrapper'; closes: readonly string[] }
+  | { kind: 'wrapper'; place: EntryPlace }
   /** What stands between these is somebody else's words. */
   | { kind: 'foreign'; close: string }
   | { kind: 'thought'; close: string; isToken: boolean }
@@ -82,11 +84,13 @@ const noise = [
 
 export const thoughtEnds = thoughts.map(([, close]) => close);
 
+const marked: EntryPlace = { ...bare, isMarked: true, allowsPlainCalls: true };
+
 export const marks: Mark[] = [
-  ...blocks.map(([open, closes]): Mark => ({ kind: 'block', open, closes, keeps: 0 })),
-  { kind: 'block', open: 'functools[', closes: [], keeps: 1 },
-  ...[...tagOpenings, ...namedOpenings].map((open): Mark => ({ kind: 'block', open, closes: [], keeps: open.length })),
-  ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, closes: [`</${name}>`] })),
+  ...blocks.map(([open, closes]): Mark => ({ kind: 'block', open, place: { ...marked, open, closes }, keeps: 0 })),
+  { kind: 'block', open: 'functools[', place: marked, keeps: 1 },
+  ...[...tagOpenings, ...namedOpenings].map((open): Mark => ({ kind: 'block', open, place: marked, keeps: open.length })),
+  ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, place: { ...bare, closes: [`</${name}>`] } })),
   ...foreign.map(([open, close]): Mark => ({ kind: 'foreign', open, close })),
   ...thoughts.map(([open, close, isToken]): Mark => ({ kind: 'thought', open, close, isToken })),
   ...thoughts.map(([, open, isToken]): Mark => ({ kind: 'thought-end', open, isToken })),
@@ -95,5 +99,12 @@ export const marks: Mark[] = [
   ...noise.map((open): Mark => ({ kind: 'noise', open })),
 ];
 
-/** By their first two characters, so that a text full of `<` costs one look-up each. */
-export const marksByBeginning: ReadonlyMap<string, readonly Mark[]> = Map.groupBy(marks, (mark) => mark.open.slice(0, 2));
+const opens = marks.map((mark) => mark.open);
+
+/** The first two characters of all marks, so that a text full of `<` costs one look-up each. */
+export const markBeginnings: ReadonlySet<string> = new Set(opens.map((open) => open.slice(0, 2)));
+
+/** By their first three characters, because many begin with `<|`. */
+export const opensByBeginning: ReadonlyMap<string, readonly string[]> = Map.groupBy(opens, (open) => open.slice(0, 3));
+
+export const marksByOpen: ReadonlyMap<string, Mark> = new Map(marks.toReversed().map((mark) => [mark.open, mark]));

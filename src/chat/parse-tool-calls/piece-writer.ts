@@ -1,6 +1,9 @@
 import type { AnswerPiece, Scan } from './call-pieces.ts';
 import type { GrowingText } from './growing-text.ts';
 
+/** Most arrivals inside a call decide nothing. */
+const none: readonly AnswerPiece[] = [];
+
 /** Turns the text in front of the cursor into pieces. Everything between two positions is given exactly once: as text, as reasoning, or as a call. */
 export class PieceWriter {
   /** First character of `input.text` that is in no piece yet. */
@@ -22,7 +25,7 @@ export class PieceWriter {
   text(end: number): void {
     const text = this.#take(end);
     if (text === '') return;
-    if (text.trim() !== '') {
+    if ((this.isFresh || this.isAfterBlock) && text.trim() !== '') {
       this.isFresh = false;
       this.isAfterBlock = false;
     }
@@ -53,8 +56,9 @@ export class PieceWriter {
     this.cursor = 0;
   }
 
-  takePieces(): AnswerPiece[] {
+  takePieces(): readonly AnswerPiece[] {
     const pieces = this.#pieces;
+    if (pieces.length === 0) return none;
     this.#pieces = [];
     return pieces;
   }

@@ -89,15 +89,20 @@ class LiteralReader {
     const isTriple = this.#text.startsWith(quote.repeat(3), this.#position);
     const closing = isTriple ? quote.repeat(3) : quote;
     this.#position += closing.length;
+    const special = quote === '"' ? doubleOrEscape : singleOrEscape;
     let text = '';
     for (;;) {
-      if (this.#position >= this.#text.length) throw new NoLiteral();
-      if (this.#text.startsWith(closing, this.#position)) {
-        this.#position += closing.length;
+      const start = this.#position;
+      special.lastIndex = start;
+      if (!special.test(this.#text)) throw new NoLiteral();
+      const at = special.lastIndex - 1;
+      text += this.#text.slice(start, at);
+      this.#position = at + 1;
+      if (this.#text[at] === '\\') text += this.#escape();
+      else if (this.#text.startsWith(closing, at)) {
+        this.#position = at + closing.length;
         return text;
-      }
-      const character = this.#text.charAt(this.#position++);
-      text += character === '\\' ? this.#escape() : character;
+      } else text += quote;
     }
   }
 
@@ -114,6 +119,8 @@ class LiteralReader {
   }
 
   #space(): void {
+    const code = this.#text.charCodeAt(this.#position);
+    if (code > 32 && code < 128) return;
     spacePattern.lastIndex = this.#position;
     if (spacePattern.test(this.#text)) this.#position = spacePattern.lastIndex;
   }
@@ -139,6 +146,8 @@ class LiteralReader {
 
 class NoLiteral extends Error {}
 
+const doubleOrEscape = /["\\]/g;
+const singleOrEscape = /['\\]/g;
 const spacePattern = /\s+/y;
 const namePattern = /[\p{L}_][\p{L}\p{N}_]*/uy;
 const wordPattern = /[-+.\w]+/y;

@@ -1,11 +1,13 @@
 import { limits } from '../../core/limits.ts';
 import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
-import { findMark, isSpace, markAt, skipSpace, standsAt } from './growing-text.ts';
+import { findMark, markAt, standsAt } from './find-mark.ts';
+import { isSpace } from './growing-text.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
 import { readJsonEntry, readQuotedEntry } from './read-json-entry.ts';
 import { namedOpenings, readNamedEntry } from './read-named-entry.ts';
-import { readName, readPythonicCall, readPythonicList } from './read-pythonic.ts';
+import { readPythonicCall, readPythonicList } from './read-pythonic.ts';
 import { readXmlCall, tagOpenings } from './read-xml-call.ts';
+import { readName, skipSpace } from './run-ends.ts';
 
 /** How far behind a fault the mark that ends the block is looked for. */
 const maxRecovery = 1024;
@@ -22,8 +24,11 @@ export function* readBlock(context: ReadContext, at: number, place: EntryPlace):
     const close = yield* markAt(input, position, place.closes);
     if (close !== undefined && isRead) return { type: 'entries', end: position + close.length, entries };
     if (position >= input.text.length) return isRead ? { type: 'entries', end: position, entries } : { type: 'none', at: position };
-    if (isRead && ',;]}'.includes(input.text.charAt(position))) position++;
-    else if (place.closes.length > 0 && (yield* standsAt(input, position, '```'))) position = yield* readName(input, position + 3);
+    const character = input.text.charAt(position);
+    if (isRead && ',;]}'.includes(character)) position++;
+    else if (character === '`' && place.closes.length > 0 && (yield* standsAt(input, position, '```')))
+      position = yield* readName(input, position + 3);
+    else if (isRead && place.open !== undefined && (yield* standsAt(input, position, place.open))) return { type: 'entries', end, entries };
     else {
       const reading = yield* readEntry(context, position, place);
       const damage =
@@ -43,21 +48,31 @@ function asDamaged(entry: ReadEntry): Extract<ReadEntry, { type: 'damaged' }> {
   return { type: 'damaged', reason: 'malformed', ...(entry.name === undefined ? {} : { name: entry.name }), text: entry.text };
 }
 
-function* readEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
-  const { input } = context;
-  const character = input.text.charAt(at);
-  if (character === '{') return yield* readJsonEntry(context, at, place);
-  if (character === '[') {
-    const inside = yield* skipSpace(input, at + 1);
-    const isPythonic = /[\p{L}_]/u.test(input.text.charAt(inside));
-    return isPythonic ? yield* readPythonicList(context, at, place) : yield* readJsonEntry(context, at, place);
-  }
-  if (character === '"' && (place.isMarked || place.allowsPlainCalls)) return yield* readQuotedEntry(context, at, place);
-  if (place.isMarked && (yield* markAt(input, at, tagOpenings)) !== undefined) return yield* readXmlCall(context, at);
-  if (place.isMarked && (character !== '<' || (yield* markAt(input, at, namedOpenings)) !== undefined))
-    return yield* readNamedEntry(context, at, place);
-  if (place.allowsPlainCalls && !isSpace(input.text.charCodeAt(at))) return yield* readPythonicCall(context, at, place);
-  return { type: 'none', at };
+/** No generator itself: waking a paused reader goes through every one above it. */
+function readEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
+  const character = context.input.text.charAt(at);
+  if (character === '{') return readJsonEntry(context, at, place);
+  if (character === '[') return readListEntry(context, at, place);
+  if (character === '"' && (place.isMarked || place.allowsPlainCalls)) return readQuotedEntry(context, at, place);
+  if (!place.isMarked) return readPlainEntry(context, at, place);
+  return character === '<' ? readTaggedEntry(context, at, place) : readNamedEntry(context, at, place);
+}
+
+function* readListEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
+  const inside = yield* skipSpace(context.input, at + 1);
+  const isPythonic = /[\p{L}_]/u.test(context.input.text.charAt(inside));
+  return isPythonic ? yield* readPythonicList(context, at, place) : yield* readJsonEntry(context, at, place);
+}
+
+function* readTaggedEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
+  if ((yield* markAt(context.input, at, tagOpenings)) !== undefined) return yield* readXmlCall(context, at);
+  if ((yield* markAt(context.input, at, namedOpenings)) !== undefined) return yield* readNamedEntry(context, at, place);
+  return yield* readPlainEntry(context, at, place);
+}
+
+function* readPlainEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
+  const mayBegin = place.allowsPlainCalls && !isSpace(context.input.text.charCodeAt(at));
+  return mayBegin ? yield* readPythonicCall(context, at, place) : { type: 'none', at };
 }
 
 interface Fault {
@@ -71,8 +86,11 @@ function* skipDamaged({ input }: ReadContext, { position, failedAt, place }: Fau
   const mark = place.closes[0];
   if (!'{["'.includes(input.text.charAt(position))) return undefined;
   const close = mark === undefined ? -1 : yield* findMark(input, position, { mark, maxDistance: failedAt - position + maxRecovery });
-  const end = close < 0 || mark === undefined ? failedAt : close + mark.length;
-  const text = input.text.slice(position, close < 0 ? failedAt : close);
+  // Where the closing mark was forgotten, the next block is no part of this one.
+  const next = close < 0 || place.open === undefined ? -1 : input.text.slice(failedAt, close).indexOf(place.open);
+  const stop = next !== -1 ? failedAt + next : close < 0 ? failedAt : close;
+  const end = next !== -1 || close < 0 || mark === undefined ? stop : close + mark.length;
+  const text = input.text.slice(position, stop);
   const name = /(?:name|function)["']?\s{0,9}:\s{0,9}["']([^"'{}]{1,128})["']/.exec(text.slice(0, 2000))?.[1];
   if (name === undefined) return undefined;
   return { entry: { type: 'damaged', reason: 'malformed', name, text }, end };

@@ -18,6 +18,8 @@ export interface ReadContext {
 export interface EntryPlace {
   /** Unmistakable marks stand around it. */
   isMarked: boolean;
+  /** The mark that began the block: where it stands again, another block begins. */
+  open?: string;
   /** Marks that end the block. */
   closes: readonly string[];
   /** A whole answer, a fence or the like: `name(…)` may stand by itself. */
@@ -25,6 +27,9 @@ export interface EntryPlace {
   /** The first key has to be one of a call, else the reader gives up at once. */
   givesUpEarly: boolean;
 }
+
+/** Nothing surrounds it. */
+export const bare: EntryPlace = { isMarked: false, closes: [], allowsPlainCalls: false, givesUpEarly: false };
 
 export function createReadContext(input: GrowingText, tools: readonly ToolSpec[]): ReadContext {
   const specs = new Map(tools.map((tool) => [tool.name, tool]));

@@ -1,7 +1,6 @@
 import type { Scan } from './call-pieces.ts';
-import { skipSpace } from './growing-text.ts';
 import type { ReadContext } from './read-context.ts';
-import { readName } from './read-pythonic.ts';
+import { readName, skipSpace } from './run-ends.ts';
 
 const longestFence = 16;
 

@@ -1,8 +1,9 @@
 import { plainName } from './calls-of-value.ts';
 import type { Reading, Scan } from './call-pieces.ts';
-import { findMark, skipSpace } from './growing-text.ts';
+import { findMark } from './find-mark.ts';
 import type { ReadContext } from './read-context.ts';
 import { readJsonArguments } from './read-json-entry.ts';
+import { skipSpace } from './run-ends.ts';
 
 /** What a header announces: a call, thinking, or text for the reader. `end`: where the message's own words begin. */
 export type HarmonyMessage =

@@ -1,10 +1,12 @@
-import { callsOfValue, firstCallKeys } from './calls-of-value.ts';
+import { callOfArguments, callsOfValue, firstCallKeys } from './calls-of-value.ts';
 import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
-import { markAt } from './growing-text.ts';
+import { cutOff, markAt, tooFar } from './find-mark.ts';
+import type { GrowingText } from './growing-text.ts';
 import { parseStrictly, parseTolerantly } from './parse-json.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
-import { quotedEnd, scanJson } from './scan-json.ts';
-import type { JsonExtent } from './scan-json.ts';
+import { scanJson } from './scan-json.ts';
+import type { JsonExtent, JsonScan } from './scan-json.ts';
+import { QuotedEnd } from './token-ends.ts';
 
 const visibleName = /(?:name|function|tool|action)["']?\s{0,9}:\s{0,9}["']([^"'{}]{1,128})["']/;
 const envelope = /^(?:\[|\{\s{0,99}["']?(?:tool_calls?|function_calls?)["']?\s{0,99}:)/;
@@ -26,7 +28,7 @@ export function* readJsonEntry(context: ReadContext, at: number, place: EntryPla
   const text = input.text.slice(at, scan.end);
   if (!scan.isClosed) return readUnclosed(context, place, { at, extent: scan, text });
   const isReadable = scan.isMendable || parseStrictly(text) !== undefined;
-  const entries = isReadable ? readValue(context, place, { text, missing: '', faults: [...scan.faults] }) : undefined;
+  const entries = isReadable ? readValue(context, place, { text, missing: '', faults: scan.faults }) : undefined;
   if (entries !== undefined) return { type: 'entries', end: scan.end, entries };
   if (isReadable && parseTolerantly(text) !== undefined) return { type: 'data', end: scan.end };
   const salvaged = salvage(context, { at, extent: scan, text });
@@ -98,8 +100,8 @@ function salvage(context: ReadContext, { extent, text }: WrittenExtent): ReadEnt
 
 /** The whole answer as one JSON string that holds the JSON. */
 export function* readQuotedEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
-  const end = yield* quotedEnd(context.input, at);
-  if (typeof end !== 'number') return { type: 'none', at: at + 1 };
+  const end = yield* new QuotedEnd(context.input, at);
+  if (end < 0) return { type: 'none', at: at + 1 };
   const text = context.input.text.slice(at, end);
   const decoded = parseStrictly(text);
   const inner = typeof decoded === 'string' ? parseTolerantly(decoded.trim()) : undefined;
@@ -111,22 +113,28 @@ export function* readQuotedEntry(context: ReadContext, at: number, place: EntryP
 }
 
 /** Only the arguments, as an object or as an object in a string. */
-export function* readJsonArguments(context: ReadContext, at: number, name: string): Scan<Reading> {
-  const { input } = context;
-  const isString = input.text.charCodeAt(at) === 34;
-  const end = isString ? yield* quotedEnd(input, at) : yield* scanJson(input, at);
-  if (end === 'none' || (typeof end === 'object' && end.type === 'failed'))
-    return { type: 'none', at: typeof end === 'object' ? end.at : at };
-  const isClosed = typeof end === 'number' || (end !== 'cut' && end.isClosed);
-  const stop = typeof end === 'number' ? end : end === 'cut' ? input.text.length : end.end;
-  const text = input.text.slice(at, stop);
-  if (!isClosed) return { type: 'entries', end: stop, entries: [{ type: 'damaged', reason: 'truncated', name, text }] };
-  const isMendable = typeof end !== 'object' || end.isMendable || parseStrictly(text) !== undefined;
-  const parsed = isMendable ? parseTolerantly(text) : undefined;
-  const repairs = typeof end === 'object' && parsed?.isRepaired === true ? [...end.faults] : [];
-  const calls =
+export function* readJsonArguments({ input }: ReadContext, at: number, name: string): Scan<Reading> {
+  const extent = input.text.charCodeAt(at) === 34 ? stringExtent(input, at, yield* new QuotedEnd(input, at)) : yield* scanJson(input, at);
+  if (extent.type === 'failed') return { type: 'none', at: extent.at };
+  const { end, isClosed, isMendable, faults } = extent;
+  const text = input.text.slice(at, end);
+  if (!isClosed) return { type: 'entries', end, entries: [{ type: 'damaged', reason: 'truncated', name, text }] };
+  const parsed = isMendable || parseStrictly(text) !== undefined ? parseTolerantly(text) : undefined;
+  const entry: ReadEntry =
     parsed === undefined
-      ? undefined
-      : callsOfValue({ name, arguments: parsed.value }, { text, repairs, isMarked: true, isOffered: context.isOffered });
-  return { type: 'entries', end: stop, entries: calls ?? [{ type: 'damaged', reason: 'malformed', name, text }] };
+      ? { type: 'damaged', reason: 'malformed', name, text }
+      : callOfArguments(name, parsed.value, { text, repairs: parsed.isRepaired ? faults : [] });
+  return { type: 'entries', end, entries: [entry] };
+}
+
+function stringExtent(input: GrowingText, at: number, end: number): JsonScan {
+  if (end === tooFar) return { type: 'failed', at };
+  return {
+    type: 'extent',
+    end: end === cutOff ? input.text.length : end,
+    isClosed: end !== cutOff,
+    isMendable: true,
+    faults: [],
+    items: [],
+  };
 }

@@ -2,11 +2,13 @@ import type { JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { plainName } from './calls-of-value.ts';
 import type { Reading, Scan } from './call-pieces.ts';
-import { cutOff, findMark, markAt, skipSpace, standsAt, withoutOuterBreaks } from './growing-text.ts';
+import { cutOff, findMark, markAt, standsAt } from './find-mark.ts';
+import { withoutOuterBreaks } from './growing-text.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
 import { readJsonArguments } from './read-json-entry.ts';
-import { readName, readPythonicCall } from './read-pythonic.ts';
+import { readPythonicCall } from './read-pythonic.ts';
 import { typeParameter } from './type-parameter.ts';
+import { readName, skipSpace } from './run-ends.ts';
 
 /** DeepSeek writes its marks with full-width bars; distilled models with ASCII ones. */
 const separators = ['<｜tool▁sep｜>', '<|tool▁sep|>'];
@@ -22,7 +24,7 @@ export const namedOpenings = callBegins;
 /** Calls whose name stands before the arguments: Mistral, DeepSeek, Kimi, GLM, `name(…)`, `name{…}`. */
 export function* readNamedEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
   const { input } = context;
-  const begin = yield* markAt(input, at, callBegins);
+  const begin = input.text[at] === '<' ? yield* markAt(input, at, callBegins) : undefined;
   const start = yield* skipSpace(input, at + (begin?.length ?? 0));
   let nameEnd = yield* readName(input, start);
   // Kimi counts the calls: `functions.get_time:0`.
@@ -32,6 +34,7 @@ export function* readNamedEntry(context: ReadContext, at: number, place: EntryPl
   if (name === 'assistant') return yield* readAddressed(context, nameEnd);
   let position = yield* skipSpace(input, nameEnd);
   if (input.text[position] === '(' && position === nameEnd) return yield* readPythonicCall(context, start, place);
+  if (input.text[position] === '{') return yield* readPayload(context, { at, name, start: position });
   const separator = yield* markAt(input, position, separators);
   if (separator !== undefined) return yield* readSeparated(context, { at, name, start: position + separator.length });
   if (yield* standsAt(input, position, '[CALL_ID]'))

@@ -1,12 +1,9 @@
-import { limits } from '../../core/limits.ts';
+import { BracketEnd } from './bracket-end.ts';
 import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
-import { isNameCode, isSpace, skipSpace } from './growing-text.ts';
 import type { GrowingText } from './growing-text.ts';
 import { parsePythonArguments } from './python-literal.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
-import { quotedEnd } from './scan-json.ts';
-
-const maxName = 256;
+import { readName, skipSpace } from './run-ends.ts';
 
 /** `[f(a='x'), g()]`. A call with a fault does not take the others with it; the first one decides whether it is such a list at all. */
 export function* readPythonicList(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
@@ -45,7 +42,7 @@ export function* readPythonicCall(context: ReadContext, at: number, place: Entry
   while (input.lacks(nameEnd)) yield;
   const name = input.text.slice(at, nameEnd).replace(/\.call$/, '');
   if (name === '' || input.text[nameEnd] !== '(' || (!place.isMarked && !context.isKnown(name))) return { type: 'none', at: nameEnd };
-  const scan = yield* bracketEnd(input, nameEnd);
+  const scan = yield* new BracketEnd(input, nameEnd);
   if (scan.type === 'failed') return { type: 'none', at: scan.at };
   const text = input.text.slice(at, scan.end);
   if (!scan.isClosed) return { type: 'entries', end: scan.end, entries: [{ type: 'damaged', reason: 'truncated', name, text }] };
@@ -53,52 +50,4 @@ export function* readPythonicCall(context: ReadContext, at: number, place: Entry
   const entry: ReadEntry =
     args === undefined ? { type: 'damaged', reason: 'malformed', name, text } : { type: 'call', name, arguments: args, text, repairs: [] };
   return { type: 'entries', end: scan.end, entries: [entry] };
-}
-
-/** End of the name at `start`; `start` itself when none stands there. */
-export function* readName(input: GrowingText, start: number): Scan<number> {
-  let position = start;
-  for (;;) {
-    while (input.lacks(position)) yield;
-    if (position >= input.text.length || position - start > maxName || !isNameCode(input.text.charCodeAt(position))) return position;
-    position++;
-  }
-}
-
-type BracketScan = { type: 'end'; end: number; isClosed: boolean } | { type: 'failed'; at: number };
-const openings = new Map([
-  ['(', ')'],
-  ['[', ']'],
-  ['{', '}'],
-]);
-
-/** End of the bracket at `start`. Outside strings only what literals consist of may stand; anything else shows that it is prose. */
-function* bracketEnd(input: GrowingText, start: number): Scan<BracketScan> {
-  const expected: string[] = [];
-  let position = start;
-  for (;;) {
-    while (input.lacks(position)) yield;
-    if (position >= input.text.length) return { type: 'end', end: position, isClosed: false };
-    if (position - start > limits.argumentsBytes || expected.length > limits.jsonDepth) return { type: 'failed', at: position };
-    const character = input.text.charAt(position);
-    const closing = openings.get(character);
-    if (closing !== undefined) {
-      expected.push(closing);
-      position++;
-    } else if (character === ')' || character === ']' || character === '}') {
-      if (expected.pop() !== character) return { type: 'failed', at: position };
-      position++;
-      if (expected.length === 0) return { type: 'end', end: position, isClosed: true };
-    } else if (character === '"' || character === "'") {
-      const end = yield* quotedEnd(input, position);
-      if (end === 'none') return { type: 'failed', at: position };
-      if (end === 'cut') return { type: 'end', end: input.text.length, isClosed: false };
-      position = end;
-    } else if (isLiteralCode(input.text.charCodeAt(position))) position++;
-    else return { type: 'failed', at: position };
-  }
-}
-
-function isLiteralCode(code: number): boolean {
-  return isSpace(code) || isNameCode(code) || code === 44 || code === 61 || code === 58 || code === 43;
 }

@@ -1,12 +1,12 @@
 import { plainName } from './calls-of-value.ts';
 import type { Reading, Scan } from './call-pieces.ts';
-import { findMark, skipSpace, standsAt } from './growing-text.ts';
+import { findMark, standsAt } from './find-mark.ts';
 import type { GrowingText } from './growing-text.ts';
 import type { PieceWriter } from './piece-writer.ts';
 import { readBlock } from './read-block.ts';
 import type { ReadContext } from './read-context.ts';
 import { readJsonArguments } from './read-json-entry.ts';
-import { readName } from './read-pythonic.ts';
+import { readName, skipSpace } from './run-ends.ts';
 
 type Label = 'thought' | 'action' | 'action input' | 'observation' | 'final answer';
 const labels: Label[] = ['thought', 'action', 'action input', 'observation', 'final answer'];

@@ -3,11 +3,13 @@ import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { plainName } from './calls-of-value.ts';
 import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
-import { cutOff, findMark, markAt, skipSpace, standsAt, tooFar, withoutOuterBreaks } from './growing-text.ts';
+import { cutOff, findMark, markAt, standsAt, tooFar } from './find-mark.ts';
+import { withoutOuterBreaks } from './growing-text.ts';
 import { parseStrictly } from './parse-json.ts';
 import type { ReadContext } from './read-context.ts';
 import { readJsonArguments } from './read-json-entry.ts';
 import { typeParameter } from './type-parameter.ts';
+import { skipSpace } from './run-ends.ts';
 
 /** Marks of one spelling of a call in tags. Names end with `nameEnd`, and the tag that holds one with `>`. */
 interface TagForm {

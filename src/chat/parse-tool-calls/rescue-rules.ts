@@ -10,7 +10,7 @@ export interface RescueRules {
 }
 
 /**
- * Whether a text stands in one of the earlier messages, however the white space and the escapes of JSON differ.
+ * Whether a text stands in one of the earlier messages, however white space, quotes, invisible characters, and the escapes of JSON and HTML differ.
  * The messages are prepared at the first question, because most answers ask none.
  */
 export function quotesOf(earlierTexts: Iterable<string>): (text: string) => boolean {
@@ -41,15 +41,23 @@ function withPlainLabels(text: string): string {
     .replaceAll(/action\b[ \d]{0,9}(?:\binput\b[ \d]{0,9})?:/gi, (label) => label.replaceAll(/[ \d]/g, '').toLowerCase());
 }
 
+/** What all spellings of one text have in common. Only ever compared: that different texts may become the same leaves a call as text, no more. */
 function compact(text: string): string {
   return text
     .replaceAll(/\\+[nrt]/g, '')
-    .replaceAll(/\\+u003c/gi, '<')
-    .replaceAll(/\\+u003e/gi, '>')
-    .replaceAll(/&lt;/g, '<')
-    .replaceAll(/&gt;/g, '>')
-    .replaceAll(/&quot;/g, '"')
-    .replaceAll(/[\s\\]/g, '');
+    .replaceAll(/\\+u([\da-f]{4})/gi, (_, code: string) => characterOf(code, 16))
+    .replaceAll(/&(?:amp;)+/g, '&')
+    .replaceAll(/&#(\d{1,7});/g, (_, code: string) => characterOf(code, 10))
+    .replaceAll(/&#x([\da-f]{1,6});/gi, (_, code: string) => characterOf(code, 16))
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll(/&(?:quot|apos);/g, '')
+    .replaceAll(/[\s\\"'\p{Cf}]/gu, '');
+}
+
+function characterOf(code: string, radix: 10 | 16): string {
+  const point = Number.parseInt(code, radix);
+  return point <= 0x10ffff ? String.fromCodePoint(point) : '';
 }
 
 /** Only a name that is offered exactly as written may run. */

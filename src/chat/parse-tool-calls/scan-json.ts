@@ -1,7 +1,9 @@
 import { limits } from '../../core/limits.ts';
-import type { Scan } from './call-pieces.ts';
-import { findMark, isSpace, standsAt } from './growing-text.ts';
+import { cutOff, MarkSearch, tooFar } from './find-mark.ts';
+import { spaceEnd } from './growing-text.ts';
 import type { GrowingText } from './growing-text.ts';
+import { Search } from './search.ts';
+import { QuotedEnd, WordEnd } from './token-ends.ts';
 
 /** Extent of a JSON value, or of something that was meant to be one. */
 export interface JsonExtent {
@@ -9,8 +11,8 @@ export interface JsonExtent {
   /** False when the answer ended inside. */
   isClosed: boolean;
   /** What is no valid JSON, in words. */
-  faults: Set<string>;
-  /** False when no reading of it would be more than a guess (`NaN`, `undefined`). */
+  faults: string[];
+  /** False when no reading of it would be more than a guess (`NaN`, `undefined`, `-`). */
   isMendable: boolean;
   /** Extents of the containers that stand in a list: the calls, when it is a list of calls. */
   items: { start: number; end: number }[];
@@ -24,13 +26,12 @@ export interface JsonScanOptions {
   firstKeys?: ReadonlySet<string>;
 }
 
-/** Characters of a word without quotes; longer ones are no word. */
-const maxWord = 512;
 const maxComment = 4096;
 
 const constants = new Set(['true', 'false', 'null']);
 const pythonConstants = new Set(['True', 'False', 'None']);
-const meaningless = /^[+-]?(?:nan|inf|infinity|undefined)$/i;
+/** No number, or the beginning of one (`-`, `1e`), which a repair would complete. */
+const meaningless = /^(?:[+-]?(?:nan|inf|infinity|undefined|\d[\d.]{0,400}e[+-]?)|[+-])$/i;
 const numberForm = /^-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:e[+-]?\d{1,5})?$/i;
 
 type Expectation = 'value' | 'key' | 'colon' | 'comma';
@@ -40,74 +41,174 @@ type Expectation = 'value' | 'key' | 'colon' | 'comma';
  * (single quotes, bare keys, Python's constants, comments, a comma too many or too few) and gives up at the first character that fits nothing,
  * so that prose with a brace costs little. Nothing is completed: an extent that is not closed ends with the answer.
  */
-export function* scanJson(input: GrowingText, start: number, options: JsonScanOptions = {}): Scan<JsonScan> {
-  const extent: JsonExtent = { end: start, isClosed: false, faults: new Set(), isMendable: true, items: [] };
-  const stack: { isList: boolean; start: number }[] = [];
-  let expected: Expectation = 'value';
-  let isAfterComma = false;
-  let isFirstKey = true;
-  let position = start;
-  for (;;) {
-    while (input.lacks(position)) yield;
-    if (position >= input.text.length) return { type: 'extent', ...extent, end: position };
-    if (position - start > limits.argumentsBytes) return { type: 'failed', at: position };
-    const code = input.text.charCodeAt(position);
-    const container = stack.at(-1);
-    if (isSpace(code)) {
-      position++;
-    } else if (code === 47 /* / */) {
-      const end = yield* commentEnd(input, position);
-      if (end === -1) return { type: 'failed', at: position };
-      extent.faults.add('comment');
-      position = end;
-    } else if (code === 125 /* } */ || code === 93 /* ] */) {
-      const isFitting =
-        container !== undefined &&
-        container.isList === (code === 93) &&
-        (expected === 'comma' || expected === (container.isList ? 'value' : 'key'));
-      if (!isFitting) return { type: 'failed', at: position };
-      if (isAfterComma) extent.faults.add('trailing comma');
-      stack.pop();
-      position++;
-      if (stack.length === 0) return { type: 'extent', ...extent, end: position, isClosed: true };
-      if (stack.at(-1)?.isList === true && stack.length <= 2 && extent.items.length <= limits.callsPerRound)
-        extent.items.push({ start: container.start, end: position });
-      expected = 'comma';
-      isAfterComma = false;
-    } else if (expected === 'comma') {
-      isAfterComma = code === 44; /* , */
-      const isMissing = isQuote(code) || code === 123;
-      if (!isAfterComma && !isMissing) return { type: 'failed', at: position, missing: closersOf(stack) };
-      if (isAfterComma) position++;
-      else extent.faults.add('missing comma');
-      expected = container?.isList === true ? 'value' : 'key';
-    } else if (expected === 'colon') {
-      if (code !== 58 /* : */) return { type: 'failed', at: position };
-      position++;
-      expected = 'value';
-    } else if (expected === 'value' && (code === 123 /* { */ || code === 91) /* [ */) {
-      if (stack.length >= limits.jsonDepth) return { type: 'failed', at: position };
-      stack.push({ isList: code === 91, start: position });
-      position++;
-      expected = code === 91 ? 'value' : 'key';
-      isAfterComma = false;
-    } else {
-      const isQuoted = isQuote(code);
-      const end = isQuoted ? yield* quotedEnd(input, position) : yield* wordEnd(input, position);
-      if (end === 'cut') return { type: 'extent', ...extent, end: input.text.length };
-      if (end === 'none') return { type: 'failed', at: position };
-      const word = isQuoted ? '' : input.text.slice(position, end);
-      if (isQuoted && code !== 34) extent.faults.add('single quotes');
-      const key = isQuoted ? input.text.slice(position + 1, end - 1) : word;
-      const isForeign = expected === 'key' && isFirstKey && options.firstKeys?.has(key) === false;
-      if (isForeign) return { type: 'failed', at: position };
-      if (!isQuoted && expected === 'key') extent.faults.add('unquoted key');
-      if (!isQuoted && expected === 'value') noteWord(extent, word);
-      isFirstKey &&= expected !== 'key';
-      position = end;
-      expected = expected === 'key' ? 'colon' : 'comma';
-      isAfterComma = false;
+export function scanJson(input: GrowingText, start: number, options: JsonScanOptions = {}): Search<JsonScan> {
+  return new JsonScanner(input, start, options);
+}
+
+class JsonScanner extends Search<JsonScan> {
+  found: JsonScan;
+  #isFound = false;
+  readonly #input: GrowingText;
+  readonly #start: number;
+  readonly #firstKeys: ReadonlySet<string> | undefined;
+  readonly #faults: string[] = [];
+  readonly #items: JsonExtent['items'] = [];
+  readonly #stack: { isList: boolean; start: number }[] = [];
+  #isMendable = true;
+  #expected: Expectation = 'value';
+  #isAfterComma = false;
+  #isFirstKey = true;
+  #position: number;
+  /** The search for the end of what begins at `#position`. One field each, because a call of many shapes is a slow one. */
+  #stringEnd: QuotedEnd | undefined;
+  #wordEnd: WordEnd | undefined;
+  #commentEnd: MarkSearch | undefined;
+
+  constructor(input: GrowingText, start: number, { firstKeys }: JsonScanOptions) {
+    super();
+    this.#input = input;
+    this.#start = start;
+    this.#position = start;
+    this.#firstKeys = firstKeys;
+    this.found = { type: 'failed', at: start };
+  }
+
+  isOver(): boolean {
+    while (!this.#isFound) if (!this.#step()) return false;
+    return true;
+  }
+
+  /** One token and the space before it; false when its end has not arrived. */
+  #step(): boolean {
+    const { text, isEnded } = this.#input;
+    const last = this.#start + limits.argumentsBytes;
+    const position = Math.min(spaceEnd(text, this.#position), last + 1);
+    this.#position = position;
+    if (position >= text.length) return isEnded && this.#end(position, false);
+    if (position > last) return this.#fail();
+    const code = text.charCodeAt(position);
+    if (code === 47 /* / */) return this.#comment();
+    if (code === 125 /* } */ || code === 93 /* ] */) return this.#close(code === 93);
+    if (this.#expected === 'comma') return this.#comma(code);
+    if (this.#expected === 'colon') {
+      if (code !== 58 /* : */) return this.#fail();
+      this.#position++;
+      this.#expected = 'value';
+      return true;
     }
+    if (this.#expected === 'value' && (code === 123 /* { */ || code === 91) /* [ */) return this.#open(code === 91);
+    return isQuote(code) ? this.#quoted(code) : this.#word();
+  }
+
+  #open(isList: boolean): boolean {
+    if (this.#stack.length >= limits.jsonDepth) return this.#fail();
+    this.#stack.push({ isList, start: this.#position });
+    this.#position++;
+    this.#expected = isList ? 'value' : 'key';
+    this.#isAfterComma = false;
+    return true;
+  }
+
+  #close(isList: boolean): boolean {
+    const container = this.#stack.at(-1);
+    const isFitting =
+      container !== undefined &&
+      container.isList === isList &&
+      (this.#expected === 'comma' || this.#expected === (isList ? 'value' : 'key'));
+    if (!isFitting) return this.#fail();
+    if (this.#isAfterComma) this.#note('trailing comma');
+    this.#stack.pop();
+    this.#position++;
+    if (this.#stack.length === 0) return this.#end(this.#position, true);
+    if (this.#stack.length <= 2 && this.#stack.at(-1)?.isList === true && this.#items.length <= limits.callsPerRound)
+      this.#items.push({ start: container.start, end: this.#position });
+    this.#expected = 'comma';
+    this.#isAfterComma = false;
+    return true;
+  }
+
+  #comma(code: number): boolean {
+    this.#isAfterComma = code === 44; /* , */
+    const isMissing = isQuote(code) || code === 123;
+    if (!this.#isAfterComma && !isMissing) return this.#fail(closersOf(this.#stack));
+    if (this.#isAfterComma) this.#position++;
+    else this.#note('missing comma');
+    this.#expected = this.#stack.at(-1)?.isList === true ? 'value' : 'key';
+    return true;
+  }
+
+  #quoted(quote: number): boolean {
+    this.#stringEnd ??= new QuotedEnd(this.#input, this.#position);
+    if (!this.#stringEnd.isOver()) return false;
+    const end = this.#stringEnd.found;
+    this.#stringEnd = undefined;
+    if (end === cutOff) return this.#end(this.#input.text.length, false);
+    if (end === tooFar) return this.#fail();
+    if (quote !== 34) this.#note('single quotes');
+    return this.#keyOrValue(end, 1);
+  }
+
+  #word(): boolean {
+    this.#wordEnd ??= new WordEnd(this.#input, this.#position);
+    if (!this.#wordEnd.isOver()) return false;
+    const end = this.#wordEnd.found;
+    this.#wordEnd = undefined;
+    if (end === tooFar) return this.#fail();
+    if (this.#expected === 'value') this.#noteWord(this.#input.text.slice(this.#position, end));
+    else this.#note('unquoted key');
+    return this.#keyOrValue(end, 0);
+  }
+
+  #keyOrValue(end: number, quoteLength: number): boolean {
+    const isKey = this.#expected === 'key';
+    if (isKey && this.#isFirstKey) {
+      const key = this.#input.text.slice(this.#position + quoteLength, end - quoteLength);
+      if (this.#firstKeys?.has(key) === false) return this.#fail();
+      this.#isFirstKey = false;
+    }
+    this.#position = end;
+    this.#expected = isKey ? 'colon' : 'comma';
+    this.#isAfterComma = false;
+    return true;
+  }
+
+  #comment(): boolean {
+    const { text } = this.#input;
+    if (this.#input.lacks(this.#position + 1)) return false;
+    const next = text.charAt(this.#position + 1);
+    if (next !== '*' && next !== '/') return this.#fail();
+    const mark = next === '*' ? '*/' : '\n';
+    this.#commentEnd ??= new MarkSearch(this.#input, this.#position, { mark, maxDistance: maxComment });
+    if (!this.#commentEnd.isOver()) return false;
+    const { found } = this.#commentEnd;
+    this.#commentEnd = undefined;
+    if (found < 0) return this.#fail();
+    this.#note('comment');
+    this.#position = found + mark.length;
+    return true;
+  }
+
+  #end(end: number, isClosed: boolean): boolean {
+    this.found = { type: 'extent', end, isClosed, faults: this.#faults, isMendable: this.#isMendable, items: this.#items };
+    this.#isFound = true;
+    return true;
+  }
+
+  #fail(missing?: string): boolean {
+    this.found = { type: 'failed', at: this.#position, ...(missing === undefined ? {} : { missing }) };
+    this.#isFound = true;
+    return true;
+  }
+
+  #note(fault: string): void {
+    if (!this.#faults.includes(fault)) this.#faults.push(fault);
+  }
+
+  #noteWord(word: string): void {
+    if (numberForm.test(word) || constants.has(word)) return;
+    if (pythonConstants.has(word)) this.#note("Python's constants");
+    else if (meaningless.test(word)) this.#isMendable = false;
+    else this.#note('unquoted value');
   }
 }
 
@@ -118,70 +219,6 @@ function closersOf(stack: readonly { isList: boolean }[]): string {
     .join('');
 }
 
-function noteWord(extent: JsonExtent, word: string): void {
-  if (constants.has(word)) return;
-  if (pythonConstants.has(word)) extent.faults.add("Python's constants");
-  else if (meaningless.test(word)) extent.isMendable = false;
-  else if (!numberForm.test(word)) extent.faults.add('unquoted value');
-}
-
 function isQuote(code: number): boolean {
   return code === 34 || code === 39;
-}
-
-/** Position after the closing quote of the string at `start`; `cut` when the answer ends inside it, `none` when it is too long. */
-export function* quotedEnd(input: GrowingText, start: number): Scan<number | 'cut' | 'none'> {
-  const quote = input.text.charCodeAt(start);
-  const last = start + limits.argumentsBytes;
-  let position = start + 1;
-  for (;;) {
-    const { text } = input;
-    const end = Math.min(text.length, last);
-    while (position < end) {
-      const code = text.charCodeAt(position);
-      if (code === quote) return position + 1;
-      position += code === 92 /* \\ */ ? 2 : 1;
-    }
-    if (position >= last) return 'none';
-    if (input.isEnded) return 'cut';
-    yield;
-  }
-}
-
-/** End of a bare word: a number, a constant, a key or a value without quotes (`15:30` too). */
-function* wordEnd(input: GrowingText, start: number): Scan<number | 'none'> {
-  const isNumeric = isDigit(input.text.charCodeAt(start));
-  let position = start;
-  for (;;) {
-    while (input.lacks(position)) yield;
-    const code = input.text.charCodeAt(position);
-    if (position - start >= maxWord || !(isWordCode(code) || (isNumeric && code === 58))) return position === start ? 'none' : position;
-    position++;
-  }
-}
-
-function isWordCode(code: number): boolean {
-  return (
-    (code >= 97 && code <= 122) ||
-    (code >= 65 && code <= 90) ||
-    isDigit(code) ||
-    code === 95 ||
-    code === 45 ||
-    code === 43 ||
-    code === 46 ||
-    code === 36 ||
-    (code > 0xff && !isSpace(code))
-  );
-}
-
-function isDigit(code: number): boolean {
-  return code >= 48 && code <= 57;
-}
-
-function* commentEnd(input: GrowingText, start: number): Scan<number> {
-  const isBlock = yield* standsAt(input, start, '/*');
-  if (!isBlock && !(yield* standsAt(input, start, '//'))) return -1;
-  const mark = isBlock ? '*/' : '\n';
-  const end = yield* findMark(input, start, { mark, maxDistance: maxComment });
-  return end < 0 ? -1 : end + mark.length;
 }

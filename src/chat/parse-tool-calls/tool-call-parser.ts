@@ -1,6 +1,6 @@
 import type { ToolSpec } from '../../core/tool.ts';
 import { AnswerReader } from './answer-reader.ts';
-import type { AnswerPiece } from './call-pieces.ts';
+import type { AnswerPiece, Wait } from './call-pieces.ts';
 import { GrowingText } from './growing-text.ts';
 import { PieceWriter } from './piece-writer.ts';
 import { createReadContext } from './read-context.ts';
@@ -21,9 +21,9 @@ export interface ToolCallParserOptions {
 
 export interface ToolCallParser {
   /** Pieces that are decided by now. */
-  push(text: string): AnswerPiece[];
+  push(text: string): readonly AnswerPiece[];
   /** The rest. `isCut`: the answer was ended by the token limit. Call it once, at the end. */
-  flush(end: { isCut: boolean }): AnswerPiece[];
+  flush(end: { isCut: boolean }): readonly AnswerPiece[];
 }
 
 /**
@@ -40,9 +40,11 @@ export function createToolCallParser(options: ToolCallParserOptions): ToolCallPa
   const input = new GrowingText();
   const writer = new PieceWriter(input);
   const scan = new AnswerReader(createReadContext(input, options.tools), writer, options).read();
+  // Waking the readers goes through all of them, down to the one that waits; asking what it waits for does not.
+  let wait: Wait | undefined;
   return {
     push(text) {
-      if (text !== '' && input.append(text)) scan.next();
+      if (text !== '' && input.append(text) && wait?.isOver() !== false) wait = scan.next().value ?? undefined;
       return writer.takePieces();
     },
     flush({ isCut }) {

@@ -7,7 +7,7 @@ const tools = [specOf('get_time', { zone: { type: 'string' }, days: { type: 'int
 
 /** Pieces of answers, sound and broken; glued together they give what models write, and what they should not. */
 const fragments = [
-  ...marks.flatMap((mark) => ('closes' in mark ? [mark.open, ...mark.closes] : [mark.open])),
+  ...marks.flatMap((mark) => ('place' in mark ? [mark.open, ...mark.place.closes] : [mark.open])),
   '{"name": "get_time", "arguments": {"zone": "UTC"}}',
   "{'name': 'f', 'parameters': {'a': 'it\\'s', 'b': True,}}",
   '{"tool_calls": [{"name": "f", "parameters": {"a": "x"}}]}',

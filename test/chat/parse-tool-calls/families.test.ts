@@ -135,6 +135,8 @@ describe('a damaged call', () => {
     ['<tool_call>{"name": "get_time", "arguments": {"zone": }}</tool_call>', 'malformed'],
     ['<tool_call>{"name": "get_time", "arguments": "hello"}</tool_call>', 'malformed'],
     ['<tool_call>{"name": "get_time", "arguments": {"zone": NaN}}</tool_call>', 'malformed'],
+    ['<tool_call>{"name": "get_time", "arguments": {"days": -}}</tool_call>', 'malformed'],
+    ['<tool_call>{"name": "get_time", "arguments": {"days": 1e}}</tool_call>', 'malformed'],
     ['<tool_call>{"name": "get_time", "arguments": {"zone": "U', 'truncated'],
     ['<function=get_time><parameter=zone>U', 'truncated'],
     ['[TOOL_CALLS]get_time[ARGS]{invalid}', 'malformed'],
@@ -151,6 +153,8 @@ describe('a damaged call', () => {
     [`[{"name": "add", "arguments": {"a": 15:30}}, ${json}]`],
     [`<tool_call>{"name": "add", "arguments": }</tool_call>${json}`],
     ["[get_time(zone='UTC'), add(a=1+1)]"],
+    [`<tool_call>{"name": "add", "arguments": {"a": \n<tool_call>${json}</tool_call>`],
+    [`[TOOL_CALLS]get_time{"zone": "UTC"}[TOOL_CALLS]add{"a": oops oops}[/TOOL_CALLS]`],
     [`<function=add>{"a": </function><function=get_time>{"zone": "UTC"}</function>`],
     [`<tool_call>${json}</tool_call><tool_call>{"name": "add", "argum`],
   ])('takes no good one with it: %s', (text) => {
@@ -169,6 +173,21 @@ describe('a damaged call', () => {
     expect(judge(piecesOf([text], { tools }, true), tools).calls).toEqual([]);
     expect(judge(piecesOf([text], { tools }), tools).calls).toEqual([time]);
   });
+});
+
+test.each([
+  [String.raw`\d+\s*\(`, String.raw`\d+\s*\(`],
+  [String.raw`C:\Users\me`, String.raw`C:\Users\me`],
+  [String.raw`C:\users \u00e9`, 'C:\\users é'],
+  [String.raw`it\'s \"so\"\\ \n \/ é`, 'it\'s "so"\\ \n / é'],
+])('a backslash that begins no escape stays: %s', (written, zone) => {
+  const text = `<tool_call>{"name": "get_time", "arguments": {"zone": "${written}",}}</tool_call>`;
+  expect(piecesOf([text], { tools })).toMatchObject([{ type: 'call', arguments: { zone } }]);
+});
+
+test('a block that follows another without an end is read for itself', () => {
+  const text = `[TOOL_CALLS]get_time{"zone": "UTC"}[TOOL_CALLS][${sumJson}][/TOOL_CALLS]`;
+  expect(judge(piecesOf([text], { tools }), tools)).toMatchObject({ calls: [time, sum], refused: [], content: '' });
 });
 
 test('what was mended is reported', () => {

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { marks } from '../../../src/chat/parse-tool-calls/marks.ts';
+import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
+import { countSteps } from './count-steps.ts';
+import { specOf } from './judge-output.ts';
+
+const tools = [specOf('A', { A: { type: 'string' } })];
+const length = 32 * 1024;
+
+/** What a text consists of, over and over: sound calls, and beginnings of everything. */
+const repeated = [
+  'Some words. ',
+  '<',
+  '{',
+  '[',
+  '{"',
+  '[{',
+  '"',
+  '\\"',
+  '`',
+  '```json\n{',
+  '~~~\n',
+  '<tool_call>',
+  '<tool_call>{"name": "A", "arguments": {"A": "x"}}</tool_call>\n',
+  '<tool_call>{"name":"',
+  '<tool_call>{/*',
+  '<tool_call>{"name": "A", "arguments": {"A": }}</tool_call>',
+  '<tool_call>A<arg_key>k</arg_key><arg_value>',
+  '<function=A><parameter=A>\nx\n</parameter></function>',
+  '<function=A><parameter=A>',
+  '[TOOL_CALLS]A[ARGS]{"A": "x"}',
+  '[TOOL_CALLS]A[ARGS]{"a":"',
+  '<|tool_call_begin|>A:0<|tool_call_argument_begin|>{',
+  '<|channel|>commentary to=A<|message|>{"A": "x"}<|call|>',
+  "[A(A='x')] ",
+  '[A(A=[',
+  "{'name':'A','arguments':{'A':'x'}} ",
+  '{"name":"A","arguments":{"A":x y}} ',
+  '<think>a</think>\n',
+  '</think>\n',
+  marks.map((mark) => mark.open).join(''),
+];
+/** What opens once and never ends. */
+const open: [string, string][] = [
+  ['<tool_call>{"name": "A", "arguments": {"A": "', 'x '],
+  ['<tool_call>{"name": "A", "arguments": {"A": "', '\\"'],
+  ['<tool_call>{"name": "A", "arguments": {"A": [', '1, '],
+  ['<tool_call>{"name": "A", "arguments": {"A": [', '{}, '],
+  ['<function=A><parameter=A>', '<b>'],
+  ['[A(A="', "x'"],
+  ['[A(A=[', '1, '],
+  ['<think>', 'a < b </thin'],
+  ['<tool_response>', '</tool_'],
+  ['```json\n', ' '],
+  ['{', ' '],
+];
+const texts = [
+  ...repeated.map((part): [string, (size: number) => string] => [part, (size) => part.repeat(Math.ceil(size / part.length))]),
+  ...open.map(([beginning, part]): [string, (size: number) => string] => [
+    `${beginning} and ${part} without end`,
+    (size) => beginning + part.repeat(Math.ceil(size / part.length)),
+  ]),
+];
+
+function stepsFor(text: string, isRescue: boolean, size: number): number {
+  const chunks = Array.from({ length: Math.ceil(text.length / size) }, (_, index) => text.slice(index * size, (index + 1) * size));
+  const parser = createToolCallParser({ tools, ...(isRescue ? { rescue: { isQuoted: () => false } } : {}) });
+  return countSteps(() => {
+    for (const chunk of chunks) parser.push(chunk);
+    parser.flush({ isCut: false });
+  });
+}
+
+describe.each([
+  ['a prompt', false],
+  ['a native model', true],
+])('twice the text is twice the work in an answer to %s', (_what, isRescue) => {
+  test.each(texts)('%j', (_part, make) => {
+    const size = 7;
+    const once = stepsFor(make(length), isRescue, size);
+    const twice = stepsFor(make(2 * length), isRescue, size);
+    expect(twice / once).toBeLessThan(2.5);
+    expect(twice / (2 * length)).toBeLessThan(60);
+  });
+});
