@@ -1,14 +1,28 @@
 /** Where most servers keep it, and what frontends send when nobody said anything. */
 export const usualDocumentPath = 'openapi.json';
 
+/** Folders that hold documents and no operations, with the version that may follow them (`/swagger/v1/swagger.json`, `/docs/openapi.yaml`). */
+const shelf =
+  /(?<=[^/])\/+(?<name>(?:\.well-known|api-?docs?|docs?|documentation|openapi|redoc|schemas?|specs?|static|swagger(?:-ui)?)(?:\/+v\d+(?:\.\d+)*)?)$/i;
+
 /**
  * A tool server's address and the path of its document. People paste the document's own address where the server's is asked for: its last part
- * then is the path, unless another path was given. Slashes at the end of the address stay as they came.
+ * then is the path, unless another path was given. The folder is the server's address, for behind a proxy it is the prefix of everything; a folder
+ * that is there for documents belongs to the path, because operations without a server of their own are at the root (OpenAPI 3.1.1, section 4.8.1.1).
+ * Whoever means another address gives both. Slashes at the end of the address stay as they came.
  */
 export function toDocumentPlace(url: string, path: string | null | undefined): { url: string; path: string } {
   const wanted = path || usualDocumentPath;
-  const pasted = wanted === usualDocumentPath ? /^(?<server>.*[^/])\/+(?<document>[^/?#]+\.(?:json|ya?ml))\/*$/i.exec(url) : null;
-  const { server, document } = pasted?.groups ?? {};
-  const isBelowHost = server !== undefined && /^https?:\/\/[^/]/i.test(server);
-  return isBelowHost && document !== undefined ? { url: server, path: document } : { url, path: wanted };
+  const pasted = wanted === usualDocumentPath ? /^(?<folder>.*[^/])\/+(?<document>[^/?#]+\.(?:json|ya?ml))\/*$/i.exec(url) : null;
+  const { folder, document } = pasted?.groups ?? {};
+  if (folder === undefined || document === undefined || !isBelowHost(folder)) return { url, path: wanted };
+  const held = shelf.exec(folder);
+  const server = folder.slice(0, held?.index);
+  return held === null || !isBelowHost(server)
+    ? { url: folder, path: document }
+    : { url: server, path: `${held.groups?.['name']}/${document}` };
+}
+
+function isBelowHost(address: string): boolean {
+  return /^https?:\/\/[^/]/i.test(address);
 }

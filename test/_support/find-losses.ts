@@ -2,6 +2,7 @@ import { isJsonObject, ownValue } from '../../src/core/json.ts';
 import type { JsonObject, JsonValue } from '../../src/core/json.ts';
 import type { Operation } from '../../src/tools/openapi/operation.ts';
 import { readRequestParts } from '../../src/tools/openapi/read-request-parts.ts';
+import { isReservedHeader } from '../../src/tools/openapi/reserved-headers.ts';
 import { followReferences, referenceOf } from '../../src/tools/openapi/resolve-references.ts';
 
 const spendNothing = (): void => undefined;
@@ -9,8 +10,13 @@ const spendNothing = (): void => undefined;
 const maxDepth = 12;
 const jsonTypes = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array']);
 
+/** Where ours ends at the latest: an argument's description, and that of what stands within one. A text that ours has cut is at least half as long. */
+const argumentCharacters = 1_024;
+const partCharacters = 300;
+
 /**
- * What a document says about an operation's request and its function does not: parameters and their descriptions, required fields, types, choices.
+ * What a document says about an operation's request and its function does not: parameters, required fields, types, choices, and the words of each
+ * description up to its largest length. Parameters that only a connection may send are no loss.
  * Written without the converter's own code for schemas, so that both would have to be wrong in the same way. Empty when nothing is lost.
  */
 export function findLosses(document: JsonObject, operation: Operation): string[] {
@@ -25,18 +31,52 @@ export function findLosses(document: JsonObject, operation: Operation): string[]
 
   for (const parameter of parameters) {
     const place = operation.places.find(({ in: where, name }) => where === parameter['in'] && name === parameter['name']);
-    // Credentials and reserved headers are the connection's to send; path parameters that the path does not have are reported.
-    if (place === undefined) continue;
+    if (place === undefined) {
+      if (!isOfTheConnection(document, operation, parameter)) losses.push(`${operation.spec.name} has lost ${String(parameter['name'])}`);
+      continue;
+    }
     const where = `${operation.spec.name}: ${place.argument}`;
-    const { description } = parameter;
     const said = compare.resolved(properties[place.argument])['description'];
-    if (typeof description === 'string' && description.trim() !== '' && typeof said !== 'string')
-      losses.push(`${where} has lost its description`);
+    if (!saysTheSame(parameter['description'], said, argumentCharacters)) losses.push(`${where} has lost words of its description`);
     if (parameter['required'] === true && !required.includes(place.argument)) losses.push(`${where} is no longer required`);
     compare.schemas({ theirs: ownValue(parameter, 'schema'), ours: properties[place.argument], where, depth: 0 });
   }
   compareBody({ operation, body: followReferences(document, requestBody) }, compare);
   return losses;
+}
+
+/** Credentials, headers that are never a model's to set, and path parameters that the path does not have. */
+function isOfTheConnection(document: JsonObject, operation: Operation, parameter: JsonObject): boolean {
+  const { in: place, name } = parameter;
+  if (typeof name !== 'string' || name === '') return true;
+  if (place === 'path') return !operation.path.includes(`{${name}}`);
+  if (place === 'header' && isReservedHeader(name)) return true;
+  const components = ownValue(document, 'components');
+  const schemes =
+    ownValue(document, 'securityDefinitions') ?? (isJsonObject(components) ? ownValue(components, 'securitySchemes') : undefined);
+  return Object.values(isJsonObject(schemes) ? schemes : {}).some((scheme) => {
+    const known = tryFollow(document, scheme);
+    return known?.['type'] === 'apiKey' && known['in'] === place && String(known['name']).toLowerCase() === name.toLowerCase();
+  });
+}
+
+/** Word for word, marks and addresses of links aside; a longer text may end with `…`. */
+function saysTheSame(theirs: JsonValue | undefined, ours: JsonValue | undefined, maxCharacters: number): boolean {
+  const wanted = typeof theirs === 'string' ? wordsOf(theirs) : [];
+  if (wanted.length === 0) return true;
+  if (typeof ours !== 'string') return false;
+  const isCut = ours.trimEnd().endsWith('…') && ours.length > maxCharacters / 2;
+  const said = wordsOf(ours);
+  // Ours may say more behind it, of files and of choices.
+  return isCut ? said.slice(0, -1).every((word, index) => word === wanted[index]) : wanted.every((word, index) => word === said[index]);
+}
+
+function wordsOf(text: string): string[] {
+  const plain = text
+    .replaceAll(/<\/?[a-z][a-z0-9]*(?:\s[^<>]*)?\/?>/gi, ' ')
+    .replaceAll(/\[([^[\]]*)\]\((?:[^()]|\([^()]*\))*\)/g, '$1')
+    .replaceAll(/^[ \t]*```.*$/gm, ' ');
+  return plain.match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
 interface BodyPlace {
@@ -104,7 +144,8 @@ function createComparison(document: JsonObject, parameters: JsonObject, losses: 
     const schema = tryFollow(document, theirs);
     if (schema === undefined || depth > maxDepth) return;
     const beside = isJsonObject(theirs) && theirs !== schema ? listAt(theirs, 'allOf') : [];
-    for (const branch of [...listAt(schema, 'allOf'), ...beside]) schemas({ theirs: branch, ours, where, depth: depth + 1 });
+    const branches = ['allOf', 'anyOf', 'oneOf'].flatMap((key) => listAt(schema, key));
+    for (const branch of [...branches, ...beside]) schemas({ theirs: branch, ours, where, depth: depth + 1 });
     const all = facets(ours);
     const types = all.flatMap((facet) => [facet['type']].flat());
     const stated = [schema['type']].flat().filter((type) => typeof type === 'string' && jsonTypes.has(type));
@@ -121,29 +162,37 @@ function createComparison(document: JsonObject, parameters: JsonObject, losses: 
     const isListed = all.some((facet) => typeof facet['description'] === 'string' && facet['description'].includes('too many to list'));
     if (missing.length > 0 && !isListed) losses.push(`${where} has lost the choices ${JSON.stringify(missing).slice(0, 80)}`);
     compareProperties(schema, all, { where, depth });
-    if (isJsonObject(schema['items'])) {
-      const items = all.map((facet) => facet['items']).find(isJsonObject);
-      if (items === undefined) losses.push(`${where} has lost what its items are`);
-      else schemas({ theirs: schema['items'], ours: items, where: `${where}[]`, depth: depth + 1 });
+    for (const [key, name] of [
+      ['items', '[]'],
+      ['additionalProperties', '{}'],
+    ] as const) {
+      if (!isJsonObject(schema[key]) || Object.keys(schema[key]).length === 0) continue;
+      const parts = all.map((facet) => facet[key]).filter(isJsonObject);
+      if (parts.length === 0) losses.push(`${where} has lost its ${key}`);
+      else schemas({ theirs: schema[key], ours: { anyOf: parts }, where: `${where}${name}`, depth: depth + 1 });
     }
   };
 
   const compareProperties = (schema: JsonObject, all: readonly JsonObject[], { where, depth }: Omit<Pair, 'theirs' | 'ours'>): void => {
-    // The schema's own word stands before that of its choices.
-    const known = Object.assign(
-      {},
-      ...all
-        .map((facet) => facet['properties'])
-        .filter(isJsonObject)
-        .toReversed(),
-    ) as JsonObject;
+    // Branches may each have a property of the same name.
+    const known = new Map<string, JsonObject[]>();
+    for (const properties of all.map((facet) => facet['properties']).filter(isJsonObject))
+      for (const [name, property] of Object.entries(properties))
+        known.set(name, [...(known.get(name) ?? []), ...(isJsonObject(property) ? [property] : [])]);
     const needed = new Set(all.flatMap((facet) => listAt(facet, 'required')));
     const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
     for (const [name, property] of Object.entries(properties)) {
       if (isReadOnly(document, property)) continue;
-      if (!Object.hasOwn(known, name)) losses.push(`${where}.${name} is missing`);
+      const ours = known.get(name);
+      if (ours === undefined) losses.push(`${where}.${name} is missing`);
       else if (listAt(schema, 'required').includes(name) && !needed.has(name)) losses.push(`${where}.${name} is no longer required`);
-      else schemas({ theirs: property, ours: known[name], where: `${where}.${name}`, depth: depth + 1 });
+      else {
+        const theirs = isJsonObject(property) ? property['description'] : undefined;
+        const said = ours.map((one) => resolved(one)['description']);
+        if (!said.some((text) => saysTheSame(theirs, text, partCharacters)))
+          losses.push(`${where}.${name} has lost words of its description`);
+        schemas({ theirs: property, ours: ours.length === 1 ? ours[0] : { anyOf: ours }, where: `${where}.${name}`, depth: depth + 1 });
+      }
     }
   };
 

@@ -13,16 +13,18 @@ export interface NaiveFunction {
   name: string;
   description: string;
   parameters: JsonObject;
+  /** What the operation answers: only `inlineWithAnswer` says it. */
+  outputSchema?: JsonValue;
 }
 
 /**
- * The bar that tokens are measured against. Words, titles, examples and everything else stay; a reference within itself becomes `{}`, which is
- * what most converters do. The body stands under its own properties where it has some, else under `body`.
+ * The bar that tokens are measured against: what a model is sent. Words, titles, examples and everything else stay; a reference within itself
+ * becomes `{}`, which is what most converters do (Open WebUI, openapi-mcp-server). The body stands under its own properties where it has some, else
+ * under `body`; of several media types JSON is taken; parameters of the path and of all places are there; the description is the operation's, else
+ * its summary, as FastMCP has it. OpenAI's cookbook (`openapi_to_functions`) sends less: it loses the descriptions of parameters.
  */
 export function inlineNaively(document: JsonObject, operation: Operation): NaiveFunction {
-  const paths = ownValue(document, 'paths') as JsonObject;
-  const pathItem = followReferences(document, paths[operation.path] ?? paths[operation.path.slice(1)]) ?? {};
-  const own = ownValue(pathItem, operation.method.toLowerCase()) as JsonObject;
+  const { pathItem, own } = operationIn(document, operation);
   const { parameters, requestBody } = readRequestParts(document, { pathItem, operation: own }, spendNothing);
   const properties: JsonObject = {};
   const required: string[] = [];
@@ -49,9 +51,29 @@ export function inlineNaively(document: JsonObject, operation: Operation): Naive
   };
 }
 
+/**
+ * The other reading of the bar: as FastMCP 3 lists tools (`tools/list` of the Model Context Protocol), with the schema of the first answer of success
+ * beside the parameters. Its `DereferenceRefsMiddleware`, on by default, writes out every reference in both. What of that a model reads its client
+ * decides; the other converters that were looked at send parameters alone.
+ */
+export function inlineWithAnswer(document: JsonObject, operation: Operation): NaiveFunction {
+  const responses = ownValue(operationIn(document, operation).own, 'responses');
+  const status = isJsonObject(responses) ? Object.keys(responses).find((key) => key.startsWith('2')) : undefined;
+  const answer = isJsonObject(responses) && status !== undefined ? tryFollow(document, responses[status]) : undefined;
+  const schema = answer === undefined ? undefined : (ownValue(answer, 'schema') ?? jsonSchema(answer));
+  const naive = inlineNaively(document, operation);
+  return schema === undefined ? naive : { ...naive, outputSchema: inlined(document, schema, []) ?? {} };
+}
+
 /** As JSON; cut at a length that no model could read. */
 export function naiveText(naive: NaiveFunction): string {
   return JSON.stringify({ type: 'function', function: naive }).slice(0, maxCharacters);
+}
+
+function operationIn(document: JsonObject, { path, method }: Operation): { pathItem: JsonObject; own: JsonObject } {
+  const paths = ownValue(document, 'paths') as JsonObject;
+  const pathItem = followReferences(document, paths[path] ?? paths[path.slice(1)]) ?? {};
+  return { pathItem, own: ownValue(pathItem, method.toLowerCase()) as JsonObject };
 }
 
 function firstSchema(holder: JsonObject): JsonValue | undefined {
@@ -75,6 +97,14 @@ function inlined(document: JsonObject, value: JsonValue | undefined, opened: rea
     return inlined(document, tryResolve(document, reference), [...opened, reference]);
   }
   return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, inlined(document, child, opened)]));
+}
+
+function tryFollow(document: JsonObject, value: JsonValue | undefined): JsonObject | undefined {
+  try {
+    return followReferences(document, value);
+  } catch {
+    return undefined;
+  }
 }
 
 function tryResolve(document: JsonObject, reference: string): JsonValue {

@@ -7,12 +7,15 @@ export interface ConversionBudget {
   nodesLeft: number;
   /** Values that may still be looked at in search of recursion; each takes a tenth of that. */
   valuesLeft: number;
+  /** Characters that the parameters of functions may still have, as JSON: these are read, counted and written again by others. */
+  charactersLeft: number;
 }
 
 /** Takes nodes from the budget. @throws BudgetSpent when there are not as many. */
 export type Spend = (nodes: number) => void;
 
 export const spentReason = 'the schemas of the document are too large altogether';
+export const outgrownReason = 'the functions of the document are too large altogether';
 
 /** Nothing more is converted with this budget. */
 export class BudgetSpent extends OmittedOperation {
@@ -22,9 +25,14 @@ export class BudgetSpent extends OmittedOperation {
 }
 
 /** Seventeen times what the largest of the real documents takes; at worst two or three seconds, for a server that an operator chose. */
-const registeredBudget: ConversionBudget = { nodesLeft: 2_000_000, valuesLeft: 5_000_000 };
+const registeredBudget: ConversionBudget = { nodesLeft: 2_000_000, valuesLeft: 5_000_000, charactersLeft: 5_000_000 };
 /** A quarter of a second at worst, for whoever may send a request may send this. 128 functions of the largest real document take a third. */
-const requestBudget: ConversionBudget = { nodesLeft: 150_000, valuesLeft: 500_000 };
+const requestBudget: ConversionBudget = { nodesLeft: 150_000, valuesLeft: 500_000, charactersLeft: 1_500_000 };
+/** Twenty milliseconds, in which nothing else goes on; documents of 64 KB take a quarter of it. */
+const hereNodes = 15_000;
+const hereValues = 50_000;
+/** Trying an operation takes time even where it has no schema. */
+export const operationNodes = 10;
 /** Characters that are as good as a node: without counting them a few long texts, referred to often, make megabytes. */
 const charactersPerNode = 256;
 
@@ -36,6 +44,16 @@ export function createRegisteredBudget(): ConversionBudget {
 /** For all documents of one request together. */
 export function createRequestBudget(): ConversionBudget {
   return { ...requestBudget };
+}
+
+/** What of a budget may be spent where everything else waits meanwhile. */
+export function createTrialBudget({ nodesLeft, valuesLeft, charactersLeft }: ConversionBudget): ConversionBudget {
+  return { nodesLeft: Math.min(nodesLeft, hereNodes), valuesLeft: Math.min(valuesLeft, hereValues), charactersLeft };
+}
+
+/** Whether it did not last. */
+export function isSpent({ nodesLeft, valuesLeft }: ConversionBudget): boolean {
+  return nodesLeft < operationNodes || valuesLeft <= 0;
 }
 
 /** The way to spend this budget's nodes. */

@@ -5,7 +5,15 @@ import { uniqueNames } from '../name-functions.ts';
 import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
 import { planBody } from './convert-body.ts';
 import { planParameters } from './convert-parameters.ts';
-import { createRegisteredBudget, spendFrom, spentReason, type ConversionBudget, type Spend } from './conversion-budget.ts';
+import {
+  createRegisteredBudget,
+  operationNodes,
+  outgrownReason,
+  spendFrom,
+  spentReason,
+  type ConversionBudget,
+  type Spend,
+} from './conversion-budget.ts';
 import { componentName } from './definition-names.ts';
 import { describeOperation } from './describe-operation.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
@@ -22,8 +30,8 @@ export type { ArgumentPlace, BodyPlan, Conversion, Operation } from './operation
 
 /** Beyond this a function's schemas are written as definitions, which says the same in a tenth of the tokens. */
 const inlinedNodes = 2_000;
-/** Trying an operation takes time even where it has no schema. */
-const operationNodes = 10;
+/** Twice the largest function of the real documents; no model's context holds a few of them. */
+const functionCharacters = 200_000;
 const otherServers =
   'Of the servers that single paths or operations name, only the path is used: all are addressed at the origin of this connection.';
 /** A report is read by people. */
@@ -63,7 +71,7 @@ export function convertOperations(document: JsonObject, options: ConversionOptio
     warnings: new Set(),
   };
   const tooMany = `only the first ${maxOperations} functions of a document are made here`;
-  const cutReasons = new Set([spentReason, tooManyOperations, tooMany]);
+  const cutReasons = new Set([spentReason, outgrownReason, tooManyOperations, tooMany]);
   const converted: UnnamedOperation[] = [];
   for (const entry of listed) {
     const reason = converted.length < maxOperations ? tryConvert(entry, context, converted) : tooMany;
@@ -85,12 +93,23 @@ function tryConvert(entry: ListedOperation, context: ConversionContext, converte
   if (context.shared.budget.nodesLeft < operationNodes) return spentReason;
   try {
     context.spend(operationNodes);
-    converted.push(convertOperation(entry, context));
-    return undefined;
+    const operation = convertOperation(entry, context);
+    const reason = whyTooLarge(operation, context.shared.budget);
+    if (reason === undefined) converted.push(operation);
+    return reason;
   } catch (error) {
     if (!(error instanceof OmittedOperation)) throw error;
     return error.message;
   }
+}
+
+/** A smaller function after it may still fit. */
+function whyTooLarge({ parameters }: UnnamedOperation, budget: ConversionBudget): string | undefined {
+  const { length } = JSON.stringify(parameters);
+  if (length > functionCharacters) return `its parameters take more than ${functionCharacters} characters`;
+  if (length > budget.charactersLeft) return outgrownReason;
+  budget.charactersLeft -= length;
+  return undefined;
 }
 
 function nameOf({ method, path }: { method: string; path: string }): string {

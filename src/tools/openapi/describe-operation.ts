@@ -5,6 +5,7 @@ import type { ListedOperation } from './list-operations.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
 import { followReferences, referenceOf } from './resolve-references.ts';
 import { isSwagger } from './upgrade-swagger.ts';
+import { withoutSpecialTokens } from '../without-special-tokens.ts';
 
 const maxFacts = 3;
 const typeCharacters = 60;
@@ -24,12 +25,13 @@ interface DescribedParts {
 export function describeOperation(document: JsonObject, entry: ListedOperation, { needs, spend }: DescribedParts): string {
   const { operation } = entry;
   const stated = [ownValue(operation, 'description'), ownValue(operation, 'summary')].find(hasWords);
-  const facts = [
+  const found = [
     ...(operation['deprecated'] === true ? ['Deprecated.'] : []),
     ...(needs.length > 0 ? [`Required with a body: ${shortened(needs.join(', '), needsCharacters)}.`] : []),
     ...answerFacts(document, operation, { isUndescribed: stated === undefined, spend }),
-  ].join(' ');
-  const words = stated === undefined ? bareWords(entry) : plainText(stated);
+  ];
+  const facts = withoutSpecialTokens(found.join(' '));
+  const words = stated === undefined ? withoutSpecialTokens(bareWords(entry)) : plainText(stated);
   if (facts === '') return firstSentences(words);
   const text = firstSentences(words, descriptionCharacters - facts.length - 2);
   return `${text}${/[.!?…:]$/.test(text) ? '' : '.'} ${facts}`;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from '../../core/outbound.ts';
@@ -58,8 +58,8 @@ export async function loadDocument(
   const shown = withoutSecrets(url);
   const fetched = await fetchBytes({ ...place, url }, send, { signal, known });
   if (fetched === undefined) return { type: 'unchanged' };
-  const { bytes, headers } = fetched;
-  const version = versionOf(bytes, headers);
+  const { bytes, headers, hash } = fetched;
+  const version = versionOf(hash, headers);
   if (known?.hash === version.hash) return { type: 'unchanged' };
   if (
     /^text\/html/i.test(headers['content-type'] ?? '') ||
@@ -83,12 +83,19 @@ export async function loadDocument(
   }
 }
 
+/** `hash`: SHA-256, in hexadecimal. */
+interface FetchedBytes {
+  bytes: Uint8Array;
+  hash: string;
+  headers: Record<string, string>;
+}
+
 /** Undefined when the server says that nothing has changed. */
 async function fetchBytes(
   { url, headers, trust }: Omit<DocumentPlace, 'path'>,
   send: SendOutbound,
   { signal, known }: { signal: AbortSignal; known?: DocumentVersion | undefined },
-): Promise<{ bytes: Uint8Array; headers: Record<string, string> } | undefined> {
+): Promise<FetchedBytes | undefined> {
   const shown = withoutSecrets(url);
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), limits.documentTimeoutMs);
@@ -120,22 +127,27 @@ function conditionOf(known: DocumentVersion | undefined): Record<string, string>
   return known?.lastModified === undefined ? {} : { 'if-modified-since': known.lastModified };
 }
 
-function versionOf(bytes: Uint8Array, { etag, 'last-modified': lastModified }: Record<string, string>): DocumentVersion {
-  const hash = createHash('sha256').update(bytes).digest('hex');
+function versionOf(hash: string, { etag, 'last-modified': lastModified }: Record<string, string>): DocumentVersion {
   return { hash, ...(etag !== undefined && { etag }), ...(lastModified !== undefined && { lastModified }) };
 }
 
-async function readAnswer(
-  { status, headers, body }: OutboundResponse,
-  url: string,
-): Promise<{ bytes: Uint8Array; headers: Record<string, string> } | undefined> {
+async function readAnswer({ status, headers, body }: OutboundResponse, url: string): Promise<FetchedBytes | undefined> {
   const problem = statusProblem(status);
   if (status === 304 || problem !== undefined) await discard(body);
   if (status === 304) return undefined;
   if (problem !== undefined) throw new Error(`${url} ${problem}`);
-  const { bytes, isTruncated } = await readBytes(body, limits.documentBytes);
+  const hash = createHash('sha256');
+  const { bytes, isTruncated } = await readBytes(watched(body, hash), limits.documentBytes);
   if (isTruncated) throw new Error(`${url} is larger than ${limits.documentBytes} bytes, the limit for documents.`);
-  return { bytes, headers };
+  return { bytes, hash: hash.digest('hex'), headers };
+}
+
+/** Piece by piece as they come: over all bytes of a large document at once every stream would stand still. */
+async function* watched(body: OutboundResponse['body'], hash: Hash): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    hash.update(piece);
+    yield piece;
+  }
 }
 
 function statusProblem(status: number): string | undefined {

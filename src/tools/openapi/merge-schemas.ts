@@ -32,7 +32,7 @@ export function mergeSchemas(outer: JsonObject, inner: JsonObject, spend: Spend)
 }
 
 function mergeKeyword(key: string, [outer, inner]: [JsonValue, JsonValue], spend: Spend): JsonValue | undefined {
-  if (key === 'description') return keepChoicesNote(outer, inner);
+  if (key === 'description') return keepChoicesNote(fullerWords(outer, inner), inner);
   if (annotations.has(key) || isSame(outer, inner, spend)) return outer;
   if (key === 'properties') return mergeProperties(outer, inner, spend);
   if (key === 'type') return mergeTypes(outer, inner);
@@ -41,6 +41,12 @@ function mergeKeyword(key: string, [outer, inner]: [JsonValue, JsonValue], spend
   if (typeof outer !== 'number' || typeof inner !== 'number') return undefined;
   if (upperBounds.has(key)) return Math.min(outer, inner);
   return lowerBounds.has(key) ? Math.max(outer, inner) : undefined;
+}
+
+/** The outer schema's, unless the inner one says the same and more. */
+function fullerWords(outer: JsonValue, inner: JsonValue): JsonValue {
+  if (typeof outer !== 'string' || typeof inner !== 'string' || inner.length <= outer.length) return outer;
+  return inner.startsWith(outer.replace(/[.…\s]+$/, '')) ? inner : outer;
 }
 
 function mergeLists(key: string, [outer, inner]: [JsonValue[], JsonValue[]], spend: Spend): JsonValue | undefined {

@@ -2,16 +2,22 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import pLimit, { type LimitFunction } from 'p-limit';
-import type { ConversionBudget } from './conversion-budget.ts';
+import { createTrialBudget, isSpent, type ConversionBudget } from './conversion-budget.ts';
 import type { FetchFile } from './gather-files.ts';
+import type { Operation } from './operation.ts';
 import { openDocument, type DocumentJob, type OpenedDocument } from './open-document.ts';
 import { isJsonText } from './parse-document.ts';
 
+/** What was converted comes in slices, each asked for, and `opened` after them without it: to read all of it at once is to stand still. */
 export type FromThread =
   | { type: 'file-wanted'; url: string }
+  | { type: 'converted'; operations: Operation[] }
   | { type: 'opened'; opened: OpenedDocument; budget: ConversionBudget }
   | { type: 'failed'; problem: string };
-export type ToThread = { url: string; bytes: Uint8Array; problem?: undefined } | { url: string; bytes?: undefined; problem: string };
+export type ToThread =
+  | { type: 'file'; url: string; bytes: Uint8Array; problem?: undefined }
+  | { type: 'file'; url: string; bytes?: undefined; problem: string }
+  | { type: 'more-wanted' };
 
 /** What takes about ten milliseconds; a thread takes about a hundred to start, in which everything else goes on. */
 const jsonCharacters = 64 * 1024;
@@ -53,8 +59,45 @@ function turnOf(budget: ConversionBudget): LimitFunction {
   return turn;
 }
 
-function openHereOrAside(job: DocumentJob, fetchFile: FetchFile, signal: AbortSignal): Promise<OpenedDocument> {
-  return isSmall(job) ? openDocument(job, fetchFile) : threads(() => openInThread(job, fetchFile, signal));
+/** A small document may take as long as a large one: it refers to itself again and again, or to files. Then a thread begins anew. */
+async function openHereOrAside(job: DocumentJob, fetchFile: FetchFile, signal: AbortSignal): Promise<OpenedDocument> {
+  if (!isSmall(job)) return threads(() => openInThread(job, fetchFile, signal));
+  const { budget } = job;
+  const before = createTrialBudget(budget);
+  const trial = { ...before };
+  const files = rememberFiles(fetchFile);
+  const opened = await openDocument({ ...job, budget: trial }, files.fetchSmall);
+  // Where it had all that there is, a thread has no more.
+  const isCutShort = isSpent(trial) && (before.nodesLeft < budget.nodesLeft || before.valuesLeft < budget.valuesLeft);
+  if (isCutShort || files.areLarge()) return threads(() => openInThread(job, files.fetchOnce, signal));
+  for (const part of ['nodesLeft', 'valuesLeft', 'charactersLeft'] as const) budget[part] -= before[part] - trial[part];
+  return opened;
+}
+
+/** Fetches each file once. `fetchSmall` rejects when all files together are no longer small. */
+function rememberFiles(fetchFile: FetchFile): { fetchOnce: FetchFile; fetchSmall: FetchFile; areLarge(): boolean } {
+  const fetched = new Map<string, Promise<Uint8Array>>();
+  let characters = 0;
+  const fetchOnce: FetchFile = (url) => {
+    const known = fetched.get(url) ?? fetchFile(url);
+    fetched.set(url, known);
+    return known;
+  };
+  const areLarge = (): boolean => characters > jsonCharacters;
+  return {
+    fetchOnce,
+    async fetchSmall(url) {
+      const bytes = await fetchOnce(url);
+      characters += isJsonText(beginningOf(bytes)) ? bytes.byteLength : bytes.byteLength * (jsonCharacters / yamlCharacters);
+      if (areLarge()) throw new Error('the files of the document are read in a thread');
+      return bytes;
+    },
+    areLarge,
+  };
+}
+
+function beginningOf(source: string | Uint8Array): string {
+  return typeof source === 'string' ? source.slice(0, 200) : new TextDecoder().decode(source.subarray(0, 200));
 }
 
 /** An object was measured by whoever parsed it, and posting it to a thread costs as much as a small one is worth. */
@@ -62,8 +105,7 @@ function isSmall({ source, isChecked }: DocumentJob): boolean {
   const characters = typeof source === 'string' ? source.length : source instanceof Uint8Array ? source.byteLength : sizeOf(source);
   if (characters > jsonCharacters || (isChecked && characters > checkedCharacters)) return false;
   if (typeof source !== 'string' && !(source instanceof Uint8Array)) return true;
-  const beginning = typeof source === 'string' ? source.slice(0, 200) : new TextDecoder().decode(source.subarray(0, 200));
-  return characters <= yamlCharacters || isJsonText(beginning);
+  return characters <= yamlCharacters || isJsonText(beginningOf(source));
 }
 
 /** Roughly, in characters of JSON, and not beyond what has to be known. */
@@ -93,11 +135,23 @@ async function openInThread(job: DocumentJob, fetchFile: FetchFile, signal: Abor
   const { promise, resolve, reject } = Promise.withResolvers<OpenedDocument>();
   const onAbort = (): void => reject(signal.reason as Error);
   signal.addEventListener('abort', onAbort, { once: true });
+  const operations: Operation[] = [];
   worker.on('message', (message: FromThread) => {
-    if (message.type === 'file-wanted') return void answerThread(worker, message.url, fetchFile);
-    if (message.type === 'failed') return reject(new Error(message.problem));
-    Object.assign(job.budget, message.budget);
-    resolve(message.opened);
+    switch (message.type) {
+      case 'file-wanted':
+        return void answerThread(worker, message.url, fetchFile);
+      case 'converted':
+        operations.push(...message.operations);
+        // Whatever else waits comes first.
+        return void setImmediate(() => post(worker, { type: 'more-wanted' }));
+      case 'failed':
+        return reject(new Error(message.problem));
+      case 'opened': {
+        Object.assign(job.budget, message.budget);
+        const { opened } = message;
+        return resolve({ ...opened, conversion: { ...opened.conversion, operations } });
+      }
+    }
   });
   worker.once('error', (error) => reject(isOutOfMemory(error) ? new Error(tooMuchMemory, { cause: error }) : error));
   const exited = once(worker, 'exit').catch(() => undefined);
@@ -122,11 +176,15 @@ function transferable({ source }: DocumentJob): ArrayBuffer[] {
 
 async function answerThread(worker: Worker, url: string, fetchFile: FetchFile): Promise<void> {
   const answer: ToThread = await fetchFile(url).then(
-    (bytes) => ({ url, bytes }),
-    (error: unknown) => ({ url, problem: error instanceof Error ? error.message : String(error) }),
+    (bytes) => ({ type: 'file', url, bytes }),
+    (error: unknown) => ({ type: 'file', url, problem: error instanceof Error ? error.message : String(error) }),
   );
+  post(worker, answer);
+}
+
+function post(worker: Worker, message: ToThread): void {
   // eslint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-  worker.postMessage(answer);
+  worker.postMessage(message);
 }
 
 function isOutOfMemory(error: unknown): boolean {

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../../core/json.ts';
+import { withoutSpecialTokens } from '../without-special-tokens.ts';
 
 /** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
 export const descriptionCharacters = 1_024;
@@ -15,23 +16,25 @@ export function hasWords(text: JsonValue | undefined): text is string {
 
 /**
  * A text without what only a page needs: HTML tags, the addresses of links, fences, empty lines, indentation. Lists keep their lines.
- * What is not seen goes too: who reads a report must read what the model reads. Nothing of a comparison (`a < b`) or of a placeholder (`<name>`) is taken for a tag.
+ * What is not seen goes too: who reads a report must read what the model reads; and nothing stays that a model's template gives a meaning. Nothing of a comparison (`a < b`) or of a placeholder (`<name>`) is taken for a tag.
  */
 export function plainText(text: string): string {
-  return text
+  const plain = text
     .slice(0, searchedCharacters)
     .replaceAll(unseen, '')
     .replaceAll(
       /<\/?(?:a|b|br|code|div|em|h[1-6]|hr|i|img|li|ol|p|pre|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(?:\s[^<>]{0,500})?\/?>/gi,
       ' ',
     )
-    .replaceAll(/!?\[([^[\]\n]{1,300})\]\((?:[^()\s]|\([^()\s]{0,100}\)){1,1000}(?:\s"[^"\n]{0,200}")?\)/g, '$1')
+    .replaceAll(/!?\[([^[\]]{1,300})\]\((?:[^()\s]|\([^()\s]{0,100}\)){1,1000}(?:\s"[^"\n]{0,200}")?\)/g, '$1')
     .replaceAll(/^[ \t]*```.{0,40}$/gm, '')
     .replaceAll(/\*\*([^*\n]{1,300})\*\*/g, '$1')
     .replaceAll(/[ \t\u00a0]+/g, ' ')
     .replaceAll(/ ?\r?\n\s*(?![-*+\d|])/g, ' ')
     .replaceAll(/\s*\n\s*/g, '\n')
     .trim();
+  // Last, because what was taken out may have stood within one.
+  return withoutSpecialTokens(plain);
 }
 
 /** Cut at a whole character, with a mark. */

@@ -54,7 +54,7 @@ function partOf(schema: JsonObject, type: string | undefined): PartPlan {
   // A type such as image/png says of a bare string that it is a file.
   const isBinaryType =
     essence !== '' && !essence.startsWith('text/') && /^(?:image|audio|video|font)\/|octet-stream$|pdf$|zip$|^\*\/\*$/.test(essence);
-  if (isFileSchema(item) || (isBinaryType && [item['type']].flat().includes('string'))) return { kind: 'file', ...sent };
+  if (holdsFile(schema) || (isBinaryType && [item['type']].flat().includes('string'))) return { kind: 'file', ...sent };
   return { kind: [item['type']].flat().includes('object') && essence === '' ? 'json' : 'text', ...sent };
 }
 
@@ -63,13 +63,21 @@ function itemOf(schema: JsonObject): JsonObject {
   return isJsonObject(items) ? items : schema;
 }
 
+/** A file, a list of files, or a choice with one of these. */
+function holdsFile(schema: JsonObject): boolean {
+  return isFileSchema(itemOf(schema)) || branchesOf(schema).some((branch) => isFileSchema(itemOf(branch)));
+}
+
+function branchesOf(schema: JsonObject): JsonObject[] {
+  return Array.isArray(schema['anyOf']) ? schema['anyOf'].filter(isJsonObject) : [];
+}
+
 /**
  * `format: binary` until OpenAPI 3.0, `contentMediaType` without an encoding since 3.1 (section 4.8.1.4). A base64 text (`byte`,
  * `contentEncoding`) is a text.
  */
 export function isFileSchema(schema: JsonObject): boolean {
-  const branches = Array.isArray(schema['anyOf']) ? schema['anyOf'].filter(isJsonObject) : [];
-  if (branches.some(isFileSchema)) return true;
+  if (branchesOf(schema).some(isFileSchema)) return true;
   if (!['string', undefined].includes([schema['type']].flat().find((type) => type !== 'null') as string | undefined)) return false;
   if (schema['format'] === 'binary' || schema['format'] === 'file') return true;
   return (
@@ -83,6 +91,10 @@ export function isFileSchema(schema: JsonObject): boolean {
 export function fileSchema(schema: JsonObject): JsonObject {
   const { items } = schema;
   if ([schema['type']].flat().includes('array') && isJsonObject(items)) return { ...schema, items: fileSchema(items) };
+  const branches = branchesOf(schema);
+  // One file or several of them is more than one file.
+  if (branches.some((branch) => itemOf(branch) !== branch))
+    return { ...schema, anyOf: branches.map((branch) => (isFileSchema(itemOf(branch)) ? fileSchema(branch) : branch)) };
   const { description } = schema;
   const words = hasWords(description) ? `${shortened(description, descriptionCharacters - fileNote.length - 1)} ${fileNote}` : fileNote;
   const file = { type: 'string', description: words };
@@ -91,5 +103,5 @@ export function fileSchema(schema: JsonObject): JsonObject {
 
 /** Whether a function with these arguments has to be able to send files. */
 export function hasFile(properties: JsonObject): boolean {
-  return Object.values(properties).some((schema) => isJsonObject(schema) && isFileSchema(itemOf(schema)));
+  return Object.values(properties).some((schema) => isJsonObject(schema) && holdsFile(schema));
 }

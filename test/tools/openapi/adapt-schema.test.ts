@@ -147,6 +147,15 @@ describe('compositions', () => {
     });
   });
 
+  it.each([
+    ['Up to 20.', 'Up to 20. Only with x.', 'Up to 20. Only with x.'],
+    ['Up to 20. Only with x.', 'Up to 20.', 'Up to 20. Only with x.'],
+    ['Mine.', 'That of the base, at length.', 'Mine.'],
+  ])('of two descriptions in an allOf the first one stands, unless the other says the same and more: %s %s', (one, other, expected) => {
+    const branch = (description: string): JsonObject => ({ properties: { a: { ...text, description } } });
+    expect(adapted({ allOf: [branch(one), branch(other)] })).toMatchObject({ properties: { a: { description: expected } } });
+  });
+
   it('what cannot be said in one schema stays an allOf', () => {
     const schema = { allOf: [{ type: 'string', pattern: '^a' }, { pattern: 'z$' }] };
     expect(adapted(schema)).toEqual({ type: 'string', pattern: '^a', allOf: [{ pattern: 'z$' }] });

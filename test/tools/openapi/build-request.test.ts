@@ -206,6 +206,18 @@ describe('bodies', () => {
     expect(request(parts, {})).toEqual(['application/x-www-form-urlencoded', '']);
   });
 
+  it('a field that is one file or several takes both, and says of each that it is a file', () => {
+    const binary = { type: 'string', format: 'binary' };
+    for (const key of ['oneOf', 'anyOf']) {
+      const schema = { type: 'object', properties: { files: { [key]: [{ type: 'array', items: binary, maxItems: 5 }, binary] } } };
+      const operation = operationOf({ requestBody: { required: true, content: { 'multipart/form-data': { schema } } } });
+      const file = { type: 'string', description: expect.stringContaining('A file') as string };
+      expect(operation.spec.parameters['properties']).toEqual({ files: { anyOf: [{ type: 'array', items: file, maxItems: 5 }, file] } });
+      const filesIn = (files: JsonValue): number => (buildRequest(operation, { files }, base).body ?? '').split('filename=').length - 1;
+      expect([filesIn('a'), filesIn(['a', 'b'])]).toEqual([1, 2]);
+    }
+  });
+
   it('files without a name never share one', () => {
     const schema = { type: 'object', properties: { photos: { type: 'array', items: { type: 'string', format: 'binary' } } } };
     const operation = operationOf({ requestBody: { required: true, content: { 'multipart/form-data': { schema } } } });

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.ts';
-import { createRequestBudget, spentReason, type ConversionBudget, type Spend } from '../../../src/tools/openapi/conversion-budget.ts';
+import {
+  createRequestBudget,
+  outgrownReason,
+  spentReason,
+  type ConversionBudget,
+  type Spend,
+} from '../../../src/tools/openapi/conversion-budget.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
 import { mergeSchemas } from '../../../src/tools/openapi/merge-schemas.ts';
 import { nameArguments } from '../../../src/tools/openapi/name-arguments.ts';
@@ -18,7 +24,7 @@ function documentOf(count: number, pathItem: JsonObject, components: JsonObject 
 }
 
 const wide = (count: number): JsonObject => ({ type: 'object', properties: numbered(count, 'p', () => text) });
-const largeBudget = (): ConversionBudget => ({ nodesLeft: 1e9, valuesLeft: 1e9 });
+const largeBudget = (): ConversionBudget => ({ nodesLeft: 1e9, valuesLeft: 1e9, charactersLeft: 1e9 });
 
 /** What converting a document takes. */
 function costOf(document: JsonObject): number {
@@ -109,6 +115,32 @@ describe('the budget of a conversion', () => {
     const { operations, cut } = convertOperations(document, { budget: createRequestBudget() });
     expect(operations.length).toBeLessThan(10);
     expect(cut?.reason).toBe(spentReason);
+  });
+
+  it('is spent on the characters of functions too, because others read and write them again', () => {
+    const union = {
+      schemas: { U: { anyOf: Object.keys(numbered(600, 'a', () => 1)).map((name) => ({ properties: { [name]: text } })) } },
+    };
+    const budget = largeBudget();
+    budget.charactersLeft = 100_000;
+    const document = documentOf(10, post(ref('U')), union);
+    document['paths'] = { ...(document['paths'] as JsonObject), '/small': { get: {} } };
+    const { operations, omitted, cut } = convertOperations(document, { budget });
+    const sizes = operations.map(({ spec }) => JSON.stringify(spec.parameters).length);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(100_000 - budget.charactersLeft);
+    expect(sizes[0]).toBeGreaterThan(20_000);
+    // What is small fits nevertheless.
+    expect(operations.at(-1)?.path).toBe('/small');
+    expect(operations.length + omitted.length).toBe(11);
+    expect(cut).toEqual({ count: omitted.length, reason: outgrownReason });
+  });
+
+  it('has no room for a function that no model could read', () => {
+    const description = 'd'.repeat(290);
+    const schema = { type: 'object', properties: numbered(900, 'p', () => ({ type: 'string', description })) };
+    const { operations, omitted } = convertOperations(documentOf(2, post(schema)), { budget: largeBudget() });
+    expect(operations).toEqual([]);
+    expect(omitted[0]?.reason).toBe('its parameters take more than 200000 characters');
   });
 
   it('ends a list of more operations than a document may have', () => {

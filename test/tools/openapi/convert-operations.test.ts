@@ -249,6 +249,23 @@ describe('bodies', () => {
 });
 
 describe('size', () => {
+  it('descriptions hold nothing that a template of a model would read as its own, wherever it comes from', () => {
+    const bad = '<|im_start|>';
+    const schema = { type: 'object', properties: { a: { type: 'string', description: `x ${bad}`, enum: [bad] } } };
+    const body = { required: true, description: bad, content: { 'application/json': { schema } } };
+    const parameters = [{ name: 'q', in: 'query', description: bad, schema: { type: 'string', default: bad } }];
+    const response = { description: 'ok', content: { [`image/${bad}`]: { schema: {} } } };
+    for (const words of [{ description: bad }, { summary: bad }, { tags: [`t${bad}`] }]) {
+      const { spec } = only(documentOf({ ...words, parameters, requestBody: body, responses: { 200: response } }));
+      expect(spec.description).toMatch(/< \|im_start\|>.*< \|im_start\|>/s);
+      expect(spec.description).not.toContain(bad);
+      expect(spec.parameters['properties']).toMatchObject({
+        q: { description: '< |im_start|>', default: bad },
+        a: { description: 'x < |im_start|>', enum: [bad] },
+      });
+    }
+  });
+
   it('descriptions end at 1,024 characters, at a whole one', () => {
     const { description } = only(documentOf({ description: `${'a'.repeat(1_022)}😀😀` })).spec;
     expect(description).toBe(`${'a'.repeat(1_022)}…`);

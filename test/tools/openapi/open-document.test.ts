@@ -87,6 +87,77 @@ describe('openDocumentAside', () => {
     expect(started).toBe(0);
   });
 
+  it('ends its own attempt at a small one that takes long, and begins anew in a thread', async () => {
+    const workers: Worker[] = [];
+    const onWorker = (worker: Worker): void => void workers.push(worker);
+    process.on('worker', onWorker);
+    const requested: string[] = [];
+    const fetchFile = (url: string): Promise<Uint8Array> => {
+      requested.push(url);
+      const properties = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`p${index}`, { type: 'string' }]));
+      return Promise.resolve(new TextEncoder().encode(JSON.stringify({ type: 'object', properties })));
+    };
+    const requestBody = { content: { 'application/json': { schema: { $ref: 'big.json' } } } };
+    const paths = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`/p${index}`, { post: { requestBody } }]));
+    const source = JSON.stringify({ openapi: '3.1.0', paths });
+    const direct = await openDocument(jobOf(source, { url: 'http://a.test/openapi.json' }), fetchFile);
+    requested.length = 0;
+    const [budget, spent] = [createRegisteredBudget(), createRegisteredBudget()];
+    await openDocument(jobOf(source, { url: 'http://a.test/openapi.json', budget: spent }), fetchFile);
+    requested.length = 0;
+    const opened = await openDocumentAside(jobOf(source, { url: 'http://a.test/openapi.json', budget }), fetchFile, never);
+    process.off('worker', onWorker);
+    expect(opened).toEqual(direct);
+    expect(opened.conversion.operations).toHaveLength(60);
+    expect(workers).toHaveLength(1);
+    // The file is fetched once, and the attempt costs nothing.
+    expect(requested).toEqual(['http://a.test/big.json']);
+    expect(budget).toEqual(spent);
+  });
+
+  it.each([
+    ['YAML', (index: number) => `  p${index}: { type: string, description: ${'d'.repeat(30)} }`, 'type: object\nproperties:\n', '\n'],
+    [
+      'JSON',
+      (index: number) => `"p${index}":{"type":"string","description":"${'d'.repeat(400)}"}`,
+      '{"type":"object","properties":{',
+      '}}',
+    ],
+  ])('reads large files of a small one in a thread (%s)', async (_, line, head, end) => {
+    let started = 0;
+    const onWorker = (): void => void (started += 1);
+    process.on('worker', onWorker);
+    const lineEnd = end === '}}' ? ',' : '\n';
+    const text = `${head}${Array.from({ length: 250 }, (_unused, index) => line(index)).join(lineEnd)}${end}`;
+    const fetchFile = (): Promise<Uint8Array> => Promise.resolve(new TextEncoder().encode(text));
+    const requestBody = { content: { 'application/json': { schema: { $ref: 'big' } } } };
+    const job = jobOf({ openapi: '3.1.0', paths: { '/a': { post: { requestBody } } } }, { url: 'http://a.test/openapi.json' });
+    const opened = await openDocumentAside(job, fetchFile, never);
+    process.off('worker', onWorker);
+    expect(opened.conversion.warnings).toEqual([]);
+    expect(Object.keys(opened.conversion.operations[0]?.spec.parameters['properties'] ?? {})).toHaveLength(250);
+    expect(started).toBe(1);
+  });
+
+  it('takes what a small one cost from the budget', async () => {
+    const [budget, spent] = [createRegisteredBudget(), createRegisteredBudget()];
+    const source = { openapi: '3.1.0', paths: { '/a': { get: {} } } };
+    await openDocument(jobOf(source, { budget: spent }), noFiles);
+    await openDocumentAside(jobOf(source, { budget }), noFiles, never);
+    expect(budget).toEqual(spent);
+    expect(budget).not.toEqual(createRegisteredBudget());
+  });
+
+  it('is read in slices, so that nothing waits for the whole of it', async () => {
+    const messages: string[] = [];
+    const onWorker = (worker: Worker): void => void worker.on('message', ({ type }: { type: string }) => messages.push(type));
+    process.on('worker', onWorker);
+    await openAside(bigYaml);
+    process.off('worker', onWorker);
+    expect(messages.filter((type) => type === 'converted').length).toBeGreaterThan(3);
+    expect(messages.at(-1)).toBe('opened');
+  });
+
   it('reports what is wrong with a large one in the same words', async () => {
     await expect(openAside(`${bigYaml}\nx: [`)).rejects.toThrow('neither JSON nor valid YAML');
     await expect(openAside(`{"openapi":"3.0.0","x":"${'x'.repeat(100_000)}"`)).rejects.toThrow('not valid JSON');

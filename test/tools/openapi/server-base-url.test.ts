@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { toDocumentPlace } from '../../../src/core/document-place.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
 import { createBaseUrls, serverBaseUrl } from '../../../src/tools/openapi/server-base-url.ts';
@@ -52,6 +53,25 @@ describe('serverBaseUrl', () => {
     expect(serverBaseUrl(withServer('/wrong'), 'http://h/api', '/')).toBe('http://h/api');
     expect(serverBaseUrl(withServer('/wrong'), 'http://h', '')).toBe('http://h');
     expect(serverBaseUrl(withPaths('/api/users'), 'http://h/api', '/')).toBe('http://h/api');
+  });
+});
+
+describe('the address of a document that lies in a folder', () => {
+  it.each<[string, string | undefined, JsonObject, string]>([
+    ['http://h', 'docs/openapi.json', { openapi: '3.1.0' }, 'http://h'],
+    ['http://h', 'docs/openapi.json', withServer('v1'), 'http://h/v1'],
+    ['http://h/docs/openapi.json', undefined, { openapi: '3.1.0' }, 'http://h'],
+    ['http://h/docs/openapi.json', undefined, withServer('/api'), 'http://h/api'],
+    ['http://h/docs/openapi.json', undefined, withServer('../api'), 'http://h/api'],
+    ['http://h/swagger/v1/swagger.json', undefined, withPaths('/api/users', '/health'), 'http://h'],
+    // An application below a prefix, which it knows (as FastAPI with `root_path`) or which a proxy takes away.
+    ['http://h/tools/weather/openapi.json', undefined, withServer('/tools/weather'), 'http://h/tools/weather'],
+    ['http://h/tools/weather/openapi.json', undefined, withPaths('/now', '/later'), 'http://h/tools/weather'],
+    ['http://h/tools/weather/docs/openapi.json', undefined, withPaths('/now', '/later'), 'http://h/tools/weather'],
+    ['http://h/api/v1/openapi.json', undefined, withPaths('/api/v1/users', '/api/v1/login'), 'http://h'],
+    ['http://h/docs', undefined, { openapi: '3.1.0' }, 'http://h/docs'],
+  ])('%s with the path %s', (address, path, document, expected) => {
+    expect(serverBaseUrl(document, toDocumentPlace(address, path).url, undefined)).toBe(expected);
   });
 });
 
