@@ -3,7 +3,8 @@ import type { Tool, ToolOffer, ToolSpec } from '../core/tool.ts';
 import { estimateFunctionTokens } from './estimate-tokens.ts';
 import { createFindTools } from './find-tools.ts';
 import { uniqueNames } from './name-functions.ts';
-import type { FunctionSearch } from './search-functions.ts';
+import type { NamedEntry } from './name-functions.ts';
+import type { SearchFunctions } from './search-functions.ts';
 
 export type Warning = ToolOffer['warnings'][number];
 
@@ -32,7 +33,7 @@ export interface OfferOptions {
   /** What the conversation is about, for the choice among too many functions. */
   query?: string;
   /** Searches a list of functions; absent: the first ones are taken. */
-  searchIn?: (specs: readonly ToolSpec[]) => FunctionSearch;
+  searchIn?: SearchFunctions;
 }
 
 interface Named {
@@ -40,14 +41,8 @@ interface Named {
   tool: Tool;
 }
 
-/**
- * Gives every candidate its name. When all together are more than a model can hold (`limits.offeredFunctions`, `limits.offeredTokens`), the ones that the
- * request names and those that fit the conversation best are offered, and `finder` brings in others.
- */
-export function offerTools({ groups, callerNames, query = '', searchIn }: OfferOptions): ToolOffer {
-  const named: Named[] = [];
-  const taken = new Set(callerNames);
-  const warnings: Warning[] = [];
+/** A name for every candidate; a clash renames the one of the later group. Adds the names to `taken`. */
+export function* nameInGroups(groups: OfferOptions['groups'], taken: Set<string>): Generator<NamedEntry<Candidate>> {
   for (const group of groups) {
     const wishes = group.map((candidate) => ({
       wanted: candidate.wanted,
@@ -55,17 +50,29 @@ export function offerTools({ groups, callerNames, query = '', searchIn }: OfferO
       whenTaken: candidate.whenTaken,
       entry: candidate,
     }));
-    for (const { name, entry, renamed } of uniqueNames(wishes, taken)) {
-      const tool = entry.toTool(name);
-      taken.add(name);
-      named.push({ candidate: entry, tool });
-      if (renamed !== undefined) warnings.push(renamedWarning(tool, renamed));
-    }
+    const named = uniqueNames(wishes, taken);
+    for (const { name } of named) taken.add(name);
+    yield* named;
+  }
+}
+
+/**
+ * Gives every candidate its name. When all together are more than a model can hold (`limits.offeredFunctions`, `limits.offeredTokens`), the ones that the
+ * request names and those that fit the conversation best are offered, and `finder` brings in others.
+ */
+export async function offerTools({ groups, callerNames, query = '', searchIn }: OfferOptions): Promise<ToolOffer> {
+  const named: Named[] = [];
+  const taken = new Set(callerNames);
+  const warnings: Warning[] = [];
+  for (const { name, entry, renamed } of nameInGroups(groups, taken)) {
+    const tool = entry.toTool(name);
+    named.push({ candidate: entry, tool });
+    if (renamed !== undefined) warnings.push(renamedWarning(tool, renamed));
   }
   const room = Math.max(0, limits.offeredFunctions - callerNames.length);
   if (named.length <= room && tokensOf(named) <= limits.offeredTokens) return { tools: byName(named), warnings };
 
-  const search = searchIn?.(named.map(({ candidate, tool }) => candidate.spec ?? tool.spec));
+  const search = await searchIn?.(named.map(({ candidate, tool }) => candidate.spec ?? tool.spec));
   // One place is the finder's own.
   const chosen = chooseWithin(named, search?.(query, named.length) ?? [], room - 1);
   const offered = named.filter((entry) => chosen.has(entry));

@@ -7,8 +7,13 @@ import type { ToolSpec } from '../core/tool.ts';
 /** Finds functions by words. Positions are those in the list the search was made from; best first, never more than `limit`. */
 export type FunctionSearch = (query: string, limit: number) => number[];
 
+/** Makes a search for a list of functions. */
+export type SearchFunctions = (specs: readonly ToolSpec[]) => Promise<FunctionSearch>;
+
 /** A conversation is searched by its last words; more of them only blur what is wanted. */
 const maxQueryLength = 2_000;
+/** Functions that are indexed in one turn of the event loop: some milliseconds. A thousand at once would hold up everybody. */
+const indexedPerTurn = 64;
 /** Indexes that are kept: one for each set of tools that callers use at the same time. */
 const keptIndexes = 8;
 /** Words that stand in every question and in no function. */
@@ -22,8 +27,8 @@ const commonWords = new Set(
  * Lexical search over functions (BM25+ in its library's form): it needs no embeddings and works with any model. Names count most, then
  * descriptions, then the names and descriptions of parameters. An index is built once for a list of the same specs.
  */
-export function createFunctionSearches(): (specs: readonly ToolSpec[]) => FunctionSearch {
-  let kept: { specs: readonly ToolSpec[]; search: FunctionSearch }[] = [];
+export function createFunctionSearches(): SearchFunctions {
+  let kept: { specs: readonly ToolSpec[]; search: Promise<FunctionSearch> }[] = [];
   return (specs) => {
     const known = kept.find((entry) => isSameList(entry.specs, specs));
     const entry = known ?? { specs, search: createSearch(specs) };
@@ -32,14 +37,20 @@ export function createFunctionSearches(): (specs: readonly ToolSpec[]) => Functi
   };
 }
 
-function createSearch(specs: readonly ToolSpec[]): FunctionSearch {
+async function createSearch(specs: readonly ToolSpec[]): Promise<FunctionSearch> {
   const index = new MiniSearch<{ id: number; name: string; description: string; parameters: string }>({
     fields: ['name', 'description', 'parameters'],
     tokenize: toWords,
     processTerm: toTerm,
     searchOptions: { boost: { name: 3, description: 1.5 }, prefix: (term) => term.length > 3, weights: { prefix: 0.4, fuzzy: 0.2 } },
   });
-  index.addAll(specs.map(({ name, description, parameters }, id) => ({ id, name, description, parameters: textOfParameters(parameters) })));
+  const documents = specs.map(({ name, description, parameters }, id) => ({
+    id,
+    name,
+    description,
+    parameters: textOfParameters(parameters),
+  }));
+  await index.addAllAsync(documents, { chunkSize: indexedPerTurn });
   return (query, limit) =>
     index
       .search(query.slice(-maxQueryLength))

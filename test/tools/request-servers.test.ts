@@ -65,7 +65,7 @@ async function open(
     callBrowser,
     browserToolTimeoutMs: 60_000,
   });
-  const offer = offerTools({ groups: supplied.map(({ candidates }) => candidates), callerNames: [] });
+  const offer = await offerTools({ groups: supplied.map(({ candidates }) => candidates), callerNames: [] });
   return {
     tools: [...offer.tools.values()],
     count: supplied.flatMap(({ candidates }) => candidates).length,

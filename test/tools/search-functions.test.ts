@@ -27,23 +27,26 @@ describe('the search for functions', () => {
     ['show me the album of our holidays', 'search_albums'],
     ['whose picture is this', 'search_albums'],
     ['delete the last episode', 'deleteEpisodes'],
-  ])('finds by %j what it is about', (query, name) => {
-    const [best] = createFunctionSearches()(specs)(query, 5);
+  ])('finds by %j what it is about', async (query, name) => {
+    const search = await createFunctionSearches()(specs);
+    const [best] = search(query, 5);
     expect(specs[best ?? -1]?.name).toBe(name);
   });
 
-  it('gives nothing for words that stand in every question', () => {
-    expect(createFunctionSearches()(specs)('what is this and how can I have it?', 5)).toEqual([]);
+  it('gives nothing for words that stand in every question', async () => {
+    const search = await createFunctionSearches()(specs);
+    expect(search('what is this and how can I have it?', 5)).toEqual([]);
   });
 
-  it('keeps to the limit', () => {
-    const search = createFunctionSearches()(Array.from({ length: 30 }, (_, index) => spec(`photo_${index}`, 'A photo.')));
+  it('keeps to the limit', async () => {
+    const search = await createFunctionSearches()(Array.from({ length: 30 }, (_, index) => spec(`photo_${index}`, 'A photo.')));
     expect(search('photo', 7)).toHaveLength(7);
   });
 
-  it('is made anew for a list in which one function has changed', () => {
+  it('is made anew for a list in which one function has changed', async () => {
     const searches = createFunctionSearches();
-    expect(searches(specs)('weather', 5)).toEqual([]);
-    expect(searches([...specs.slice(0, -1), spec('forecast', 'The weather of tomorrow.')])('weather', 5)).toEqual([4]);
+    expect((await searches(specs))('weather', 5)).toEqual([]);
+    const changed = await searches([...specs.slice(0, -1), spec('forecast', 'The weather of tomorrow.')]);
+    expect(changed('weather', 5)).toEqual([4]);
   });
 });
