@@ -45,7 +45,9 @@ export const fixedCallerId = 'admin';
 
 const openCaller: Caller = { id: openCallerId, role: 'admin', isOpen: true };
 const fixedCaller: Caller = { id: fixedCallerId, role: 'admin', isOpen: false };
-const proxyHeader = /^(?:forwarded|x-forwarded-.+|x-real-ip|true-client-ip|cf-connecting-ip|via)$/;
+/** Of RFC 7239 and RFC 9110, of nginx and Envoy, and of the services that publish an address. */
+const proxyHeader =
+  /^(?:forwarded|via|x-forwarded(?:-.+)?|x-original-.+|x-envoy-.+|x-azure-.+|x-real-ip|x-(?:cluster-)?client-ip|(?:true|fly|fastly)-client-ip|cf-.+|tailscale-.+|ngrok-.+)$/;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**

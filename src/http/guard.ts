@@ -2,8 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Authenticator } from './authenticate.ts';
+import { sendNothingHere } from './error-handler.ts';
 import { findAccess, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
+import { hasLargeBody, leaveBodyUnread } from './unread-bodies.ts';
 
 export interface GuardOptions {
   authenticator: Pick<Authenticator, 'requireCaller'>;
@@ -23,16 +25,34 @@ export function installGuard(app: FastifyInstance, { authenticator, table = rout
         throw new Error(`The route ${method} ${route.url} has no row in http/route-roles.ts: say there who may call it.`);
     }
   });
-  app.addHook('onRequest', async (request) => {
-    // There is nothing behind it to protect.
-    if (request.is404) return;
-    const access = findAccess(request.method, request.routeOptions.url ?? '', table);
-    if (access === 'public' || access === 'socket') return;
-    const caller = await authenticator.requireCaller(request);
-    if (access !== 'user' && caller.role !== 'admin')
-      throw new GatewayError('forbidden', "Only administrators may do this, and this key is a user's. Use an administrator key.");
-    request.setDecorator('caller', caller);
+  app.addHook('onRequest', async (request, reply) => {
+    // There is nothing behind it to protect; but its body would be read, and parsed, for everybody.
+    if (request.is404) {
+      leaveBodyUnread(request, reply);
+      return sendNothingHere(app, request, reply);
+    }
+    try {
+      const access = findAccess(request.method, request.routeOptions.url ?? '', table);
+      refuseUselessBody(request, access);
+      if (access === 'public' || access === 'socket') return undefined;
+      const caller = await authenticator.requireCaller(request);
+      if (access !== 'user' && caller.role !== 'admin')
+        throw new GatewayError('forbidden', "Only administrators may do this, and this key is a user's. Use an administrator key.");
+      request.setDecorator('caller', caller);
+    } catch (error) {
+      leaveBodyUnread(request, reply);
+      throw error;
+    }
+    return undefined;
   });
+}
+
+const bodiless = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Small ones are harmless, and some clients send them by habit. */
+function refuseUselessBody({ method, headers }: FastifyRequest, access: Access | undefined): void {
+  if (!bodiless.has(method) && access !== 'public') return;
+  if (hasLargeBody(headers)) throw new GatewayError('payload_too_large', `${method} takes no body here. Send none.`);
 }
 
 /** Whom the guard let in. @throws where it let everybody in. */

@@ -1,6 +1,8 @@
 import type { JsonObject } from '../core/json.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
+import { restoreAddress } from '../core/secret-addresses.ts';
+import { restoreSecretFields } from '../core/secret-fields.ts';
 import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-server-wire.ts';
 
 /**
@@ -9,7 +11,7 @@ import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-serv
  */
 export function mergeConnection(record: ToolServerRecord, change: JsonObject): JsonObject {
   const before = toConnection(record);
-  const given = withoutShownOnly(change) as JsonObject;
+  const given = restoreUnknown(record, withoutShownOnly(change) as JsonObject);
   const headers = ownValue(given, 'headers');
   return {
     ...before,
@@ -18,6 +20,16 @@ export function mergeConnection(record: ToolServerRecord, change: JsonObject): J
     ...(isJsonObject(given['info']) && { info: { ...(before['info'] as JsonObject), ...given['info'] } }),
     ...(isJsonObject(headers) && { headers: mergeHeaders(record, headers, record.headers) }),
     ...(isFirstKey(before, given) && { auth_type: 'bearer' }),
+  };
+}
+
+/** Secrets in keys that the gateway has no word for, and in the path. A path that was left out is not one of an answer. */
+function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject {
+  const path = ownValue(given, 'path');
+  const { unreadable_secrets: _mark, ...extra } = record.extra;
+  return {
+    ...restoreSecretFields(extra, given),
+    ...(typeof path === 'string' && { path: restoreAddress(record.path, path) }),
   };
 }
 
@@ -30,7 +42,8 @@ function isFirstKey(before: JsonObject, given: JsonObject): boolean {
  * An entry of a list that replaces all: only what clients are never shown is taken over from the record before, the key with its way of being
  * sent where none is named. `null` values of headers stand for the values before; `headers` left out means all of them.
  */
-export function keepSecrets(record: ToolServerRecord, entry: JsonObject): JsonObject {
+export function keepSecrets(record: ToolServerRecord, sent: JsonObject): JsonObject {
+  const entry = restoreUnknown(record, { config: {}, info: {}, ...sent });
   const headers = ownValue(entry, 'headers');
   return {
     ...entry,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { BrowserQuestion } from '../core/browser-question.ts';
 import { describeIssue } from '../core/describe-issue.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../core/json.ts';
+import { isTextDeeperThan } from '../core/json-depth.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 
@@ -42,6 +43,7 @@ const knownTypes = Object.keys(frameSchemas);
 
 /** One text frame: `{type, data:{…}}`, or flat as `{type, …}`. Unknown types and malformed data are told, never thrown. */
 export function parseSocketFrame(text: string): ParsedFrame {
+  if (text.length > limits.smallBodyBytes && isTextDeeperThan(text, limits.jsonDepth)) return tooDeep();
   let value: unknown;
   try {
     value = parse(text, { protoAction: 'remove', constructorAction: 'remove' });
@@ -49,7 +51,7 @@ export function parseSocketFrame(text: string): ParsedFrame {
     return invalid('A frame must be JSON.');
   }
   if (!isJsonObject(value)) return invalid('A frame must be an object {type, data}.');
-  if (isDeeperThan(value, limits.jsonDepth)) return invalid(`A frame may nest ${limits.jsonDepth} levels deep, no deeper.`);
+  if (isDeeperThan(value, limits.jsonDepth)) return tooDeep();
   const type = ownValue(value, 'type');
   if (typeof type !== 'string') return invalid('A frame needs a type.');
   if (!isKnownType(type)) return invalid(`Unknown type ${JSON.stringify(type.slice(0, 64))}. Known: ${knownTypes.join(', ')}.`);
@@ -68,6 +70,10 @@ function dataOf(frame: JsonObject): JsonObject {
   if (isJsonObject(data)) return data;
   const { type: _type, ...fields } = frame;
   return fields;
+}
+
+function tooDeep(): ParsedFrame {
+  return invalid(`A frame may nest ${limits.jsonDepth} levels deep, no deeper.`);
 }
 
 function invalid(message: string): ParsedFrame {

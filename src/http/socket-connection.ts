@@ -37,6 +37,10 @@ export interface ConnectionOptions {
 
 /** Frames that came while a session was being opened; more than this is a flood. */
 const earlyFrames = 256;
+/** All of them: nobody knows yet who sent them. */
+const earlyCharacters = limits.socketFrameBytes;
+/** A key and the id of a session, with room to spare: strangers make the gateway parse no more. */
+const authFrameCharacters = 8_192;
 /** Frames that make no sense; a client that keeps sending them is broken or hostile. */
 const invalidFrames = 20;
 
@@ -54,14 +58,19 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   let isOver = false;
   let framesSeen = 0;
   let badFrames = 0;
-  const early: ParsedFrame[] = [];
+  /** As they came; `undefined` is a binary one. */
+  const early: (string | undefined)[] = [];
+  let earlySize = 0;
 
   const authTimer = setTimeout(() => end(4401, 'No auth frame came in time.'), limits.socketAuthTimeoutMs);
   // A key that expires, or that another process deletes, is announced by nobody.
   const keyTimer = setInterval(() => void requireKey(), options.pingIntervalMs);
   keyTimer.unref();
   const watch = watchSocket(socket, { pingIntervalMs: options.pingIntervalMs, onFailure: end });
-  socket.on('message', (data, isBinary) => receive(isBinary ? undefined : (data as Buffer).toString()));
+  socket.on('message', (data, isBinary) => {
+    watch.countFrame();
+    receive(isBinary ? undefined : (data as Buffer).toString());
+  });
   socket.on('close', leave);
 
   if (credential.type === 'refused') end(4401, 'The key is not known here.');
@@ -150,22 +159,23 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
 
   function admitEarly(): void {
     isOpening = false;
-    for (const parsed of early.splice(0)) admit(parsed);
+    earlySize = 0;
+    for (const text of early.splice(0)) receive(text);
   }
 
   /** `undefined` for a binary frame. */
   function receive(text: string | undefined): void {
-    watch.countFrame();
     if (isOver) return;
-    const parsed: ParsedFrame = text === undefined ? { type: 'invalid', message: 'Frames are text, not binary.' } : parseSocketFrame(text);
-    admit(parsed);
+    if (!isOpening) return read(text);
+    early.push(text);
+    earlySize += text?.length ?? 0;
+    if (early.length > earlyFrames || earlySize > earlyCharacters) end(1008, 'Too many frames before the session was open.');
   }
 
-  function admit(parsed: ParsedFrame): void {
-    if (isOver) return;
-    if (!isOpening) return handle(parsed);
-    early.push(parsed);
-    if (early.length > earlyFrames) end(1008, 'Too many frames before the session was open.');
+  function read(text: string | undefined): void {
+    if (caller === undefined && (text?.length ?? 0) > authFrameCharacters)
+      return end(4401, 'The first frame is too large for an auth frame.');
+    handle(text === undefined ? { type: 'invalid', message: 'Frames are text, not binary.' } : parseSocketFrame(text));
   }
 
   function handle(parsed: ParsedFrame): void {

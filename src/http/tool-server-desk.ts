@@ -4,6 +4,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { Registry, ToolServerRecord } from '../core/registry.ts';
+import { restoreAddress } from '../core/secret-addresses.ts';
 import { keepSecrets, mergeConnection } from './merge-connection.ts';
 import { withoutShownOnly } from './tool-server-wire.ts';
 
@@ -148,8 +149,7 @@ function idOf(entry: JsonObject): string | undefined {
 function findAtPlace(entry: JsonObject, records: readonly ToolServerRecord[]): ToolServerRecord[] {
   if (typeof entry['url'] !== 'string') return [];
   const { url, path } = toDocumentPlace(entry['url'].trim(), typeof entry['path'] === 'string' ? entry['path'].trim() : undefined);
-  const place = placeOf(url, path);
-  return records.filter((record) => placeOf(record.url, record.path) === place);
+  return records.filter((record) => placeOf(record.url, record.path) === placeOf(url, restoreAddress(record.path, path)));
 }
 
 /** Slashes between address and path carry no meaning. */

@@ -1,6 +1,8 @@
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
+import { maskAddress } from '../core/secret-addresses.ts';
+import { hideSecretFields } from '../core/secret-fields.ts';
 import type { ServerReport } from '../core/server-report.ts';
 
 /** Words of an answer that say nothing about the connection itself; a client that sends one back does not mean them. */
@@ -8,14 +10,18 @@ const shownOnly = new Set(['has_key', 'origin', 'report', 'unreadable_secrets'])
 
 /**
  * A connection as every endpoint shows it: contract words, the keys that the gateway has no word for, and instead of secrets `has_key` and the
- * names of the headers, `{"x-token": null}`. Sent back as it is, it changes nothing.
+ * names of the headers, `{"x-token": null}`. Where a key without a word of ours looks like a secret it is `null` too, and `[secret]` stands for
+ * one within an address. Sent back as it is, it changes nothing.
  */
 export function toConnectionWire(record: ToolServerRecord): JsonObject {
   const unreadable = unreadableSecretsOf(record);
-  const { key: _key, headers, ...rest } = toConnection(record);
-  const names = [...Object.keys(isJsonObject(headers) ? headers : {}), ...unreadable.flatMap((field) => field.split('headers.')[1] ?? [])];
+  const { unreadable_secrets: mark, ...extra } = record.extra;
+  const { key: _key, headers, ...rest } = toConnection({ ...record, extra: hideSecretFields(extra), path: maskAddress(record.path) });
+  const lost = unreadable.flatMap((field) => (field.startsWith('headers.') ? [field.slice('headers.'.length)] : []));
+  const names = [...Object.keys(isJsonObject(headers) ? headers : {}), ...lost];
   return {
     ...rest,
+    ...(mark !== undefined && { unreadable_secrets: mark }),
     headers: Object.fromEntries(names.map((name) => [name, null])),
     has_key: record.key !== undefined || unreadable.includes('key'),
     origin: record.origin,

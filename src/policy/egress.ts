@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js';
 
 import type { Trust } from '../core/outbound.ts';
+import { isBlockedPort } from './blocked-ports.ts';
 
 /** What an operator decided about tool servers that come with a request. */
 export interface EgressRules {
@@ -121,6 +122,10 @@ function decideRequested(url: URL, mayReachPrivate: boolean, rules: EgressRules)
   if (rules.allow.some((allowed) => originOf(allowed) === url.origin)) return { isAllowed: true, reach: 'private' };
   if (rules.mode === 'none') {
     const reason = `${url.origin} came with a request, and TOOL_SERVER_EGRESS=none refuses such servers.`;
+    return { isAllowed: false, message: `${reason} ${cureFor(url.origin, rules)}` };
+  }
+  if (isBlockedPort(url)) {
+    const reason = `${url.origin} came with a request, and its port belongs to another protocol than HTTP.`;
     return { isAllowed: false, message: `${reason} ${cureFor(url.origin, rules)}` };
   }
   return { isAllowed: true, reach: rules.mode === 'any' || mayReachPrivate ? 'private' : 'public' };

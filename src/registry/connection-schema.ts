@@ -5,6 +5,9 @@ import { limits } from '../core/limits.ts';
 /** Longer timers overflow and fire at once. */
 const longestDelayMs = 2 ** 31 - 1;
 
+/** In a connection, its `config` and its `info` each: every one may have to be sealed by itself. */
+const maxKeys = 1_000;
+
 /** RFC 9110, section 5.6.2. */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -93,6 +96,9 @@ export const connectionSchema = z
     info: info.nullish(),
   })
   .superRefine((connection, context) => {
+    if ([connection, connection.config, connection.info].some((part) => Object.keys(part ?? {}).length > maxKeys)) {
+      context.addIssue({ code: 'custom', message: `has more than ${maxKeys} keys in one place` });
+    }
     if (isDeeperThan(connection, limits.documentDepth)) {
       context.addIssue({ code: 'custom', message: `is nested more than ${limits.documentDepth} levels deep` });
     }

@@ -8,7 +8,7 @@ import { createSecretCipher } from './encrypt-secrets.ts';
 import { readPragma } from './migrations.ts';
 import { renewCache } from './record-cache.ts';
 import type { RecordCache } from './record-cache.ts';
-import { readToolServerRow, toToolServerRow } from './tool-server-row.ts';
+import { findSealedRow, readToolServerRow, toToolServerRow } from './tool-server-row.ts';
 import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
 
 interface KeyRow {
@@ -62,6 +62,7 @@ export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
   let snapshot: Snapshot | undefined;
   let isStale = true;
   let askedAt = -Infinity;
+  let isSealed = false;
 
   const toolServerRules = {
     kind: 'tool server',
@@ -106,6 +107,21 @@ export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
     }
   }
 
+  /** Once, at the first reading: what an earlier release wrote in the clear. A database that cannot be written is left for the next start. */
+  async function sealOldRows({ toolServers }: Snapshot): Promise<void> {
+    if (isSealed) return;
+    isSealed = true;
+    const pairs = [...toolServers.values()].map(({ row, value }) => ({ row, sealed: findSealedRow(row, value, cipher) }));
+    if (pairs.every(({ sealed }) => sealed === undefined)) return;
+    await write((database) => {
+      for (const { row, sealed } of pairs) {
+        const present = findToolServerRow(database, row.id);
+        // Another process may have changed it meanwhile.
+        if (sealed !== undefined && present !== undefined && toolServerRules.isSameRow(present, row)) updateToolServer(database, sealed);
+      }
+    }).catch(() => undefined);
+  }
+
   function insertToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {
     const sql = 'INSERT INTO tool_servers (id, position, record, secrets) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM tool_servers';
     database.prepare(sql).run(id, record, secrets);
@@ -115,6 +131,7 @@ export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
 
   return {
     listToolServers: async () => {
+      await sealOldRows(await read());
       const { toolServers } = await read();
       return [...toolServers.values()].map(({ value }) => value.record);
     },
@@ -136,8 +153,7 @@ export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
       await write((database) => {
         const before = findToolServerRow(database, record.id);
         if (before === undefined) throw missing('tool server', record.id);
-        const row = toToolServerRow(record, before, cipher);
-        database.prepare('UPDATE tool_servers SET record = ?, secrets = ? WHERE id = ?').run(row.record, row.secrets, row.id);
+        updateToolServer(database, toToolServerRow(record, before, cipher));
       });
     },
     deleteToolServer: (id) =>
@@ -197,6 +213,10 @@ export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
 /** Columns are named in the SQL beside each call. */
 function selectAll<Row>(database: DatabaseSync, sql: string, ...values: SQLInputValue[]): Row[] {
   return database.prepare(sql).all(...values) as unknown as Row[];
+}
+
+function updateToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {
+  database.prepare('UPDATE tool_servers SET record = ?, secrets = ? WHERE id = ?').run(record, secrets, id);
 }
 
 function findToolServerRow(database: DatabaseSync, id: string): ToolServerRow | undefined {

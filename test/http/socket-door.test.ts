@@ -59,6 +59,31 @@ describe('authentication of a socket', () => {
     expect(chats).toEqual([]);
   });
 
+  it('takes no more of a stranger than an auth frame is long', async () => {
+    const { url } = await openDoor();
+    const browser = await connectBrowser({ url, waitsForSession: false });
+    browser.send({ type: 'auth', data: { token: 'ada-key', more: 'x'.repeat(10_000) } });
+    expect(await browser.closed).toMatchObject({ code: 4401, reason: 'The first frame is too large for an auth frame.' });
+  });
+
+  it('keeps frames that come behind the auth frame, without reading them before it is known whose they are', async () => {
+    let letIn = (): void => undefined;
+    const known = new Promise<void>((resolve) => (letIn = resolve));
+    const { url, tokens } = await openDoor({ authenticateToken: (token) => known.then(() => tokens.get(token)) });
+    const browser = await connectBrowser({ url, auth: { token: 'ada-key' }, waitsForSession: false });
+    browser.send({ type: 'nonsense', data: { text: 'x'.repeat(20_000) } });
+    letIn();
+    await browser.next('session');
+    expect((await browser.next('error')).data).toMatchObject({ code: 'invalid_frame' });
+    const flooding = await connectBrowser({
+      url: (await openDoor({ authenticateToken: () => new Promise(() => undefined) })).url,
+      auth: { token: 'ada-key' },
+      waitsForSession: false,
+    });
+    for (let count = 0; count < 3; count += 1) flooding.socket.send('x'.repeat(limits.socketFrameBytes / 2));
+    expect(await flooding.closed).toMatchObject({ code: 1008 });
+  });
+
   it('is not needed while the gateway is open, and a leftover key does no harm', async () => {
     const { url } = await openDoor({ isOpen: true });
     for (const options of [{}, { token: 'old' }, { headers: { authorization: 'Bearer old' } }]) {

@@ -23,7 +23,6 @@ type Params = { Params: { id: string } };
 /** `/api/runs`: what happened in the runs of the last 24 hours, and ending those that go on. Another caller's run is not there. */
 export const runRoutes: FastifyPluginCallback<RunRouteOptions> = (app, options, done) => {
   const { log, runs } = options;
-  acceptEmptyJson(app);
 
   app.get('/api/runs', async (request) => {
     const caller = options.callerOf(request);
@@ -71,11 +70,6 @@ export const runRoutes: FastifyPluginCallback<RunRouteOptions> = (app, options, 
   });
   done();
 };
-
-/** Frontends send these requests as JSON without a body. */
-function acceptEmptyJson(app: Parameters<typeof runRoutes>[0]): void {
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, _body, done) => done(null, undefined));
-}
 
 /** @throws GatewayError `not_found`, the same for a run that never was and for another caller's. */
 async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>): Promise<KeptRun> {

@@ -1,0 +1,35 @@
+const quote = 0x22;
+const backslash = 0x5c;
+
+/**
+ * Whether JSON text nests deeper than this, without parsing it: the parser needs seconds for megabytes of brackets. One pass that skips strings
+ * by the speed of a search and ends at the first bracket too many. What is no JSON is for the parser to refuse.
+ */
+export function isTextDeeperThan(text: string, maxDepth: number): boolean {
+  let depth = 0;
+  for (let position = 0; position < text.length; position += 1) {
+    const code = text.charCodeAt(position);
+    if (code === quote) {
+      position = endOfString(text, position);
+      if (position === -1) return false;
+      // `[` and `{`, `]` and `}` differ by one bit.
+    } else if ((code | 0x20) === 0x7b) {
+      depth += 1;
+      if (depth > maxDepth) return true;
+    } else if ((code | 0x20) === 0x7d) depth -= 1;
+  }
+  return false;
+}
+
+/** The quote that ends a string, or -1. Each run of backslashes is counted once, so that the whole stays linear. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(text: string, position: number): boolean {
+  let first = position;
+  while (text.charCodeAt(first - 1) === backslash) first -= 1;
+  return (position - first) % 2 === 1;
+}

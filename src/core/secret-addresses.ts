@@ -1,0 +1,61 @@
+import { isSecretName } from './secret-names.ts';
+
+/** What is shown within an address in the place of a credential. */
+const hidden = '[secret]';
+
+/** `user:password@` after the scheme. Bounded, because the text may be of any length. */
+const userInformation = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)([^\s/?#@"']{1,512})@/gi;
+const parameter = /([?&#;])([^=&?#;\s]{1,100})=([^&#\s"'<>]+)/g;
+
+/** An address, or a text that holds some, without user information and without the values of parameters that are named like credentials. */
+export function maskAddress(text: string): string {
+  if (!isAddressLike(text)) return text;
+  return text
+    .replaceAll(userInformation, `$1${hidden}@`)
+    .replaceAll(parameter, (whole, mark: string, name: string) => (isSecretName(decoded(name)) ? `${mark}${name}=${hidden}` : whole));
+}
+
+export function isSecretAddress(text: string): boolean {
+  return maskAddress(text) !== text;
+}
+
+/** The values that `maskAddress` takes out, as they stand there. */
+export function secretsInAddress(text: string): string[] {
+  if (!isSecretAddress(text)) return [];
+  return [...userInformationOf(text), ...parametersOf(text).map(([, value]) => value)];
+}
+
+/** A new text with what it only shows as hidden taken from the one before: by the parameter's name, and user information in its order. */
+export function restoreAddress(before: string, given: string): string {
+  if (!given.includes(hidden)) return given;
+  const users = userInformationOf(before);
+  const values = new Map(parametersOf(before));
+  return given
+    .replaceAll(userInformation, (whole, scheme: string, user: string) =>
+      user === hidden ? `${scheme}${users.shift() ?? hidden}@` : whole,
+    )
+    .replaceAll(parameter, (whole: string, ...[mark = '', name = '', value = '']: string[]) =>
+      value === hidden ? `${mark}${name}=${values.get(name) ?? hidden}` : whole,
+    );
+}
+
+function isAddressLike(text: string): boolean {
+  return text.includes('=') || text.includes('@');
+}
+
+function userInformationOf(text: string): string[] {
+  return [...text.matchAll(userInformation)].map(([, , user = '']) => user);
+}
+
+function parametersOf(text: string): [string, string][] {
+  const found = [...text.matchAll(parameter)].map(([, , name = '', value = '']): [string, string] => [name, value]);
+  return found.filter(([name]) => isSecretName(decoded(name)));
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

@@ -1,0 +1,150 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import fastify from 'fastify';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { installErrorHandling } from '../../src/http/error-handler.ts';
+import { installJsonBodies } from '../../src/http/json-bodies.ts';
+import { listen, testApp } from '../_support/build-app.ts';
+
+const fiveMegabytes = 5 * 1024 * 1024;
+const adminKey = 'sk-tw-fixed-administrator';
+
+async function gateway(environment: NodeJS.ProcessEnv): Promise<string> {
+  const app = await testApp(environment, { backends: [] });
+  onTestFinished(() => app.close());
+  return listen(app);
+}
+
+/** A request that announces a body; whoever has the socket sends it, or not. */
+function announce(url: string, line: string, headers: Record<string, string | number>): { socket: Socket; answer: Promise<string> } {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  let text = '';
+  socket.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`${line} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines.join('')}\r\n`);
+  return { socket, answer: once(socket, 'end').then(() => text) };
+}
+
+describe('a large body that nobody wants', () => {
+  const wrong = { authorization: 'Bearer wrong', 'content-type': 'application/json', 'content-length': fiveMegabytes };
+  const { 'content-length': _length, ...unsized } = wrong;
+  test.each<[string, string, Record<string, string | number>, number]>([
+    ['with a wrong key', 'POST /v1/chat/completions', wrong, 401],
+    ['of unknown size', 'POST /v1/chat/completions', { ...unsized, 'transfer-encoding': 'chunked' }, 401],
+    ['to a place where nothing is', 'POST /nothing', wrong, 404],
+    ['to a place where another method is', 'PUT /v1/models', wrong, 405],
+    ['of a request that has none', 'GET /health', wrong, 413],
+    [
+      'larger than bodies may be',
+      'POST /v1/chat/completions',
+      { ...wrong, authorization: `Bearer ${adminKey}`, 'content-length': 1e9 },
+      413,
+    ],
+  ])('%s is refused before it arrives, and the connection ends', async (_what, line, headers, status) => {
+    const url = await gateway({ TOOLWHARF_ADMIN_KEY: adminKey });
+    const [head = '', body = ''] = (await announce(url, line, headers).answer).split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nconnection: close`, 's'));
+    expect(JSON.parse(body)).toMatchObject({ error: { code: expect.any(String) } });
+  });
+
+  test('is refused so that a client which sends all of it reads why', async () => {
+    const url = await gateway({ TOOLWHARF_ADMIN_KEY: adminKey });
+    const answers = Array.from({ length: 8 }, async () => {
+      const body = JSON.stringify({ text: 'x'.repeat(fiveMegabytes) });
+      const headers = { authorization: 'Bearer wrong', 'content-type': 'application/json' };
+      return (await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })).status;
+    });
+    expect(await Promise.all(answers)).toEqual(Array.from({ length: 8 }, () => 401));
+  });
+
+  test('leaves small ones alone: the connection goes on', async () => {
+    const url = await gateway({ TOOLWHARF_ADMIN_KEY: adminKey });
+    const { socket, answer } = announce(url, 'POST /v1/chat/completions', { ...wrong, 'content-length': 2 });
+    socket.write('{}GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    expect((await answer).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200']);
+  });
+});
+
+describe('large bodies at the same time', () => {
+  const size = 200 * 1024;
+  const json = JSON.stringify('x'.repeat(size - 2));
+  const headers = { 'content-type': 'application/json', 'content-length': size, connection: 'close' };
+
+  test('wait in memory up to a sum; what is beyond it may come again', async () => {
+    const app = fastify();
+    installErrorHandling(app);
+    installJsonBodies(app, { arrivingBytes: 1.5 * size });
+    app.post('/', (request) => String(request.body).length);
+    onTestFinished(() => app.close());
+    const url = await app.listen({ host: '127.0.0.1', port: 0 });
+    const both = [announce(url, 'POST /', headers), announce(url, 'POST /', headers)];
+    // Neither can be whole before the other has begun.
+    for (const { socket } of both) socket.write(json.slice(0, -1));
+    const refused = await Promise.race(both.map(({ answer }) => answer));
+    expect(refused).toMatch(/^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n.*"code":"overloaded"/s);
+    for (const { socket } of both) if (!socket.readableEnded) socket.write(json.slice(-1));
+    const statuses = (await Promise.all(both.map(({ answer }) => answer))).map((text) => text.slice(9, 12));
+    expect(statuses.toSorted()).toEqual(['200', '503']);
+    // Nothing of either counts any longer.
+    for (let round = 0; round < 3; round += 1) {
+      const later = announce(url, 'POST /', headers);
+      later.socket.write(json);
+      expect(await later.answer).toContain('HTTP/1.1 200');
+    }
+    const left = announce(url, 'POST /', headers);
+    left.socket.write(json.slice(0, -1));
+    left.socket.destroy();
+    const last = announce(url, 'POST /', headers);
+    last.socket.write(json);
+    expect(await last.answer).toContain('HTTP/1.1 200');
+  });
+});
+
+describe('a body', () => {
+  const post = async (payload: string, method: 'POST' | 'DELETE' = 'POST', path = '/v1/chat/completions') => {
+    const app = await testApp({}, { backends: [] });
+    onTestFinished(() => app.close());
+    const headers = { host: '127.0.0.1', 'content-type': 'application/json' };
+    return app.server.inject({ method, url: path, headers, payload });
+  };
+
+  test('of two megabytes of brackets is refused without being parsed', async () => {
+    const answer = await post(`{"messages":${'['.repeat(2 * 1024 * 1024)}`);
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json()).toMatchObject({ error: { message: 'The body is nested deeper than 256 levels.' } });
+  });
+
+  test('may hold any number of them in its texts', async () => {
+    const content = '[{"'.repeat(100_000);
+    const answer = await post(JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] }));
+    expect(answer.json()).toMatchObject({ error: { code: 'model_not_found' } });
+  });
+
+  test('that sets a prototype is refused', async () => {
+    expect((await post('{"__proto__":{"a":1}}')).statusCode).toBe(400);
+  });
+
+  test.each<['POST' | 'DELETE', string, number]>([
+    ['DELETE', '/api/tool-servers/nobody', 404],
+    ['DELETE', '/api/keys/nobody', 404],
+    ['DELETE', '/api/presets/nobody', 404],
+    ['POST', '/api/tasks/stop/nobody', 404],
+    ['POST', '/api/tool-servers/nobody/refresh', 404],
+    ['POST', '/v1/chat/completions', 400],
+    ['POST', '/api/keys', 400],
+    ['POST', '/api/presets', 400],
+    ['POST', '/api/tool-servers', 400],
+    ['POST', '/api/tool-servers/verify', 400],
+    ['POST', '/api/v1/configs/tool_servers', 400],
+    ['POST', '/api/tools/nothing/invoke', 400],
+    ['POST', '/v1/embeddings', 400],
+    ['POST', '/mcp', 400],
+    ['POST', '/api/runs/nobody/approvals/none', 400],
+  ])('that is empty, though announced as JSON, is none: %s %s answers %d', async (method, path, status) => {
+    const answer = await post('', method, path);
+    expect(answer.body).not.toMatch(/body is empty|internal/i);
+    expect(answer.statusCode).toBe(status);
+  });
+});

@@ -1,0 +1,161 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import type { JsonObject } from '../../src/core/json.ts';
+import { createLayeredRegistry } from '../../src/registry/layered-registry.ts';
+import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
+import { parseToolServerConnection } from '../../src/registry/tool-server-connection.ts';
+import { testApp } from '../_support/build-app.ts';
+import { temporaryFolders } from '../registry/temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+
+/** Keys that the gateway has no word for, as other programs keep them. Every canary is a secret. */
+const unknown = {
+  token: 'canary-token-01',
+  client_secret: 'canary-client-02',
+  oauth: { client_id: 'public-id', client_secret: 'canary-oauth-03', scopes: ['read'] },
+  webhook: 'https://hook.test/call?api_key=canary-hook-04',
+  extra_headers: [{ name: 'x-own', value: 'canary-list-05' }],
+  color: 'green',
+};
+const connection = {
+  id: 'maps',
+  url: 'http://127.0.0.1:1',
+  path: 'openapi.json?api_key=canary-path-06&v=2',
+  ...unknown,
+  config: { needs_approval: true, refresh_token: 'canary-config-07', headers: { 'x-inner': 'canary-inner-08' } },
+  info: { name: 'Maps', oauth_client_info: 'canary-info-09' },
+};
+const canaries = JSON.stringify(connection).match(/canary-[a-z]+-\d\d/g) ?? [];
+const found = (text: string): string[] => canaries.filter((canary) => text.includes(canary));
+
+async function gateway(folder = newFolder(), secret = 'first') {
+  const registry = createSqliteRegistry({ file: join(folder, 'toolwharf.db'), secret });
+  const app = await testApp({}, { registry, backends: [] });
+  onTestFinished(() => app.close());
+  const ask = async (method: 'GET' | 'POST' | 'PUT' | 'PATCH', url: string, payload?: object) => {
+    const answer = await app.server.inject({ method, url, headers: { host: '127.0.0.1:8080' }, ...(payload && { payload }) });
+    return { status: answer.statusCode, text: answer.body, body: answer.json<JsonObject>() };
+  };
+  const stored = async (): Promise<JsonObject> => (await registry.listToolServers())[0] as unknown as JsonObject;
+  const files = (): string =>
+    readdirSync(folder)
+      .map((name) => readFileSync(join(folder, name), 'latin1'))
+      .join('\n');
+  return { app, ask, stored, files, folder };
+}
+
+const keptExtra = {
+  ...unknown,
+  config: { needs_approval: true, refresh_token: 'canary-config-07', headers: { 'x-inner': 'canary-inner-08' } },
+  info: { oauth_client_info: 'canary-info-09' },
+};
+
+test('secrets under keys without a word of ours are in no answer, no log line and no file, and stay', async () => {
+  const { app, ask, stored, files } = await gateway();
+  const created = await ask('POST', '/api/tool-servers', connection);
+  expect(created.status).toBe(201);
+  const answers = [
+    created,
+    await ask('GET', '/api/tool-servers'),
+    await ask('GET', '/api/tool-servers/maps'),
+    await ask('GET', '/api/v1/configs/tool_servers'),
+    await ask('POST', '/api/tool-servers/maps/refresh'),
+    await ask('POST', '/api/tool-servers/verify', connection),
+    await ask('PATCH', '/api/tool-servers/maps', { info: { name: 'Plans' } }),
+  ];
+  expect(answers.flatMap(({ text }) => found(text))).toEqual([]);
+  expect(found(app.logLines.join(''))).toEqual([]);
+  expect(await stored()).toMatchObject({ path: connection.path, name: 'Plans', extra: keptExtra });
+  expect(found(files())).toEqual([]);
+  expect(created.body).toMatchObject({
+    path: 'openapi.json?api_key=[secret]&v=2',
+    token: null,
+    client_secret: null,
+    oauth: { client_id: 'public-id', client_secret: null, scopes: ['read'] },
+    webhook: 'https://hook.test/call?api_key=[secret]',
+    extra_headers: [{ name: 'x-own', value: null }],
+    color: 'green',
+    config: { needs_approval: true, refresh_token: null, headers: { 'x-inner': null } },
+  });
+});
+
+test.each(['/api/tool-servers', '/api/v1/configs/tool_servers'])('a list that is read at %s and sent back keeps them all', async (path) => {
+  const { ask, stored } = await gateway();
+  await ask('POST', '/api/tool-servers', connection);
+  const before = await stored();
+  const method = path.endsWith('configs/tool_servers') ? 'POST' : 'PUT';
+  expect((await ask(method, path, (await ask('GET', path)).body)).status).toBe(200);
+  expect(await stored()).toEqual(before);
+});
+
+test('left out in an entry that replaces all they stay, and a new value counts', async () => {
+  const { ask, stored, files } = await gateway();
+  await ask('POST', '/api/tool-servers', connection);
+  const entry = { id: 'maps', url: connection.url, path: connection.path, oauth: { client_id: 'other' }, token: 'canary-renewed-10' };
+  expect((await ask('PUT', '/api/tool-servers', [entry])).status).toBe(200);
+  expect(await stored()).toMatchObject({
+    extra: {
+      token: 'canary-renewed-10',
+      client_secret: 'canary-client-02',
+      oauth: { client_id: 'other', client_secret: 'canary-oauth-03' },
+      config: { refresh_token: 'canary-config-07' },
+      info: { oauth_client_info: 'canary-info-09' },
+    },
+  });
+  expect((await stored())['extra']).not.toHaveProperty('webhook');
+  expect(files()).not.toContain('canary-renewed-10');
+});
+
+test('of the environment and the configuration file are not shown either, and a list with them that is sent back changes nothing', async () => {
+  const fixed = [parseToolServerConnection(connection, 'file')];
+  const registry = createLayeredRegistry({ fixed, store: createMemoryRegistry() });
+  const app = await testApp({}, { registry, backends: [] });
+  onTestFinished(() => app.close());
+  const headers = { host: '127.0.0.1:8080' };
+  const shown = await app.server.inject({ url: '/api/tool-servers', headers });
+  expect(found(shown.body)).toEqual([]);
+  expect(shown.json()).toMatchObject({ data: [{ origin: 'file', token: null, oauth: { client_id: 'public-id', client_secret: null } }] });
+  const sent = await app.server.inject({ method: 'PUT', url: '/api/tool-servers', headers, payload: shown.json<object>() });
+  expect(sent.statusCode).toBe(200);
+  const changed = { data: [{ ...connection, token: 'another' }] };
+  expect((await app.server.inject({ method: 'PUT', url: '/api/tool-servers', headers, payload: changed })).statusCode).toBe(409);
+  expect(await registry.listToolServers()).toEqual(fixed);
+});
+
+test('that an earlier release stored in the clear are sealed when they are read first', async () => {
+  const { ask, stored, folder } = await gateway();
+  await ask('POST', '/api/tool-servers', { ...connection, token: undefined });
+  const before = await stored();
+  const database = new DatabaseSync(join(folder, 'toolwharf.db'));
+  onTestFinished(() => database.close());
+  const rowOf = (): JsonObject => database.prepare('SELECT record, secrets FROM tool_servers').get() as unknown as JsonObject;
+  const { headers: _headers, ...rest } = before;
+  const clear = { ...rest, extra: { ...(before['extra'] as JsonObject), token: 'canary-token-01' } };
+  database.prepare('UPDATE tool_servers SET record = ?, secrets = ?').run(JSON.stringify(clear), '{"headers":{}}');
+  expect(found(String(rowOf()['record']))).toHaveLength(canaries.length);
+  const later = await gateway(folder);
+  expect(await later.stored()).toMatchObject({ path: connection.path, extra: keptExtra });
+  expect(found(JSON.stringify(rowOf()))).toEqual([]);
+  const again = rowOf();
+  expect(await (await gateway(folder)).stored()).toMatchObject({ extra: keptExtra });
+  expect(rowOf()).toEqual(again);
+});
+
+test('under another TOOLWHARF_SECRET they are named as lost, and open again under the first', async () => {
+  const first = await gateway();
+  await first.ask('POST', '/api/tool-servers', connection);
+  const second = await gateway(first.folder, 'second');
+  const shown = (await second.ask('GET', '/api/tool-servers/maps')).body;
+  const lost = ['token', 'client_secret', 'oauth', 'webhook', 'extra_headers', 'config.refresh_token', 'config.headers'];
+  expect(shown['unreadable_secrets']).toEqual([...lost, 'info.oauth_client_info', 'path']);
+  // The protection that stands beside them is readable still.
+  expect(shown).toMatchObject({ config: { needs_approval: true }, report: { ok: false } });
+  await second.ask('PATCH', '/api/tool-servers/maps', { info: { name: 'Plans' }, token: 'canary-newest-11' });
+  const third = await gateway(first.folder, 'first');
+  const { token: _token, ...others } = keptExtra;
+  expect(await third.stored()).toMatchObject({ name: 'Plans', path: connection.path, extra: others });
+});
