@@ -8,12 +8,15 @@ import type { Registry } from './core/registry.ts';
 import { examineFolder, examineNode, examinePort, isInContainer } from './doctor/examine-machine.ts';
 import { countBroken, toReport } from './doctor/finding.ts';
 import type { Finding, Section } from './doctor/finding.ts';
+import { examineFunctions } from './examine-functions.ts';
 import { examineModels } from './examine-models.ts';
+import { examinePresets } from './examine-presets.ts';
 import { examineStore, openStored } from './examine-store.ts';
 import { examineToolServers } from './examine-tool-servers.ts';
 import { getLocally, localUrl } from './healthcheck.ts';
 import { isLoopbackName } from './http/authenticate.ts';
 import { createOutbound } from './policy/outbound-request.ts';
+import type { ImportModule } from './tools/functions/load-module.ts';
 import { version } from './version.ts';
 
 /** What tests replace. */
@@ -22,13 +25,17 @@ export interface DoctorParts {
   /** Default: what is stored, behind what the environment and the file hold, for a look only. */
   openRegistry?: (config: Config) => Promise<Registry>;
   isContainer?: boolean;
+  importModule?: ImportModule;
 }
 
-/** Prints what is in force and what is wrong. Exit code 1 when something is broken. @throws ConfigError for a wrong setting */
+/**
+ * Prints what is in force and what is wrong, and ends the process: a module of functions may have begun something that never ends. Exit code 1 when
+ * something is broken. @throws ConfigError for a wrong setting
+ */
 export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   const sections = await examineGateway(environment, { readFile: readTextFile });
-  process.stdout.write(`toolwharf ${version}: what is in force, and what is wrong\n\n${toReport(sections)}`);
-  if (countBroken(sections) > 0) process.exitCode = 1;
+  const text = `toolwharf ${version}: what is in force, and what is wrong\n\n${toReport(sections)}`;
+  process.stdout.write(text, () => process.exit(countBroken(sections) > 0 ? 1 : 0));
 }
 
 /** Looks at everything the gateway would use, with the modules that serve chats, and changes nothing. */
@@ -38,19 +45,24 @@ export async function examineGateway(environment: NodeJS.ProcessEnv, parts: Doct
   const outbound = createOutbound({ egress: config.egress });
   try {
     const store = await examineStore(config, openRegistry);
-    const [folder, port, models, toolServers] = await Promise.all([
+    const [folder, port, models, toolServers, functions] = await Promise.all([
       examineFolder(config.dataDir),
       examinePort(config, () => isGateway(config, outbound.send)),
       examineModels(config, outbound.send, isContainer),
       examineToolServers(store, outbound.send, isContainer),
+      examineFunctions(config, parts.importModule),
     ]);
+    const known = { models: models.ids, toolServers: store.toolServers, shelf: functions.shelf };
+    const presets = await examinePresets(store.presets, known);
     return [
       { title: 'This machine', findings: [examineNode(process.versions.node), folder, port] },
       { title: 'Access', findings: [examineAccess(config, store.keys)] },
       { title: 'Settings that differ from their defaults (README lists them all)', findings: examineSettings(environment, parts.readFile) },
-      { title: 'Models', findings: models },
+      { title: 'Models', findings: models.findings },
       { title: 'Tool servers', findings: [...store.findings, ...toolServers] },
-    ];
+      { title: 'Functions and hooks', findings: functions.findings },
+      { title: 'Presets', findings: presets },
+    ].filter(({ findings }) => findings.length > 0);
   } finally {
     await outbound.close();
   }

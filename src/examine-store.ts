@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Config } from './config.ts';
 import { GatewayError } from './core/errors.ts';
+import type { PresetRecord } from './core/preset.ts';
 import type { Registry, ToolServerRecord } from './core/registry.ts';
 import { count } from './doctor/finding.ts';
 import type { Finding } from './doctor/finding.ts';
@@ -9,6 +10,7 @@ import { createDatabaseConnection } from './registry/database-connection.ts';
 import { createLayeredRegistry } from './registry/layered-registry.ts';
 import { createMemoryRegistry } from './registry/memory-registry.ts';
 import { databaseFile } from './registry/open-database.ts';
+import { createPresetStore } from './registry/preset-store.ts';
 import { findSecret } from './registry/secret-file.ts';
 import { createSqliteRegistry } from './registry/sqlite-registry.ts';
 
@@ -19,6 +21,8 @@ export interface StoreExamination {
   keys: number;
   /** Whether the gateway has run with this store before: a bundled server that is not there was deleted then. */
   isUsed: boolean;
+  /** Of the file and stored. */
+  presets: readonly PresetRecord[];
   findings: Finding[];
 }
 
@@ -58,7 +62,9 @@ export async function examineStore(config: Config, openRegistry: (config: Config
     const toolServers = await registry.listToolServers().catch(() => config.toolServers);
     const fact = await registry.readFact('bundled_time_registered').catch(() => undefined);
     findings.push(...examineKeys(config, keys ?? []));
-    return { toolServers, keys: keys?.length ?? 0, isUsed: fact !== undefined, findings };
+    const presetStore = createPresetStore({ registry, fixed: config.presets, now: Date.now });
+    const presets = await presetStore.list().catch(note);
+    return { toolServers, keys: keys?.length ?? 0, isUsed: fact !== undefined, presets: presets ?? config.presets, findings };
   } finally {
     await registry.close();
   }

@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import { ConfigError } from './config.ts';
 import { createRunHooks } from './chat/run-hooks.ts';
 import type { RunHooks } from './chat/run-hooks.ts';
+import type { ChatMemories } from './core/chat-memory.ts';
 import type { Hook } from './core/hooks.ts';
 import { createChatStates } from './tools/functions/chat-state.ts';
 import { createFunctionFolder } from './tools/functions/function-folder.ts';
@@ -36,6 +37,10 @@ export interface ExtensionParts {
   logger: ExtensionLog;
   newId: () => string;
   importModule?: ImportModule;
+  /** Default: what functions remember ends with this process. */
+  chatMemory?: Partial<ChatMemories>;
+  /** Milliseconds since 1970. */
+  now?: () => number;
 }
 
 /**
@@ -43,7 +48,8 @@ export interface ExtensionParts {
  * @throws ConfigError for a hook that cannot be loaded, and for a folder that is not there
  */
 export async function openExtensions({ modules }: Pick<Config, 'modules'>, parts: ExtensionParts): Promise<Extensions> {
-  const { logger } = parts;
+  const { logger, now = Date.now } = parts;
+  const memory = parts.chatMemory?.state;
   const hooks = await Promise.all(modules.hooks.map((entry) => openHook(entry, parts)));
   const runHooks = createRunHooks(hooks, ({ hook, runId, error }) => logger.error({ err: error, hook, run_id: runId }, 'a hook failed'));
   const withHooks = hooks.length === 0 ? {} : { hooks: runHooks };
@@ -59,7 +65,9 @@ export async function openExtensions({ modules }: Pick<Config, 'modules'>, parts
   const source = createFunctionSource({
     folder,
     path,
-    states: createChatStates(),
+    states: createChatStates(
+      memory && { memory, now, onFault: (error) => logger.error({ err: error }, 'the state of functions cannot be kept or read just now') },
+    ),
     onFault: (id, error) => logger.warn({ err: error, tool: id }, 'isEnabled of a function failed; the function is not offered'),
   });
   return {

@@ -2,7 +2,7 @@
 export { defineTool } from './tools/functions/define-tool.ts';
 export { defineToolset } from './tools/functions/define-toolset.ts';
 export { abort, changeArguments, changeMessages } from './tools/functions/hook-answers.ts';
-export { handoff, noReply } from './tools/functions/return-values.ts';
+export { handoff, noReply, withFiles } from './tools/functions/return-values.ts';
 export { ToolError } from './core/tool.ts';
 export type {
   FunctionContext,
@@ -17,5 +17,6 @@ export type {
   ToolsetDefinition,
   Verdict,
 } from './tools/functions/function-definition.ts';
+export type { ReturnedFile } from './tools/functions/return-values.ts';
 export type { AfterModel, AfterTool, BeforeModel, BeforeTool, HookContext, HookModule } from './tools/functions/hook-answers.ts';
 export type { JsonObject, JsonValue } from './core/json.ts';

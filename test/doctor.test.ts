@@ -119,6 +119,22 @@ describe('models', () => {
     expect(found?.cure).toContain(`use http://host.docker.internal:${port}`);
   });
 
+  test('gives the cure of what answers there, in a container as elsewhere', async () => {
+    const url = await peer(401, { error: { message: 'bad key' } });
+    const connection = JSON.stringify([{ url, info: { id: 'maps' } }]);
+    const environment = { OPENAI_API_BASE_URLS: `${url}/v1`, OPENAI_API_KEYS: 'sk-wrong', TOOL_SERVER_CONNECTIONS: connection };
+    const sections = await examine(environment, { isContainer: true });
+    expect(findingsOf(sections, 'Models')[0]?.cure).toContain('check its key');
+    expect(findingsOf(sections, 'Tool servers')).toMatchObject([
+      { level: 'broken', cure: expect.stringContaining('correct `url`, `path`, `key`') },
+    ]);
+    const lost = await examine(
+      { TOOL_SERVER_CONNECTIONS: JSON.stringify([{ url: await deadUrl(), info: { id: 'maps' } }]) },
+      { isContainer: true },
+    );
+    expect(findingsOf(lost, 'Tool servers')[0]?.cure).toContain('host.docker.internal');
+  });
+
   test.each([
     ['OLLAMA_BASE_URLS', '/api', 'Set the address without its end'],
     ['OPENAI_API_BASE_URLS', '', 'up to and with /v1; set its key'],

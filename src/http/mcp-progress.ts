@@ -8,23 +8,27 @@ export interface McpProgress {
   message?: string;
 }
 
-/** What a call tells while it runs, for a client that asked to be told. */
-export function createMcpProgress(notify: (progress: McpProgress) => Promise<void>): LiveEvents {
-  let last = 0;
+/** How a client hears of a call that runs: it asked for `progress`, or what is being done goes into its log. */
+export type McpEar = { progress(progress: McpProgress): Promise<void> } | { log(text: string): Promise<void> };
+
+/** What a call tells while it runs. Whoever does not listen any more does not fail the call. */
+export function createMcpProgress(ear: McpEar): LiveEvents {
+  let last: number | undefined;
+
+  function toProgress({ progress, total, status }: JsonObject): McpProgress {
+    const isFurther = typeof progress === 'number' && (last === undefined || progress > last);
+    // A message without an amount moves on by the smallest step there is.
+    last = isFurther ? progress : last === undefined ? 0 : last + Number.EPSILON * Math.max(1, last);
+    return { progress: last, ...(typeof total === 'number' && { total }), ...(typeof status === 'string' && { message: status }) };
+  }
+
   return {
     async progress(_call, data: JsonObject) {
-      const { progress, total, status } = data;
-      const isFurther = typeof progress === 'number' && progress > last;
-      // A message without an amount moves on by the smallest step there is.
-      last = isFurther ? progress : last + Number.EPSILON * Math.max(1, last);
-      // Whoever does not listen any more must not fail the call.
-      await notify({
-        progress: last,
-        ...(typeof total === 'number' && { total }),
-        ...(typeof status === 'string' && { message: status }),
-      }).catch(() => undefined);
+      if ('progress' in ear) return ear.progress(toProgress(data)).catch(() => undefined);
+      if (typeof data['status'] === 'string') await ear.log(data['status']).catch(() => undefined);
     },
     tell: () => undefined,
+    deliver: () => Promise.resolve(),
     async *until(pending) {
       yield* [];
       return await pending;

@@ -4,7 +4,9 @@ import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
+import { modeNames } from '../core/mode-names.ts';
 import type { PresetRecord } from '../core/preset.ts';
+import { requireModelParams, withoutForeignParams } from './preset-params.ts';
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, 'must consist of at most 64 letters, digits and . _ : -');
 const toolId = z.string().min(1).max(256);
@@ -30,10 +32,29 @@ function isParams(value: unknown): boolean {
 }
 
 /** What a frontend may send along from an answer of ours. */
-const shownOnly = ['origin', 'created', 'object'];
+const shownOnly = ['origin', 'created', 'object', 'warnings'];
 
-/** A preset as people write it. @throws GatewayError `invalid_request` that names the field */
-export function parsePreset(value: unknown, { origin, createdAt }: Pick<PresetRecord, 'origin' | 'createdAt'>): PresetRecord {
+type Origin = Pick<PresetRecord, 'origin' | 'createdAt'>;
+
+/** A preset as people write it. @throws GatewayError `invalid_request` that names the field, `unknown_mode` */
+export function parsePreset(value: unknown, origin: Origin): PresetRecord {
+  const preset = parseShape(value, origin);
+  const { mode } = preset;
+  if (mode !== undefined && !modeNames.some((name) => name === mode)) {
+    const message = `function_calling: "${mode}" is no mode. Use one of: ${modeNames.join(', ')}.`;
+    throw new GatewayError('unknown_mode', message, { param: 'function_calling' });
+  }
+  requireModelParams(preset.params);
+  return preset;
+}
+
+/** A preset as it was stored. An older gateway took more; one wrong word must not cost all of them. @throws GatewayError `invalid_request` */
+export function parseStoredPreset(value: unknown, origin: Origin): PresetRecord {
+  const preset = parseShape(value, origin);
+  return { ...preset, params: withoutForeignParams(preset.params) };
+}
+
+function parseShape(value: unknown, { origin, createdAt }: Origin): PresetRecord {
   if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'A preset must be an object with id and base_model.');
   const parsed = schema.safeParse(Object.fromEntries(Object.entries(value).filter(([key]) => !shownOnly.includes(key))));
   if (!parsed.success) {

@@ -5,7 +5,7 @@ import { limits } from '../core/limits.ts';
 import type { PresetBook, PresetRecord } from '../core/preset.ts';
 import type { Registry } from '../core/registry.ts';
 import { deepFreeze } from './deep-freeze.ts';
-import { parsePreset, toPresetWire } from './preset-schema.ts';
+import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
 
 /** Presets that can be changed. Every change is durable when it resolves. */
 export interface PresetStore extends PresetBook {
@@ -123,7 +123,7 @@ function parseStored(text: string | undefined): PresetRecord[] {
   if (text === undefined) return [];
   try {
     return (JSON.parse(text) as JsonObject[]).map((entry) =>
-      deepFreeze(parsePreset(entry, { origin: 'database', createdAt: Number(entry['created']) })),
+      deepFreeze(parseStoredPreset(entry, { origin: 'database', createdAt: Number(entry['created']) })),
     );
   } catch (cause) {
     throw new GatewayError('storage_unavailable', 'The stored presets are damaged. Restore the database from a backup.', { cause });

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { ChatEvent } from '../../src/core/chat.ts';
 import { createContinuations } from '../../src/chat/continue-run.ts';
-import { createToolCallParser } from '../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import { createRunStarter } from '../../src/http/run-starter.ts';
 import type { RunStarterOptions } from '../../src/http/run-starter.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
@@ -11,22 +10,26 @@ import { convertOperations } from '../../src/tools/openapi/convert-operations.ts
 import { createOpenApiTool } from '../../src/tools/openapi/openapi-tool.ts';
 import { finderOf } from '../_support/scripted-model.ts';
 import { chatRequest, offering, runContext, toolNamed } from '../_support/tools.ts';
+import { measureFunctionCall } from './measure-function-call.ts';
+import { measureParser } from './measure-parser.ts';
+import type { ParserSpeeds } from './measure-parser.ts';
+import { microsecondsOf, processorMs } from './time-work.ts';
 
 /** What the gateway's own work costs in this process, with a model, tools and a network that take no time. */
 export interface ToolWork {
   /** One round: the call is found, checked, run, cited, and the model is asked again. */
   roundMs: number;
+  /** One call of a function of this process, beside its own work. */
+  functionCallMs: number;
   /** A request built from its arguments, sent to nobody, and its answer read. */
   requestMs: number;
-  /** A run of 50 chunks, not written down, and written down into a file. */
+  /** Processor time of a run of 50 chunks, not written down, and written down into a file; waiting for a disk that others use is no work of the log. */
   runUs: number;
   loggedRunUs: number;
-  /** Megabytes of answers a second, whole and in pieces as they come from a network. */
-  parserMbPerSecond: { whole: number; chunks: number };
+  parserMbPerSecond: ParserSpeeds;
 }
 
 const caller = { id: 'local', role: 'admin', isOpen: true } as const;
-const rounds = 3;
 
 export async function measureToolWork(folder: string): Promise<ToolWork> {
   const nothing: RunStarterOptions['log'] = {
@@ -38,33 +41,18 @@ export async function measureToolWork(folder: string): Promise<ToolWork> {
   const calling = 20;
   const withCalls = await microsecondsOf(() => runOnce(calling, 0, nothing), 100);
   const withoutCalls = await microsecondsOf(() => runOnce(0, 0, nothing), 100);
-  const runUs = await microsecondsOf(() => runOnce(0, 50, nothing), 1_000);
-  const loggedRunUs = await microsecondsOf(
-    () => runOnce(0, 50, kept),
-    1_000,
-    () => kept.flush(),
-  );
+  const runUs = await microsecondsOf(() => runOnce(0, 50, nothing), 1_000, { clock: processorMs });
+  const loggedRunUs = await microsecondsOf(() => runOnce(0, 50, kept), 1_000, { clock: processorMs, atEnd: () => kept.flush() });
   await kept.close();
   await connection.close();
   return {
     roundMs: (withCalls - withoutCalls) / calling / 1_000,
+    functionCallMs: await measureFunctionCall(),
     requestMs: await measureRequest(),
     runUs,
     loggedRunUs,
-    parserMbPerSecond: { whole: measureParser(Number.MAX_SAFE_INTEGER), chunks: measureParser(64) },
+    parserMbPerSecond: measureParser(),
   };
-}
-
-/** The least of some: what disturbs a measurement only adds to it. */
-async function microsecondsOf(work: () => Promise<unknown>, times: number, atEnd?: () => Promise<unknown>): Promise<number> {
-  const found: number[] = [];
-  for (let round = 0; round <= rounds; round += 1) {
-    const began = performance.now();
-    for (let count = 0; count < times; count += 1) await work();
-    await atEnd?.();
-    found.push(((performance.now() - began) * 1_000) / times);
-  }
-  return Math.min(...found.slice(1));
 }
 
 async function runOnce(calls: number, chunks: number, log: RunStarterOptions['log']): Promise<void> {
@@ -158,28 +146,4 @@ async function measureRequest(): Promise<number> {
 
 async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
-}
-
-/** Prose with code and lists, and a call at its end, about four million characters. */
-function answersText(): string {
-  const prose =
-    'The weather in <b>Paris</b> is [mild] today, and `f(x) < 3` holds. { "temperature": 21 } was measured at noon.\n- one\n- two\n\n';
-  return `${prose.repeat(32_000)}<tool_call>{"name":"weather","arguments":{"city":"Paris"}}</tool_call>`;
-}
-
-function measureParser(chunkLength: number): number {
-  const text = answersText();
-  const tools = [toolNamed('weather', 1, { parameters: { type: 'object', properties: { city: { type: 'string' } } } }).spec];
-  const speeds: number[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const parser = createToolCallParser({ tools, rescue: { isQuoted: () => false } });
-    let calls = 0;
-    const count = (pieces: readonly { type: string }[]): void => void (calls += pieces.filter(({ type }) => type === 'call').length);
-    const began = performance.now();
-    for (let start = 0; start < text.length; start += chunkLength) count(parser.push(text.slice(start, start + chunkLength)));
-    count(parser.flush({ isCut: false }));
-    speeds.push(text.length / 1_000_000 / ((performance.now() - began) / 1_000));
-    if (calls !== 1) throw new Error(`the parser found ${calls} calls instead of one`);
-  }
-  return Math.max(...speeds);
 }

@@ -1,5 +1,7 @@
 import { median } from './measure-latency.ts';
 import type { Round } from './measure-load.ts';
+import { pieceSizes } from './measure-parser.ts';
+import type { ParserSpeeds } from './measure-parser.ts';
 import { middle, ratio } from './summary.ts';
 import type { Results } from './summary.ts';
 
@@ -22,6 +24,7 @@ export function printResults(results: Results): void {
     const cpu = many.cpuPerChunkUs === undefined ? '' : `, ${number(many.cpuPerChunkUs, 1)} us of CPU a chunk`;
     print(`${name}: ${many.streams} streams in ${number(many.seconds, 1)} s, ${many.wrong} wrong${memory}${cpu}`);
   }
+  if (results.toolWork !== undefined) printParser(results.toolWork.parserMbPerSecond);
   print();
   print('goals');
   for (const goal of results.goals) {
@@ -33,6 +36,13 @@ export function printResults(results: Results): void {
   print(
     `${machine.cpus} x ${machine.cpu}, Node ${machine.node}, ${machine.seconds.toFixed(0)} s; load ${machine.loadBefore.toFixed(1)} before, ${machine.loadAfter.toFixed(1)} after`,
   );
+}
+
+/** Each form of answer in each size of pieces. */
+function printParser(speeds: ParserSpeeds): void {
+  print('\nparser, MB/s');
+  const sizes = pieceSizes.map((size) => (size === Number.MAX_SAFE_INTEGER ? 'whole' : `by ${size}`));
+  table([['', ...sizes], ...Object.entries(speeds).map(([form, found]) => [form, ...found.map((speed) => speed.toFixed(0))])]);
 }
 
 function printScenario(scenario: string, rounds: Record<string, Round[]>): void {

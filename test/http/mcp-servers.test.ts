@@ -1,3 +1,4 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLayeredRegistry } from '../../src/registry/layered-registry.ts';
@@ -52,6 +53,23 @@ describe('an MCP server among the tool servers', () => {
     expect((await call(app, 'POST', url, { arguments: { city: 'Osaka' } })).body).toMatchObject({ result: 'weather done' });
     expect((await call(app, 'POST', url, { arguments: {} })).body.error).toMatchObject({ code: 'args_invalid' });
     expect(peer.calls).toEqual(['weather']);
+  });
+
+  test('gives MCP clients of the gateway what it gave the gateway, in the same order and form', async () => {
+    const content = [
+      { type: 'text' as const, text: 'Two files:' },
+      { type: 'image' as const, data: 'AAAA', mimeType: 'image/png' },
+      { type: 'resource' as const, resource: { uri: 'notes://1', mimeType: 'text/markdown', text: '# Title' } },
+      { type: 'resource' as const, resource: { uri: 'notes://2', mimeType: 'application/zip', blob: 'BBBB' } },
+      { type: 'text' as const, text: 'That is all.' },
+    ];
+    const app = await gateway(httpPeer([toolOf('fetch', { annotations: { readOnlyHint: true } })], () => ({ content })));
+    await call(app, 'POST', '/api/tool-servers', connection);
+    const client = new Client({ name: 'tester', version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${await listen(app)}/mcp`)));
+    onTestFinished(() => client.close());
+    expect(await client.callTool({ name: 'fetch', arguments: {} })).toEqual({ content });
+    expect((await client.listTools()).tools[0]?.annotations).toMatchObject({ readOnlyHint: true });
   });
 
   test('answers in a chat, where its result is a source', async () => {

@@ -129,6 +129,11 @@ describe('/mcp', () => {
     expect((await post(url, { no: 'message' })).status).toBe(400);
   });
 
+  test.each(['*/*', 'text/html, */*;q=0.8'])('answers who takes everything: %s', async (accept) => {
+    const { url } = await gateway();
+    expect((await post(url, ping, { accept })).status).toBe(200);
+  });
+
   test('runs nothing that needs an approval, because nobody could be asked', async () => {
     const { app, url } = await gateway();
     await app.server.inject({

@@ -3,9 +3,22 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
 import { createPresetStore } from '../../src/registry/preset-store.ts';
 import { parsePreset } from '../../src/registry/preset-schema.ts';
+import { parseToolServerConnection } from '../../src/registry/tool-server-connection.ts';
 import { testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 
+const clocks = parseToolServerConnection(
+  {
+    id: 'clocks',
+    url: 'http://clocks.test',
+    spec: {
+      openapi: '3.1.0',
+      info: { title: 'Clocks', version: '1' },
+      paths: { '/time': { get: { operationId: 'get_time', summary: 'Tells the time', responses: {} } } },
+    },
+  },
+  'file',
+);
 const environment = { OLLAMA_BASE_URLS: ';', TOOLWHARF_ADMIN_KEY: 'sk-tw-administrator', TOOLWHARF_DEMO: 'true' };
 
 async function ask(
@@ -33,8 +46,11 @@ describe('/api/presets', () => {
     });
     const changed = await ask(app, 'PATCH', '/api/presets/clerk', { payload: { system: null, name: 'Clerk' } });
     expect(changed.body).toMatchObject({ system: null, name: 'Clerk', tools: [] });
-    expect((await ask(app, 'GET', '/api/presets/clerk')).body).toEqual(changed.body);
-    expect((await ask(app, 'GET', '/api/presets')).body).toEqual({ data: [changed.body] });
+    const { warnings, ...preset } = changed.body;
+    expect(warnings).toEqual([]);
+    expect((await ask(app, 'GET', '/api/presets/clerk')).body).toEqual(preset);
+    expect((await ask(app, 'GET', '/api/presets')).body).toEqual({ data: [preset] });
+    expect((await ask(app, 'PATCH', '/api/presets/clerk', { payload: changed.body })).body).toEqual(changed.body);
     expect((await ask(app, 'DELETE', '/api/presets/clerk')).body).toEqual({ id: 'clerk', deleted: true });
     expect((await ask(app, 'GET', '/api/presets/clerk')).status).toBe(404);
   });
@@ -45,11 +61,51 @@ describe('/api/presets', () => {
     [{ id: 'x', base_model: 'demo', tools: 'all' }, 'tools', /must be a list/],
     [{ id: 'x', base_model: 'demo', colour: 'red' }, null, /colour/],
     [{ id: 'x', base_model: 'demo', params: [] }, 'params', /must be an object/],
+    [{ id: 'x', base_model: 'demo', function_calling: 'magic' }, 'function_calling', /"magic" is no mode. Use one of: auto, native,/],
+    [{ id: 'x', base_model: 'demo', params: { function_calling: 'native' } }, 'params.function_calling', /beside params/],
+    [{ id: 'x', base_model: 'demo', params: { tools: [] } }, 'params.tools', /beside params/],
+    [{ id: 'x', base_model: 'demo', params: { store: true } }, 'params.store', /each request says for itself/],
   ])('refuses %j and names the field', async (payload, param, message) => {
     await using app = await testApp(environment);
     const { status, body } = await ask(app, 'POST', '/api/presets', { payload });
     expect(status).toBe(400);
     expect(body.error).toMatchObject({ param: param, message: expect.stringMatching(message) });
+  });
+
+  it('is saved although it names what nobody knows just now, and says so', async () => {
+    await using app = await testApp(environment, { config: { toolServers: [clocks] } });
+    const payload = {
+      id: 'clerk',
+      base_model: 'gone',
+      tools: ['server:clocks', 'server:clocks/no_such', 'server:nowhere', 'preset:nobody'],
+      sub_agents: ['nobody'],
+      needs_approval: ['get_time', 'clocks/get_time', 'get_tme'],
+    };
+    const { status, body } = await ask(app, 'POST', '/api/presets', { payload });
+    expect(status).toBe(201);
+    expect(body['warnings']).toEqual([
+      expect.stringMatching(/^base_model: .*"gone"/),
+      expect.stringMatching(/^tools: .*no_such/),
+      expect.stringMatching(/^tools: .*"server:nowhere"/),
+      expect.stringMatching(/^tools: .*"preset:nobody"/),
+      'sub_agents: there is no preset "nobody", so nothing is handed over to it.',
+      'needs_approval: "get_tme" is no function that it offers: nothing waits for it.',
+    ]);
+    const mended = { base_model: 'demo', tools: ['server:clocks'], sub_agents: [], needs_approval: ['get_time'] };
+    expect((await ask(app, 'PATCH', '/api/presets/clerk', { payload: mended })).body['warnings']).toEqual([]);
+    const circle = await ask(app, 'PATCH', '/api/presets/clerk', { payload: { base_model: 'clerk' } });
+    expect(circle.body['warnings']).toEqual([expect.stringMatching(/^base_model: is the preset itself/)]);
+  });
+
+  it('that an older gateway has stored is read without what is no parameter, and costs no other', async () => {
+    const registry = createMemoryRegistry([]);
+    const old = { id: 'old', base_model: 'demo', params: { store: true, temperature: 0 }, function_calling: 'magic', created: 1 };
+    await registry.writeFact('presets', JSON.stringify([old, { id: 'other', base_model: 'demo', created: 1 }]));
+    const store = createPresetStore({ registry, fixed: [], now: () => 0 });
+    expect(await store.list()).toMatchObject([{ id: 'old', mode: 'magic', params: { temperature: 0 } }, { id: 'other' }]);
+    expect((await store.find('old'))?.params).toEqual({ temperature: 0 });
+    await expect(store.change('old', { name: 'x' })).rejects.toMatchObject({ code: 'unknown_mode' });
+    expect(await store.change('old', { function_calling: null })).not.toHaveProperty('mode');
   });
 
   it('costs no chat with other models when the store is down, and refuses changes', async () => {

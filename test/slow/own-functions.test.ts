@@ -57,11 +57,19 @@ test('functions and hooks in a folder anywhere are there from the start of the p
   }
 });
 
-test('a promise that a function has left behind is told in the log, and ends nothing', async () => {
-  using folder = toolsFolder({
-    'toolwharf.yaml': 'tools_dir: ./own\n',
-    'own/careless.js': functionModule('careless', { execute: `() => { void Promise.reject(new Error('left behind')); return 'done'; }` }),
-  });
+const careless = `import { defineTool } from 'toolwharf';
+import { z } from 'zod';
+import { connect } from 'node:net';
+const make = (name, execute) => defineTool({ name, description: 'Leaves something behind', parameters: z.object({}), execute });
+export default [
+  make('promise', () => { void Promise.reject(new Error('left behind')); return 'done'; }),
+  make('timer', () => { setTimeout(() => { throw new Error('left behind'); }, 1); return 'done'; }),
+  make('word', () => { setTimeout(() => { throw 'left behind'; }, 1); return 'done'; }),
+  make('connection', () => { connect(1, '127.0.0.1'); return 'done'; }),
+];`;
+
+test('what a function has left behind and fails outside of every call is told in the log, and ends nothing', async () => {
+  using folder = toolsFolder({ 'toolwharf.yaml': 'tools_dir: ./own\n', 'own/careless.mjs': careless });
   const environment = { PATH: process.env['PATH'], PORT: '0', OLLAMA_BASE_URLS: ';', LOG_FORMAT: 'json' };
   const child = spawn(process.execPath, [program], { cwd: folder.path, env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
@@ -76,14 +84,24 @@ test('a promise that a function has left behind is told in the log, and ends not
   };
   try {
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await heard(/listens on/))?.[0] ?? '';
-    const invoke = () =>
-      fetch(`${url}/api/tools/careless/invoke`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
-    expect((await invoke()).status).toBe(200);
-    expect(await heard(/left behind[^\n]*\n/)).toMatch(/careless\.js:3:\d+[^\n]*a promise failed that nobody waited for/);
-    expect((await invoke()).status).toBe(200);
+    const invoke = (name: string) =>
+      fetch(`${url}/api/tools/${name}/invoke`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
+    expect((await invoke('promise')).status).toBe(200);
+    expect(await heard(/left behind[^\n]*\n/)).toMatch(/careless\.mjs:6:\d+[^\n]*a promise failed that nobody waited for/);
+    for (const [name, words] of [
+      ['timer', 'left behind'],
+      ['word', 'left behind'],
+      ['connection', 'ECONNREFUSED'],
+    ] as const) {
+      expect((await invoke(name)).status).toBe(200);
+      const line = await heard(/the gateway goes on[^\n]*\n/);
+      expect(line).toContain(words);
+      expect(line).toMatch(/"fault_id":"[^"]+","module":"[^"]*careless\.mjs"/);
+    }
+    expect((await invoke('timer')).status).toBe(200);
   } finally {
     child.kill();
-    await ended;
+    expect((await ended)[0]).toBe(0);
   }
 });
 

@@ -54,5 +54,7 @@ function headersFor({ headers }: FastifyRequest): Headers {
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value === 'string' && (name.startsWith('mcp-') || name === 'accept' || name === 'content-type')) passed.set(name, value);
   }
+  // Whoever takes everything takes both forms that the protocol names.
+  if ((headers.accept ?? '*/*').includes('*/*')) passed.set('accept', 'application/json, text/event-stream');
   return passed;
 }

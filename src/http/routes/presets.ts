@@ -12,12 +12,14 @@ export interface PresetRouteOptions {
     delete(id: string): Promise<void>;
   };
   toWire: (preset: PresetRecord) => JsonObject;
+  /** What it names and nobody knows just now. */
+  doubtsOf: (preset: PresetRecord) => Promise<string[]>;
 }
 
 type WithId = { Params: { id: string } };
 
 /** `/api/presets`: everybody sees those that their key may use, administrators make and change them. */
-export const presetRoutes: FastifyPluginCallback<PresetRouteOptions> = (app, { presets, toWire }, done) => {
+export const presetRoutes: FastifyPluginCallback<PresetRouteOptions> = (app, { presets, toWire, doubtsOf }, done) => {
   app.get('/api/presets', async (request) => {
     const caller = callerOf(request);
     return { data: (await presets.list()).filter(({ id }) => isModelAllowed(caller, id)).map((preset) => shown(preset, request)) };
@@ -25,7 +27,7 @@ export const presetRoutes: FastifyPluginCallback<PresetRouteOptions> = (app, { p
   app.post('/api/presets', async (request, reply) => {
     const preset = await presets.create(request.body);
     log(request, preset.id, 'preset created');
-    return reply.code(201).send(toWire(preset));
+    return reply.code(201).send(await withDoubts(preset));
   });
   app.get<WithId>('/api/presets/:id', async (request) => {
     const { id } = request.params;
@@ -36,7 +38,7 @@ export const presetRoutes: FastifyPluginCallback<PresetRouteOptions> = (app, { p
   app.patch<WithId>('/api/presets/:id', async (request) => {
     const preset = await presets.change(request.params.id, request.body);
     log(request, preset.id, 'preset changed');
-    return toWire(preset);
+    return withDoubts(preset);
   });
   app.delete<WithId>('/api/presets/:id', async (request) => {
     const { id } = request.params;
@@ -45,6 +47,10 @@ export const presetRoutes: FastifyPluginCallback<PresetRouteOptions> = (app, { p
     return { id, deleted: true };
   });
   done();
+
+  async function withDoubts(preset: PresetRecord): Promise<JsonObject> {
+    return { ...toWire(preset), warnings: await doubtsOf(preset) };
+  }
 
   /** Prompts may hold what only administrators should read. */
   function shown(preset: PresetRecord, request: FastifyRequest): JsonObject {

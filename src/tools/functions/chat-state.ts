@@ -1,18 +1,27 @@
+import { createHash } from 'node:crypto';
+import type { ChatMemory } from '../../core/chat-memory.ts';
 import type { JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { FunctionState } from './function-definition.ts';
 import { toJson } from './return-values.ts';
 
-/** What functions remember of chats: in memory, by caller and chat. */
+/** What functions remember of chats, by caller and chat. */
 export interface ChatStates {
   /** A call's view of its chat. Nothing is kept before `commit`. */
-  open(run: RunContext): OpenedState;
+  open(run: RunContext): Promise<OpenedState>;
+}
+
+export interface LastingStates {
+  memory: ChatMemory;
+  now: () => number;
+  /** Told where the memory fails: functions go on with what this process knows. */
+  onFault: (error: unknown) => void;
 }
 
 export interface OpenedState extends FunctionState {
-  /** Keeps what was set; of two calls at a time the later one stands, key by key. */
-  commit(): void;
+  /** Keeps what was set; of two calls at a time the later one stands, key by key. Resolves when it is durable, where it can be. */
+  commit(): Promise<void>;
   /** What is set and not yet kept. */
   changes(): Map<string, JsonValue | undefined>;
   /** What is kept, for a thread that has no way to ask. */
@@ -21,21 +30,29 @@ export interface OpenedState extends FunctionState {
 
 type Entries = Map<string, string>;
 
-export function createChatStates(): ChatStates {
+const bounds = { maxNotes: limits.stateChats, maxCharacters: limits.stateLastingCharacters };
+
+/** Without `lasting` they end with this process. A run without a chat has a state of its own, which never outlives it. */
+export function createChatStates(lasting?: LastingStates): ChatStates {
   const chats = new Map<string, Entries>();
   let characters = 0;
 
-  function keep(chat: string, changed: ReadonlyMap<string, JsonValue | undefined>): void {
-    const entries = chats.get(chat) ?? new Map<string, string>();
-    characters -= sizeOf(entries);
-    for (const [key, value] of changed) {
-      if (value === undefined) entries.delete(key);
-      else entries.set(key, JSON.stringify(value));
-    }
+  /** What an earlier process has kept; what this one has kept meanwhile goes first. */
+  async function load(chat: string, { memory, now, onFault }: LastingStates): Promise<void> {
+    const text = await memory.find(idOf(chat), now()).catch(onFault);
+    if (!chats.has(chat)) put(chat, new Map(text === undefined ? [] : (JSON.parse(text) as [string, string][])));
+  }
+
+  async function save(chat: string, callerId: string, { memory, now, onFault }: LastingStates): Promise<void> {
+    const value = JSON.stringify([...(chats.get(chat) ?? [])]);
+    await memory.keep({ id: idOf(chat), callerId, value, expires: now() + limits.stateMs }, { ...bounds, time: now() }).catch(onFault);
+  }
+
+  function put(chat: string, entries: Entries): void {
+    characters += sizeOf(entries) - sizeOf(chats.get(chat) ?? new Map());
     // Last used stands last.
     chats.delete(chat);
-    if (entries.size > 0) chats.set(chat, entries);
-    characters += sizeOf(entries);
+    chats.set(chat, entries);
     for (const [oldest, forgotten] of chats) {
       if (chats.size <= limits.stateChats && characters <= limits.stateTotalCharacters) return;
       chats.delete(oldest);
@@ -43,9 +60,20 @@ export function createChatStates(): ChatStates {
     }
   }
 
+  function keep(chat: string, changed: ReadonlyMap<string, JsonValue | undefined>): void {
+    const entries = new Map(chats.get(chat));
+    for (const [key, value] of changed) {
+      if (value === undefined) entries.delete(key);
+      else entries.set(key, JSON.stringify(value));
+    }
+    put(chat, entries);
+  }
+
   return {
-    open(run) {
+    async open(run) {
       const chat = JSON.stringify([run.caller.id, run.chatId === undefined ? { run: run.runId } : run.chatId]);
+      const isLasting = lasting !== undefined && run.chatId !== undefined;
+      if (isLasting && !chats.has(chat)) await load(chat, lasting);
       const changed = new Map<string, JsonValue | undefined>();
       function get(key: string): JsonValue | undefined {
         if (changed.has(key)) return structuredClone(changed.get(key));
@@ -59,15 +87,22 @@ export function createChatStates(): ChatStates {
           requireRoom(chats.get(chat), new Map([...changed, [key, json]]));
           changed.set(key, json);
         },
-        commit() {
-          if (changed.size > 0) keep(chat, changed);
+        async commit() {
+          if (changed.size === 0) return;
+          keep(chat, changed);
           changed.clear();
+          if (isLasting) await save(chat, run.caller.id, lasting);
         },
         changes: () => changed,
         snapshot: () => Object.fromEntries(Array.from(chats.get(chat) ?? [], ([key, text]) => [key, JSON.parse(text) as JsonValue])),
       };
     },
   };
+}
+
+/** Of one length, however long the name of a chat is. */
+function idOf(chat: string): string {
+  return createHash('sha256').update(chat).digest('base64');
 }
 
 function sizeOf(entries: Entries): number {

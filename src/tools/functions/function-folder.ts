@@ -1,10 +1,11 @@
+import { limits } from '../../core/limits.ts';
 import type { Toolset } from './function-definition.ts';
 import { arrangeShelf, emptyShelf } from './function-shelf.ts';
 import type { FunctionShelf, ToolsetSetting } from './function-shelf.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
 import { readFolder } from './read-folder.ts';
 import type { FolderModule } from './read-folder.ts';
-import { openToolset } from './toolset-version.ts';
+import { createToolsetOpener } from './toolset-opener.ts';
 import type { ToolsetVersion } from './toolset-version.ts';
 import { watchFolder } from './watch-folder.ts';
 
@@ -36,6 +37,10 @@ export interface FunctionFolder {
 export function createFunctionFolder({ folder, toolsets: settings, tell, load }: FunctionFolderOptions): FunctionFolder {
   let modules: FolderModule[] = [];
   let versions = new Map<string, ToolsetVersion>();
+  const opener = createToolsetOpener({
+    onReady: () => void look(),
+    onCloseFault: ({ id }, error) => tell({ level: 'warn', message: toolsetFault(id, 'close', error) }),
+  });
   let shelf: FunctionShelf = emptyShelf;
   let looking: Promise<void> | undefined;
   let next: Promise<void> | undefined;
@@ -48,17 +53,19 @@ export function createFunctionFolder({ folder, toolsets: settings, tell, load }:
   async function lookOnce(isTold: boolean): Promise<void> {
     const said = new Set<string>();
     // A problem that lasts is told once, and again when it comes back.
-    const complain = (level: 'warn' | 'error', message: string): void => {
+    const complain: Complain = (level, message) => {
       if (!told.has(message) && !said.has(message)) tell({ level, message });
       said.add(message);
     };
     try {
       const reading = await readFolder(folder, modules, { retriesBroken: isTold, ...(load && { load }) });
       modules = reading.modules;
-      for (const { problem, loaded } of modules) {
-        if (problem !== undefined) complain('error', `${problem}${loaded === undefined ? '' : ' (its last good version stays in use)'}`);
+      for (const { problem, loaded, later } of modules) {
+        const level = later === undefined ? 'error' : 'warn';
+        if (problem !== undefined) complain(level, `${problem}${loaded === undefined ? '' : ' (its last good version stays in use)'}`);
       }
-      const opened = await openToolsets(modules, (message) => complain('error', message));
+      for (const { later } of reading.changed) void later?.settled.then(() => look());
+      const opened = await openToolsets(modules, complain);
       const replaced = [...versions.values()].filter((version) => opened.get(version.toolset.id) !== version);
       versions = opened;
       shelf = arrangeShelf(modules, { versions, settings, tell: (problem) => complain('warn', problem) });
@@ -74,27 +81,31 @@ export function createFunctionFolder({ folder, toolsets: settings, tell, load }:
   }
 
   /** A set whose `setup` fails leaves the one before it in place; another look tries again. */
-  async function openToolsets(from: readonly FolderModule[], complain: (message: string) => void): Promise<Map<string, ToolsetVersion>> {
+  async function openToolsets(from: readonly FolderModule[], complain: Complain): Promise<Map<string, ToolsetVersion>> {
     const wanted = new Map<string, { toolset: Toolset; module: LoadedModule }>();
     for (const { path, loaded } of from) {
       if (loaded === undefined) continue;
       const { module } = loaded;
       for (const toolset of loaded.offer.toolsets) {
         if (wanted.has(toolset.id))
-          complain(`${path}: the toolset "${toolset.id}" replaces the one of another module; give one of them another id`);
+          complain('error', `${path}: the toolset "${toolset.id}" replaces the one of another module; give one of them another id`);
         wanted.set(toolset.id, { toolset, module });
       }
     }
+    opener.keepOnly(new Set(Array.from(wanted.values(), ({ toolset }) => toolset)));
     const opened = await Promise.all(
       Array.from(wanted.values(), async ({ toolset, module }): Promise<ToolsetVersion | undefined> => {
         const before = versions.get(toolset.id);
         if (before?.toolset === toolset) return before;
-        const fault = (what: string, error: unknown): string =>
-          `the toolset "${toolset.id}": ${what} failed: ${error instanceof Error ? error.message : String(error)}`;
-        return openToolset(toolset, module, (error) => tell({ level: 'warn', message: fault('close', error) })).catch((error: unknown) => {
-          complain(fault('setup', error));
-          return before;
-        });
+        try {
+          const version = await opener.open(toolset, module);
+          if (version !== undefined) return version;
+          const seconds = limits.modulePatienceMs / 1000;
+          complain('warn', `the toolset "${toolset.id}": setup is still under way after ${seconds} s; it joins the others when it is done`);
+        } catch (error) {
+          complain('error', toolsetFault(toolset.id, 'setup', error));
+        }
+        return before;
       }),
     );
     return new Map(opened.flatMap((version) => (version === undefined ? [] : [[version.toolset.id, version]])));
@@ -130,11 +141,18 @@ export function createFunctionFolder({ folder, toolsets: settings, tell, load }:
     },
     async close() {
       isClosed = true;
+      opener.keepOnly(new Set());
       unwatch?.();
       await (next ?? looking);
       await Promise.all(Array.from(versions.values(), (version) => version.close()));
     },
   };
+}
+
+type Complain = (level: 'warn' | 'error', message: string) => void;
+
+function toolsetFault(id: string, what: string, error: unknown): string {
+  return `the toolset "${id}": ${what} failed: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 function namesOf({ functions, toolsets }: { functions: readonly { name: string }[]; toolsets: readonly Toolset[] }): string[] {

@@ -60,6 +60,7 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
       label,
       server,
       states,
+      path: module.path,
       execute: definition.options.worker === true ? inThread : (args, context, state) => execute(args, context, state),
       ...(version !== undefined && { hold: () => version.hold() }),
     });

@@ -6,6 +6,7 @@ import { contextOf } from './function-context.ts';
 import type { FunctionContext, FunctionTool } from './function-definition.ts';
 import { toOutcome } from './return-values.ts';
 import { objectionOf } from './run-guardrails.ts';
+import { asOwnCode } from './trace-own-code.ts';
 
 /** How `execute` is run: here, or in a thread. */
 export type Execute = (args: unknown, context: FunctionContext, state: OpenedState) => unknown;
@@ -17,6 +18,8 @@ export interface FunctionToolOptions {
   label: string;
   server: string;
   states: ChatStates;
+  /** The file of its module, for what it leaves behind. */
+  path: string;
   execute: Execute;
   /** Called around each call, so that what the function needs is not closed meanwhile; gives the way back. */
   hold?: () => () => void;
@@ -24,7 +27,7 @@ export interface FunctionToolOptions {
 
 /** A function of this process behind the port that the loop knows. */
 export function createFunctionTool(options: FunctionToolOptions): Tool {
-  const { definition, offeredName, label, server, hold } = options;
+  const { definition, offeredName, label, server, path, hold } = options;
   const { timeoutMs, timeoutBehavior, onError, sequential, idempotent, cacheTtlMs, consumesFiles, needsApproval } = definition.options;
   return {
     spec: specOf(definition, offeredName),
@@ -44,7 +47,7 @@ export function createFunctionTool(options: FunctionToolOptions): Tool {
     async run(invocation, runtime) {
       const release = hold?.();
       try {
-        return await runFunction(options, invocation, runtime);
+        return await asOwnCode(path, () => runFunction(options, invocation, runtime));
       } catch (error) {
         throw asToolError(error);
       } finally {
@@ -82,7 +85,7 @@ async function runFunction(
       state: 'not_started',
     };
   }
-  const state = states.open(invocation.run);
+  const state = await states.open(invocation.run);
   const context = contextOf(invocation, runtime, state);
   const guarded = { name: offeredName, context };
   const refused = await objectionOf(inputGuardrails, read.value, guarded);
@@ -91,7 +94,7 @@ async function runFunction(
   const outcome = toOutcome(await execute(read.value, context, state));
   // Whoever has cancelled the call, or was told that it took too long, must not find its traces.
   invocation.signal.throwIfAborted();
-  state.commit();
+  await state.commit();
   return (await objectionOf(outputGuardrails, outcome.value, guarded)) ?? outcome;
 }
 

@@ -12,7 +12,9 @@ export type HookAnswer = { readonly [answerMark]: true } & (
 
 /** From any hook: the run ends, and the client reads the message. */
 export function abort(message: string): HookAnswer {
-  return { [answerMark]: true, type: 'abort', message };
+  // Types are gone when a module is loaded, and a refusal without a word helps nobody.
+  const said: unknown = message;
+  return { [answerMark]: true, type: 'abort', message: typeof said === 'string' && said !== '' ? said : 'A hook ended the run.' };
 }
 
 /** From `beforeTool`: the function gets these arguments, which are checked like a model's. */
@@ -22,6 +24,7 @@ export function changeArguments(args: JsonObject): HookAnswer {
 
 /** From `beforeModel`: the model gets these messages, this once. */
 export function changeMessages(messages: readonly PublicMessage[]): HookAnswer {
+  if (!Array.isArray(messages)) throw new TypeError('changeMessages takes a list of messages, as in changeMessages([...messages, more])');
   return { [answerMark]: true, type: 'messages', messages };
 }
 

@@ -6,6 +6,7 @@ import { isHookAnswer } from './hook-answers.ts';
 import type { HookAnswer, HookContext } from './hook-answers.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from './public-messages.ts';
 import { toJson } from './return-values.ts';
+import { asOwnCode } from './trace-own-code.ts';
 
 const hookNames = ['beforeModel', 'afterModel', 'beforeTool', 'afterTool'] as const;
 type HookName = (typeof hookNames)[number];
@@ -31,7 +32,8 @@ export function toHook(
     const value: unknown = exports[hookName];
     if (value === undefined) continue;
     if (typeof value !== 'function') throw new TypeError(`${name}: ${hookName} is no function`);
-    functions.set(hookName, value as HookFunction);
+    const hook = value as HookFunction;
+    functions.set(hookName, (input, context) => asOwnCode(name, () => hook(input, context)));
   }
   if (functions.size === 0) throw new TypeError(`${name} exports no hook; export a function ${hookNames.join(', ')}`);
   const stated: unknown = exports['onFailure'];

@@ -11,7 +11,7 @@ export interface ModuleLoad {
 }
 
 /** Marks the files of one load, so that each load has modules of its own: Node keeps every module by its address for ever. */
-const loadParameter = 'toolwharf-load';
+export const loadParameter = 'toolwharf-load';
 const loads = new Map<string, ModuleLoad>();
 let isInstalled = false;
 let count = 0;

@@ -22,6 +22,9 @@ export function readExports(exports: Readonly<Record<string, unknown>>): ModuleO
   const count = functions.length + bundled.size;
   if (count > limits.functionsPerModule)
     throw new Error(`it has ${count} functions, at most ${limits.functionsPerModule} are possible; make several modules`);
-  if (functions.length === 0 && toolsets.length === 0) throw new Error('it exports nothing that defineTool or defineToolset gave');
+  if (functions.length === 0 && toolsets.length === 0)
+    throw new Error(
+      'it exports nothing that defineTool or defineToolset gave; a file that others only import has a name that begins with _',
+    );
   return { functions, toolsets };
 }

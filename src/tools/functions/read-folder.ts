@@ -11,10 +11,12 @@ export interface FolderModule {
   path: string;
   loaded: { module: LoadedModule; offer: ModuleOffer } | undefined;
   problem: string | undefined;
-  /** It did not come to an end: only a change of its own can help. */
+  /** It did not come to an end, or has not yet: it is not loaded again before it was changed. */
   isSlow: boolean;
   /** Of every file that it was made of. */
   stamps: ReadonlyMap<string, string>;
+  /** It is still being loaded: what it has become stands in `module` once `settled` has resolved. */
+  later?: { settled: Promise<void>; module?: FolderModule };
 }
 
 export interface FolderReading {
@@ -43,9 +45,10 @@ export async function readFolder(
   const modules = await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);
-      const before = known.find((entry) => entry.path === path);
+      const last = known.find((entry) => entry.path === path);
+      const before = last?.later?.module ?? last;
       const isRetried = retriesBroken && before?.problem !== undefined && !before.isSlow;
-      return before !== undefined && !isRetried && (await isCurrent(before)) ? before : loadEntry(path, before, { folder, load });
+      return before !== undefined && !isRetried && (await isCurrent(before)) ? before : loadSoon(path, before, { folder, load });
     }),
   );
   return { modules, changed: modules.filter((module) => !known.includes(module)) };
@@ -56,11 +59,26 @@ async function isCurrent({ stamps }: FolderModule): Promise<boolean> {
   return [...stamps].every(([path, stamp]) => now.get(path) === stamp);
 }
 
-async function loadEntry(
-  path: string,
-  before: FolderModule | undefined,
-  { folder, load }: { folder: string; load: ImportModule | undefined },
-): Promise<FolderModule> {
+interface EntryOptions {
+  folder: string;
+  load: ImportModule | undefined;
+}
+
+/** One that takes its time does not hold up the others: it is given as it was before, and goes on loading. */
+async function loadSoon(path: string, before: FolderModule | undefined, options: EntryOptions): Promise<FolderModule> {
+  const own = await stampsOf([path, ...(before?.stamps.keys() ?? [])]);
+  const loading = loadEntry(path, before, options);
+  const { promise: late, resolve: giveUp } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(giveUp, limits.modulePatienceMs, undefined);
+  const soon = await Promise.race([loading, late]);
+  clearTimeout(timer);
+  if (soon !== undefined) return soon;
+  const later: NonNullable<FolderModule['later']> = { settled: loading.then((module) => void (later.module = module)) };
+  const problem = `${path}: it is still loading after ${limits.modulePatienceMs / 1000} s, and joins the others when it is done; do less at its top level`;
+  return { path, loaded: before?.loaded, problem, isSlow: true, stamps: own, later };
+}
+
+async function loadEntry(path: string, before: FolderModule | undefined, { folder, load }: EntryOptions): Promise<FolderModule> {
   // Taken before it is read: what is written meanwhile counts as a change.
   const own = await stampsOf([path, ...(before?.stamps.keys() ?? [])]);
   try {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { problemOfSchema } from './check-json-schema.ts';
 import type { FunctionTool, ReadArguments, ToolParameters } from './function-definition.ts';
 
 const shownIssues = 5;
@@ -23,21 +24,35 @@ function toJsonSchema(schema: z.ZodType): JsonObject {
       $schema: _dialect,
       '~standard': _standard,
       ...rest
-    } = z.toJSONSchema(schema, { io: 'input', override: withoutEmptyBounds }) as JsonObject;
+    } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: inWordsOfModels }) as JsonObject;
     return rest;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`${reason}; use what JSON can hold, such as z.iso.datetime() instead of z.date(), or write JSON Schema`, {
+    throw new Error(`${reason}; use what JSON can hold, such as z.coerce.date() instead of z.date(), or write JSON Schema`, {
       cause: error,
     });
   }
 }
 
-/** `z.int()` states the bounds of what JavaScript can count; a model learns nothing from them. */
-function withoutEmptyBounds({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number } }): void {
+/** What goes in can never be JSON. `transform` is what comes out of something that can. */
+const beyondJson = new Set(['bigint', 'custom', 'function', 'map', 'nan', 'promise', 'set', 'symbol', 'undefined', 'void']);
+
+type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>;
+
+/**
+ * A date is written as a text, where the schema makes a date of it. What a model learns nothing from goes: the bounds of what JavaScript can count, which
+ * `z.int()` states, and the pattern of a format, which has hundreds of characters; zod checks both itself.
+ * @throws Error for what JSON cannot hold
+ */
+const inWordsOfModels: Override = ({ zodSchema, jsonSchema }) => {
+  const definition: { type: string; coerce?: boolean } = zodSchema._zod.def;
+  if (definition.type === 'date' && definition.coerce === true) Object.assign(jsonSchema, { type: 'string', format: 'date-time' });
+  else if (definition.type === 'date') throw new Error('a date cannot be represented in JSON');
+  if (beyondJson.has(definition.type)) throw new Error(`${definition.type} cannot be represented in JSON`);
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-}
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+};
 
 /** By its form: a folder may have a zod of its own. Older ones have another form, and no JSON Schema. */
 function isZodSchema(value: ToolParameters): value is z.ZodType {
@@ -48,7 +63,9 @@ function isZodSchema(value: ToolParameters): value is z.ZodType {
 
 function requireObject(schema: JsonObject): JsonObject {
   if (schema['type'] === 'object') return { ...schema, properties: isJsonObject(schema['properties']) ? schema['properties'] : {} };
-  throw new Error('the root is no object; write z.object({ … }), or {"type": "object", "properties": { … }}');
+  throw new Error(
+    'the root is no object; write z.object({ … }), or {"type": "object", "properties": { … }}; a choice (union, oneOf) belongs into a property of it',
+  );
 }
 
 async function readByZod(schema: z.ZodType, args: JsonObject): Promise<ReadArguments> {
@@ -60,9 +77,25 @@ async function readByZod(schema: z.ZodType, args: JsonObject): Promise<ReadArgum
   return { type: 'invalid', message: sentences.join('; ') };
 }
 
+const plainKeywords = new Set([
+  'properties',
+  'required',
+  'description',
+  'title',
+  '$schema',
+  '$defs',
+  'definitions',
+  'additionalProperties',
+]);
+
 /** The keywords reach the model and the check unchanged. */
 function readJsonSchema(parameters: JsonObject): SchemaReading {
-  const copy = requireObject(structuredClone(parameters));
+  const problem = problemOfSchema(parameters);
+  if (problem !== undefined) throw new Error(problem);
+  const own = structuredClone(parameters);
+  // Without a type it is read as it is meant, where it says nothing else.
+  const isPlain = Object.keys(own).every((key) => plainKeywords.has(key));
+  const copy = requireObject(isPlain ? { type: 'object', ...own } : own);
   const hasDefaults = JSON.stringify(copy).includes('"default"');
   return { schema: copy, readArguments: (args) => ({ type: 'read', value: hasDefaults ? withDefaults(args, copy) : args }) };
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../name-functions.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
+import type { MalformedTool } from './sift-tool-list.ts';
 
 /** The method and the name stand where an OpenAPI operation has its method and path, and so they do in reports. */
 const method = 'tools/call';
@@ -19,16 +20,16 @@ export interface ConvertedTools {
   conversion: Conversion;
 }
 
-/** Makes functions of what a server lists. One that cannot be offered costs itself and is named with the reason. */
-export function convertTools(listed: readonly McpTool[]): ConvertedTools {
+/** Makes functions of what a server lists. One that cannot be offered costs itself and is named with the reason. `malformed`: what is no tool. */
+export function convertTools(listed: readonly McpTool[], malformed: readonly MalformedTool[] = []): ConvertedTools {
   const seen = new Set<string>();
-  const omitted: Conversion['omitted'] = [];
+  const omitted: Conversion['omitted'] = malformed.map(({ name, reason }) => ({ operation: operationOf(name), reason }));
   const kept: McpTool[] = [];
   for (const tool of listed) {
     const reason = whyOmitted(tool, seen, kept.length);
     seen.add(tool.name);
     if (reason === undefined) kept.push(tool);
-    else omitted.push({ operation: `${method} ${tool.name.slice(0, 200)}`, reason });
+    else omitted.push({ operation: operationOf(tool.name), reason });
   }
   const named = uniqueNames(
     kept.map((tool) => ({ wanted: tool.name, key: tool.name, entry: tool })),
@@ -45,6 +46,10 @@ export function convertTools(listed: readonly McpTool[]): ConvertedTools {
       warnings: [],
     },
   };
+}
+
+function operationOf(name: string): string {
+  return `${method} ${name.slice(0, 200)}`;
 }
 
 function whyOmitted(tool: McpTool, seen: ReadonlySet<string>, count: number): string | undefined {

@@ -14,7 +14,15 @@ export function hideSecrets(text: string, record: ToolServerRecord): string {
 /** A server may give back what it was sent. In a result only credentials are taken out: an id of the run may be meant to stand there. */
 export function hideInOutcome(outcome: ToolOutcome, record: ToolServerRecord): ToolOutcome {
   if (outcome.type === 'error') return { ...outcome, message: hideSecrets(outcome.message, record) };
-  return { ...outcome, value: hideInValue(outcome.value, formsOfSecrets(credentialsOf(record))) };
+  const secrets = formsOfSecrets(credentialsOf(record));
+  const { value, files, documents } = outcome;
+  const uriOf = ({ uri }: { uri?: string }): { uri?: string } => (uri === undefined ? {} : { uri: hideInText(uri, secrets) });
+  return {
+    ...outcome,
+    value: hideInValue(value, secrets),
+    ...(files && { files: files.map((file) => ({ ...file, ...uriOf(file) })) }),
+    ...(documents && { documents: documents.map((document) => ({ ...document, ...uriOf(document) })) }),
+  };
 }
 
 function sentHeaders(record: ToolServerRecord): Record<string, string> {

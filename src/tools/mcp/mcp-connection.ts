@@ -11,10 +11,14 @@ import { createCallScopes } from './call-scope.ts';
 import { shortened } from './convert-tools.ts';
 import type { CreateWays, Way } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
+import { createToolSieve } from './sift-tool-list.ts';
+import type { MalformedTool } from './sift-tool-list.ts';
 import { createStructuredResultValidator } from './validate-structured-result.ts';
 
 export interface McpListing {
   tools: McpTool[];
+  /** What was listed and is no tool. */
+  malformed: readonly MalformedTool[];
   info: JsonObject | undefined;
   protocolVersion: string | undefined;
 }
@@ -45,6 +49,7 @@ export interface McpConnectionOptions {
 export function createMcpConnection(record: ToolServerRecord, options: McpConnectionOptions): McpConnection {
   const scopes = createCallScopes();
   const answers = createAnswerWatch();
+  const sieve = createToolSieve();
   const closing = new AbortController();
   const ways = options.createWays(record, { send: options.send, scopes, answers, signal: closing.signal });
   let connecting: Promise<Client> | undefined;
@@ -87,7 +92,7 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
     transport.onmessage = (message, extra) => {
       answers.note(message);
-      receive?.(message, extra);
+      receive?.(sieve.sift(message, client.getProtocolEra() === 'legacy'), extra);
     };
     // Not earlier: a way that fails must not end the attempt that goes on with the next one.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is no event target
@@ -142,9 +147,14 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
   async function list(signal: AbortSignal): Promise<McpListing> {
     const open = await orAborted(client(), signal);
     isStale = false;
-    const { tools } = await open.listTools(undefined, { signal, timeout: limits.mcpListTimeoutMs, cacheMode: 'refresh' });
-    const version = open.getNegotiatedProtocolVersion();
-    return { tools, info: open.getServerVersion() as JsonObject | undefined, protocolVersion: version };
+    const malformed = sieve.gather();
+    try {
+      const { tools } = await open.listTools(undefined, { signal, timeout: limits.mcpListTimeoutMs, cacheMode: 'refresh' });
+      const info = open.getServerVersion() as JsonObject | undefined;
+      return { tools, malformed: malformed.found, info, protocolVersion: open.getNegotiatedProtocolVersion() };
+    } finally {
+      malformed.end();
+    }
   }
 
   function call(name: string, invocation: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult> {

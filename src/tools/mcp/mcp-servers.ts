@@ -103,7 +103,7 @@ function isSame(left: ToolServerRecord, right: ToolServerRecord): boolean {
 async function openSession(session: McpSession, { signal, isChecked }: OpeningOptions): Promise<Opening> {
   try {
     const { listing, held, prints } = await session.read(signal);
-    const converted = convertTools(listing.tools);
+    const converted = convertTools(listing.tools, listing.malformed);
     return { type: 'opened', server: toOpenedServer(session, { converted, held, prints }, { about: aboutOf(listing), isChecked }) };
   } catch (error) {
     const reason = hideSecrets(explainMcpFailure(error).message, session.record);

@@ -2,32 +2,40 @@ import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
 import { isDeeperThan } from '../../core/json.ts';
 import type { JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { ToolFile, ToolOutcome } from '../../core/tool.ts';
+import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tool.ts';
 
 /** An error is for a model to read, not a document. */
 const longestErrorText = 8_000;
+const longestUri = 2_048;
 const mediaType = /^[\w.+-]+\/[\w.+-]+$/;
 
 interface Content {
   texts: string[];
   files: ToolFile[];
+  documents: ToolDocument[];
   isCut: boolean;
 }
 
 /**
  * What a call to an MCP server came to. A structured result is the value; else the texts are, one after the other. What is no text is in the
- * files, and words say so. `server` is named in errors, so that they are not taken for the gateway's own.
+ * files, and words say so where it stood. `server` is named in errors, so that they are not taken for the gateway's own.
  */
 export function readToolResult(result: CallToolResult, server: string): ToolOutcome {
-  const { texts, files, isCut } = readContent(result.content);
+  const { texts, files, documents, isCut } = readContent(result.content);
   if (result.isError === true) {
     const said = texts.join('\n').slice(0, longestErrorText) || 'without saying why';
     return { type: 'error', code: 'tool_error', message: `The MCP server "${server}" reports an error: ${said}` };
   }
   const structured = structuredValue(result.structuredContent);
   // Texts beside a structured result are the same once more, for clients that know no structure (specification, server/tools).
-  const value = structured ?? [...texts, ...files.map(describeFile)].join('\n');
-  return { type: 'result', value, ...(isCut && structured === undefined && { isTruncated: true }), ...(files.length > 0 && { files }) };
+  const value = structured ?? texts.join('\n');
+  return {
+    type: 'result',
+    value,
+    ...(isCut && structured === undefined && { isTruncated: true }),
+    ...(files.length > 0 && { files }),
+    ...(documents.length > 0 && structured === undefined && { documents }),
+  };
 }
 
 function structuredValue(value: unknown): JsonValue | undefined {
@@ -36,8 +44,9 @@ function structuredValue(value: unknown): JsonValue | undefined {
   return JSON.stringify(value).length > limits.keptResultBytes ? undefined : (value as JsonValue);
 }
 
+/** In the order of the blocks; words stand where a file is. */
 function readContent(blocks: readonly ContentBlock[]): Content {
-  const content: Content = { texts: [], files: [], isCut: false };
+  const content: Content = { texts: [], files: [], documents: [], isCut: blocks.length > limits.mcpContentBlocks };
   let room: number = limits.keptResultBytes;
   for (const block of blocks.slice(0, limits.mcpContentBlocks)) {
     const read = readBlock(block);
@@ -50,10 +59,15 @@ function readContent(blocks: readonly ContentBlock[]): Content {
       break;
     }
     room -= size;
-    if (typeof read === 'string') content.texts.push(read);
-    else content.files.push(read);
+    if (typeof read === 'string') {
+      content.texts.push(read);
+      content.documents.push(...documentsIn(block));
+    } else {
+      const mention = describeFile(read);
+      content.texts.push(mention);
+      content.files.push({ ...read, mention });
+    }
   }
-  if (blocks.length > limits.mcpContentBlocks) content.isCut = true;
   return content;
 }
 
@@ -63,17 +77,25 @@ function readBlock(block: ContentBlock): string | ToolFile {
       return block.text;
     case 'image':
     case 'audio':
-      return toFile(block.data, block.mimeType);
+      return toFile(block.data, { type: block.mimeType });
     case 'resource_link':
       return `[${block.name}](${block.uri})${block.description === undefined ? '' : ` ${block.description}`}`;
     case 'resource': {
       const { resource } = block;
-      return 'text' in resource ? resource.text : toFile(resource.blob, resource.mimeType, resource.uri.split('/').at(-1));
+      return 'text' in resource ? resource.text : toFile(resource.blob, { type: resource.mimeType, uri: resource.uri });
     }
   }
 }
 
-function toFile(base64: string, type = '', name?: string): ToolFile {
+function documentsIn(block: ContentBlock): ToolDocument[] {
+  if (block.type !== 'resource' || !('text' in block.resource)) return [];
+  const { uri, mimeType, text } = block.resource;
+  if (uri.length > longestUri) return [];
+  return [{ uri, ...(mimeType !== undefined && mediaType.test(mimeType) && { type: mimeType }), text }];
+}
+
+function toFile(base64: string, { type = '', uri = '' }: { type?: string | undefined; uri?: string }): ToolFile {
+  const name = uri.split('/').at(-1) ?? '';
   const known = mediaType.test(type) ? type : 'application/octet-stream';
   const clean = base64.replaceAll(/[^A-Za-z0-9+/=_-]/g, '');
   const sizeBytes = Math.floor((clean.replaceAll('=', '').length * 3) / 4);
@@ -81,7 +103,8 @@ function toFile(base64: string, type = '', name?: string): ToolFile {
     type: known,
     url: `data:${known};base64,${clean}`,
     sizeBytes,
-    ...(name !== undefined && name !== '' && { name: name.slice(0, 200) }),
+    ...(name !== '' && { name: name.slice(0, 200) }),
+    ...(uri !== '' && uri.length <= longestUri && { uri }),
   };
 }
 

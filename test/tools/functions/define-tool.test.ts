@@ -1,5 +1,5 @@
 import { expectTypeOf } from 'expect-type';
-import { defineTool, defineToolset, handoff, noReply, ToolError } from 'toolwharf';
+import { defineTool, defineToolset, handoff, noReply, ToolError, withFiles } from 'toolwharf';
 import type { FunctionContext, FunctionTool, JsonObject, JsonValue, ToolDefinition, Toolset } from 'toolwharf';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -18,6 +18,30 @@ describe('a definition that cannot work', () => {
     ['a root that is no object', { parameters: z.string() }, /^defineTool "f": parameters: the root is no object; write z\.object/],
     ['a JSON Schema whose root is no object', { parameters: { type: 'array' } }, /the root is no object/],
     ['what JSON cannot hold', { parameters: z.object({ at: z.date() }) }, /^defineTool "f": parameters: .*; use what JSON can hold/],
+    [
+      'a reference that leads nowhere',
+      { parameters: { type: 'object', properties: { a: { $ref: '#/$defs/b' } } } },
+      /properties\.a: \$ref "#\/\$defs\/b" leads nowhere; write/,
+    ],
+    ['a reference to another document', { parameters: { type: 'object', properties: { a: { $ref: 'b.json' } } } }, /leads nowhere/],
+    [
+      'a type that is none',
+      { parameters: { type: 'object', properties: { a: { items: { type: 'text' } } } } },
+      /properties\.a\.items: type "text" is none; types are string/,
+    ],
+    ['a list of properties', { parameters: { type: 'object', properties: ['a'] } }, /properties is an object/],
+    [
+      'required as it is in OpenAPI 2',
+      { parameters: { type: 'object', properties: { a: { type: 'string', required: true } } } },
+      /properties\.a: required is a list/,
+    ],
+    [
+      'a pattern that is none',
+      { parameters: { type: 'object', properties: { a: { pattern: '(' } } } },
+      /pattern "\(" is no regular expression/,
+    ],
+    ['a schema that is a list', { parameters: { type: 'object', anyOf: [[]] } }, /anyOf\.0 is no schema, but a list/],
+    ['what zod only checks by itself', { parameters: z.object({ at: z.instanceof(Map) }) }, /custom cannot be represented in JSON/],
     ['a schema of zod 3', { parameters: { _def: {} } }, /zod 3; import z from "zod"/],
     ['an option that does not exist', { isEnabeld: true }, /^defineTool "f": "isEnabeld" is no option; options are name,/],
     ['a time limit of zero', { timeoutMs: 0 }, /timeoutMs is a number of milliseconds above zero; leave it out/],
@@ -96,6 +120,46 @@ describe('the schema of a definition', () => {
     expect(await define(fields).readArguments(args)).toEqual({ type: 'read', value: expected });
   });
 
+  test.each<[name: string, parameters: JsonObject | z.ZodType, schema: JsonObject]>([
+    ['nothing at all', {}, { type: 'object', properties: {} }],
+    ['properties without a type', { properties: { a: {} } }, { type: 'object', properties: { a: {} } }],
+    [
+      'a reference within, also to the root',
+      { type: 'object', $defs: { 'a/b': {} }, properties: { a: { $ref: '#/$defs/a~1b' }, b: { $ref: '#' } } },
+      { type: 'object', $defs: { 'a/b': {} }, properties: { a: { $ref: '#/$defs/a~1b' }, b: { $ref: '#' } } },
+    ],
+    [
+      'a property that is called as a keyword',
+      { type: 'object', properties: { type: { type: 'string' }, required: { type: 'boolean' }, $ref: { type: 'string' } } },
+      { type: 'object', properties: { type: { type: 'string' }, required: { type: 'boolean' }, $ref: { type: 'string' } } },
+    ],
+    [
+      'a date, which is written as a text',
+      z.object({ at: z.coerce.date() }),
+      { type: 'object', properties: { at: { type: 'string', format: 'date-time' } }, required: ['at'] },
+    ],
+    [
+      'a format, without the pattern that zod has for it',
+      z.object({ mail: z.email(), own: z.string().regex(/^a+$/) }),
+      {
+        type: 'object',
+        properties: { mail: { type: 'string', format: 'email' }, own: { type: 'string', pattern: '^a+$' } },
+        required: ['mail', 'own'],
+      },
+    ],
+  ])('takes %s', (_name, parameters, schema) => {
+    expect(define({ parameters }).parameters).toEqual(schema);
+  });
+
+  test('makes a date of a text, and checks a format by zod', async () => {
+    const { readArguments } = define({ parameters: z.object({ at: z.coerce.date(), mail: z.email().optional() }) });
+    expect(await readArguments({ at: '2020-01-01' })).toEqual({ type: 'read', value: { at: new Date('2020-01-01') } });
+    expect(await readArguments({ at: '2020-01-01', mail: 'nobody' })).toMatchObject({
+      type: 'invalid',
+      message: expect.stringMatching(/^mail: /),
+    });
+  });
+
   test('refuses by zod what JSON Schema cannot say', async () => {
     const parameters = z.object({ n: z.number() }).refine(({ n }) => n !== 13, { path: ['n'], message: 'is unlucky' });
     expect(await define({ parameters }).readArguments({ n: 13 })).toEqual({ type: 'invalid', message: 'n: is unlucky' });
@@ -137,6 +201,7 @@ test('the types say what execute gets and what things are', () => {
   expectTypeOf(defineToolset({ id: 's', tools: [] })).toEqualTypeOf<Toolset>();
   expectTypeOf(handoff).parameter(0).toBeString();
   expectTypeOf(noReply).parameters.toEqualTypeOf<[]>();
+  expectTypeOf(withFiles).parameter(1).items.toHaveProperty('data').toEqualTypeOf<Uint8Array | string>();
   expect(new ToolError('x')).toBeInstanceOf(Error);
   // @ts-expect-error -- an option that does not exist
   expect(() => defineTool({ ...sound, timeout: 5 })).toThrow('"timeout" is no option');

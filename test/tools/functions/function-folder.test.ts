@@ -88,7 +88,11 @@ test('a broken file keeps the old version and says once what is wrong', async ()
 
 test.each([
   ['throws at its top level', 'throw new Error("no database");', /^\/a\.js: no database$/],
-  ['offers nothing', 'export const a = 1;', /^\/a\.js: it exports nothing that defineTool or defineToolset gave$/],
+  [
+    'offers nothing',
+    'export const a = 1;',
+    /^\/a\.js: it exports nothing that defineTool or defineToolset gave; a file that others only import has a name that begins with _$/,
+  ],
   ['defines what cannot work', functionModule('no name'), /^\/a\.js: defineTool "no name": a name consists of/],
   ['imports what is not there', `import './gone.js';`, /^\/a\.js: Cannot find module/],
 ])('a module that %s costs itself alone', async (_, source, expected) => {
@@ -157,6 +161,29 @@ test('a toolset whose setup fails leaves the one before it in place, and is trie
   expect(listening.heard).toEqual(['one opens', 'two opens', 'one closes']);
 });
 
+test('a toolset whose setup takes its time holds up nobody, and joins the others when it is done', async () => {
+  using listening = listen();
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  Object.assign(globalThis, { gate: gate.promise, begin: begun.resolve });
+  onTestFinished(() => void (Reflect.deleteProperty(globalThis, 'gate') && Reflect.deleteProperty(globalThis, 'begin')));
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using opened = openFolder({
+    'a.js': toolset('one', 'globalThis.begin(); await globalThis.gate;').replace('setup: ()', 'setup: async ()'),
+    'b.js': functionModule('g'),
+  });
+  const first = opened.names();
+  await begun.promise;
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await first).toEqual(['function:g']);
+  expect(opened.told('warn')).toEqual(['the toolset "set": setup is still under way after 2 s; it joins the others when it is done']);
+  await opened.folder.look(false);
+  gate.resolve();
+  await vi.waitFor(async () => expect(await opened.names()).toEqual(['function:g', 'toolset:set/f']));
+  expect(listening.heard).toEqual(['one opens']);
+});
+
 test('the folder itself tells that a file was changed', async () => {
   await using opened = openFolder({ 'a.js': answering('old') });
   await opened.folder.shelf();
@@ -192,6 +219,35 @@ function openGated(disk: ToolsFolder, told: string[] = []) {
   return { folder, loads };
 }
 
+/** Without timers, which stand still. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const stillLoading = '/a.js: it is still loading after 2 s, and joins the others when it is done; do less at its top level';
+
+test('a module that takes its time holds up the others for two seconds, and joins them when it is done', async () => {
+  using disk = toolsFolder({ 'a.js': answering('a'), 'b.js': functionModule('g') });
+  const told: string[] = [];
+  const { folder, loads } = openGated(disk, told);
+  const ids = async (): Promise<string[]> => (await folder.shelf()).functions.map(({ id }) => id);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const first = ids();
+  await vi.waitFor(() => expect(loads).toHaveLength(2));
+  loads.find(({ name }) => name === 'b.js')?.go();
+  // A module that is loaded leaves no timer behind.
+  await until(() => vi.getTimerCount() === 2);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await first).toEqual(['function:g']);
+  expect(told).toContain(stillLoading);
+
+  loads.find(({ name }) => name === 'a.js')?.go();
+  await vi.waitFor(async () => expect(await ids()).toEqual(['function:f', 'function:g']));
+  expect(loads).toHaveLength(2);
+  await folder.close();
+});
+
 test('a module that does not come to an end is given up, and holds up nothing again until it is changed', async () => {
   using disk = toolsFolder({ 'a.js': 'await new Promise(() => {});' });
   const told: string[] = [];
@@ -200,9 +256,10 @@ test('a module that does not come to an end is given up, and holds up nothing ag
   onTestFinished(() => void vi.useRealTimers());
   const first = folder.look();
   await vi.waitFor(() => expect(loads).toHaveLength(1));
-  await vi.advanceTimersByTimeAsync(10_000);
+  await vi.advanceTimersByTimeAsync(2_000);
   await first;
-  expect(told).toEqual(['/a.js: it took more than 10 s to load; do less at its top level']);
+  await vi.advanceTimersByTimeAsync(8_000);
+  await vi.waitFor(() => expect(told).toEqual([stillLoading, '/a.js: it took more than 10 s to load; do less at its top level']));
 
   disk.write({ 'b.js': answering('b') });
   const second = folder.look();

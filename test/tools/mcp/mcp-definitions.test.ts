@@ -1,10 +1,11 @@
+import type { Tool } from '@modelcontextprotocol/client';
 import { describe, expect, test, vi } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { ServerReport } from '../../../src/core/server-report.ts';
 import { createMemoryRegistry } from '../../../src/registry/memory-registry.ts';
 import type { ToolCatalog } from '../../../src/tools/tool-catalog.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
-import { scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
+import { httpPeer, scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
 
 const never = new AbortController().signal;
 const names = async (catalog: ToolCatalog): Promise<string[]> => [...(await offerOf(catalog)).tools.keys()];
@@ -49,6 +50,28 @@ describe('the list of a server', () => {
     const report = await reportOf(mcpCatalog({ ways: scriptedPeer([...tools, toolOf('good')]).ways }));
     expect(report.functions.map(({ name }) => name)).toContain('good');
     expect(report.omitted).toMatchObject([{ reason: expect.stringMatching(reason) }]);
+  });
+
+  test.each<[name: string, tool: unknown, operation: string, reason: RegExp]>([
+    ['no input schema', { name: 'bad' }, 'tools/call bad', /inputSchema: .*expected object/],
+    ['an input schema that is no object', { name: 'bad', inputSchema: { type: 'array' } }, 'tools/call bad', /inputSchema\.type/],
+    ['no name', { inputSchema: { type: 'object' } }, 'tools/call number 1', /name: .*expected string/],
+    ['a description that is no text', { name: 'bad', description: 5, inputSchema: { type: 'object' } }, 'tools/call bad', /description/],
+    ['nothing of a tool', null, 'tools/call number 1', /expected object/],
+  ])('loses what has %s, and nothing else', async (_name, tool, operation, reason) => {
+    for (const isLegacy of [true, false]) {
+      const tools = [tool, toolOf('good')] as Tool[];
+      const parts = isLegacy ? { ways: scriptedPeer(tools).ways } : { send: httpPeer(tools).send };
+      const report = await reportOf(mcpCatalog(parts));
+      expect(report.functions.map(({ name }) => name)).toEqual(['good']);
+      expect(report.omitted).toEqual([{ operation, reason: expect.stringMatching(reason) }]);
+    }
+  });
+
+  test('keeps a tool whose output schema is none for its era, and does not check its results', async () => {
+    const odd = toolOf('odd', { outputSchema: { type: 'string' } });
+    const report = await reportOf(mcpCatalog({ ways: scriptedPeer([odd]).ways }));
+    expect(report).toMatchObject({ functions: [{ name: 'odd' }], omitted: [] });
   });
 
   test('has descriptions of a length that a model can read', async () => {
@@ -195,6 +218,6 @@ describe('a connection that is lost', () => {
     peer.isDown = true;
     const { tools, warnings } = await offerOf(mcpCatalog({ ways: peer.ways }));
     expect(tools.size).toBe(0);
-    expect(warnings).toMatchObject([{ code: 'tool_server_unreachable' }]);
+    expect(warnings).toMatchObject([{ code: 'mcp_unavailable' }]);
   });
 });

@@ -179,7 +179,7 @@ describe('an MCP server over HTTP', () => {
     };
     const { tools, warnings } = await offerOf(mcpCatalog({ send }));
     expect(tools.size).toBe(0);
-    expect(warnings).toMatchObject([{ code: 'tool_server_unreachable' }]);
+    expect(warnings).toMatchObject([{ code: 'mcp_unavailable' }]);
     expect(pages).toBeLessThan(100);
   });
 });

@@ -22,28 +22,50 @@ describe('the result of an MCP tool', () => {
       ],
       'one\ntwo',
     ],
-    ['a text resource', [{ type: 'resource', resource: { uri: 'file:///a.txt', text: 'inside' } }], 'inside'],
     ['a link', [{ type: 'resource_link', uri: 'file:///a.txt', name: 'a.txt', description: 'A file' }], '[a.txt](file:///a.txt) A file'],
   ])('is text for %s', (_name, content, value) => {
     expect(read(content)).toEqual({ type: 'result', value });
   });
 
-  test.each<[name: string, content: Content, type: string, fileName: string | undefined]>([
-    ['an image', [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }], 'image/png', undefined],
-    ['a sound', [{ type: 'audio', data: 'AAAA', mimeType: 'audio/wav' }], 'audio/wav', undefined],
+  test.each<[name: string, content: Content, type: string, more: object]>([
+    ['an image', [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }], 'image/png', {}],
+    ['a sound', [{ type: 'audio', data: 'AAAA', mimeType: 'audio/wav' }], 'audio/wav', {}],
     [
       'a file',
       [{ type: 'resource', resource: { uri: 'x://d/a.zip', blob: 'AAAA', mimeType: 'application/zip' } }],
       'application/zip',
-      'a.zip',
+      { name: 'a.zip', uri: 'x://d/a.zip' },
     ],
-    ['a lie', [{ type: 'image', data: 'AA"AA', mimeType: 'image/png"><script>' }], 'application/octet-stream', undefined],
-  ])('is a file for %s, and words for the model', (_name, content, type, fileName) => {
+    ['a lie', [{ type: 'image', data: 'AA"AA', mimeType: 'image/png"><script>' }], 'application/octet-stream', {}],
+  ])('is a file for %s, and words for the model', (_name, content, type, more) => {
+    const mention = `The server sent a file of the type ${type} with 3 bytes. It is not text and is not shown.`;
     expect(read(content)).toEqual({
       type: 'result',
-      value: `The server sent a file of the type ${type} with 3 bytes. It is not text and is not shown.`,
-      files: [{ type, url: `data:${type};base64,AAAA`, sizeBytes: 3, ...(fileName !== undefined && { name: fileName }) }],
+      value: mention,
+      files: [{ type, url: `data:${type};base64,AAAA`, sizeBytes: 3, ...more, mention }],
     });
+  });
+
+  test('has the text of a document among the others, and says which part of it is the document', () => {
+    const document = { uri: 'file:///a.md', mimeType: 'text/markdown', text: 'inside' };
+    const blocks: Content = [
+      { type: 'text', text: 'before' },
+      { type: 'resource', resource: document },
+      { type: 'text', text: 'after' },
+    ];
+    expect(read(blocks)).toEqual({
+      type: 'result',
+      value: 'before\ninside\nafter',
+      documents: [{ uri: 'file:///a.md', type: 'text/markdown', text: 'inside' }],
+    });
+  });
+
+  test('keeps the order of texts and files', () => {
+    const outcome = read([
+      { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+      { type: 'text', text: 'Figure 1' },
+    ]);
+    expect(outcome).toMatchObject({ value: expect.stringMatching(/image\/png.*\nFigure 1$/) });
   });
 
   test('is the structure where there is one, without the same as text', () => {

@@ -1,0 +1,30 @@
+import { randomUUID } from 'node:crypto';
+import type { Config } from './config.ts';
+import { ownModuleBehind } from './tools/functions/trace-own-code.ts';
+
+/** The part of a log that is needed here. */
+interface FaultLog {
+  error(fields: object, message: string): void;
+}
+
+const promiseMessage =
+  'a promise failed that nobody waited for, most likely in a function or hook: await it there, or catch what it throws';
+const exceptionMessage =
+  'code of tools_dir or of a hook threw outside of every call, and the gateway goes on: catch it there (of a timer, or the "error" event of a connection), or give the function worker: true';
+
+/**
+ * Two requests begun side by side and one cancellation are enough for an operator's function to leave a failed promise behind, and a connection without
+ * an `error` listener for an exception outside of every call. That must not end everybody's chats. An exception that is not known to come from there
+ * may have left the gateway in any state: that ends it, as it does where no such functions are. Gives the events that are dealt with here.
+ */
+export function outliveOwnCode({ modules }: Pick<Config, 'modules'>, logger: FaultLog): 'unhandledRejection'[] {
+  if (modules.toolsDir === undefined && modules.hooks.length === 0) return [];
+  process.on('unhandledRejection', (error) => logger.error({ err: error }, promiseMessage));
+  // Not a listener: beside it, whoever else listens would end the gateway.
+  process.setUncaughtExceptionCaptureCallback((error: unknown) => {
+    const module = ownModuleBehind(error);
+    if (module === undefined) process.emit('uncaughtException', error as Error);
+    else logger.error({ err: error, fault_id: randomUUID(), module }, exceptionMessage);
+  });
+  return ['unhandledRejection'];
+}
