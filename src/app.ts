@@ -3,6 +3,7 @@ import cors from '@fastify/cors';
 import { fastify, LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
+import type { ChatMemories } from './core/chat-memory.ts';
 import type { ChatStore } from './core/chat-store.ts';
 import type { WaitingRunStore } from './core/approval.ts';
 import { limits } from './core/limits.ts';
@@ -13,6 +14,7 @@ import { createAuthenticator, isLoopbackName } from './http/authenticate.ts';
 import { createCallsUnderWay } from './http/calls-under-way.ts';
 import { installErrorHandling } from './http/error-handler.ts';
 import { callerOf, installGuard } from './http/guard.ts';
+import { installJsonBodies } from './http/json-bodies.ts';
 import { keepChats } from './http/keep-chats.ts';
 import { createKeyRing } from './http/key-ring.ts';
 import { derivePepper } from './http/keys.ts';
@@ -52,6 +54,7 @@ import { parseToolServerConnection, parseToolServerConnections } from './registr
 import { createBrowserRelay } from './relay/browser-relay.ts';
 import { createInProcessBus } from './relay/bus.ts';
 import { requireMode } from './require-mode.ts';
+import { createPresetExaminer } from './find-preset-doubts.ts';
 import { tellUnlistedTaskModels } from './tell-start-faults.ts';
 import type { ImportModule } from './tools/functions/load-module.ts';
 import { version } from './version.ts';
@@ -63,6 +66,7 @@ export interface AppParts {
   registry?: Registry;
   runs?: RunStore;
   waitingRuns?: WaitingRunStore;
+  chatMemory?: Partial<ChatMemories>;
   chats?: ChatStore;
   send?: SendOutbound;
   /** What `GET /api/settings` shows. */
@@ -155,8 +159,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     clientErrorHandler: refuseMalformedRequest,
   });
   server.server.headersTimeout = 30_000;
-  // Bodies are JSON or nothing: a form or a text that a foreign page may send without asking is refused.
-  server.removeContentTypeParser('text/plain');
+  installJsonBodies(server);
   installErrorHandling(server);
   if (config.corsOrigins.length > 0)
     await server.register(cors, {
@@ -207,7 +210,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   await server.register(runRoutes, { log: runLog, runs, cancelWaiting: approvalDesk.cancel, callerOf });
   await server.register(approvalRoutes, { desk: approvalDesk, runs, callerOf, stallMs: config.clientStallTimeoutMs, now });
   await server.register(keyRoutes, { keys, hasFixedKey, now });
-  await server.register(presetRoutes, { presets, toWire: toPresetWire });
+  await server.register(presetRoutes, { presets, toWire: toPresetWire, doubtsOf: createPresetExaminer({ presets, models, tools }) });
   const desk = createToolServerDesk(registry, {
     parseConnection: (value) => parseToolServerConnection(value, 'database'),
     parseConnections: (values) => parseToolServerConnections(values, 'database'),

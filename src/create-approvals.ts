@@ -1,6 +1,8 @@
 import type { ChatServices } from './chat/answer-chat.ts';
+import { objectionTo } from './chat/check-edited-arguments.ts';
 import type { Config } from './config.ts';
 import type { RunWaits, WaitingRunStore } from './core/approval.ts';
+import type { ChatMemories } from './core/chat-memory.ts';
 import type { AskBrowser } from './core/browser-question.ts';
 import type { RunStore } from './core/run-log.ts';
 import { createApprovalDesk } from './http/approval-desk.ts';
@@ -12,6 +14,7 @@ import { createApprovalTokens } from './policy/approval-tokens.ts';
 import { createApprovalGate } from './policy/approvals.ts';
 import { createRememberedApprovals } from './policy/remembered-approvals.ts';
 import { createRunWaits } from './policy/run-waits.ts';
+import { createMemoryChatMemory } from './registry/memory-chat-memory.ts';
 import { createMemoryRuns } from './registry/memory-runs.ts';
 import { createMemoryWaitingRuns } from './registry/memory-waiting-runs.ts';
 
@@ -19,6 +22,7 @@ export interface ApprovalSurroundings {
   logger: RunLogOptions['logger'];
   runs?: RunStore;
   waitingRuns?: WaitingRunStore;
+  chatMemory?: Partial<ChatMemories>;
   askBrowser: AskBrowser;
   now: () => number;
   newId: () => string;
@@ -37,11 +41,19 @@ export function createApprovals(config: Config, { logger, askBrowser, now, newId
   const store = parts.waitingRuns ?? createMemoryWaitingRuns();
   // Runs of a store that forgets need no secret that lasts.
   const tokens = createApprovalTokens(config.secret ?? newId(), now);
-  const remembered = createRememberedApprovals(now);
+  const remembered = createRememberedApprovals({
+    memory: parts.chatMemory?.approval ?? createMemoryChatMemory(),
+    now,
+    onFault: (error) =>
+      logger.error({ err: error }, 'decisions to be remembered cannot be kept or read just now; they are asked for again'),
+  });
   const timeoutMs = config.approvalTimeoutMs;
   const runLog = createRunLog({ store: parts.runs ?? createMemoryRuns(), now, logger, waitingIds: () => store.openIds(now()) });
   return {
-    runtime: { approvals: createApprovalGate({ askBrowser, remembered, timeoutMs }), questions: { ask: askBrowser, timeoutMs } },
+    runtime: {
+      approvals: createApprovalGate({ askBrowser, remembered, objectionTo, timeoutMs }),
+      questions: { ask: askBrowser, timeoutMs },
+    },
     runLog,
     waits: createRunWaits({ store, tokens, flushLog: () => runLog.flush(), newId, now }),
     deskFor: (runs) => createApprovalDesk({ store, tokens, remembered, log: runLog, runs }),

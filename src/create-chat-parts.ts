@@ -9,6 +9,7 @@ import type { SendOutbound } from './core/outbound.ts';
 import type { PresetBook } from './core/preset.ts';
 import type { Registry } from './core/registry.ts';
 import type { CallBrowser } from './core/browser-call.ts';
+import type { ChatMemories } from './core/chat-memory.ts';
 import type { ChatStore } from './core/chat-store.ts';
 import { createBackends } from './create-backends.ts';
 import type { Backends } from './create-backends.ts';
@@ -16,6 +17,7 @@ import type { Extensions } from './open-extensions.ts';
 import type { CatalogBackend, ModelCatalog } from './models/model-catalog.ts';
 import { createModelCatalog } from './models/model-catalog.ts';
 import { withPresets } from './models/preset-models.ts';
+import { forgetWithChats } from './registry/forget-with-chats.ts';
 import { createMemoryChats } from './registry/memory-chats.ts';
 import { createPresetStore } from './registry/preset-store.ts';
 import type { PresetStore } from './registry/preset-store.ts';
@@ -33,6 +35,7 @@ export interface Surroundings {
   registry: Registry;
   /** Default: kept as long as the process lives. */
   chats?: ChatStore;
+  chatMemory?: Partial<ChatMemories>;
   send: SendOutbound;
   callBrowser: CallBrowser;
   /** The operator's own functions and hooks. */
@@ -61,7 +64,7 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
   const { backends, embed } = createBackends(config, send);
   const presets = createPresetStore({ registry, fixed: config.presets, now, believedMs: presetsBelievedMs });
   const models = withPresets(createModelCatalog({ backends: surroundings.backends ?? backends, now }), presets);
-  const chats = surroundings.chats ?? createMemoryChats({ now });
+  const chats = forgetWithChats(surroundings.chats ?? createMemoryChats({ now }), surroundings.chatMemory);
   const history = config.storeChats ? [createHistoryTool(chats)] : [];
   const ask = createAskPreset(() => services);
   const tools = createToolCatalog({

@@ -6,7 +6,7 @@ import type { SendOutbound } from './core/outbound.ts';
 import { loopbackInContainer } from './doctor/examine-machine.ts';
 import { count } from './doctor/finding.ts';
 import type { Finding } from './doctor/finding.ts';
-import { isLoopbackName } from './http/authenticate.ts';
+import { isLostInContainer } from './is-lost-in-container.ts';
 import { createModelCatalog } from './models/model-catalog.ts';
 import type { BackendReport } from './models/model-catalog.ts';
 import { findUnlistedTaskModels } from './tell-start-faults.ts';
@@ -15,8 +15,14 @@ import { findUnlistedTaskModels } from './tell-start-faults.ts';
 const advisedModel = 'qwen3:4b';
 const pullCure = `On that machine: ollama pull ${advisedModel} (with the compose file: docker compose exec ollama ollama pull ${advisedModel}).`;
 
+export interface ModelExamination {
+  findings: Finding[];
+  /** Of every model that is listed. */
+  ids: ReadonlySet<string>;
+}
+
 /** Whether each backend answers, with how many models, and whether any model is there to answer a chat. */
-export async function examineModels(config: Config, send: SendOutbound, isContainer: boolean): Promise<Finding[]> {
+export async function examineModels(config: Config, send: SendOutbound, isContainer: boolean): Promise<ModelExamination> {
   // A client's words name no address and no cause; an operator's may.
   const causes = new Map<string, unknown>();
   const backends = createBackends(config, send).backends.map((backend) => ({
@@ -32,13 +38,17 @@ export async function examineModels(config: Config, send: SendOutbound, isContai
   const records = await catalog.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs));
   const ids = new Set(records.map((record) => record.id));
 
-  const findings = reports.map((report): Finding => {
+  const examined = reports.map(async (report): Promise<Finding> => {
     const entry = config.backends.find((backend) => backend.name === report.name);
     if (entry === undefined) return { level: 'ok', text: `${report.name}: the built-in stand-in, which is no language model` };
-    if (report.state === 'unreachable') return unreachable(entry, reasonOf(report, causes.get(report.name)), isContainer);
+    if (report.state === 'unreachable') {
+      const isLost = isContainer && (await isLostInContainer(entry.url, send));
+      return unreachable(entry, reasonOf(report, causes.get(report.name)), isLost);
+    }
     return report.models === 0 ? withoutModels(entry) : { level: 'ok', text: `${nameOf(entry)}: ${count(report.models, 'model')}` };
   });
-  return [...findings, ...examineTaskModels(config, ids), ...(ids.size === 0 ? [nothingToAsk] : [])];
+  const findings = await Promise.all(examined);
+  return { findings: [...findings, ...examineTaskModels(config, ids), ...(ids.size === 0 ? [nothingToAsk] : [])], ids };
 }
 
 const nothingToAsk: Finding = {
@@ -55,14 +65,13 @@ function examineTaskModels(config: Config, ids: ReadonlySet<string>): Finding[] 
 }
 
 /** The Ollama at the default address is only tried, so nothing is wrong when it is not there. */
-function unreachable(entry: BackendConfig, reason: string, isContainer: boolean): Finding {
+function unreachable(entry: BackendConfig, reason: string, isLost: boolean): Finding {
   const text = `${nameOf(entry)}: ${reason}`;
   if (!entry.isExplicit) return { level: 'note', text, cure: 'Start Ollama, or set OLLAMA_BASE_URLS; not needed with other backends.' };
-  return { level: 'broken', text, cure: unreachableCure(entry, isContainer) };
+  return { level: 'broken', text, cure: isLost ? loopbackInContainer(entry.url) : unreachableCure(entry) };
 }
 
-function unreachableCure({ kind, url, key }: BackendConfig, isContainer: boolean): string {
-  if (isContainer && isLoopbackName(new URL(url).hostname)) return loopbackInContainer(url);
+function unreachableCure({ kind, url, key }: BackendConfig): string {
   if (kind === 'ollama')
     return /\/(?:api|v1)$/.test(url)
       ? `Set the address without its end: ${url.replace(/\/(?:api|v1)$/, '')}`

@@ -4,7 +4,7 @@ import type { ToolServerRecord } from './core/registry.ts';
 import { loopbackInContainer } from './doctor/examine-machine.ts';
 import { count } from './doctor/finding.ts';
 import type { Finding } from './doctor/finding.ts';
-import { isLoopbackName } from './http/authenticate.ts';
+import { isLostInContainer } from './is-lost-in-container.ts';
 import { loadMcpServers } from './tools/mcp/load-mcp-servers.ts';
 import { openServer } from './tools/open-registered-server.ts';
 import type { OpenedServer, Opening } from './tools/open-registered-server.ts';
@@ -29,13 +29,14 @@ export async function examineToolServers(
   const mcp = loadMcpServers({ send, facts, version, onListChanged: () => undefined });
   const open: OpenServer = (record, signal) =>
     openServer(record, send, { signal, isChecked: false, openMcp: (...asked) => mcp.verify(...asked) });
-  const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, open, isContainer))));
+  const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, open, isContainer ? send : undefined))));
   return findings.flat();
 }
 
 type OpenServer = (record: ToolServerRecord, signal: AbortSignal) => Promise<Opening>;
 
-async function examineServer(record: ToolServerRecord, open: OpenServer, isContainer: boolean): Promise<Finding[]> {
+/** `sendInContainer` is there inside of one. */
+async function examineServer(record: ToolServerRecord, open: OpenServer, sendInContainer: SendOutbound | undefined): Promise<Finding[]> {
   const { id, url, isEnabled, origin, process: started } = record;
   if (!isEnabled) return [{ level: 'note', text: `${id}: disabled` }];
   if (origin === 'bundled') return [{ level: 'ok', text: `${id}: bundled, runs with the gateway` }];
@@ -48,8 +49,8 @@ async function examineServer(record: ToolServerRecord, open: OpenServer, isConta
     const change = isUnreadable ? `Give them anew: PATCH /api/tool-servers/${id} with new values` : 'Change its entry';
     return [{ level: 'broken', text, cure: `${change}, or set "config": {"enable": false}.` }];
   }
-  const isOwnLoopback = isContainer && started === undefined && isLoopbackName(new URL(url).hostname);
-  const cure = isOwnLoopback ? loopbackInContainer(url) : 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.';
+  const isLost = sendInContainer !== undefined && started === undefined && (await isLostInContainer(url, sendInContainer));
+  const cure = isLost ? loopbackInContainer(url) : 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.';
   return [{ level: 'broken', text, cure }];
 }
 

@@ -4,18 +4,21 @@ import { buildApp } from './app.ts';
 import { ConfigError, readConfig, readConfigFile } from './config.ts';
 import { listSettings } from './config/describe-settings.ts';
 import type { Config } from './config.ts';
+import type { ChatMemory, MemoryKind } from './core/chat-memory.ts';
 import { openBundledTime } from './bundled-time.ts';
 import { createDatabaseConnection } from './registry/database-connection.ts';
 import { createLayeredRegistry } from './registry/layered-registry.ts';
 import { databaseFile } from './registry/open-database.ts';
 import { loadSecret } from './registry/secret-file.ts';
 import { createSqliteRegistry } from './registry/sqlite-registry.ts';
+import { createSqliteChatMemory } from './registry/sqlite-chat-memory.ts';
 import { createSqliteChats } from './registry/sqlite-chats.ts';
 import { createSqliteRuns } from './registry/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from './registry/sqlite-waiting-runs.ts';
 import { startTimeServer } from './demo/time-server.ts';
 import { isLoopbackName } from './http/authenticate.ts';
 import { createLogger } from './observability/logger.ts';
+import { outliveOwnCode } from './outlive-own-code.ts';
 import { version } from './version.ts';
 
 /** Every chat reads the registry. Nobody who changes the file from another process notices so short a delay. */
@@ -44,7 +47,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     onFault: (error) => logger.error({ err: error }, 'stored tool servers cannot be read; only configured ones are offered'),
   });
   const waitingRuns = createSqliteWaitingRuns(connection, secret);
-  const stores = { registry, runs: createSqliteRuns(connection), waitingRuns, chats: createSqliteChats(connection) };
+  const memoryOf = (kind: MemoryKind): ChatMemory => createSqliteChatMemory(connection, secret, kind);
+  const chatMemory = { approval: memoryOf('approval'), state: memoryOf('state') };
+  const stores = { registry, runs: createSqliteRuns(connection), waitingRuns, chatMemory, chats: createSqliteChats(connection) };
   const settings = listSettings(environment, readConfigFile(environment, readTextFile));
   const app = await buildApp({ ...config, secret }, { logger, settings, ...stores });
   const isOpen = await app.isOpen().catch(() => false);
@@ -57,7 +62,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   // Only now: a start that fails at its address must not leave a key behind that was shown once. Until then nobody can come in.
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
 
-  const skip = outliveForgottenPromises(config, logger);
+  const skip = outliveOwnCode(config, logger);
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'an error that nothing caught ends the gateway');
     else logger.info({ signal }, 'shutting down: running answers may finish');
@@ -65,17 +70,6 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     await time.close();
     await registry.close();
   });
-}
-
-/**
- * Two requests begun side by side and one cancellation are enough for an operator's function to leave a failed promise behind. That must not end
- * everybody's chats. Without such functions it is a fault of the gateway itself, which then ends. Gives the events that are dealt with here.
- */
-function outliveForgottenPromises({ modules }: Config, logger: ReturnType<typeof createLogger>): 'unhandledRejection'[] {
-  if (modules.toolsDir === undefined && modules.hooks.length === 0) return [];
-  const message = 'a promise failed that nobody waited for, most likely in a function or hook: await it there, or catch what it throws';
-  process.on('unhandledRejection', (error) => logger.error({ err: error }, message));
-  return ['unhandledRejection'];
 }
 
 /** Reachable from elsewhere without a key would be open to everybody. Straight to the terminal: a log is kept and read by others. */

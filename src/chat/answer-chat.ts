@@ -1,10 +1,11 @@
 import type { ChatEvent, ChatMessage, ChatRequest, MessageContent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
-import type { FoundModel, ModelFinder } from '../core/model.ts';
+import type { FoundModel, ModelFinder, ModelRequest } from '../core/model.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ToolFinder, ToolOffer } from '../core/tool.ts';
 import { answerFromResults } from './answer-from-results.ts';
+import { applyToolChoice } from './apply-tool-choice.ts';
 import { backendInMode } from './backend-in-mode.ts';
 import type { ToolCallSettings } from './call-report.ts';
 import { chooseMode, parseMode } from './choose-mode.ts';
@@ -14,6 +15,8 @@ import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from './consume-f
 import type { Continuations } from './continue-run.ts';
 import { expandTemplate, templateValues } from './expand-template.ts';
 import { withModelHooks } from './hook-model.ts';
+import { describeQuestion, recordQuestions } from './record-questions.ts';
+import type { Asker } from './record-questions.ts';
 import { runChat } from './run-chat.ts';
 import type { RunHooks } from './run-hooks.ts';
 import type { Handoff } from './run-chat.ts';
@@ -46,15 +49,16 @@ export interface ChatServices {
  * @throws GatewayError before the first event for a request that cannot be answered, amid the events for a fault of the backend.
  */
 export async function* answerChat(
-  request: ChatRequest,
+  asked: ChatRequest,
   given: RunContext,
   services: ChatServices,
 ): AsyncGenerator<ChatEvent, Handoff | Rest | undefined> {
-  const run: RunContext = { ...given, conversation: request };
-  const mode = parseMode(request.mode ?? services.settings.functionCalling);
-  const model = await services.models.require(request.model, run.signal);
-  const offer = await services.tools.offerFor(request, run);
+  const run: RunContext = { ...given, conversation: asked };
+  const mode = parseMode(asked.mode ?? services.settings.functionCalling);
+  const model = await services.models.require(asked.model, run.signal);
+  const everything = await services.tools.offerFor(asked, run);
   const resumed = takeWaitingLoop(run);
+  const { request, offer } = applyToolChoice(asked, everything, resumed !== undefined);
   const choice = resumed?.loop.choice ?? chooseMode(mode, model);
   if (offer.tools.size > 0 && Number(request.parameters['n'] ?? 1) > 1) {
     throw new GatewayError(
@@ -83,9 +87,9 @@ export async function* answerChat(
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
   let handoff: Handoff | undefined;
   if (offer.tools.size === 0 && resumed === undefined) {
-    const asked = { ...prepared, messages: withFiles(prepared.messages) };
+    const plain = { ...prepared, messages: withFiles(prepared.messages) };
     const last = { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } as const;
-    return new Rest(passThrough(asked, run, { model, hooks: services.runtime?.hooks }), { type: 'run-event', event: last });
+    return new Rest(passThrough(plain, run, { model, hooks: services.runtime?.hooks }), { type: 'run-event', event: last });
   }
   handoff = yield* withFallback({ request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop }, choice);
   const status = run.wait?.isSuspended === true ? 'waiting' : 'completed';
@@ -120,7 +124,7 @@ function passThrough(
   run: RunContext,
   { model, hooks }: { model: FoundModel; hooks: RunHooks | undefined },
 ): AsyncGenerator<ChatEvent> {
-  return withModelHooks(model.backend, hooks, run).chat({
+  const question: ModelRequest = {
     model: model.name,
     messages: request.messages,
     tools: [],
@@ -130,7 +134,14 @@ function passThrough(
     parameters: request.parameters,
     stream: request.stream,
     signal: run.signal,
-  });
+  };
+  const asker: Asker = { mode: 'none', preset: run.preset?.id };
+  // What comes through here unchanged is told by itself: another layer would cost every event of every plain chat.
+  if (run.presetPath === undefined && withModelHooks(model.backend, hooks, run) === model.backend) {
+    run.questions?.askLast(describeQuestion(question, asker));
+    return model.backend.chat(question);
+  }
+  return withModelHooks(recordQuestions(run.questions, asker)(model.backend), hooks, run).chat(question);
 }
 
 interface Preparation {
@@ -159,9 +170,11 @@ async function* withFallback(preparation: Preparation, choice: ModeChoice): Asyn
 }
 
 async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGenerator<ChatEvent, Handoff | undefined> {
-  const { request, run, services, model, offer } = preparation;
+  const { request, run, services, offer } = preparation;
   const { variables, withFiles } = preparation;
-  const wrapping = { model, models: services.models, settings: services.settings, variables, withFiles };
+  const recorded = recordQuestions(run.questions, { mode: choice.path === 'prompt' ? 'default' : choice.path, preset: run.preset?.id });
+  const model = { ...preparation.model, backend: recorded(preparation.model.backend) };
+  const wrapping = { model, recorded, models: services.models, settings: services.settings, variables, withFiles };
   const inMode = yield* backendInMode({ ...wrapping, newCallId: services.newCallId, signal: run.signal }, choice);
   const onRefusal = (): void => services.models.rememberNoTools(model.record.id);
   const asked = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;

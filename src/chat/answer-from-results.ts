@@ -44,5 +44,6 @@ function withoutFunctions(request: ModelRequest): ModelRequest {
     callerTools: hostedTools(request.callerTools),
     toolChoice: undefined,
     parallelToolCalls: undefined,
+    asking: { purpose: 'answer', reason: 'functions_refused' },
   };
 }

@@ -3,12 +3,16 @@ import { GatewayError } from '../core/errors.ts';
 import type { FoundModel, ModelBackend, ModelFinder } from '../core/model.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import { reasonAndAct } from './reason-and-act.ts';
+import type { RecordBackend } from './record-questions.ts';
 import { rescueCalls } from './rescue-calls.ts';
 import { selectToolsByPrompt } from './select-tools-by-prompt.ts';
+import { sendThoughtsBack } from './send-thoughts-back.ts';
 
 export interface ModeBackendOptions {
   model: FoundModel;
   models: ModelFinder;
+  /** For other models than `model`, which has been through it. */
+  recorded: RecordBackend;
   settings: { taskModel: string | undefined; taskModelExternal: string | undefined; selectionTemplate: string };
   /** Values for the selection's template. */
   variables: ReadonlyMap<string, string>;
@@ -25,7 +29,7 @@ export async function* backendInMode(
   const { model, settings, newCallId } = options;
   const { backend } = model;
   if (path === 'react') return reasonAndAct({ backend, newCallId });
-  if (path === 'native') return rescueCalls({ backend, newCallId });
+  if (path === 'native') return rescueCalls({ backend: sendThoughtsBack(backend), newCallId });
   const task = yield* taskModel(options);
   const { variables, withFiles } = options;
   return selectToolsByPrompt({ backend, task, template: settings.selectionTemplate, variables, isSingleCall, withFiles, newCallId });
@@ -35,6 +39,7 @@ export async function* backendInMode(
 async function* taskModel({
   model,
   models,
+  recorded,
   settings,
   signal,
 }: ModeBackendOptions): AsyncGenerator<ChatEvent, { backend: ModelBackend; model: string }> {
@@ -42,7 +47,7 @@ async function* taskModel({
   if (wanted !== undefined) {
     try {
       const found = await models.require(wanted, signal);
-      return { backend: found.backend, model: found.name };
+      return { backend: recorded(found.backend), model: found.name };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GatewayError)) throw error;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { Tool, ToolErrorCode, ToolOutcome } from '../core/tool.ts';
@@ -8,7 +9,12 @@ export interface LedgerEntry {
   tool: string;
   /** Canonical JSON. */
   args: string;
+  /** Calls since there was something new to learn by one. */
   count: number;
+  /** Of what the last one gave. */
+  resultDigest?: string;
+  /** It only looks at what other calls may change. */
+  isReading?: true;
   /** `running` in an entry that was written down means that nobody saw the end: it counts as unknown. */
   state: 'waiting' | 'running' | 'settled' | 'unknown';
 }
@@ -18,6 +24,8 @@ export type LedgerRefusal = { code: ToolErrorCode; message: string };
 /**
  * What one run has called. The key is the function and its arguments: ids of calls are new in every turn of a model.
  * It keeps a model from running in a circle, and keeps a call that may have taken effect from being repeated by a retry or a resume.
+ * A circle gives the same again and again. Whoever asks until a job is done gets something else each time, and so does who reads once more
+ * what another call may have changed meanwhile: such calls count anew.
  */
 export interface CallLedger {
   /** Counts a call that a model asked for; says why it must not run. */
@@ -36,9 +44,20 @@ export function createCallLedger(known: readonly LedgerEntry[] = []): CallLedger
   function entryOf(tool: Tool, args: JsonObject): LedgerEntry {
     const text = canonicalJson(args);
     const key = keyOf(tool.spec.name, text);
-    const entry = entries.get(key) ?? { tool: tool.spec.name, args: text, count: 0, state: 'waiting' };
+    const entry: LedgerEntry = entries.get(key) ?? {
+      tool: tool.spec.name,
+      args: text,
+      count: 0,
+      state: 'waiting',
+      ...(tool.isReadOnly === true && { isReading: true }),
+    };
     entries.set(key, entry);
     return entry;
+  }
+
+  /** Only what harms nothing when it is done again; a payment is not to follow a note. */
+  function countReadersAnew(changed: LedgerEntry): void {
+    for (const entry of entries.values()) if (entry !== changed && entry.isReading === true) entry.count = 0;
   }
 
   return {
@@ -58,6 +77,12 @@ export function createCallLedger(known: readonly LedgerEntry[] = []): CallLedger
     settle(tool, args, outcome) {
       const entry = entryOf(tool, args);
       if (entry.state !== 'unknown') entry.state = hasUnknownEnd(outcome) ? 'unknown' : 'settled';
+      const digest = digestOf(outcome);
+      const isNews = digest !== entry.resultDigest;
+      // The first result is news too, but what it is compared with is still to come.
+      if (isNews && entry.resultDigest !== undefined) entry.count = 1;
+      entry.resultDigest = digest;
+      if (isNews && outcome.type === 'result' && tool.isReadOnly !== true) countReadersAnew(entry);
     },
     entries: () => Array.from(entries.values(), (entry) => ({ ...entry })),
   };
@@ -88,11 +113,17 @@ function mayHaveHappened(tool: Tool): LedgerRefusal {
 
 function duplicate(tool: Tool): LedgerRefusal {
   const message =
-    `'${tool.spec.name}' was called with exactly these arguments ${limits.identicalCalls} times already, so it was not run again. ` +
+    `'${tool.spec.name}' was called with exactly these arguments ${limits.identicalCalls} times already and gave nothing new, so it was not run again. ` +
     'Use the results above, call with other arguments, or answer.';
   return { code: 'duplicate_call_blocked', message };
 }
 
 function keyOf(tool: string, args: string): string {
   return `${tool} ${args}`;
+}
+
+/** Failures are told apart by their code: a masked one has an id of its own in its message. A text of up to 4 MB is not kept for a comparison. */
+function digestOf(outcome: ToolOutcome): string {
+  if (outcome.type === 'error') return outcome.code;
+  return createHash('sha256').update(JSON.stringify(outcome.value)).digest('base64');
 }

@@ -1,3 +1,4 @@
+import type { InnerWait, ResumedInner } from '../core/approval.ts';
 import type { JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ResultStore } from '../core/result-store.ts';
@@ -27,8 +28,10 @@ export interface CallReport {
   isByHook?: true;
   /** The size before it was cut. */
   cutFromBytes?: number;
-  /** It has not run: the decision on it comes in another request. */
+  /** It has not run, or not to its end: a decision on it, or on calls within it, comes in another request. */
   isWaiting?: true;
+  /** Then: why, where calls within it wait. */
+  inner?: InnerWait;
 }
 
 export interface ToolCallSettings {
@@ -67,6 +70,8 @@ export interface CallSurroundings {
   readerName?: string;
   /** What a result may hand to the model; a tool's own limit comes first. */
   resultBytes?: number;
+  /** For one call: what it goes on with. It was let through when it began. */
+  inner?: ResumedInner;
 }
 
 /** The tool's, else the request's, else the preset's, else the default. None of them may be zero: that would not mean "none". */
@@ -88,7 +93,10 @@ function withFilesApart(outcome: ToolOutcome): ToolOutcome {
 
 /** A result beyond its limit would push the question out of the model's context: it is cut, and kept for reading on. */
 export function reportOf(
-  { attempts = 0, ...ended }: Pick<CallReport, 'prepared' | 'outcome' | 'durationMs' | 'followUp' | 'isWaiting'> & { attempts?: number },
+  {
+    attempts = 0,
+    ...ended
+  }: Pick<CallReport, 'prepared' | 'outcome' | 'durationMs' | 'followUp' | 'isWaiting' | 'inner'> & { attempts?: number },
   around: CallSurroundings,
 ): CallReport {
   const { prepared } = ended;

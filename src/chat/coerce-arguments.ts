@@ -28,6 +28,9 @@ interface Place {
   root: JsonObject;
 }
 
+/** Below these a schema may name arguments too; what none of them takes fails validation. */
+const namesElsewhere = ['allOf', 'anyOf', 'oneOf', 'patternProperties', '$ref', 'then', 'else', 'dependentSchemas'];
+
 /** References that lead to references; more of them are a circle. */
 const maxHops = 8;
 
@@ -36,14 +39,17 @@ function coerceObject(value: JsonObject, schema: JsonObject, place: Place): Json
   if (!isJsonObject(properties)) return value;
   const required = ownValue(schema, 'required');
   const isRequired = (key: string): boolean => Array.isArray(required) && required.includes(key);
-  const takesMore = isJsonObject(schema['additionalProperties']) || schema['additionalProperties'] === true;
+  const takesMore =
+    isJsonObject(schema['additionalProperties']) ||
+    schema['additionalProperties'] === true ||
+    namesElsewhere.some((keyword) => Object.hasOwn(schema, keyword));
   const entries: [string, JsonValue][] = [];
   for (const [key, child] of Object.entries(value)) {
     if (child === undefined) continue;
     const path = place.path === '' ? key : `${place.path}.${key}`;
     const childSchema = resolved(ownValue(properties, key), place.root);
     if (childSchema === undefined) {
-      if (takesMore || !place.dropsUnknown) entries.push([key, child]);
+      if (takesMore || isRequired(key) || !place.dropsUnknown) entries.push([key, child]);
       else place.changes.push(`${path}: unknown argument left out`);
     } else if (
       child === null &&

@@ -1,11 +1,11 @@
+import type { InnerWait } from '../core/approval.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
-import type { ResultStore } from '../core/result-store.ts';
 import { ToolError } from '../core/tool.ts';
-import type { Tool, ToolContext, ToolOutcome } from '../core/tool.ts';
+import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../core/tool.ts';
 import { hasUnknownEnd, isRepeatable } from './call-ledger.ts';
 import type { ReadyCall } from './prepare-tool-call.ts';
-import type { ToolCallSettings, ToolFault } from './call-report.ts';
+import type { CallSurroundings, ToolCallSettings, ToolFault } from './call-report.ts';
 import type { Ending, Supervision } from './supervise-call.ts';
 
 export interface Execution {
@@ -13,8 +13,9 @@ export interface Execution {
   settings: ToolCallSettings;
   supervision: Supervision;
   context: ToolContext;
-  results: ResultStore | undefined;
+  around: CallSurroundings;
   timeoutMs: number;
+  waitFor: (inner: InnerWait) => void;
 }
 
 /**
@@ -35,9 +36,21 @@ export async function executeCall(execution: Execution): Promise<{ outcome: Tool
 }
 
 async function attempt(execution: Execution): Promise<ToolOutcome> {
-  const { prepared, settings, supervision, context, timeoutMs, results } = execution;
+  const { prepared, settings, supervision, context, timeoutMs, around, waitFor } = execution;
   const { tool, call, args } = prepared;
-  const invocation = { callId: call.id, args, run: settings.run, signal: supervision.signal, timeoutMs, ...(results && { results }) };
+  const { results, live, inner } = around;
+  const invocation: ToolInvocation = {
+    callId: call.id,
+    args,
+    run: settings.run,
+    signal: supervision.signal,
+    timeoutMs,
+    waitFor,
+    pause: () => supervision.pause(),
+    ...(results && { results }),
+    ...(live && { tell: (event) => live.deliver(event) }),
+    ...(inner && { resumed: inner }),
+  };
   try {
     const ran = tool.run(invocation, context).then((outcome) => ({ type: 'outcome' as const, outcome }));
     const first = await Promise.race([ran, supervision.ended]);

@@ -2,6 +2,7 @@ import type { ChatEvent, ToolCall } from '../core/chat.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonValue } from '../core/json.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
+import type { Asking } from '../core/question-log.ts';
 import { askModel } from './ask-model.ts';
 import type { Turn } from './ask-model.ts';
 
@@ -30,7 +31,8 @@ export async function* askForCall(backend: ModelBackend, request: ModelRequest, 
   if (isObeyed(first.turn, choice)) return yield* release(first);
   const said: ModelRequest['messages'] = first.turn.text === '' ? [] : [{ role: 'assistant', content: first.turn.text, toolCalls: [] }];
   const messages: ModelRequest['messages'] = [...request.messages, ...said, { role: 'user', content: demand(request, choice) }];
-  const second = yield* withholdText(askModel(backend, { ...request, messages }));
+  const asking: Asking = { purpose: 'round', ...request.asking, reason: 'no_call_made' };
+  const second = yield* withholdText(askModel(backend, { ...request, messages, asking }));
   if (!isObeyed(second.turn, choice)) {
     const message = 'The request demands a call of a function, and the model made none, although it was asked twice.';
     yield { type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } };

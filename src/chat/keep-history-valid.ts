@@ -1,6 +1,7 @@
 import type { AssistantMessage, ChatMessage, ToolCall, ToolMessage } from '../core/chat.ts';
 import { textOf } from '../core/chat.ts';
 import { isJsonObject } from '../core/json.ts';
+import type { Turn } from './ask-model.ts';
 import type { CallReport } from './call-report.ts';
 
 const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });
@@ -53,15 +54,33 @@ function withCanonicalArguments(call: ToolCall): ToolCall {
  * What a round adds to the history. Arguments are canonical JSON: what the model meant where it could be read, so that it can correct it,
  * else an empty object.
  */
-export function messagesOfRound(text: string, calls: readonly ToolCall[], reports: readonly CallReport[]): ChatMessage[] {
+export function messagesOfRound(
+  { text, thought }: Pick<Turn, 'text' | 'thought'>,
+  calls: readonly ToolCall[],
+  reports: readonly CallReport[],
+): ChatMessage[] {
   const reportOf = new Map(reports.map((report) => [report.prepared.call, report]));
   const canonical = calls.map((call) => {
     const prepared = reportOf.get(call)?.prepared;
     if (prepared === undefined) return call;
     return { ...call, name: nameInHistory(prepared), arguments: JSON.stringify(prepared.args ?? {}) };
   });
-  const assistant: AssistantMessage = { role: 'assistant', content: text === '' ? null : text, toolCalls: canonical };
+  const assistant: AssistantMessage = {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    toolCalls: canonical,
+    ...(thought && { extra: thought }),
+  };
   return [assistant, ...reports.map(toolMessage)];
+}
+
+/** For another model, behind another backend: what only the first one knows how to read would be refused there. */
+export function forAnotherModel(messages: readonly ChatMessage[]): ChatMessage[] {
+  return messages.map((message) => {
+    if (message.role !== 'assistant') return message;
+    const { extra: _thought, ...said } = message;
+    return { ...said, toolCalls: message.toolCalls.map(({ extra: _signature, ...call }) => call) };
+  });
 }
 
 /** OpenAI's limit for names; a history with another one is refused, and with it every later round. */

@@ -12,6 +12,8 @@ export interface LiveEvents {
   progress(call: { id: string; tool: string }, data: JsonObject): Promise<void>;
   /** Shows an event, in the order in which they are told. */
   tell(event: RunEvent): void;
+  /** The same for whoever tells many, and waits until each was delivered. */
+  deliver(event: RunEvent): Promise<void>;
   /** The events until `pending` has settled, then its value. */
   until<Value>(pending: Promise<Value>): AsyncGenerator<ChatEvent, Value>;
   /** Nobody reads on: whoever waits for delivery goes on, and so does whoever comes later. */
@@ -27,7 +29,7 @@ interface Waiting {
 const maxTold = 4 * limits.callsPerRound;
 
 export function createLiveEvents(): LiveEvents {
-  const told: RunEvent[] = [];
+  const told: { event: RunEvent; delivered?: PromiseWithResolvers<void> }[] = [];
   const waiting = new Map<string, Waiting>();
   let wake = Promise.withResolvers<void>();
   let isClosed = false;
@@ -43,8 +45,15 @@ export function createLiveEvents(): LiveEvents {
     },
     tell(event) {
       if (isClosed || told.length >= maxTold) return;
-      told.push(event);
+      told.push({ event });
       wake.resolve();
+    },
+    async deliver(event) {
+      if (isClosed) return;
+      const delivered = Promise.withResolvers<void>();
+      told.push({ event, delivered });
+      wake.resolve();
+      await delivered.promise;
     },
     async *until(pending) {
       let isSettled = false;
@@ -53,7 +62,10 @@ export function createLiveEvents(): LiveEvents {
         () => void (isSettled = true),
       );
       for (;;) {
-        for (let event = told.shift(); event !== undefined; event = told.shift()) yield { type: 'run-event', event };
+        for (let next = told.shift(); next !== undefined; next = told.shift()) {
+          yield { type: 'run-event', event: next.event };
+          next.delivered?.resolve();
+        }
         const next = waiting.entries().next();
         if (next.done !== true) {
           const [id, { data, delivered }] = next.value;
@@ -69,7 +81,7 @@ export function createLiveEvents(): LiveEvents {
     },
     close() {
       isClosed = true;
-      for (const { delivered } of waiting.values()) delivered.resolve();
+      for (const { delivered } of [...waiting.values(), ...told]) delivered?.resolve();
       waiting.clear();
     },
   };

@@ -1,3 +1,4 @@
+import type { InnerWait } from '../core/approval.ts';
 import type { ToolCall } from '../core/chat.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
@@ -64,6 +65,7 @@ export function createPendingCall(given: PreparedCall, settings: ToolCallSetting
     report,
 
     async approve() {
+      if (around.inner !== undefined) return;
       if (settings.hooks !== undefined && state === 'waiting' && prepared.type === 'ready') await judge(prepared);
       if (state !== 'waiting' || prepared.type === 'refused' || settings.approvals === undefined) return;
       const { call, tool, args } = prepared;
@@ -137,10 +139,12 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
   const started = settings.now();
   const cached = settings.cache?.find(caller, tool, args);
   let isStopped = false;
+  const waiting: { inner?: InnerWait } = {};
+  const waitFor = (inner: InnerWait): void => void (waiting.inner = inner);
   const context = contextOf(prepared, circumstances, () => (isStopped = true));
   const { outcome, attempts } =
     cached === undefined
-      ? await executeCall({ prepared, settings, supervision, context, results: around.results, timeoutMs })
+      ? await executeCall({ prepared, settings, supervision, context, around, timeoutMs, waitFor })
       : { outcome: { type: 'result' as const, value: cached.value }, attempts: 0 };
   around.ledger?.settle(tool, args, outcome);
   const followUp: FollowUp | undefined = isStopped ? { type: 'stop' } : outcome.type === 'result' ? outcome.followUp : undefined;
@@ -148,7 +152,10 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
   if (mayKeep) settings.cache?.keep({ caller, tool, args, value: outcome.value });
   const judged = await judgeResult(prepared, outcome, settings);
   const durationMs = Math.max(0, Math.round(settings.now() - started));
-  return reportOf({ prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }) }, around);
+  const ended = { prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }) };
+  // A call that was ended meanwhile waits for nothing.
+  const isWaiting = judged.type === 'error' && judged.code === 'approval_required' && waiting.inner !== undefined;
+  return reportOf(isWaiting ? { ...ended, ...waiting, isWaiting } : ended, around);
 }
 
 function contextOf(prepared: ReadyCall, { settings, around, supervision, isOver }: Circumstances, stop: () => void): ToolContext {

@@ -31,9 +31,9 @@ export interface RefusedCall {
 
 /**
  * Finds, parses, fits and checks one call, without any effect. Only tools offered in this run are found.
- * Damaged arguments never run: they are told to the model, which may call again.
+ * Damaged arguments never run: they are told to the model, which may call again; `finderName` is the function by which it finds others.
  */
-export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): PreparedCall {
+export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName?: string): PreparedCall {
   const match = findOfferedName(call.name, [...tools.keys()]);
   const tool = match.type === 'unknown' ? undefined : tools.get(match.name);
   const refuse = (code: ToolErrorCode, message: string, args?: JsonObject): PreparedCall => ({
@@ -45,7 +45,7 @@ export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>
     ...(args && { args }),
   });
   if (match.type === 'unknown' || tool === undefined)
-    return refuse('tool_not_found', unknownName(call.name, match.type === 'unknown' ? match.candidates : []));
+    return refuse('tool_not_found', unknownName(call.name, match.type === 'unknown' ? match.candidates : [], finderName));
   if (Buffer.byteLength(call.arguments) > limits.argumentsBytes) {
     return refuse(
       'args_too_large',
@@ -83,9 +83,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-function unknownName(name: string, candidates: string[]): string {
+function unknownName(name: string, candidates: readonly string[], finderName: string | undefined): string {
   const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name;
+  const cure = finderName === undefined ? '' : ` Others are found by '${finderName}'.`;
   return candidates.length === 0
-    ? `There is no function '${shown}'.`
-    : `There is no function '${shown}'. Available: ${candidates.join(', ')}.`;
+    ? `There is no function '${shown}'.${cure}`
+    : `There is no function '${shown}'. Available: ${candidates.join(', ')}.${cure}`;
 }

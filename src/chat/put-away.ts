@@ -1,6 +1,7 @@
-import type { ChatEvent, ToolCall } from '../core/chat.ts';
+import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
+import { eventIdOf, withinOf } from '../core/approval.ts';
 import type { RunWait, WaitingCall } from '../core/approval.ts';
 import type { Turn } from './ask-model.ts';
 import type { CallReport } from './call-report.ts';
@@ -9,12 +10,14 @@ import type { TurnSeparator } from './separate-turns.ts';
 import { toSettledCall, toWaitingCalls } from './waiting-loop.ts';
 import type { WaitingLoop } from './waiting-loop.ts';
 
+export type LoopBeside = Omit<WaitingLoop, 'version' | 'turn' | 'settled' | 'inner'>;
+
 export interface PutAwayRound {
   wait: RunWait | undefined;
-  turn: { text: string; calls: ToolCall[] };
+  turn: WaitingLoop['turn'];
   reports: readonly CallReport[];
   /** The loop beside this round. */
-  loop: Omit<WaitingLoop, 'version' | 'turn' | 'settled'>;
+  loop: LoopBeside;
   separator: TurnSeparator;
 }
 
@@ -28,9 +31,12 @@ const shownCharacters = 200;
 export async function* putAway({ wait, turn, reports, loop, separator }: PutAwayRound): AsyncGenerator<ChatEvent, boolean> {
   const calls = toWaitingCalls(reports);
   const settled = reports.flatMap((report, place) => (report.isWaiting === true ? [] : [toSettledCall(report, place)]));
+  const inner = reports.flatMap((report, place) =>
+    report.inner === undefined ? [] : [{ place, args: report.prepared.args ?? {}, run: report.inner.run }],
+  );
   try {
     if (wait === undefined) throw new GatewayError('conflict', 'This run cannot wait.');
-    const state: WaitingLoop = { ...loop, version: 1, turn, settled };
+    const state: WaitingLoop = { ...loop, version: 1, turn, settled, ...(inner.length > 0 && { inner }) };
     const approval = await wait.suspend(calls, state as unknown as JsonObject);
     for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
     yield* separator.separate(words(calls));
@@ -40,7 +46,11 @@ export async function* putAway({ wait, turn, reports, loop, separator }: PutAway
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     yield { type: 'run-event', event: { type: 'warning', data: { code: error.code, message: error.message } } };
-    for (const report of reports) if (report.isWaiting === true) yield* notRun(report);
+    for (const call of calls) {
+      const data = { id: eventIdOf(call), tool: call.tool, decision: 'unavailable', ...withinOf(call) };
+      yield { type: 'run-event', event: { type: 'approval.response', data } };
+    }
+    for (const report of reports) if (report.isWaiting === true) yield* reportEvents(report);
     return false;
   }
 }
@@ -55,8 +65,8 @@ async function* words(calls: readonly WaitingCall[]): AsyncGenerator<ChatEvent, 
   return { text, toolCalls: [], finishReason: 'stop', isSilent: false };
 }
 
-function* notRun(report: CallReport): Generator<ChatEvent> {
-  const { id } = report.prepared.call;
-  yield { type: 'run-event', event: { type: 'approval.response', data: { id, decision: 'unavailable' } } };
-  yield* reportEvents(report);
+/** Where a run stands between two rounds: the model is asked next. */
+export function betweenRounds(loop: LoopBeside): JsonObject {
+  const state: WaitingLoop = { ...loop, version: 1, turn: { text: '', calls: [] }, settled: [] };
+  return state as unknown as JsonObject;
 }

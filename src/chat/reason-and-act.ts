@@ -42,12 +42,12 @@ export function reasonAndAct({ backend, newCallId }: ReasoningOptions): ModelBac
       if (hasBegun || !takesStop || !refusesStop(error)) throw error;
       takesStop = false;
     }
-    yield* backend.chat(request);
+    yield* backend.chat({ ...request, asking: { purpose: 'round', ...request.asking, reason: 'stop_refused' } });
   }
 
   async function* takeStep(request: ModelRequest, specs: readonly ToolSpec[]): AsyncGenerator<ModelEvent> {
     const form = answerForm(request.parameters);
-    const asked = stepRequest(request, reactMessages(request.messages, specs, steps));
+    const asked = inPrompt(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
     // What a page, a result or an earlier message says must not act through a model that repeats it, in whatever form.
     const earlier = request.messages.map((message) => textOf(message.content));
     const parser = createToolCallParser({ tools: specs, isReact: true, isQuoted: quotesOf(earlier) });
@@ -70,7 +70,8 @@ export function reasonAndAct({ backend, newCallId }: ReasoningOptions): ModelBac
       return yield { type: 'finish', reason: finish === 'length' ? 'length' : 'tool_calls' };
     }
     // Labels and a form that the caller wants for the answer exclude each other: the answer is asked for apart.
-    if (form !== undefined && specs.length > 0) return yield* backend.chat(plainRequest(request));
+    if (form !== undefined && specs.length > 0)
+      return yield* backend.chat({ ...plainRequest(request), asking: { purpose: 'answer', reason: 'form_demanded' } });
     yield { type: 'finish', reason: finish };
   }
 
@@ -94,6 +95,11 @@ function answerForm(parameters: JsonObject): JsonValue | undefined {
 function stepRequest(request: ModelRequest, messages: ChatMessage[]): ModelRequest {
   const { response_format: _form, format: _format, ...parameters } = request.parameters;
   return { ...withoutFunctions(request), messages, parameters };
+}
+
+/** What the prompt offers and demands does not stand in the request. */
+function inPrompt(asked: ModelRequest, { toolChoice, asking }: ModelRequest, specs: readonly ToolSpec[]): ModelRequest {
+  return { ...asked, asking: { purpose: 'round', ...asking, toolChoice, functions: specs.map(({ name }) => name) } };
 }
 
 /** As if there were no steps: what functions gave stands with the question. */

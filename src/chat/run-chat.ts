@@ -1,19 +1,19 @@
 import type { ChatEvent, ChatMessage, FinishReason, ToolCall } from '../core/chat.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
-import { limits } from '../core/limits.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../core/tool.ts';
 import { askForAnswer, askModel } from './ask-model.ts';
 import type { Turn } from './ask-model.ts';
+import { bringInCalled, bringInFound } from './bring-in.ts';
 import { createCallLedger } from './call-ledger.ts';
 import type { CallReport, CallSurroundings, ToolCallSettings } from './call-report.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import { askForCall, forcedChoiceIn } from './force-tool-choice.ts';
 import type { ForcedChoice } from './force-tool-choice.ts';
 import { resultShareBytes, shareAmong } from './fit-result.ts';
-import { messagesOfRound, repairHistory } from './keep-history-valid.ts';
+import { forAnotherModel, messagesOfRound, repairHistory } from './keep-history-valid.ts';
 import { createResultStore } from './kept-results.ts';
-import { putAway } from './put-away.ts';
+import { betweenRounds, putAway } from './put-away.ts';
 import type { PutAwayRound } from './put-away.ts';
 import { createReadResultTool, readerNameBeside } from './read-result-tool.ts';
 import { createRoundBudget } from './round-budget.ts';
@@ -22,7 +22,7 @@ import { limitReached, runTools } from './run-tools.ts';
 import { createTurnSeparator } from './separate-turns.ts';
 import type { TurnSeparator } from './separate-turns.ts';
 import { isCut, sortCalls } from './sort-calls.ts';
-import { settledIn, turnOf } from './waiting-loop.ts';
+import { isAmidRound, resumedRound, saidIn, turnOf } from './waiting-loop.ts';
 import type { WaitingLoop } from './waiting-loop.ts';
 
 export interface ChatRun {
@@ -64,15 +64,19 @@ export interface ChatRun {
 export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff | undefined> {
   const state = beginRun(chat);
   const { messages, budget, separator } = state;
-  let resumed = chat.resumed;
+  const place = chat.settings.run.wait?.resumed;
+  let resumed = isAmidRound(chat.resumed) ? chat.resumed : undefined;
   let limit = budget.reached();
   for (; limit === undefined || resumed !== undefined; limit = budget.reached()) {
+    if (resumed === undefined) place?.standsAt(() => betweenRounds(waitingRound(chat, state).loop));
     const turn = resumed === undefined ? yield* separator.separate(askForTurn(chat, state)) : turnOf(resumed);
+    if (resumed === undefined) yield* bringInCalled(chat.finder, state.tools, turn.toolCalls);
     const rules = { ...chat, tools: state.tools, forced: forcedNow(chat, state) };
     const { calls, refused } = resumed === undefined ? sortCalls(turn, rules) : { calls: turn.toolCalls, refused: [] };
     yield* refused;
-    // Whoever forbids calls still wants an answer; where a limit has cut them, another question would end alike.
-    if (calls.length === 0 && turn.toolCalls.length > 0 && turn.isSilent && !isCut(turn)) break;
+    // Whoever forbids calls still wants an answer, and so does who has seen tools run; where a limit has cut it, another question would end alike.
+    const owesAnswer = turn.toolCalls.length > 0 || budget.used().rounds > 0;
+    if (calls.length === 0 && owesAnswer && turn.isSilent && !isCut(turn)) break;
     if (calls.length === 0) {
       yield finish(turn.finishReason);
       return undefined;
@@ -81,12 +85,13 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
     const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
     const ownCalls = calls.filter((call) => !chat.callerNames.has(call.name));
     const around = { ...state.around, resultBytes: shareAmong(state.shareBytes, ownCalls.length) };
-    const round = { tools: state.tools, settings: chat.settings, around, callsLeft: budget.callsLeft() };
-    const reports = yield* runTools(ownCalls, resumed === undefined ? round : { ...round, resumed: settledIn(resumed, ownCalls) });
+    const round = { tools: state.tools, settings: chat.settings, around, callsLeft: budget.callsLeft(), finderName: finderNameIn(chat) };
+    place?.standsAt(undefined);
+    const reports = yield* runTools(ownCalls, { ...round, ...resumedRound(resumed, ownCalls, chat.settings.run) });
     resumed = undefined;
     const isWaiting = reports.some((report) => report.isWaiting === true);
-    if (isWaiting && (yield* putAway({ ...waitingRound(chat, state), turn: { text: turn.text, calls }, reports }))) return undefined;
-    messages.push(...messagesOfRound(turn.text, calls, reports));
+    if (isWaiting && (yield* putAway({ ...waitingRound(chat, state), turn: { ...saidIn(turn), calls }, reports }))) return undefined;
+    messages.push(...messagesOfRound(turn, calls, reports));
     budget.spend(reports);
     for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
     if (callerCalls.length > 0) {
@@ -96,15 +101,17 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
       return undefined;
     }
     const preset = handoffIn(reports);
-    if (preset !== undefined) return { preset, messages: messages.slice(state.historyLength), functions: [...state.tools.keys()] };
+    if (preset !== undefined)
+      return { preset, messages: forAnotherModel(messages.slice(state.historyLength)), functions: [...state.tools.keys()] };
     if (endsRun(reports)) {
       yield finish('stop');
       return undefined;
     }
     afterRound(state, reports);
-    yield* bringIn(chat, state, reports);
+    yield* bringInFound(chat.finder, state.tools, reports);
   }
   if (limit !== undefined && (limit.limit !== 'tool_rounds' || readsOn(chat))) yield limitReached(limit.limit, limit.value);
+  place?.standsAt(() => betweenRounds(waitingRound(chat, state).loop));
   yield* lastAnswer(chat, state);
   return undefined;
 }
@@ -138,6 +145,10 @@ interface RunState {
 /** Only a model that may call again can read on in a result that was cut. */
 function readsOn(chat: ChatRun): boolean {
   return chat.path !== 'prompt' && !chat.isSingleCall;
+}
+
+function finderNameIn(chat: ChatRun): string | undefined {
+  return readsOn(chat) ? chat.finder?.tool.spec.name : undefined;
 }
 
 function beginRun(chat: ChatRun): RunState {
@@ -195,7 +206,7 @@ function askForTurn(chat: ChatRun, state: RunState): AsyncGenerator<ChatEvent, T
   return forced === undefined ? askModel(chat.backend, request) : askForCall(chat.backend, request, forced);
 }
 
-function requestFor(chat: ChatRun, { messages, tools }: RunState): ModelRequest {
+function requestFor(chat: ChatRun, { messages, tools, budget }: RunState): ModelRequest {
   return {
     model: chat.model,
     messages,
@@ -206,6 +217,7 @@ function requestFor(chat: ChatRun, { messages, tools }: RunState): ModelRequest 
     parameters: chat.parameters,
     stream: chat.stream,
     signal: chat.settings.run.signal,
+    asking: { purpose: 'round', round: budget.used().rounds + 1, maxRounds: chat.maxRounds },
   };
 }
 
@@ -219,18 +231,6 @@ function afterRound(state: RunState, reports: readonly CallReport[]): void {
   const { results, readerName } = state.around;
   if (results === undefined || results.isEmpty || readerName === undefined) return;
   if (!state.tools.has(readerName)) state.tools.set(readerName, createReadResultTool(readerName, results, state.shareBytes));
-}
-
-/** What a search of the shelf has found can be called from the next turn on. */
-function* bringIn({ finder }: ChatRun, { tools }: RunState, reports: readonly CallReport[]): Generator<ChatEvent> {
-  const wanted = reports.flatMap(({ outcome }) => (outcome.type === 'result' ? (outcome.offers ?? []) : []));
-  const found = wanted.flatMap((name) => finder?.shelf.get(name) ?? []).filter((tool) => !tools.has(tool.spec.name));
-  // Beyond this no provider takes the request; what was found last is then left out.
-  const added = found.slice(0, Math.max(0, limits.toolsPerRequest - tools.size));
-  for (const tool of added) tools.set(tool.spec.name, tool);
-  if (added.length === 0) return;
-  const data = { tools: tools.size, added: added.map((tool) => tool.spec.name), removed: [] };
-  yield { type: 'run-event', event: { type: 'config.update', data } };
 }
 
 async function* lastAnswer(chat: ChatRun, state: RunState): AsyncGenerator<ChatEvent> {

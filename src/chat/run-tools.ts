@@ -1,3 +1,4 @@
+import type { ResumedInner } from '../core/approval.ts';
 import type { ChatEvent, ToolCall } from '../core/chat.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
@@ -19,8 +20,17 @@ export interface ToolRound {
   around: CallSurroundings;
   /** How many calls the run may still make. Default: as many as a round may have. */
   callsLeft?: number;
+  /** Of the function that brings others in, where there is one. */
+  finderName?: string | undefined;
   /** A round that was put away amid its calls: those that had settled, by place. The others were told and counted then. */
   resumed?: ReadonlyMap<number, CallReport>;
+  /** The same for presets that were amid their work, by place. */
+  inner?: ReadonlyMap<number, InnerCall>;
+}
+
+/** `args`: as it was called. */
+export interface InnerCall extends ResumedInner {
+  args: JsonObject;
 }
 
 /**
@@ -35,7 +45,9 @@ export async function* runTools(calls: readonly ToolCall[], round: ToolRound): A
   const prepared = calls.map((call, index) => prepareInRound(call, index, round));
   const pending = prepared.map((call, place) => {
     const settled = round.resumed?.get(place);
-    return settled === undefined ? createPendingCall(call, settings, { ...round.around, live }) : settledCall(settled);
+    if (settled !== undefined) return settledCall(settled);
+    const inner = round.inner?.get(place);
+    return createPendingCall(call, settings, { ...round.around, live, ...(inner && { inner }) });
   });
   const forget = pending.map((call) => registerCall(call, registry));
   const leave = (): void => pending.forEach((call) => call.end({ type: 'left' }));
@@ -90,7 +102,7 @@ async function startAll(pending: readonly PendingCall[], prepared: readonly Prep
 function prepareInRound(
   call: ToolCall,
   index: number,
-  { tools, around, resumed, callsLeft = limits.callsPerRound }: ToolRound,
+  { tools, around, resumed, inner, finderName, callsLeft = limits.callsPerRound }: ToolRound,
 ): PreparedCall {
   const code = 'tool_error';
   if (index >= limits.callsPerRound) {
@@ -101,8 +113,11 @@ function prepareInRound(
     const message = `More than ${limits.callsPerRun} calls in one answer: this one was not run. Answer with what is known.`;
     return { type: 'refused', call, tool: undefined, code, message };
   }
-  const prepared = prepareToolCall(call, tools);
-  if (resumed !== undefined) return prepared.type === 'refused' && prepared.code === 'tool_not_found' ? goneTool(prepared) : prepared;
+  const prepared = prepareToolCall(call, tools, finderName);
+  if (resumed !== undefined) {
+    if (prepared.type === 'refused') return prepared.code === 'tool_not_found' ? goneTool(prepared) : prepared;
+    return { ...prepared, args: inner?.get(index)?.args ?? prepared.args };
+  }
   const refusal = prepared.type === 'ready' ? around.ledger?.admit(prepared.tool, prepared.args) : undefined;
   if (refusal === undefined || prepared.type === 'refused') return prepared;
   return { type: 'refused', call, tool: prepared.tool, args: prepared.args, ...refusal };
@@ -133,7 +148,7 @@ export function* reportEvents(report: CallReport): Generator<ChatEvent> {
   yield { type: 'run-event', event: { type: 'tool.result', data: resultData(report) } };
   if (report.cutFromBytes !== undefined) {
     const value = Buffer.byteLength(report.text);
-    yield limitReached('result_bytes', value, { id: report.prepared.call.id, bytes: report.cutFromBytes });
+    yield limitReached('result_bytes', value, { id: report.prepared.call.id, bytes: report.cutFromBytes, code: 'output_truncated' });
   }
   const source = sourceOf(report);
   if (source !== undefined) yield { type: 'source', source };

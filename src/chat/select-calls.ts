@@ -4,6 +4,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
+import type { Asking } from '../core/question-log.ts';
 import type { ToolSpec } from '../core/tool.ts';
 import { askWhole } from './ask-whole.ts';
 import type { WholeAnswer } from './ask-whole.ts';
@@ -85,7 +86,7 @@ async function* choose(question: SelectionQuestion, account: Account): AsyncGene
   if (isMany && specs.every((spec) => takesNothing(spec))) return { calls: specs.map(({ name }) => ({ name, args: {} })), refused: [] };
   const messages = selectionMessages(question.messages, specs, question);
   if (messages === undefined) return nothing;
-  const answer = yield* ask(question, { messages, specs, account });
+  const answer = yield* ask(question, { purpose: 'selection', messages, specs, account });
   const read = readSelection(answer.text, specs, answer.isCut);
   note(account, read, answer);
   if (answer.isCut) return nothing;
@@ -96,7 +97,12 @@ async function* choose(question: SelectionQuestion, account: Account): AsyncGene
   const repair = isMissing ? demandMessage(specs) : repairMessage(faulty.map(({ spec, problems }) => ({ name: spec.name, problems })));
   const said: ChatMessage[] = answer.text.trim() === '' ? [] : [{ role: 'assistant', content: answer.text, toolCalls: [] }];
   const wanted = isMissing ? specs : specs.filter((spec) => faulty.some((entry) => entry.spec === spec));
-  const second = yield* askAgain(question, { messages: [...messages, ...said, repair], specs: wanted, account });
+  const second = yield* askAgain(question, {
+    purpose: 'selection_repair',
+    messages: [...messages, ...said, repair],
+    specs: wanted,
+    account,
+  });
   return settled(isMissing ? second.slice(0, question.maxCalls) : withRepairs(entries, second));
 }
 
@@ -105,26 +111,29 @@ async function* chooseNames(question: SelectionQuestion, account: Account): Asyn
   const bare = question.offered.map((spec) => ({ ...spec, parameters: { type: 'object', properties: {} } }));
   const messages = selectionMessages(question.messages, bare, question);
   if (messages === undefined) return [];
-  const answer = yield* ask(question, { messages, specs: bare, account });
+  const answer = yield* ask(question, { purpose: 'selection_names', messages, specs: bare, account });
   const read = readSelection(answer.text, bare, answer.isCut);
   // What it wrote as arguments was written without their schemas.
   note(account, { ...read, repaired: read.repaired.filter((repair) => repair.startsWith('name:')) }, answer);
   if (answer.isCut) return [];
   const isMissing = question.isForced && read.entries.length === 0;
   const entries = isMissing
-    ? yield* askAgain(question, { messages: [...messages, demandMessage(bare)], specs: bare, account })
+    ? yield* askAgain(question, { purpose: 'selection_names', messages: [...messages, demandMessage(bare)], specs: bare, account })
     : read.entries;
   const names = new Set(entries.map((entry) => entry.spec.name));
   return question.offered.filter((spec) => names.has(spec.name));
 }
 
-interface Asking {
+interface SelectionAsking extends Pick<Asking, 'purpose'> {
   messages: ChatMessage[];
   specs: readonly ToolSpec[];
   account: Account;
 }
 
-async function* ask(question: SelectionQuestion, { messages, specs, account }: Asking): AsyncGenerator<ModelEvent, WholeAnswer> {
+async function* ask(
+  question: SelectionQuestion,
+  { purpose, messages, specs, account }: SelectionAsking,
+): AsyncGenerator<ModelEvent, WholeAnswer> {
   account.questions += 1;
   const request: ModelRequest = {
     model: question.task.model,
@@ -137,12 +146,13 @@ async function* ask(question: SelectionQuestion, { messages, specs, account }: A
     stream: false,
     signal: question.signal,
     output: selectionForm(specs, { minCalls: question.isForced ? 1 : 0, maxCalls: Math.min(question.maxCalls, limits.selectedCalls) }),
+    asking: { purpose, functions: specs.map(({ name }) => name), toolChoice: question.isForced ? 'required' : undefined },
   };
   return yield* askWhole(question.task.backend, request);
 }
 
 /** A repair that cannot be had leaves what was there before. */
-async function* askAgain(question: SelectionQuestion, asking: Asking): AsyncGenerator<ModelEvent, SelectedEntry[]> {
+async function* askAgain(question: SelectionQuestion, asking: SelectionAsking): AsyncGenerator<ModelEvent, SelectedEntry[]> {
   try {
     const answer = yield* ask(question, asking);
     const read = readSelection(answer.text, asking.specs, answer.isCut);
@@ -193,7 +203,11 @@ function settled(entries: readonly SelectedEntry[]): Selection {
   };
 }
 
+/** Where arguments may stand beside `properties`. */
+const otherPlaces = ['oneOf', 'anyOf', 'allOf', 'patternProperties', '$ref'];
+
 function takesNothing({ parameters }: ToolSpec): boolean {
   const { properties, additionalProperties: more } = parameters;
+  if (otherPlaces.some((keyword) => Object.hasOwn(parameters, keyword))) return false;
   return more !== true && Object.keys(typeof properties === 'object' ? (properties ?? {}) : {}).length === 0;
 }

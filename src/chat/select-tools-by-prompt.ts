@@ -85,5 +85,6 @@ function answerRequest(request: ModelRequest, refused: readonly DroppedCall[], {
     callerTools: hostedTools(request.callerTools),
     toolChoice: undefined,
     parallelToolCalls: undefined,
+    asking: { purpose: 'answer' },
   };
 }

@@ -14,6 +14,7 @@ export interface SortingRules {
   /** Undefined: nothing is forced, or it was obeyed already. */
   forced: ForcedChoice | undefined;
   isSingleCall: boolean;
+  parallelToolCalls: boolean | undefined;
 }
 
 /** The calls of a turn that are to be run or returned, and the words on those that are not. */
@@ -24,12 +25,16 @@ export function sortCalls(turn: Turn, rules: SortingRules): { calls: ToolCall[];
   if (reason !== undefined) return { calls: [], refused: turn.toolCalls.map((call) => notRun(call, reason, code)) };
   const named = turn.toolCalls.map((call) => withOfferedName(call, rules));
   const wanted = forced === undefined ? named : named.filter((call) => isForced(call, forced));
-  const refused = named.filter((call) => !wanted.includes(call));
-  const message = 'The request demands another function first, so this call was not run.';
-  return {
-    calls: rules.isSingleCall ? wanted.slice(0, 1) : wanted,
-    refused: refused.map((call) => notRun(call, message, 'tool_disabled')),
-  };
+  // Some backends take no notice of `parallel_tool_calls` either.
+  const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : wanted;
+  const refused = named.flatMap((call) => {
+    if (!wanted.includes(call))
+      return [notRun(call, 'The request demands another function first, so this call was not run.', 'tool_disabled')];
+    // `simple` is known for its one call; what is beyond it is nothing to tell.
+    if (rules.isSingleCall || calls.includes(call)) return [];
+    return [notRun(call, 'The request takes one call at a time, so this one was not run.', 'tool_disabled')];
+  });
+  return { calls, refused };
 }
 
 /** Names are matched over everything offered at once: a call meant for the caller must not end at a function of the gateway with a like name. */

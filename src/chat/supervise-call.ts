@@ -12,6 +12,8 @@ export interface Supervision {
   /** A sign of progress: the idle time begins anew. */
   touch(): void;
   critical<Value>(work: () => Promise<Value> | Value): Promise<Value>;
+  /** Time that a human takes is no time of the call: none of its limits runs until what this gives is called, as often as it was paused. */
+  pause(): () => void;
   [Symbol.dispose](): void;
 }
 
@@ -32,17 +34,42 @@ export function superviseCall({ idleMs, totalMs }: { idleMs: number; totalMs: nu
     if (criticalSections === 0) takeEffect(why);
   }
   const idleLimitMs = Math.min(idleMs, totalMs);
-  const idle = setTimeout(() => end({ type: 'timeout', limitMs: idleLimitMs }), idleLimitMs);
-  const total = setTimeout(() => {
-    ending ??= { type: 'timeout', limitMs: totalMs };
-    takeEffect(ending);
-  }, totalMs);
+  let totalLeftMs = totalMs;
+  let startedAt = 0;
+  let pauses = 0;
+  let idle: NodeJS.Timeout | undefined;
+  let total: NodeJS.Timeout | undefined;
+  function start(): void {
+    startedAt = performance.now();
+    idle = setTimeout(() => end({ type: 'timeout', limitMs: idleLimitMs }), idleLimitMs);
+    total = setTimeout(() => {
+      ending ??= { type: 'timeout', limitMs: totalMs };
+      takeEffect(ending);
+    }, totalLeftMs);
+  }
+  function stop(): void {
+    clearTimeout(idle);
+    clearTimeout(total);
+    totalLeftMs = Math.max(0, totalLeftMs - (performance.now() - startedAt));
+  }
+  start();
 
   return {
     signal: abort.signal,
     ended,
     end,
-    touch: () => void idle.refresh(),
+    touch() {
+      if (pauses === 0) idle?.refresh();
+    },
+    pause() {
+      if (pauses++ === 0) stop();
+      let isPaused = true;
+      return () => {
+        if (!isPaused) return;
+        isPaused = false;
+        if (--pauses === 0 && !abort.signal.aborted) start();
+      };
+    },
     async critical(work) {
       if (ending !== undefined && criticalSections === 0) throw reasonOf(ending);
       criticalSections++;
@@ -57,6 +84,8 @@ export function superviseCall({ idleMs, totalMs }: { idleMs: number; totalMs: nu
       }
     },
     [Symbol.dispose]() {
+      // Whoever has paused it may call later; nothing begins again then.
+      pauses = Number.POSITIVE_INFINITY;
       clearTimeout(idle);
       clearTimeout(total);
     },

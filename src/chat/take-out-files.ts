@@ -34,6 +34,7 @@ function withoutFile(text: string, files: ToolFile[]): string {
   const { type = 'text/plain', base64 } = found.groups ?? {};
   const length = text.length - found[0].length;
   const sizeBytes = base64 === undefined ? length : Math.floor((length * 3) / 4);
-  files.push({ type, url: text, sizeBytes });
-  return `[file ${files.length}: ${type}, ${Math.ceil(sizeBytes / 1024)} kB, not shown here]`;
+  const mention = `[file ${files.length + 1}: ${type}, ${Math.ceil(sizeBytes / 1024)} kB, not shown here]`;
+  files.push({ type, url: text, sizeBytes, mention });
+  return mention;
 }

@@ -1,5 +1,5 @@
-import { definitionOf } from '../core/approval.ts';
-import type { WaitingCall } from '../core/approval.ts';
+import { definitionOf, idWithin } from '../core/approval.ts';
+import type { DecidedCall, InnerRun, WaitingCall } from '../core/approval.ts';
 import type { ChatMessage, Source, ToolCall } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
@@ -10,6 +10,7 @@ import type { LedgerEntry } from './call-ledger.ts';
 import type { CallReport } from './call-report.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import type { BudgetUse } from './round-budget.ts';
+import type { InnerCall, ToolRound } from './run-tools.ts';
 
 /** The loop of a run that waits for decisions, amid a round. Plain data, which outlives this process. */
 export interface WaitingLoop {
@@ -18,10 +19,12 @@ export interface WaitingLoop {
   choice: ModeChoice;
   messages: ChatMessage[];
   historyLength: number;
-  /** The turn whose calls wait. */
-  turn: { text: string; calls: ToolCall[] };
+  /** The turn whose calls wait; without calls where the model is to be asked next. */
+  turn: Pick<Turn, 'text' | 'thought'> & { calls: ToolCall[] };
   /** Calls of the turn that have settled, by their place among those that the gateway runs. */
   settled: SettledCall[];
+  /** Presets among them that wait amid their work. `args`: as they were called. */
+  inner?: { place: number; args: JsonObject; run: InnerRun }[];
   /** Names of what was on offer; what was brought in from the shelf is brought in again. */
   tools: string[];
   ledger: LedgerEntry[];
@@ -32,7 +35,7 @@ export interface WaitingLoop {
 }
 
 /** A report without what only this process knows. */
-export interface SettledCall extends Omit<CallReport, 'prepared'> {
+export interface SettledCall extends Omit<CallReport, 'prepared' | 'isWaiting' | 'inner'> {
   place: number;
   isReady: boolean;
   args?: JsonObject;
@@ -66,12 +69,34 @@ function withoutUsage({ usage: _usage, ...outcome }: ToolOutcome): ToolOutcome {
   return outcome;
 }
 
+/** Otherwise the model is to be asked next. */
+export function isAmidRound(loop: WaitingLoop | undefined): loop is WaitingLoop {
+  return loop !== undefined && loop.turn.calls.length > 0;
+}
+
 export function turnOf({ turn }: WaitingLoop): Turn {
-  return { text: turn.text, toolCalls: turn.calls, finishReason: 'tool_calls', isSilent: false };
+  return { ...saidIn(turn), toolCalls: turn.calls, finishReason: 'tool_calls', isSilent: false };
+}
+
+/** What of a turn its message is made of, beside the calls. */
+export function saidIn({ text, thought }: Pick<Turn, 'text' | 'thought'>): Pick<Turn, 'text' | 'thought'> {
+  return { text, ...(thought !== undefined && { thought }) };
+}
+
+/** What a round goes on with that was put away amid its calls; nothing in any other. `calls`: those that the gateway runs. */
+export function resumedRound(
+  loop: WaitingLoop | undefined,
+  calls: readonly ToolCall[],
+  { wait }: RunContext,
+): Pick<ToolRound, 'resumed' | 'inner'> {
+  if (loop === undefined) return {};
+  const decidedAt = (place: number): DecidedCall[] => wait?.resumed?.takeWithin(place) ?? [];
+  const inner = (loop.inner ?? []).map(({ place, args, run }): [number, InnerCall] => [place, { args, run, decided: decidedAt(place) }]);
+  return { resumed: settledIn(loop, calls), inner: new Map(inner) };
 }
 
 /** By place among `calls`, those of the turn that the gateway runs. */
-export function settledIn({ settled }: WaitingLoop, calls: readonly ToolCall[]): Map<number, CallReport> {
+function settledIn({ settled }: WaitingLoop, calls: readonly ToolCall[]): Map<number, CallReport> {
   const reports = settled.flatMap((entry): [number, CallReport][] => {
     const call = calls[entry.place];
     return call === undefined ? [] : [[entry.place, toReport(entry, call)]];
@@ -95,16 +120,26 @@ function settledTool({ name, ...tool }: NonNullable<SettledCall['tool']>): Tool 
   };
 }
 
-/** The calls that wait, each with an id of its own: some models number their calls anew, or not at all. */
+/** The calls that wait, those within presets too, each with an id of its own: some models number their calls anew, or not at all. */
 export function toWaitingCalls(reports: readonly CallReport[]): WaitingCall[] {
   const used = new Set<string>();
-  return reports.flatMap(({ prepared, isWaiting }) => {
+  function own(wanted: string): string {
+    let id = wanted;
+    for (let number = 2; used.has(id); number += 1) id = `${wanted}-${number}`;
+    used.add(id);
+    return id;
+  }
+  return reports.flatMap((report, place) => {
+    const { prepared, isWaiting, inner } = report;
     if (isWaiting !== true || prepared.type === 'refused') return [];
     const { call, tool, args } = prepared;
-    let id = call.id;
-    for (let number = 2; used.has(id); number += 1) id = `${call.id}-${number}`;
-    used.add(id);
+    if (inner !== undefined) {
+      const here = { place, callId: call.id };
+      return inner.calls.map((each) => ({ ...each, id: own(idWithin(call.id, each.id)), within: [here, ...(each.within ?? [])] }));
+    }
     const { spec, label } = tool;
-    return [{ id, callId: call.id, tool: spec.name, label, args, parameters: spec.parameters, definition: definitionOf(tool) }];
+    return [
+      { id: own(call.id), callId: call.id, tool: spec.name, label, args, parameters: spec.parameters, definition: definitionOf(tool) },
+    ];
   });
 }

@@ -1,4 +1,5 @@
 import { limits } from '../core/limits.ts';
+import { modeNames } from '../core/mode-names.ts';
 import {
   addressWith,
   browserOrigin,
@@ -30,7 +31,6 @@ export interface Setting<Value> {
   readonly isSecret?: true;
 }
 
-const modes = ['auto', 'native', 'function_call', 'default', 'legacy', 'prompt', 'react', 'simple'] as const;
 const noUnlimited = '; there is no unlimited, so that every answer ends';
 
 /** Every variable, its default, its meaning and its check: the only list of them. README's table is pinned against it. */
@@ -72,7 +72,7 @@ export const settingTable = {
     parse: templateWith('{{CONTEXT}}'),
     meaning: 'frame of sources, with `{{CONTEXT}}` and `{{QUERY}}`',
   },
-  FUNCTION_CALLING: { fallback: 'auto', parse: oneOf(modes), meaning: `default mode: ${modes.join(', ')}` },
+  FUNCTION_CALLING: { fallback: 'auto', parse: oneOf(modeNames), meaning: `default mode: ${modeNames.join(', ')}` },
   CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS: {
     fallback: String(limits.toolRounds),
     parse: wholeNumber(1, limits.maxToolRounds, noUnlimited),

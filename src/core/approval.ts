@@ -20,6 +20,29 @@ export interface WaitingCall {
   parameters: JsonObject;
   /** As `definitionOf` gives it: what was approved must be what runs. */
   definition: string;
+  /** The calls of presets around it, the outermost first, each with its place among the calls of its turn; absent where there are none. */
+  within?: { place: number; callId: string }[];
+}
+
+/** A preset that was called as a tool and waits amid its work: what it goes on with. Plain JSON. */
+export interface InnerRun {
+  request: ChatRequest;
+  loop: JsonObject;
+  /** What it has said so far. */
+  text: string;
+}
+
+/** Why a call of a preset waits: calls within it do. */
+export interface InnerWait {
+  calls: WaitingCall[];
+  run: InnerRun;
+}
+
+/** What the call of a preset goes on with. */
+export interface ResumedInner {
+  run: InnerRun;
+  /** On calls within it, as it knows them. */
+  decided: readonly DecidedCall[];
 }
 
 /** A run that waits, with all that it needs to go on, perhaps in another process. Plain JSON, and secret: the request may hold keys. */
@@ -39,6 +62,11 @@ export interface WaitingRun {
   sources: Source[];
   /** The loop's own words. */
   loop: JsonObject;
+  /**
+   * Present where all calls are decided, the run went on and failed for another reason: whoever sends one of these decisions again goes on with
+   * it. `left` are those that were not used yet.
+   */
+  again?: { decided: DecidedCall[]; left: DecidedCall[] };
 }
 
 export interface DecidedCall {
@@ -97,7 +125,9 @@ export interface RunWait {
   answers(request: ChatRequest): void;
   /** Writes the run down before any token goes out. @throws GatewayError `overloaded`, `storage_unavailable` */
   suspend(calls: readonly WaitingCall[], loop: JsonObject): Promise<PendingApproval>;
-  /** Whether `suspend` has succeeded. */
+  /** Keeps a run that has failed after its calls were decided, so that the same decision goes on with it; false where there is nothing to keep. */
+  keepForRetry(): Promise<boolean>;
+  /** Whether the run is kept, by one of the two. */
   readonly isSuspended: boolean;
 }
 
@@ -106,6 +136,10 @@ export interface ResumedRun {
   take(): { loop: JsonObject; sources: readonly Source[] } | undefined;
   /** The decision on a call of this id with these arguments; each is given once, and to no other call. */
   takeDecision(callId: string, args: JsonObject): DecidedCall | undefined;
+  /** The decisions on calls within the preset that was called at this place of the turn, as the preset knows them; given once. */
+  takeWithin(place: number): DecidedCall[];
+  /** Where the run stands from now on, should it fail; undefined amid calls, which must not run again. */
+  standsAt(loop: (() => JsonObject) | undefined): void;
 }
 
 /** Makes the waits of runs; the port through which the door starts them. */
@@ -117,6 +151,21 @@ export interface RunWaits {
 /** By what a function is known again: its name, what a model reads of it, and where it runs. */
 export function definitionOf({ spec, label, server, kind }: Tool): string {
   return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind]);
+}
+
+/** Under which the events of the outermost run name a call. */
+export function eventIdOf({ callId, within = [] }: Pick<WaitingCall, 'callId' | 'within'>): string {
+  return [...within.map((outer) => outer.callId), callId].reduce(idWithin);
+}
+
+/** The field `within` of such an event: the id of the call around it. */
+export function withinOf({ within = [] }: Pick<WaitingCall, 'within'>): { within?: string } {
+  return within.length === 0 ? {} : { within: within.map((outer) => outer.callId).reduce(idWithin) };
+}
+
+/** The id of a call within another one's. A point needs no encoding in a path. */
+export function idWithin(outer: string, inner: string): string {
+  return `${outer}.${inner}`;
 }
 
 /** The data of `approval.response`, without the tool. */

@@ -11,6 +11,8 @@ export interface ToolCall {
   id: string;
   name: string;
   arguments: string;
+  /** Further keys, which the backend that made the call wants to have back (`extra_content`, in which Gemini signs its thoughts). */
+  extra?: JsonObject;
 }
 
 /**
@@ -65,7 +67,10 @@ export interface Source {
 /** What a backend says while it answers. `choice` is the index for `n` above 1; absent means 0. */
 export type ModelEvent =
   | { type: 'text'; text: string; choice?: number }
-  | { type: 'reasoning'; text: string; choice?: number }
+  /** `field`: the backend's name for it; absent where it was taken out of the text. */
+  | { type: 'reasoning'; text: string; field?: string; choice?: number }
+  /** What the backend wants to have back in the message with the calls that follow, beside their reasoning. */
+  | { type: 'thought'; fields: JsonObject; choice?: number }
   /** A whole call, assembled from its fragments. */
   | { type: 'tool-call'; call: ToolCall; choice?: number }
   /** Fields without a word of ours (`refusal`, `logprobs`, `system_fingerprint`, …), passed on where they stood. */
@@ -110,8 +115,8 @@ export interface ChatRequest {
   files: InlineFile[];
   /** A frontend's hidden task (title, tags): runs without tools. */
   isTask: boolean;
-  /** How the answer goes back over HTTP, which is where tokens of approvals can be returned; absent for an answer over a socket. */
-  reply?: { includeUsage: boolean; includeEvents: boolean };
+  /** How the answer goes back over HTTP, which is where tokens of approvals can be returned; absent for an answer over a socket. Legacy: with `function_call`. */
+  reply?: { includeUsage: boolean; includeEvents: boolean; isLegacy?: true };
   /** `store: true`: the caller would like the answer kept. `metadata` as it was sent. */
   store?: { metadata: JsonValue };
 }

@@ -1,3 +1,5 @@
+import type { JsonObject } from './json.ts';
+
 /** The `type` of an OpenAI error body. */
 export type ErrorType =
   | 'invalid_request_error'
@@ -71,6 +73,8 @@ export interface GatewayErrorDetails {
   status?: number;
   /** Seconds or HTTP date, copied to `Retry-After`. */
   retryAfter?: string;
+  /** What was done before, as further fields of the body beside `error`. */
+  progress?: JsonObject;
   cause?: unknown;
 }
 
@@ -81,6 +85,7 @@ export class GatewayError extends Error {
   readonly type: ErrorType;
   readonly param: string | null;
   readonly retryAfter: string | undefined;
+  readonly progress: JsonObject | undefined;
 
   constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -90,6 +95,7 @@ export class GatewayError extends Error {
     this.type = errorTable[code].type;
     this.param = details.param ?? null;
     this.retryAfter = details.retryAfter;
+    this.progress = details.progress;
   }
 }
 

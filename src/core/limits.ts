@@ -1,9 +1,9 @@
+import { bodyLimits } from './body-limits.ts';
+import { keptRunLimits } from './kept-run-limits.ts';
+
 /** Every limit of the gateway, in one place, each with its reason. Settings may override those that `config.ts` names. */
 export const limits = {
-  /** A vision request with a few images fits; larger bodies are an attack or belong into a file store. */
-  bodyBytes: 10 * 1024 * 1024,
-  /** Deeper JSON has no use in a chat and overflows recursive code after it. */
-  jsonDepth: 64,
+  ...bodyLimits,
   /** A chat of years has fewer messages; more only burns memory per request. */
   messages: 5_000,
   /** OpenAI and its imitators refuse more functions than this in one request. */
@@ -51,7 +51,7 @@ export const limits = {
   callsPerRound: 64,
   /** Calls in one run, over all rounds; far beyond any task, and an end to a model in a circle. */
   callsPerRun: 512,
-  /** How often the very same call runs in one run; the next one is answered with an explanation. */
+  /** How often the very same call runs in one run without giving anything new; the next one is answered with an explanation. */
   identicalCalls: 2,
   /** Rounds in a row in which no call could run. They do not count as rounds, so they need an end of their own. */
   reasksInARow: 2,
@@ -70,6 +70,8 @@ export const limits = {
   cacheKeyCharacters: 4_096,
   /** Loading one module of `tools_dir` or of a hook, what it waits for at its top level included. */
   moduleLoadMs: 10_000,
+  /** A module that takes longer joins the others later: the first chats wait for the folder. */
+  modulePatienceMs: 2_000,
   /** Modules in `tools_dir`; more is another folder, taken by mistake. */
   toolModules: 500,
   /** Functions and toolsets of one module. */
@@ -91,6 +93,10 @@ export const limits = {
   /** Chats of which something is remembered; the ones that were not used for the longest time go first. */
   stateChats: 10_000,
   stateTotalCharacters: 32 * 1024 * 1024,
+  /** The same as it outlives the process, each chat sealed. */
+  stateLastingCharacters: 64 * 1024 * 1024,
+  /** How long what is not written any more outlives it: as long as a stored chat. */
+  stateMs: 30 * 24 * 60 * 60 * 1000,
   /** Threads of functions with `worker: true` that run at a time: more would only share the processor's cores. */
   functionThreads: 4,
   functionThreadMegabytes: 512,
@@ -190,23 +196,7 @@ export const limits = {
   /** Presets that call each other as tools, one within the other. */
   presetDepth: 4,
   continuationsCharacters: 64 * 1024 * 1024,
-  /** How long a run can be read after its end (`GET /api/runs`). */
-  keptRunMs: 24 * 60 * 60 * 1000,
-  /** Seven a minute for a day; beyond it the oldest go first, because the log must never crowd out what is registered. */
-  keptRuns: 10_000,
-  /** The same for their size, mostly results of tools: an eighth of the largest database. */
-  keptRunsCharacters: 128 * 1024 * 1024,
-  /** One text within an event of a kept run: enough to see what was asked and answered. The model reads the whole. */
-  keptTextCharacters: 4_000,
-  /** One event of a kept run, however many texts it has. */
-  keptEventCharacters: 16_000,
-  /** The events of one kept run: all rounds of an ordinary answer. */
-  keptRunCharacters: 128 * 1024,
-  keptRunEvents: 1_000,
-  /** Reports of progress are many and say little; they must not displace results. */
-  keptProgressEvents: 100,
-  /** Runs that wait for a store that cannot be written just now. */
-  unsavedRuns: 5_000,
+  ...keptRunLimits,
   /** How long the token of an approval is good, and how long its run waits: a day, so that a night may lie between. */
   approvalTokenMs: 24 * 60 * 60 * 1000,
   /** Runs of one caller that wait for decisions; whoever has more decides none of them. */
@@ -217,10 +207,14 @@ export const limits = {
   waitingRunsCharacters: 256 * 1024 * 1024,
   /** Decisions that hold for a chat, over all callers; the oldest go first, and are asked for again. */
   rememberedApprovals: 10_000,
+  /** The same as they are kept, each sealed: far more than a word takes. */
+  rememberedApprovalsCharacters: 4 * 1024 * 1024,
   /** A chat that goes on the next day asks again. */
   rememberedApprovalMs: 24 * 60 * 60 * 1000,
   /** A human's words on a rejection; the model reads them. */
   approvalMessageCharacters: 4_000,
+  /** How often a session is asked about one call, where the arguments that it gives do not fit. */
+  approvalTries: 3,
   /** Questions that one session may have open; more is a tool in a loop. */
   questionsPerSession: 64,
   /** How long a decision waits for the answer that asked for it to be over. */

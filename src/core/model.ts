@@ -1,5 +1,6 @@
 import type { ChatMessage, ModelEvent } from './chat.ts';
 import type { JsonObject, JsonValue } from './json.ts';
+import type { Asking } from './question-log.ts';
 import type { ToolSpec } from './tool.ts';
 
 /** One question to a backend. */
@@ -19,6 +20,8 @@ export interface ModelRequest {
   signal: AbortSignal;
   /** The form that the answer is to have. A backend enforces it as far as it can; what cannot enforce it takes no notice. */
   output?: OutputForm;
+  /** For the log of the run; no backend looks at it. */
+  asking?: Asking;
 }
 
 /** A form of JSON, in the words that grammars and structured outputs have in common: one type each, closed objects, no references. */

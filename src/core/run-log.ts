@@ -1,4 +1,5 @@
 import type { ChatEvent, Usage } from './chat.ts';
+import type { QuestionLog } from './question-log.ts';
 import type { RunEvent, RunStatus } from './run.ts';
 
 /** An event as the log keeps it: long texts are cut, values under secret names are gone. */
@@ -46,6 +47,8 @@ export interface RunRecorder {
   record(event: ChatEvent): void;
   /** Called once; nothing is recorded after it, unless the run waits and is resumed. */
   end(ending: RunEnding): void;
+  /** Absent from one that writes nothing down. */
+  readonly questions?: QuestionLog;
 }
 
 /** What happened in the runs of the last 24 hours. Reading throws GatewayError `storage_unavailable` when the store does. */

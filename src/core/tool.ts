@@ -1,3 +1,4 @@
+import type { InnerWait, ResumedInner } from './approval.ts';
 import type { Caller } from './caller.ts';
 import type { ChatRequest, Usage } from './chat.ts';
 import type { JsonObject, JsonValue } from './json.ts';
@@ -54,8 +55,17 @@ export type CallState = 'not_started' | 'cancelled' | 'outcome_unknown';
  */
 export type FollowUp = { type: 'no-reply' } | { type: 'stop' } | { type: 'handoff'; preset: string };
 
-/** A file among what a tool returned, for whoever can show it. `url` is a `data:` URI; `type` its media type. */
-export type ToolFile = { type: string; url: string; sizeBytes: number; name?: string };
+/**
+ * A file among what a tool returned, for whoever can show it. `url` is a `data:` URI; `type` its media type; `uri` where its maker says that it lies.
+ * `mention`: what stands in its place in a `value` that is text.
+ */
+export type ToolFile = { type: string; url: string; sizeBytes: number; name?: string; uri?: string; mention?: string };
+
+/**
+ * A part of a `value` that is text and of which its maker says that it is a document, for protocols that can say so too. What a later change of the
+ * value has taken away is no document any more: it counts only where `value` holds its whole text.
+ */
+export type ToolDocument = { uri: string; type?: string; text: string };
 
 /**
  * How a call ended. Always a value: a failing tool is never an exception of the run. `note` is what the model reads after the value and a client
@@ -70,6 +80,7 @@ export type ToolOutcome =
       followUp?: FollowUp;
       note?: string;
       files?: ToolFile[];
+      documents?: ToolDocument[];
       offers?: string[];
       usage?: Usage;
     }
@@ -97,6 +108,14 @@ export interface ToolInvocation {
   timeoutMs: number;
   /** For results of which a tool can fetch more than it returns; absent where no model reads on. */
   results?: ResultStore;
+  /** Shows an event to whoever reads the run; resolves when it was delivered. Absent where nobody reads on. */
+  tell?: (event: RunEvent) => Promise<void>;
+  /** A human is asked: until what this gives is called, no time limit of the call runs. Absent where none does. */
+  pause?: () => () => void;
+  /** Said before an error is returned: the call has not ended but waits; the error is for a model whose run cannot wait. Absent where none can. */
+  waitFor?: (inner: InnerWait) => void;
+  /** What the call itself gave to `waitFor`, and what was decided since. */
+  resumed?: ResumedInner;
 }
 
 /** Asks a preset as a tool: `args.request` is all it sees. */
@@ -203,6 +222,8 @@ export interface ListedTool {
   parameters: JsonObject;
   server: string;
   kind: Tool['kind'];
+  /** For protocols that pass them on. */
+  hints: { isReadOnly: boolean; isIdempotent: boolean };
 }
 
 export interface ToolFinder {

@@ -6,6 +6,7 @@ import type { RunContext } from '../core/run.ts';
 import { forbidRetry, toGatewayError } from './error-handler.ts';
 import { collectCompletion, createChunkEncoder, errorFrame } from './openai-wire.ts';
 import type { ChunkOptions } from './openai-wire.ts';
+import { createRunSoFar } from './run-so-far.ts';
 import { streamReply } from './stream-reply.ts';
 
 /** A run on its way: its events, and what aborts it. */
@@ -46,9 +47,13 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       request.log.info({ run_id: run.runId, model, stream, status, duration_ms: options.now() - started }, outcome);
     });
     const warn = createWarningLog(request, run.runId, toldWarnings);
+    const soFar = createRunSoFar(run.runId);
     const watch = (event: ChatEvent): void => {
+      if (event.type === 'source') soFar.note(event);
+      if (event.type !== 'run-event') return;
       warn(event);
-      if (event.type === 'run-event' && event.event.type === 'tool.call' && !reply.raw.headersSent) forbidRetry(reply);
+      soFar.note(event);
+      if (event.event.type === 'tool.call' && !reply.raw.headersSent) forbidRetry(reply);
     };
     const head = { id: `chatcmpl-${run.runId}`, created: created ?? Math.floor(options.now() / 1000), model };
     if (stream) {
@@ -59,7 +64,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
           return encoder.encode(event);
         },
         end: encoder.end,
-        failure: (error) => errorFrame(loggedError(error, request, leave.signal)),
+        failure: (error) => errorFrame(soFar.addToFrame(loggedError(error, request, leave.signal))),
         headers: {
           'content-type': 'text/event-stream; charset=utf-8',
           'cache-control': 'no-cache, no-transform',
@@ -68,6 +73,8 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
         stallMs: options.stallMs,
         patience: { headersMs: limits.headersDelayMs, keepAliveMs: limits.keepAliveMs },
         leave,
+      }).catch((error: unknown) => {
+        throw reply.raw.destroyed ? error : soFar.addTo(error, request.id);
       });
     }
     reply.raw.once('close', () => {
@@ -79,7 +86,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
     } catch (error) {
       // Nobody is there to read an answer; Fastify only needs to know that none is coming.
       if (leave.signal.aborted && reply.raw.destroyed) return reply.hijack();
-      throw leave.signal.aborted && leave.signal.reason instanceof GatewayError ? leave.signal.reason : error;
+      throw soFar.addTo(leave.signal.aborted && leave.signal.reason instanceof GatewayError ? leave.signal.reason : error, request.id);
     }
   };
 }

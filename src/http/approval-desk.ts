@@ -1,12 +1,12 @@
-import { responseData } from '../core/approval.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { eventIdOf, responseData, withinOf } from '../core/approval.ts';
 import type { ApprovalAnswer, DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/approval.ts';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { RunLog } from '../core/run-log.ts';
-import { prepareToolCall } from '../chat/prepare-tool-call.ts';
-import type { Tool } from '../core/tool.ts';
+import { objectionTo } from '../chat/check-edited-arguments.ts';
 import type { RunStarter } from './run-starter.ts';
 
 export interface ApprovalDeskOptions {
@@ -15,7 +15,7 @@ export interface ApprovalDeskOptions {
     check(token: string, place: { runId: string; waitId: string; callId: string; args: JsonObject }): 'valid' | 'expired' | 'invalid';
   };
   remembered: {
-    remember(place: { callerId: string; chatId: string | undefined; definition: string }, decision: 'approve' | 'reject'): void;
+    remember(place: { callerId: string; chatId: string | undefined; definition: string }, decision: 'approve' | 'reject'): Promise<void>;
   };
   log: Pick<RunLog, 'find' | 'resume'>;
   runs: Pick<RunStarter, 'whenOver' | 'requireReady'>;
@@ -67,7 +67,9 @@ export function createApprovalDesk({ store, tokens, remembered, log, runs }: App
     async decide({ runId, callId }, { token, answer, isRemembered }, caller) {
       const { run, call } = await findOpen({ runId, callId }, caller);
       requireToken(tokens.check(token, { runId, waitId: run.waitId, callId, args: call.args }));
-      if (answer.decision === 'approve' && answer.args !== undefined) requireFit(answer.args, call);
+      const { again } = run;
+      if (again !== undefined) requireSame(answer, again.decided, call);
+      else if (answer.decision === 'approve' && answer.args !== undefined) requireFit(answer.args, call);
       runs.requireReady(caller, run.model);
       // A log that is asked for the first time looks who waits: it must find this run before it is closed, and be readable before the token is spent.
       await log.find(runId);
@@ -76,9 +78,15 @@ export function createApprovalDesk({ store, tokens, remembered, log, runs }: App
         throw new GatewayError('conflict', 'The answer that asks for this approval is still on its way. Read it to its end, then decide.');
       const effect = await store.decide({ id: runId, waitId: run.waitId, callId }, answer);
       if (effect.type === 'closed') throw decidedAlready();
+      if (again !== undefined && effect.type === 'complete') return { type: 'complete', run, decided: effect.decided };
       const { chatId } = run.request;
-      if (isRemembered) remembered.remember({ callerId: caller.id, chatId, definition: call.definition }, answer.decision);
-      await note(runId, { ...responseData(call.callId, answer), tool: call.tool, ...(isRemembered && { remembered: true }) });
+      if (isRemembered) await remembered.remember({ callerId: caller.id, chatId, definition: call.definition }, answer.decision);
+      await note(runId, {
+        ...responseData(eventIdOf(call), answer),
+        tool: call.tool,
+        ...withinOf(call),
+        ...(isRemembered && { remembered: true }),
+      });
       return effect.type === 'noted' ? effect : { type: 'complete', run, decided: effect.decided };
     },
 
@@ -90,6 +98,21 @@ export function createApprovalDesk({ store, tokens, remembered, log, runs }: App
       return true;
     },
   };
+}
+
+/** The call has been run by the first one: it is too late for another. @throws GatewayError `conflict` */
+function requireSame(answer: ApprovalAnswer, decided: readonly DecidedCall[], call: WaitingCall): void {
+  const first = decided.find((each) => each.call.id === call.id)?.answer;
+  const isOther = answer.decision === 'approve' && answer.args !== undefined && !isDeepStrictEqual(answer.args, argsOf(first));
+  if (first?.decision === answer.decision && !isOther) return;
+  throw new GatewayError(
+    'conflict',
+    'This is decided already, and the run has gone on. Send the first decision again to go on with its results.',
+  );
+}
+
+function argsOf(answer: ApprovalAnswer | undefined): JsonObject | undefined {
+  return answer?.decision === 'approve' ? answer.args : undefined;
 }
 
 function decidedAlready(): GatewayError {
@@ -111,14 +134,7 @@ function requireToken(state: 'valid' | 'expired' | 'invalid'): void {
 }
 
 /** Before the token is spent: whoever mistypes can correct it. @throws GatewayError `invalid_request` */
-function requireFit(args: JsonObject, { tool, label, parameters }: WaitingCall): void {
-  const shown: Tool = {
-    spec: { name: tool, description: '', parameters },
-    label,
-    server: '',
-    kind: 'function',
-    run: () => Promise.reject(new Error('only its schema is asked for')),
-  };
-  const prepared = prepareToolCall({ id: '', name: tool, arguments: JSON.stringify(args) }, new Map([[tool, shown]]));
-  if (prepared.type === 'refused') throw new GatewayError('invalid_request', `arguments: ${prepared.message}`, { param: 'arguments' });
+function requireFit(args: JsonObject, { tool, parameters }: WaitingCall): void {
+  const objection = objectionTo(args, { name: tool, parameters });
+  if (objection !== undefined) throw new GatewayError('invalid_request', `arguments: ${objection}`, { param: 'arguments' });
 }

@@ -1,14 +1,16 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import { leaveBodyUnread } from './unread-bodies.ts';
 
-/** OpenAI's error body. */
-export interface ErrorBody {
+/** OpenAI's error body, beside which may stand what was done before. */
+export interface ErrorBody extends JsonObject {
   error: { message: string; type: string; param: string | null; code: string };
 }
 
 /** Only a GatewayError's own words reach a client; anything else is ours to read in the log. */
 export function errorBody(error: GatewayError): ErrorBody {
-  return { error: { message: error.message, type: error.type, param: error.param, code: error.code } };
+  return { error: { message: error.message, type: error.type, param: error.param, code: error.code }, ...error.progress };
 }
 
 /** Any error as one that may be shown. `requestId` lets a user name the log line. */
@@ -27,7 +29,6 @@ function fromFastify(error: unknown): GatewayError | undefined {
     return new GatewayError('payload_too_large', 'The request body is too large. Send less, or raise BODY_LIMIT_BYTES.');
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new GatewayError('unsupported_media_type', 'The body must be sent as content-type: application/json.');
-  if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return new GatewayError('invalid_request', 'The body is empty; a JSON object is needed.');
   if (statusCode === 408) return new GatewayError('request_timeout', 'The request took too long to arrive.');
   return new GatewayError('invalid_request', message === undefined ? 'The request is malformed.' : `The request is malformed: ${message}`, {
     status: statusCode,
@@ -45,19 +46,22 @@ export function forbidRetry(reply: FastifyReply): void {
 /** The one place where an error becomes an HTTP answer. */
 export function installErrorHandling(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0] ?? '/';
-    const allowed = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => app.findRoute({ url: path, method }) !== null);
-    if (allowed.length > 0) {
-      reply.header('allow', allowed.join(', '));
-      return sendError(
-        new GatewayError('method_not_allowed', `${request.method} is not possible here; ${allowed.join(' or ')} is.`),
-        request,
-        reply,
-      );
-    }
-    return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${path.slice(0, 200)}.`), request, reply);
-  });
+  app.setNotFoundHandler((request, reply) => sendNothingHere(app, request, reply));
+}
+
+/** What no route answers: 405 where another method would be, else 404. */
+export function sendNothingHere(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const path = request.url.split('?', 1)[0] ?? '/';
+  const allowed = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => app.findRoute({ url: path, method }) !== null);
+  if (allowed.length > 0) {
+    reply.header('allow', allowed.join(', '));
+    return sendError(
+      new GatewayError('method_not_allowed', `${request.method} is not possible here; ${allowed.join(' or ')} is.`),
+      request,
+      reply,
+    );
+  }
+  return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${path.slice(0, 200)}.`), request, reply);
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -67,6 +71,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   else request.log.info({ code: shown.code, status: shown.status }, 'request refused');
   // A run that somebody ended must not begin again by itself.
   if (shown.code === 'run_cancelled') forbidRetry(reply);
+  leaveBodyUnread(request, reply);
   if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
   return reply.code(shown.status).type('application/json; charset=utf-8').send(errorBody(shown));
 }

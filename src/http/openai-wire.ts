@@ -46,7 +46,7 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
     const index = callCounts.get(choice) ?? 0;
     callCounts.set(choice, index + 1);
     return deltaChunk(
-      { tool_calls: [{ index, id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } }] },
+      { tool_calls: [{ index, ...call.extra, id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } }] },
       choice,
     );
   };
@@ -60,6 +60,8 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
           return begin(event.choice) + deltaChunk({ content: event.text }, event.choice);
         case 'reasoning':
           return begin(event.choice ?? 0) + deltaChunk({ reasoning_content: event.text }, event.choice);
+        case 'thought':
+          return begin(event.choice ?? 0) + deltaChunk(event.fields, event.choice);
         case 'tool-call':
           return begin(event.choice ?? 0) + callChunk(event.call, event.choice ?? 0);
         case 'finish':
@@ -143,7 +145,8 @@ export function createCompletionCollector(head: AnswerHead): CompletionCollector
     else if (event.type === 'source') sources.push(event.source);
     else if (event.type === 'usage') usage = addUsage(usage, event.usage);
     else if (event.type === 'approval') response = { ...response, approval: { ...event.approval } };
-    else if (event.type === 'extra' && event.level === 'delta') Object.assign(choiceAt(event.choice).delta, event.fields);
+    else if (event.type === 'thought' || (event.type === 'extra' && event.level === 'delta'))
+      Object.assign(choiceAt(event.choice).delta, event.fields);
     else if (event.type === 'extra' && event.level === 'choice') Object.assign(choiceAt(event.choice).fields, event.fields);
     else if (event.type === 'extra') response = { ...response, ...event.fields };
   }
@@ -166,7 +169,12 @@ export function createCompletionCollector(head: AnswerHead): CompletionCollector
 }
 
 function completedChoice(index: number, choice: CollectedChoice): JsonObject {
-  const calls = choice.toolCalls.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }));
+  const calls = choice.toolCalls.map(({ id, name, arguments: args, extra }) => ({
+    ...extra,
+    id,
+    type: 'function',
+    function: { name, arguments: args },
+  }));
   const message: JsonObject = {
     role: 'assistant',
     content: choice.text === '' && calls.length > 0 ? null : choice.text,

@@ -1,10 +1,14 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestToolServer } from '../core/chat.ts';
 import { describeIssue } from '../core/describe-issue.ts';
+import { toDocumentPlace } from '../core/document-place.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
+import { bodySchema } from './chat-body-schema.ts';
+import type { Body, callSchema, serverSchema } from './chat-body-schema.ts';
+import { fromLegacyFunctions } from './legacy-functions.ts';
 
 /** Fields of Open WebUI and of the gateway: read or ignored here, and never sent to a backend. */
 const extensionFields: ReadonlySet<string> = new Set([
@@ -47,71 +51,14 @@ const steeringParams: ReadonlySet<string> = new Set([
 ]);
 const ownFields: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice', 'parallel_tool_calls']);
 
-const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
-const contentSchema = z.union(
-  [z.string(), z.array(z.looseObject({ type: z.string() })).max(10_000)],
-  'must be a string or an array of parts',
-);
-const callSchema = z.looseObject({
-  id: z.string(),
-  function: z.object({ name: z.string(), arguments: z.union([z.string(), jsonObject]).optional() }),
-});
-const messageSchema = z.discriminatedUnion(
-  'role',
-  [
-    z.looseObject({ role: z.enum(['system', 'developer', 'user']), content: contentSchema }),
-    z.looseObject({ role: z.literal('assistant'), content: contentSchema.nullish(), tool_calls: z.array(callSchema).nullish() }),
-    z.looseObject({ role: z.literal('tool'), content: contentSchema, tool_call_id: z.string() }),
-  ],
-  'must be one of system, developer, user, assistant, tool',
-);
-const serverSchema = z.looseObject({
-  url: z.string().max(2_048),
-  path: z.string().max(2_048).nullish(),
-  openapi: jsonObject.nullish(),
-  info: jsonObject.nullish(),
-  specs: z.array(jsonObject).max(1_000).nullish(),
-  auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query'], 'must be one of none, bearer, basic, header, query').nullish(),
-  auth_name: z.string().max(256).nullish(),
-  key: z.string().nullish(),
-  headers: z.record(z.string(), z.string()).nullish(),
-  execution: z.enum(['browser', 'gateway']).nullish(),
-});
-const positive = z.number().int().positive();
-const bodySchema = z.looseObject({
-  model: z.string().min(1, 'must name a model').max(256),
-  messages: z.array(messageSchema).min(1, 'must hold at least one message').max(limits.messages),
-  stream: z.boolean().nullish(),
-  n: positive.max(128).nullish(),
-  tools: z.array(jsonObject).max(limits.toolsPerRequest).nullish(),
-  parallel_tool_calls: z.boolean().nullish(),
-  tool_servers: z.array(serverSchema).max(limits.toolServersPerRequest).nullish(),
-  tool_ids: z.array(z.string().max(256)).max(1_000).nullish(),
-  params: z
-    .looseObject({
-      function_calling: z.string().nullish(),
-      max_tool_rounds: positive.max(limits.maxToolRounds).nullish(),
-      tool_timeout_ms: positive.max(2_147_483_647).nullish(),
-      system: z.string().nullish(),
-    })
-    .nullish(),
-  session_id: z.string().max(256).nullish(),
-  chat_id: z.string().max(256).nullish(),
-  id: z.string().max(256).nullish(),
-  variables: jsonObject.nullish(),
-  files: z.array(jsonObject).max(1_000).nullish(),
-  metadata: jsonObject.nullish(),
-  stream_options: jsonObject.nullish(),
-  background: z.boolean().nullish(),
-});
-type Body = z.infer<typeof bodySchema>;
-
 /** A chat request, and what only the answer's wire format needs to know. */
 export interface ParsedChat {
   request: ChatRequest;
   includeUsage: boolean;
   includeEvents: boolean;
   isBackground: boolean;
+  /** Calls are expected in the form of `function_call`. */
+  isLegacy: boolean;
 }
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault. */
@@ -121,16 +68,17 @@ export function parseChatBody(value: unknown): ParsedChat {
     // Documents of tool servers are deeper than chats, and have a limit of their own.
     if (isDeeperThan(field, key === 'tool_servers' ? limits.documentDepth : limits.jsonDepth)) throw tooDeep(key);
   }
-  const parsed = bodySchema.safeParse(value);
+  const { body, isLegacy } = fromLegacyFunctions(value);
+  const parsed = bodySchema.safeParse(body);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const param = issue?.path.join('.') ?? '';
     throw new GatewayError('invalid_request', `${param === '' ? 'body' : param}: ${describeIssue(issue)}`, { param });
   }
-  return toParsedChat(parsed.data, value);
+  return { ...toParsedChat(parsed.data, body), isLegacy };
 }
 
-function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
+function toParsedChat(body: Body, wire: JsonObject): Omit<ParsedChat, 'isLegacy'> {
   const options = body.stream_options ?? {};
   const { functions, hosted } = sortTools(body.tools ?? []);
   const parameters = modelParameters(wire);
@@ -201,6 +149,7 @@ function toMessage(message: Body['messages'][number]): ChatMessage {
       id: call.id,
       name: call.function.name,
       arguments: typeof call.function.arguments === 'string' ? call.function.arguments : JSON.stringify(call.function.arguments ?? {}),
+      ...(isJsonObject(call['extra_content']) && { extra: { extra_content: call['extra_content'] } }),
     }));
     return { role: 'assistant', content: toContent(message.content), toolCalls, ...withExtra(extra) };
   }
@@ -225,11 +174,14 @@ function withSystem(messages: ChatMessage[], system: string | undefined): ChatMe
 }
 
 function toToolServer(server: z.infer<typeof serverSchema>): RequestToolServer {
+  const place = toDocumentPlace(server.url, server.path);
+  // Without a path there may be no document at all.
+  const hasPath = Boolean(server.path) || place.url !== server.url;
   return {
-    url: server.url,
+    url: place.url,
     authType: server.auth_type ?? (server.key ? 'bearer' : 'none'),
     headers: server.headers ?? {},
-    ...(server.path ? { path: server.path } : {}),
+    ...(hasPath ? { path: place.path } : {}),
     ...(server.openapi ? { openapi: server.openapi } : {}),
     ...(server.info ? { info: server.info } : {}),
     ...(server.specs ? { specs: server.specs } : {}),

@@ -5,12 +5,15 @@ import { GatewayError } from '../core/errors.ts';
 import type { RunLog, RunRecorder } from '../core/run-log.ts';
 import type { RunContext } from '../core/run.ts';
 import { answerAsPreset } from '../chat/answer-as-preset.ts';
+import { isCancelled, keepFailedRun } from '../chat/keep-failed-run.ts';
 import type { ChatServices } from '../chat/answer-chat.ts';
 import type { PresetBook } from '../core/preset.ts';
 import { requireModel } from '../chat/require-model.ts';
+import { withRest } from '../chat/succession.ts';
 import { createCallRegistry } from './call-registry.ts';
 import type { CancellableCalls } from './call-registry.ts';
 import type { StartedRun } from './answer-run.ts';
+import { inLegacyForm } from './legacy-functions.ts';
 import { RunEnd } from './run-end.ts';
 import { watchRun } from './watch-run.ts';
 
@@ -101,21 +104,24 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
     const end = new RunEnd();
     const sources: Source[] = [];
     const wait = waitWith(sources);
-    const run: RunContext = { runId, caller, chatId, messageId, sessionId, signal: leave.signal, calls, whenOver: end.whenOver, wait };
+    const { questions } = recorder;
+    const told = { runId, caller, chatId, messageId, sessionId };
+    const run: RunContext = { ...told, signal: leave.signal, calls, whenOver: end.whenOver, wait, questions };
     running.set(runId, { callerId: caller.id, leave, calls, end });
-    const events = watchRun(answerAsPreset(request, run, services), leave.signal, {
+    const answered = answerAsPreset(request, run, services);
+    const events = watchRun(wait?.resumed === undefined ? answered : keepFailedRun(withRest(answered), run), leave.signal, {
       onEvent(event) {
         recorder.record(event);
         if (event.type === 'source' && wait !== undefined) sources.push(event.source);
       },
       onEnd(ending) {
-        recorder.end(ending);
+        recorder.end(wait?.isSuspended === true && !isCancelled(leave.signal) ? { status: 'waiting' } : ending);
         running.delete(runId);
         end.come();
         if (running.size === 0) becomeIdle?.();
       },
     });
-    return { run, events };
+    return { run, events: request.reply?.isLegacy === true ? inLegacyForm(events) : events };
   }
 
   return {

@@ -87,6 +87,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
           return [];
         // Tokens are for those who cannot be asked; a session is.
         case 'approval':
+        case 'thought':
         case 'extra':
           return [];
         default:
@@ -150,8 +151,8 @@ function textOfResult(response: JsonValue | undefined): string {
   return typeof response === 'string' ? response : JSON.stringify(response ?? null, null, 2);
 }
 
-function wireCall({ id, name, arguments: args }: ToolCall): JsonObject {
-  return { id, type: 'function', function: { name, arguments: args } };
+function wireCall({ id, name, arguments: args, extra }: ToolCall): JsonObject {
+  return { ...extra, id, type: 'function', function: { name, arguments: args } };
 }
 
 function isOtherChoice(event: { choice?: number }): boolean {

@@ -55,7 +55,12 @@ export function toWireMessage(message: ChatMessage): JsonObject {
 
 /** Arguments that are no JSON object would make some servers refuse this and every later request of the chat: they get an empty object. */
 function toWireCall(call: ToolCall): JsonObject {
-  return { id: call.id, type: 'function', function: { name: call.name, arguments: isObjectText(call.arguments) ? call.arguments : '{}' } };
+  return {
+    ...call.extra,
+    id: call.id,
+    type: 'function',
+    function: { name: call.name, arguments: isObjectText(call.arguments) ? call.arguments : '{}' },
+  };
 }
 
 function isObjectText(text: string): boolean {

@@ -3,7 +3,8 @@ import { isDeeperThan, isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { AnswerMeter } from './answer-meter.ts';
-import { readContent, readReasoning } from './read-delta.ts';
+import { readContent, readReasoning, reasoningFieldOf } from './read-delta.ts';
+import { ReasoningDetails } from './reasoning-details.ts';
 import { ReasoningSplitter, splitReasoning } from './split-reasoning.ts';
 import type { ReasoningPiece } from './split-reasoning.ts';
 import type { TemplateMemory } from './template-memory.ts';
@@ -28,6 +29,7 @@ interface Choice {
   readonly calls: ToolCallAssembler;
   splitter: ReasoningSplitter | undefined;
   hasReasoningField: boolean;
+  details: ReasoningDetails | undefined;
   hasDelta: boolean;
   finish: string | undefined;
 }
@@ -89,6 +91,8 @@ export class CompletionReader {
       if (splitter !== undefined && !this.#context.isWhole) addPieces(splitter.flush({ isCut: isCut(choice) }), choice.index, events);
       this.#context.templates.learn(this.#context.model, splitter?.opensInTemplate);
       const calls = choice.calls.finish();
+      const fields = calls.length === 0 ? undefined : choice.details?.fields();
+      if (fields !== undefined) events.push(at(choice.index, { type: 'thought', fields }));
       for (const call of calls) events.push(at(choice.index, { type: 'tool-call', call }));
       endings.push(at(choice.index, { type: 'finish', reason: toFinishReason(choice.finish, calls.length > 0) }));
     }
@@ -101,7 +105,15 @@ export class CompletionReader {
     if (known !== undefined || !this.#isWanted(index)) return known;
     const { makeCallId, toolNames, meter } = this.#context;
     const calls = new ToolCallAssembler({ makeId: makeCallId, names: toolNames, meter });
-    const choice: Choice = { index, calls, splitter: undefined, hasReasoningField: false, hasDelta: false, finish: undefined };
+    const choice: Choice = {
+      index,
+      calls,
+      splitter: undefined,
+      hasReasoningField: false,
+      details: undefined,
+      hasDelta: false,
+      finish: undefined,
+    };
     this.#choices.set(index, choice);
     return choice;
   }
@@ -128,7 +140,12 @@ export class CompletionReader {
     this.#context.meter.add(reasoning.length + content.length);
     if (reasoning !== '') {
       choice.hasReasoningField = true;
-      events.push(at(choice.index, { type: 'reasoning', text: reasoning }));
+      const field = reasoningFieldOf(delta);
+      events.push(at(choice.index, { type: 'reasoning', text: reasoning, ...(field !== undefined && { field }) }));
+    }
+    if (delta['reasoning_details'] !== undefined) {
+      choice.details ??= new ReasoningDetails();
+      this.#context.meter.add(choice.details.add(delta['reasoning_details']));
     }
     if (content !== '') this.#readText(content, choice, events);
     if (Array.isArray(delta['tool_calls'])) for (const fragment of delta['tool_calls']) choice.calls.add(fragment);

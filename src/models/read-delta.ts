@@ -10,13 +10,23 @@ export function readContent(content: JsonValue | undefined): string {
     .join('');
 }
 
-/** Reasoning that the backend parted itself. Servers in transition send the same words under two names: the first name that says something counts. */
+/** Reasoning that the backend parted itself. */
 export function readReasoning(delta: JsonObject): string {
-  for (const value of [delta['reasoning_content'], delta['reasoning'], delta['thinking']]) {
-    if (typeof value === 'string' && value !== '') return value;
-  }
-  return readThinkingParts(delta['content']);
+  const field = reasoningFieldOf(delta);
+  const text = field === undefined ? undefined : delta[field];
+  return typeof text === 'string' ? text : readThinkingParts(delta['content']);
 }
+
+/** Servers in transition send the same words under two names: the first name that says something counts. */
+export function reasoningFieldOf(delta: JsonObject): string | undefined {
+  for (const field of reasoningFields) {
+    const value = delta[field];
+    if (typeof value === 'string' && value !== '') return field;
+  }
+  return undefined;
+}
+
+const reasoningFields = ['reasoning_content', 'reasoning', 'thinking'] as const;
 
 /** Mistral's `{"type":"thinking","thinking":[{"type":"text","text":…}]}`. */
 function readThinkingParts(content: JsonValue | undefined): string {

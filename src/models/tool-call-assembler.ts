@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ToolCall } from '../core/chat.ts';
 import { isDeeperThan, isJsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { AnswerMeter } from './answer-meter.ts';
 
@@ -23,6 +24,7 @@ interface Fragment {
   index: number | undefined;
   name: string;
   text: string;
+  extra?: JsonObject;
 }
 
 interface OpenCall extends Fragment {
@@ -64,6 +66,7 @@ export class ToolCallAssembler {
     if (call.id === '') call.id = part.id;
     call.index ??= part.index;
     call.name = this.#joinName(call.name, part.name);
+    if (part.extra !== undefined) call.extra = { ...call.extra, ...part.extra };
     append(call, part.text);
   }
 
@@ -72,10 +75,10 @@ export class ToolCallAssembler {
     const taken = new Set<string>();
     return this.#calls
       .filter((call) => call.name !== '')
-      .map(({ id, name, text, isBlank }) => {
+      .map(({ id, name, text, isBlank, extra }) => {
         const own = id === '' || taken.has(id) ? this.#makeId() : id;
         taken.add(own);
-        return { id: own, name, arguments: isBlank ? '{}' : text };
+        return { id: own, name, arguments: isBlank ? '{}' : text, ...(extra !== undefined && { extra }) };
       });
   }
 
@@ -163,7 +166,14 @@ function toFragment(value: unknown): Fragment | undefined {
     index: typeof value['index'] === 'number' ? value['index'] : undefined,
     name: typeof body['name'] === 'string' ? body['name'] : '',
     text: toText(body['arguments']),
+    ...(isJsonObject(value['extra_content']) && toExtra(value['extra_content'])),
   };
+}
+
+/** A signature of thoughts has some kilobytes; more is not kept, and nothing that could not be written again. */
+function toExtra(content: JsonObject): Pick<Fragment, 'extra'> {
+  if (isDeeperThan(content, limits.jsonDepth) || JSON.stringify(content).length > limits.argumentsBytes) return {};
+  return { extra: { extra_content: content } };
 }
 
 /** A name of at most `maxNameLength`, or that much of it and the mark. Half a character at the cut would be no valid JSON for strict servers. */

@@ -7,6 +7,8 @@ import { shortenEvent } from './shorten-event.ts';
 export interface RunRecord {
   readonly run: KeptRun;
   add(event: RunEvent, time: number): void;
+  /** Data of our own, which is short and holds no secret: `characters` is what it counts. */
+  addOwn(event: RunEvent, characters: number, time: number): void;
   end(ending: RunEnding, time: number): void;
 }
 
@@ -43,9 +45,12 @@ export function recordRun(start: Omit<KeptRun, 'status' | 'events'> & { events?:
     if (type === 'run.start' && start.events !== undefined) return;
     if (type === 'tool.progress' && ++progressEvents > limits.keptProgressEvents) return;
     const shortened = shortenEvent(data);
-    const event = { type, time, data: shortened.data };
-    if (!hasRoom(event, shortened.characters)) return;
-    characters += shortened.characters;
+    keep({ type, time, data: shortened.data }, shortened.characters);
+  }
+
+  function keep(event: KeptEvent, size: number): void {
+    if (!hasRoom(event, size)) return;
+    characters += size;
     run.events.push(event);
   }
 
@@ -59,12 +64,15 @@ export function recordRun(start: Omit<KeptRun, 'status' | 'events'> & { events?:
 
   function noteApproval(type: RunEvent['type'], { id }: RunEvent['data']): void {
     if (type === 'approval.request') awaited.add(id);
-    else if (type === 'approval.response' || type === 'tool.result') awaited.delete(id);
+    else if (type === 'approval.response') awaited.delete(id);
+    // A call that has ended takes along those within it, whose ids begin with its own.
+    else if (type === 'tool.result') for (const other of awaited) if (other === id || isWithin(other, id)) awaited.delete(other);
   }
 
   return {
     run,
     add,
+    addOwn: ({ type, data }, size, time) => keep({ type, time, data }, size),
     end(ending, time) {
       if (endStatus === undefined && ending.status !== 'waiting') {
         const error = ending.status === 'completed' ? {} : { error: ending.error };
@@ -74,6 +82,10 @@ export function recordRun(start: Omit<KeptRun, 'status' | 'events'> & { events?:
       if (run.status !== 'waiting') run.finished = time;
     },
   };
+}
+
+function isWithin(inner: unknown, outer: unknown): boolean {
+  return typeof inner === 'string' && typeof outer === 'string' && inner.startsWith(`${outer}.`);
 }
 
 function isStatus(value: unknown): value is RunStatus {

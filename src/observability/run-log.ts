@@ -2,6 +2,7 @@ import { limits } from '../core/limits.ts';
 import { isOnPage, newestFirst } from '../core/run-log.ts';
 import type { KeptRun, RunLog, RunRecorder, RunStore, RunSummary } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
+import { createQuestionRecorder } from './record-questions.ts';
 import { recordRun } from './record-run.ts';
 import type { RunRecord } from './record-run.ts';
 
@@ -23,7 +24,7 @@ export interface RunLogOptions {
   /** Ids of the runs that wait in a store of their own: what waits otherwise, waited for a socket of a process that is gone. */
   waitingIds?: () => Promise<readonly string[]>;
   /** Told once when the store stops taking runs, and again after it has taken some. */
-  logger: { error(fields: object, message: string): void };
+  logger: { error(fields: object, message: string): void; debug?(fields: object, message: string): void };
 }
 
 export interface WritingRunLog extends RunLog {
@@ -31,8 +32,9 @@ export interface WritingRunLog extends RunLog {
   close(): Promise<void>;
 }
 
+/** Not the recorder: what waits to be saved survives many collections of garbage, and each of them copies it. */
 interface Entry {
-  record: RunRecord;
+  run: KeptRun;
   hasEnded: boolean;
 }
 
@@ -71,7 +73,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     for (const entry of unsaved) {
       if (!entry.hasEnded) continue;
       unsaved.delete(entry);
-      entries.delete(entry.record.run.id);
+      entries.delete(entry.run.id);
       return;
     }
   }
@@ -96,17 +98,17 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
   }
 
   /** A run that is resumed gets another entry; what the earlier one holds is then history. */
-  const isCurrent = (entry: Entry): boolean => entries.get(entry.record.run.id) === entry;
+  const isCurrent = (entry: Entry): boolean => entries.get(entry.run.id) === entry;
 
   async function save(batch: readonly Entry[]): Promise<void> {
     for (const entry of batch) unsaved.delete(entry);
     try {
-      await store.save(batch.map(({ record }) => record.run));
+      await store.save(batch.map(({ run }) => run));
     } catch (error) {
       for (const entry of batch) if (isCurrent(entry)) unsaved.add(entry);
       throw error;
     }
-    for (const entry of batch) if (entry.hasEnded && isCurrent(entry) && !unsaved.has(entry)) entries.delete(entry.record.run.id);
+    for (const entry of batch) if (entry.hasEnded && isCurrent(entry) && !unsaved.has(entry)) entries.delete(entry.run.id);
   }
 
   async function flushNow(): Promise<void> {
@@ -134,26 +136,46 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
   const isExpired = ({ finished }: KeptRun): boolean => finished !== undefined && finished < now() - limits.keptRunMs;
 
   function recorderOf(record: RunRecord): RunRecorder {
-    const entry: Entry = { record, hasEnded: false };
-    const earlier = entries.get(record.run.id);
+    const { run } = record;
+    const entry: Entry = { run, hasEnded: false };
+    const earlier = entries.get(run.id);
     if (earlier !== undefined) unsaved.delete(earlier);
-    entries.set(record.run.id, entry);
+    entries.set(run.id, entry);
     touch(entry);
+    const said = { characters: 0 };
+    const questions = createQuestionRecorder({
+      said,
+      add(event, characters) {
+        record.addOwn(event, characters, now());
+        touch(entry);
+        logger.debug?.({ run_id: run.id, data: event.data }, event.type);
+      },
+      now,
+      asked: run.events.filter(({ type }) => type === 'model.request').length,
+    });
     return {
+      questions,
       record(event) {
         // Thousands of texts come by in a plain chat: they leave here.
-        if (event.type !== 'run-event' && event.type !== 'usage') return;
-        if (event.type === 'usage') {
-          record.run.usage = addUsage(record.run.usage, event.usage);
+        if (event.type === 'text') {
+          said.characters += event.text.length;
           return;
         }
-        const before = record.run.status;
+        questions.note(event);
+        if (event.type !== 'run-event' && event.type !== 'usage') return;
+        if (event.type === 'usage') {
+          run.usage = addUsage(run.usage, event.usage);
+          return;
+        }
+        if (event.event.type === 'run.end') questions.endLast();
+        const before = run.status;
         record.add(event.event, now());
         touch(entry);
-        if (record.run.status === 'waiting' && before !== 'waiting') void flush();
+        if (run.status === 'waiting' && before !== 'waiting') void flush();
       },
       end(ending) {
         entry.hasEnded = true;
+        questions.endLast('error' in ending ? ending.error : undefined);
         record.end(ending, now());
         touch(entry);
       },
@@ -167,15 +189,15 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
 
     async resume(id) {
       await recover();
-      const kept = entries.get(id)?.record.run ?? (await store.find(id));
+      const kept = entries.get(id)?.run ?? (await store.find(id));
       // Asked anew: somebody may have taken it up while the store was read.
-      const run = entries.get(id)?.record.run ?? kept;
+      const run = entries.get(id)?.run ?? kept;
       return run?.status === 'waiting' ? recorderOf(recordRun(run)) : undefined;
     },
 
     async find(id) {
       const entry = entries.get(id);
-      if (entry !== undefined) return entry.record.run;
+      if (entry !== undefined) return entry.run;
       await recover();
       const found = await store.find(id);
       return found === undefined || isExpired(found) ? undefined : found;
@@ -184,7 +206,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     async list(page) {
       await recover();
       // Before the store is asked: what is saved meanwhile is in one of the two at least.
-      const own = [...entries.values()].flatMap(({ record }) => (isOnPage(record.run, page) ? [record.run] : []));
+      const own = [...entries.values()].flatMap(({ run }) => (isOnPage(run, page) ? [run] : []));
       const stored = await store.list({ ...page, since: now() - limits.keptRunMs });
       const byId = new Map([...stored, ...own].map((run): [string, RunSummary] => [run.id, run]));
       return [...byId.values()].toSorted(newestFirst).slice(0, page.limit);

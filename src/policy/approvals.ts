@@ -1,16 +1,18 @@
 import { definitionOf, responseData } from '../core/approval.ts';
 import type { ApprovalAnswer } from '../core/approval.ts';
-import type { AskBrowser } from '../core/browser-question.ts';
+import type { AskBrowser, BrowserReply } from '../core/browser-question.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
-import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../core/tool.ts';
+import type { ApprovalDecision, ApprovalGate, ApprovalRequest, ToolSpec } from '../core/tool.ts';
 import type { RememberedApprovals } from './remembered-approvals.ts';
 
 export interface ApprovalGateOptions {
   askBrowser: AskBrowser;
   remembered: RememberedApprovals;
-  /** How long a session may take. */
+  /** Why arguments that a human has changed do not fit the function, in words; undefined where they do. */
+  objectionTo: (args: JsonObject, spec: ToolSpec) => string | undefined;
+  /** How long a session may take, each time that it is asked. */
   timeoutMs: number;
 }
 
@@ -18,19 +20,41 @@ export interface ApprovalGateOptions {
  * Decides whether a call may run: at once where nobody has to be asked or somebody has decided before, by asking the run's session, or in
  * another request where the run can wait. Whatever else there is, such as an answer that makes no sense, is no approval.
  */
-export function createApprovalGate({ askBrowser, remembered, timeoutMs }: ApprovalGateOptions): ApprovalGate {
+export function createApprovalGate({ askBrowser, remembered, objectionTo, timeoutMs }: ApprovalGateOptions): ApprovalGate {
+  /** What does not fit is asked about again, since whoever mistypes wants to correct it; the last reply is taken as it is. */
+  async function askUntilItFits(request: ApprovalRequest): Promise<BrowserReply & { objection?: string | undefined }> {
+    const { run, signal, tool } = request;
+    let params = request.args;
+    let objection: string | undefined;
+    for (let tries = 1; ; tries += 1) {
+      const words = objection === undefined ? wordsFor(request) : { ...wordsFor(request), message: objection, error: objection };
+      const data = { run_id: run.runId, tool: tool.spec.name, params, ...words };
+      const reply = await askBrowser({ type: 'confirmation', data }, { run, signal, timeoutMs });
+      const edited =
+        reply.type === 'answered' && ownValue(reply.data, 'decision') === 'approve' ? ownValue(reply.data, 'params') : undefined;
+      if (edited === undefined || edited === null) return reply;
+      objection = isJsonObject(edited) ? objectionTo(edited, tool.spec) : `The arguments of '${tool.spec.name}' are not a JSON object.`;
+      if (objection === undefined || tries >= limits.approvalTries) return { ...reply, objection };
+      if (isJsonObject(edited)) params = edited;
+    }
+  }
+
   async function askSession(request: ApprovalRequest): Promise<ApprovalDecision | undefined> {
-    const { run, signal, callId } = request;
-    const data = { run_id: run.runId, tool: request.tool.spec.name, params: request.args, ...wordsFor(request) };
-    const reply = await askBrowser({ type: 'confirmation', data }, { run, signal, timeoutMs });
+    const { callId } = request;
+    const reply = await askUntilItFits(request);
     if (reply.type === 'expired') {
       tellResponse(request, { id: callId, decision: 'expired' });
       const message = `Nobody approved the call of '${request.tool.spec.name}' within ${timeoutMs / 1000}s, so it was not run. Do not call it again unless the user asks for it.`;
       return { type: 'refused', code: 'approval_expired', message };
     }
     if (reply.type !== 'answered') return undefined;
+    if (reply.objection !== undefined) {
+      const message = `The user changed the arguments of '${request.tool.spec.name}' to some that do not fit, so it was not run: ${reply.objection}`;
+      tellResponse(request, { id: callId, decision: 'reject', message: reply.objection });
+      return { type: 'refused', code: 'approval_rejected', message };
+    }
     const answer = toAnswer(reply.data);
-    if (ownValue(reply.data, 'remember') === true) remembered.remember(placeOf(request), answer.decision);
+    if (ownValue(reply.data, 'remember') === true) await remembered.remember(placeOf(request), answer.decision);
     tellResponse(request, responseData(callId, answer));
     return toDecision(answer, request);
   }
@@ -46,7 +70,7 @@ export function createApprovalGate({ askBrowser, remembered, timeoutMs }: Approv
         return { type: 'refused', code: 'definition_changed', message };
       }
       if (!(await needsApproval(request))) return { type: 'approved' };
-      const known = remembered.find(placeOf(request));
+      const known = await remembered.find(placeOf(request));
       if (known !== undefined) {
         tellResponse(request, { id: callId, decision: known, remembered: true });
         return toDecision({ decision: known }, request);

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { ChatMemory } from '../core/chat-memory.ts';
 import { limits } from '../core/limits.ts';
 
 /** What a caller has decided for a function in a chat, until the chat is old. */
 export interface RememberedApprovals {
   /** Without a chat there is nothing that it could hold for. `definition`: a function that changes is asked for anew. */
-  remember(place: RememberedPlace, decision: 'approve' | 'reject'): void;
-  find(place: RememberedPlace): 'approve' | 'reject' | undefined;
+  remember(place: RememberedPlace, decision: 'approve' | 'reject'): Promise<void>;
+  find(place: RememberedPlace): Promise<'approve' | 'reject' | undefined>;
 }
 
 export interface RememberedPlace {
@@ -15,30 +16,34 @@ export interface RememberedPlace {
   definition: string;
 }
 
-/** In this process: after a restart it is asked again, which is the safe side. */
-export function createRememberedApprovals(now: () => number): RememberedApprovals {
-  const kept = new Map<string, { decision: 'approve' | 'reject'; expires: number }>();
+export interface RememberedOptions {
+  memory: ChatMemory;
+  now: () => number;
+  /** Told where the memory fails: then it is asked, and asked again, which is the safe side. */
+  onFault: (error: unknown) => void;
+}
+
+const bounds = { maxNotes: limits.rememberedApprovals, maxCharacters: limits.rememberedApprovalsCharacters };
+
+export function createRememberedApprovals({ memory, now, onFault }: RememberedOptions): RememberedApprovals {
   return {
-    remember(place, decision) {
+    async remember(place, decision) {
       if (place.chatId === undefined) return;
-      const key = keyOf(place);
-      // Anew at the end: the order is that in which they expire.
-      kept.delete(key);
-      kept.set(key, { decision, expires: now() + limits.rememberedApprovalMs });
-      for (const [oldest, { expires }] of kept) {
-        if (kept.size <= limits.rememberedApprovals && expires > now()) return;
-        kept.delete(oldest);
-      }
+      const { callerId } = place;
+      const note = { id: idOf(place), callerId, value: decision, expires: now() + limits.rememberedApprovalMs };
+      await memory.keep(note, { ...bounds, time: now() }).catch(onFault);
     },
-    find(place) {
-      const entry = place.chatId === undefined ? undefined : kept.get(keyOf(place));
-      return entry !== undefined && entry.expires > now() ? entry.decision : undefined;
+    async find(place) {
+      if (place.chatId === undefined) return undefined;
+      const found = await memory.find(idOf(place), now()).catch(onFault);
+      // Only the words themselves decide.
+      return found === 'approve' || found === 'reject' ? found : undefined;
     },
   };
 }
 
 /** A digest, because a definition holds a whole schema. */
-function keyOf({ callerId, chatId, definition }: RememberedPlace): string {
+function idOf({ callerId, chatId, definition }: RememberedPlace): string {
   return createHash('sha256')
     .update(JSON.stringify([callerId, chatId, definition]))
     .digest('base64');

@@ -1,6 +1,8 @@
-import type { DecidedCall, PendingApproval, ResumedRun, RunWait, RunWaits, WaitingRun, WaitingRunStore } from '../core/approval.ts';
+import type { DecidedCall, PendingApproval, RunWait, RunWaits, WaitingRun, WaitingRunStore } from '../core/approval.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
+import { createResumedRun } from '../core/resumed-run.ts';
+import type { TrackedRun } from '../core/resumed-run.ts';
 import type { ApprovalTokens } from './approval-tokens.ts';
 
 export interface RunWaitsOptions {
@@ -17,11 +19,14 @@ type RunOnItsWay = Parameters<RunWaits['begin']>[0];
 
 /** Puts runs away until somebody decides: written down first, then told with tokens. */
 export function createRunWaits(options: RunWaitsOptions): RunWaits {
-  function waitOf(run: RunOnItsWay & { model: string }, resumed?: ResumedRun): RunWait {
+  function waitOf(
+    run: RunOnItsWay & { model: string },
+    before?: { waited: WaitingRun; decided: DecidedCall[]; resumed: TrackedRun },
+  ): RunWait {
     let { request } = run;
     let isSuspended = false;
     return {
-      ...(resumed !== undefined && { resumed }),
+      ...(before !== undefined && { resumed: before.resumed }),
       answers(asked) {
         request = asked;
       },
@@ -34,6 +39,24 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
         isSuspended = true;
         return toPendingApproval(waiting, options.tokens);
       },
+      async keepForRetry() {
+        const place = isSuspended ? undefined : before?.resumed.place();
+        if (before === undefined || place === undefined) return false;
+        const { waited, decided } = before;
+        const { loop, left } = place;
+        // Those of before stand first among the new ones, once the run has told them.
+        const sources = run.sources.length < waited.sources.length ? waited.sources : [...run.sources];
+        // Under the same tokens, for as long as they hold.
+        const waiting: WaitingRun = { ...waited, request, sources, loop, again: { decided, left } };
+        try {
+          await keep(waiting, options);
+        } catch (error) {
+          if (error instanceof GatewayError) return false;
+          throw error;
+        }
+        isSuspended = true;
+        return true;
+      },
       get isSuspended() {
         return isSuspended;
       },
@@ -42,23 +65,10 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
 
   return {
     begin: (run) => waitOf({ ...run, model: run.request.model }),
-    resume: (run, decided, sources) => waitOf({ ...run, sources }, resumedRun(run, decided)),
-  };
-}
-
-function resumedRun({ loop, sources }: WaitingRun, decided: readonly DecidedCall[]): ResumedRun {
-  const left = [...decided];
-  let isTaken = false;
-  return {
-    take() {
-      if (isTaken) return undefined;
-      isTaken = true;
-      return { loop, sources };
-    },
-    takeDecision(callId, args) {
-      const text = JSON.stringify(args);
-      const index = left.findIndex(({ call }) => call.callId === callId && JSON.stringify(call.args) === text);
-      return index < 0 ? undefined : left.splice(index, 1)[0];
+    resume(waited, decided, sources) {
+      const resumed = createResumedRun(waited, decided);
+      // Whoever goes on for the second time does so by the decisions of the first.
+      return waitOf({ ...waited, sources }, { waited, decided: waited.again?.decided ?? [...decided], resumed });
     },
   };
 }

@@ -7,6 +7,7 @@ export function effectOf(
   { callId, answer }: { callId: string; answer: ApprovalAnswer },
 ): DecisionEffect {
   if (answers.has(callId) || !run.calls.some(({ id }) => id === callId)) return { type: 'closed' };
+  if (run.again !== undefined) return { type: 'complete', decided: run.again.left };
   const all = new Map([...answers, [callId, answer]]);
   const waiting = run.calls.flatMap(({ id }) => (all.has(id) ? [] : [id]));
   if (waiting.length > 0) return { type: 'noted', waiting };

@@ -10,12 +10,13 @@ const tagBytes = 16;
 const keyLabels = {
   tool_server: 'toolwharf stored tool server credentials v1',
   waiting_run: 'toolwharf stored waiting runs v1',
+  chat_memory: 'toolwharf stored memory of chats v1',
 } as const;
 
 /** Where a secret stands. It opens there only: moved to another record or field it is worthless. */
 export interface SecretPlace {
   id: string;
-  /** `key`, `header:<name>`, `run`, `answer:<call id>`. */
+  /** `key`, `header:<name>`, `part:<place>`, `run`, `answer:<call id>`. */
   field: string;
 }
 

@@ -78,6 +78,21 @@ export const migrations: readonly string[] = [
     question, answer, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0'
   );
   `,
+  `
+  CREATE TABLE chat_memory (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    caller_id TEXT NOT NULL,
+    expires INTEGER NOT NULL,
+    characters INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    UNIQUE (kind, id)
+  ) STRICT;
+  CREATE INDEX chat_memory_by_age ON chat_memory (kind, position, characters);
+  CREATE INDEX chat_memory_by_end ON chat_memory (kind, expires);
+  CREATE INDEX chat_memory_of_caller ON chat_memory (caller_id, kind);
+  `,
 ];
 
 export interface MigrationOptions {

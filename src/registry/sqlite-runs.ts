@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { interruption } from '../core/run-log.ts';
 import type { KeptEvent, KeptRun, RunStore, RunSummary } from '../core/run-log.ts';
+import type { RunStatus } from '../core/run.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 
 /**
@@ -17,7 +18,7 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
 
     find: (id) =>
       connection.read((database) => {
-        const row = database.prepare('SELECT summary, events FROM runs WHERE id = ?').get(id);
+        const row = database.prepare(`SELECT ${columns}, events FROM runs WHERE id = ?`).get(id);
         return row === undefined ? undefined : toRun(row);
       }),
 
@@ -33,9 +34,9 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
           conditions.push('(created, id) < (?, ?)');
           values.push(after.created, after.id);
         }
-        const sql = `SELECT summary FROM runs WHERE ${conditions.join(' AND ')} ORDER BY created DESC, id DESC LIMIT ?`;
+        const sql = `SELECT ${columns} FROM runs WHERE ${conditions.join(' AND ')} ORDER BY created DESC, id DESC LIMIT ?`;
         const rows = database.prepare(sql).all(...values, limit);
-        return rows.map((row) => JSON.parse(String(row['summary'])) as RunSummary);
+        return rows.map(toSummary);
       }),
 
     async endInterrupted(time, waitingIds) {
@@ -46,7 +47,7 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
       if (!isAny) return;
       await connection.write((database) => {
         const statement = database.prepare(upsert);
-        for (const row of database.prepare(`SELECT id, status, summary, events FROM runs ${unfinished}`).all().filter(isLost)) {
+        for (const row of database.prepare(`SELECT ${columns}, events FROM runs ${unfinished}`).all().filter(isLost)) {
           const run = toRun(row);
           const events = [...run.events, interruption(run.id, time)];
           statement.run(...toRow({ ...run, status: 'failed', finished: time, events }));
@@ -63,14 +64,27 @@ const upsert = `INSERT INTO runs (id, caller_id, status, created, finished, char
   ON CONFLICT (id) DO UPDATE SET status = excluded.status, finished = excluded.finished, characters = excluded.characters,
   summary = excluded.summary, events = excluded.events`;
 
-function toRow({ events, ...summary }: KeptRun): SQLInputValue[] {
-  const { id, callerId, status, created, finished } = summary;
+const columns = 'id, caller_id, status, created, finished, summary';
+
+/** `summary` has what no other column has; those of earlier releases have it all. */
+function toRow({ id, callerId, status, created, finished, model, mode, usage, events }: KeptRun): SQLInputValue[] {
   const text = JSON.stringify(events);
-  return [id, callerId, status, created, finished ?? null, text.length, JSON.stringify(summary), text];
+  return [id, callerId, status, created, finished ?? null, text.length, JSON.stringify({ model, mode, usage }), text];
+}
+
+function toSummary({ id, caller_id: callerId, status, created, finished, summary }: Record<string, unknown>): RunSummary {
+  return {
+    id: String(id),
+    callerId: String(callerId),
+    status: status as RunStatus,
+    created: Number(created),
+    ...(finished !== null && { finished: Number(finished) }),
+    ...(JSON.parse(String(summary)) as Pick<RunSummary, 'model' | 'mode' | 'usage'>),
+  };
 }
 
 function toRun(row: Record<string, unknown>): KeptRun {
-  return { ...(JSON.parse(String(row['summary'])) as RunSummary), events: JSON.parse(String(row['events'])) as KeptEvent[] };
+  return { ...toSummary(row), events: JSON.parse(String(row['events'])) as KeptEvent[] };
 }
 
 function prune(database: DatabaseSync, { since, maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): void {

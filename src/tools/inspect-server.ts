@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
+import { secretsInAddress } from '../core/secret-addresses.ts';
 import type { ServerReport, ToolServerInspector } from '../core/server-report.ts';
 import { callHeaders, callQuery } from './connection-headers.ts';
 import { estimateFunctionTokens } from './estimate-tokens.ts';
@@ -23,15 +25,20 @@ export interface ServerInspectorOptions {
 export function createServerInspector({ servers, send, mcp }: ServerInspectorOptions): ToolServerInspector {
   async function refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport> {
     const opening = await servers.refresh(record, signal);
+    // Reporting on a large document takes a moment, and so does writing the report: what waits meanwhile comes first, each time.
+    await setImmediate();
     const kept = servers.stateOf(record);
-    if (opening.type !== 'unreachable' || kept?.type !== 'opened') return toShown(toReport(opening), record);
-    return toShown(toKeptReport(kept.server, opening.reason), record);
+    const isKept = opening.type === 'unreachable' && kept?.type === 'opened';
+    const report = toShown(isKept ? toKeptReport(kept.server, opening.reason) : toReport(opening), record);
+    await setImmediate();
+    return report;
   }
 
   return {
     async verify(record, signal) {
       const opening = await openServer(record, send, { signal, isChecked: true, openMcp: mcp && ((...asked) => mcp.verify(...asked)) });
       signal.throwIfAborted();
+      await setImmediate();
       return toShown(toReport(opening), record);
     },
     refresh,
@@ -126,10 +133,12 @@ function withoutSecrets(report: ServerReport, record: ToolServerRecord): ServerR
     ...Object.values(callQuery(record)),
     ...Object.values(record.process?.environment ?? {}),
     record.key ?? '',
+    ...secretsInAddress(record.path),
   ];
   const parts = record.authType === 'basic' ? [(record.key ?? '').slice((record.key ?? '').indexOf(':') + 1)] : [];
   const values = [...sent, ...parts].flatMap((value) => [value, encodeURIComponent(value.toWellFormed()), ...value.split(' ')]);
   const secrets = [...new Set(values)].filter((value) => value.length >= shortestSecret).toSorted((a, b) => b.length - a.length);
+  if (secrets.length === 0) return report;
   const text = JSON.stringify(report);
   return secrets.some((secret) => text.includes(JSON.stringify(secret).slice(1, -1)))
     ? (replaceIn(report as unknown as JsonValue, secrets) as unknown as ServerReport)

@@ -94,7 +94,8 @@ function whyUnsupported(record: ToolServerRecord): string | undefined {
 function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
   const marked = ownValue(extra, 'unreadable_secrets');
   const fields = Array.isArray(marked) ? marked.filter((field) => typeof field === 'string') : [];
-  return fields.filter((field) => field !== 'key' || authType !== 'none');
+  // Fields that the gateway has no word for are sent nowhere.
+  return fields.filter((field) => (field === 'key' ? authType !== 'none' : field === 'path' || field.startsWith('headers.')));
 }
 
 export function configValue(record: ToolServerRecord, key: string): JsonValue | undefined {

@@ -12,8 +12,7 @@ import type { ChosenServer } from './choose-servers.ts';
 import { createServerInspector } from './inspect-server.ts';
 import type { CreateWays } from './mcp/create-transports.ts';
 import { loadMcpServers } from './mcp/load-mcp-servers.ts';
-import { uniqueNames } from './name-functions.ts';
-import { leftOutWarning, offerTools } from './offer-tools.ts';
+import { leftOutWarning, nameInGroups, offerTools } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import type { OpenedServer, Opening } from './open-registered-server.ts';
 import { createRegisteredServers } from './registered-servers.ts';
@@ -137,7 +136,7 @@ export function createToolCatalog({
     ]);
     const givesWay = (index: number): boolean => request.toolIds === undefined && chosen[index]?.record.origin === 'bundled';
     const brought = new Set(fromRequest.flatMap(({ candidates }) => candidates.map((candidate) => candidate.wanted)));
-    const offer = offerTools({
+    const offer = await offerTools({
       groups: [
         ...fromSources.map(({ candidates }) => candidates),
         fromRegistered.flatMap(({ candidates }, index) => (givesWay(index) ? [] : candidates)),
@@ -158,14 +157,8 @@ export function createToolCatalog({
     const servers = serversInReach(await listRecords(), ids).filter(({ record }) => record.isEnabled);
     const others = await Promise.all(sources.map((source) => source.list(caller, signal)));
     const openings = await Promise.all(servers.map(async (server) => ({ server, opening: await registered.open(server.record, signal) })));
-    const candidates = openings.flatMap(({ server, opening }) => (opening.type === 'opened' ? candidatesOf(server, opening.server) : []));
-    const wishes = [...others.flat(), ...candidates].map((candidate) => ({
-      wanted: candidate.wanted,
-      key: candidate.key,
-      whenTaken: candidate.whenTaken,
-      entry: candidate,
-    }));
-    return uniqueNames(wishes, new Set()).map(({ name, entry }) => toListedTool(entry, name));
+    const candidates = openings.map(({ server, opening }) => (opening.type === 'opened' ? candidatesOf(server, opening.server) : []));
+    return [...nameInGroups([...others, ...candidates], new Set())].map(({ name, entry }) => toListedTool(entry, name));
   }
 
   async function servers(): Promise<ToolServerState[]> {
@@ -223,8 +216,9 @@ function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Ca
 }
 
 function toListedTool(candidate: Candidate, name: string): ListedTool {
-  const { spec, label, server, kind } = candidate.toTool(name);
-  return { id: candidate.id ?? label, name: spec.name, description: spec.description, parameters: spec.parameters, server, kind };
+  const { spec, label, server, kind, isReadOnly = false, isIdempotent = false } = candidate.toTool(name);
+  const { name: offered, description, parameters } = spec;
+  return { id: candidate.id ?? label, name: offered, description, parameters, server, kind, hints: { isReadOnly, isIdempotent } };
 }
 
 function toState(record: ToolServerRecord, opening: Opening | undefined): ToolServerState {
@@ -238,7 +232,11 @@ function toState(record: ToolServerRecord, opening: Opening | undefined): ToolSe
 function failureWarning(record: ToolServerRecord, opening: Exclude<Opening, { type: 'opened' }>, caller: Caller): Warning {
   if (opening.type === 'unsupported') return leftOut(record, 'tool_server_unsupported', opening.reason);
   const mayKnow = caller.role === 'admin' || caller.isOpen;
-  return leftOut(record, 'tool_server_unreachable', mayKnow ? opening.reason : 'it cannot be reached');
+  return leftOut(
+    record,
+    record.type === 'mcp' ? 'mcp_unavailable' : 'tool_server_unreachable',
+    mayKnow ? opening.reason : 'it cannot be reached',
+  );
 }
 
 function leftOut(record: ToolServerRecord, code: string, reason: string): Warning {

@@ -102,7 +102,7 @@ test('a model that got a cut result is offered to read on, and the answer cites 
   expect(cut).toMatch(/^a+\n\[cut: .* call read_result with \{"reference":"result_1","offset":\d+\}\.\]\nb+$/u);
   expect(page).toContain('needle');
   expect(eventsOf(events, 'limit.reached')).toEqual([
-    { limit: 'result_bytes', value: Buffer.byteLength(String(cut)), id: expect.any(String), bytes: 6_006 },
+    { limit: 'result_bytes', value: Buffer.byteLength(String(cut)), id: expect.any(String), bytes: 6_006, code: 'output_truncated' },
   ]);
   expect(eventsOf(events, 'tool.result')[0]).toMatchObject({ truncated: true });
   expect(events.filter((event) => event.type === 'source')).toHaveLength(2);

@@ -23,6 +23,54 @@ test('the very same call runs twice, the third time it is answered with an expla
   expect(textOfEvents(events)).toBe('Done.');
 });
 
+test('asking again and again until a job is done is no circle: each answer was another one', async () => {
+  const states = ['10 %', '40 %', '70 %', '100 %'];
+  const asked = vi.fn(() => states.shift() ?? 'done');
+  const job = toolNamed('get_job_status', () => ({ type: 'result', value: asked() }));
+  const model = new ScriptedModel(...Array.from({ length: 5 }, () => calls(['get_job_status', {}])), says('It is done.'));
+  const events = await collect(loop(model, [job]));
+  expect(resultsBefore(model, 5)).toEqual(['10 %', '40 %', '70 %', '100 %', 'done']);
+  expect(eventsOf(events, 'limit.reached')).toEqual([]);
+  expect(textOfEvents(events)).toBe('It is done.');
+});
+
+test('a job whose state no longer changes is asked about twice more, and honest asking has its end in the rounds', async () => {
+  const states = ['queued', 'running', 'running', 'running'];
+  const job = toolNamed('state', () => ({ type: 'result', value: states.shift() ?? 'running' }));
+  const stuck = new ScriptedModel(...Array.from({ length: 4 }, () => calls(['state', {}])), says('Still running.'));
+  const events = await collect(loop(stuck, [job]));
+  expect(eventsOf(events, 'tool.result').map((data) => data['response'])).toEqual(['queued', 'running', 'running', undefined]);
+
+  let ticks = 0;
+  const clock = toolNamed('ticks', () => ({ type: 'result', value: ++ticks }));
+  const endless = new ScriptedModel(...Array.from({ length: 6 }, () => calls(['ticks', {}])), says('Six.'));
+  expect(eventsOf(await collect(loop(endless, [clock], { maxRounds: 6 })), 'limit.reached')).toEqual([{ limit: 'tool_rounds', value: 6 }]);
+});
+
+test('failures are no progress, however their messages differ', async () => {
+  let faults = 0;
+  const broken = toolNamed('broken', () => Promise.reject(new Error('no')));
+  const settings = callSettings({ newFaultId: () => `fault-${++faults}` });
+  const model = new ScriptedModel(...Array.from({ length: 3 }, () => calls(['broken', {}])), says('It is broken.'));
+  const events = await collect(loop(model, [broken], { settings }));
+  expect(eventsOf(events, 'tool.result').map((data) => data['error'])).toMatchObject([
+    { code: 'tool_internal_error' },
+    { code: 'tool_internal_error' },
+    { code: 'duplicate_call_blocked' },
+  ]);
+});
+
+test('what was changed meanwhile may be read again, and nothing else gains by a change', async () => {
+  const read = toolNamed('read', 'same', { isReadOnly: true });
+  const pay = toolNamed('pay', 'paid');
+  const write = toolNamed('write', ({ args }) => ({ type: 'result', value: `wrote ${String(args['n'])}` }), numbered);
+  const round = (n: number) => calls(['read', {}], ['pay', {}], ['write', { n }]);
+  const model = new ScriptedModel(round(1), round(2), round(3), round(4), says('Done.'));
+  const results = eventsOf(await collect(loop(model, [read, pay, write])), 'tool.result');
+  expect(results.filter(({ tool, error }) => tool === 'read' && error === undefined)).toHaveLength(4);
+  expect(results.filter(({ tool, error }) => tool === 'pay' && error === undefined)).toHaveLength(2);
+});
+
 test('a model that keeps repeating one call is stopped with an answer, long before its rounds run out', async () => {
   const turns = Array.from({ length: 5 }, () => calls(['look', {}]));
   const model = new ScriptedModel(...turns, says('That is it.'));

@@ -21,8 +21,8 @@ describe('files in a result', () => {
       note: 'fine',
     });
     expect(files).toEqual([
-      { type: 'image/png', url: picture, sizeBytes: 3_072 },
-      { type: 'image/png', url: picture, sizeBytes: 3_072 },
+      { type: 'image/png', url: picture, sizeBytes: 3_072, mention: '[file 1: image/png, 3 kB, not shown here]' },
+      { type: 'image/png', url: picture, sizeBytes: 3_072, mention: '[file 2: image/png, 3 kB, not shown here]' },
     ]);
   });
 

@@ -3,6 +3,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import type { PendingApproval } from '../../src/core/approval.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import { createDatabaseConnection } from '../../src/registry/database-connection.ts';
+import { createSqliteChatMemory } from '../../src/registry/sqlite-chat-memory.ts';
 import { createSqliteRuns } from '../../src/registry/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from '../../src/registry/sqlite-waiting-runs.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
@@ -31,11 +32,15 @@ export function bankGateway(options: GatewayOptions = {}): Promise<Gateway> {
 export function storesIn(
   folder: string,
   secret = 'a secret of tests',
-): Pick<GatewayOptions, 'runs' | 'waitingRuns' | 'config'> & { close(): Promise<void> } {
+): Pick<GatewayOptions, 'runs' | 'waitingRuns' | 'chatMemory' | 'config'> & { close(): Promise<void> } {
   const connection = createDatabaseConnection({ file: join(folder, 'toolwharf.db'), now: Date.now });
   return {
     runs: createSqliteRuns(connection),
     waitingRuns: createSqliteWaitingRuns(connection, secret),
+    chatMemory: {
+      approval: createSqliteChatMemory(connection, secret, 'approval'),
+      state: createSqliteChatMemory(connection, secret, 'state'),
+    },
     config: { secret },
     close: () => connection.close(),
   };

@@ -30,7 +30,7 @@ describe('an answer that waits for an approval', () => {
     expect(gateway.sent).toEqual([]);
     const run = await readRun(gateway, asked);
     expect(run.status).toBe('waiting');
-    expect(run.events.map(({ type }) => type)).toEqual(['run.start', 'tool.call', 'approval.request']);
+    expect(run.events.map(({ type }) => type)).toEqual(['run.start', 'model.request', 'model.response', 'tool.call', 'approval.request']);
     expect(run.events.at(-1)?.data).toEqual({ id: waiting?.id, tool: 'pay', args: { amount: 5 }, server: 'bank' });
     expect(JSON.stringify(run)).not.toContain(waiting?.token);
   });
@@ -68,12 +68,16 @@ describe('an answer that waits for an approval', () => {
     const { events } = await readRun(gateway, asked);
     expect(events.map(({ type, data }) => [type, data['tool'] ?? null])).toEqual([
       ['run.start', null],
+      ['model.request', null],
+      ['model.response', null],
       ['tool.call', 'look'],
       ['tool.call', 'pay'],
       ['approval.request', 'pay'],
       ['tool.result', 'look'],
       ['approval.response', 'pay'],
       ['tool.result', 'pay'],
+      ['model.request', null],
+      ['model.response', null],
       ['run.end', null],
     ]);
   });
@@ -298,14 +302,20 @@ describe('a run that waits', () => {
     expect([run.status, ...run.events.map(({ type }) => type)]).toEqual([
       'completed',
       'run.start',
+      'model.request',
+      'model.response',
       'tool.call',
       'tool.call',
       'approval.request',
       'tool.result',
       'approval.response',
       'tool.result',
+      'model.request',
+      'model.response',
       'run.end',
     ]);
+    // Questions are numbered over the restart.
+    expect(run.events.flatMap(({ type, data }) => (type === 'model.request' ? [data['question']] : []))).toEqual([1, 2]);
     expect((await decide(second, asked)).statusCode).toBe(409);
     await after.close();
   });

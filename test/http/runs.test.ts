@@ -56,7 +56,7 @@ describe('a run that has ended', () => {
     const run = (await call(app, `GET /api/runs/${id}`)).json<Wire>();
     expect(Object.keys(run).toSorted()).toEqual(['caller', 'created', 'events', 'finished', 'id', 'mode', 'model', 'status', 'usage']);
     expect(run).toMatchObject({ id, status: 'completed', model: 'model', mode: 'none', usage: { total_tokens: 7 } });
-    expect(run.events.map(({ type }) => type)).toEqual(['run.start', 'run.end']);
+    expect(run.events.map(({ type }) => type)).toEqual(['run.start', 'model.request', 'model.response', 'run.end']);
     const times = [run['created'], ...run.events.map(({ time }) => time), run['finished']].map(String);
     expect(times.filter((time) => !/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(time))).toEqual([]);
     expect(times).toEqual(times.toSorted((left, right) => left.localeCompare(right)));
@@ -78,15 +78,21 @@ describe('a run that has ended', () => {
     });
     expect(run.events.map(({ type, data }) => [type, data['tool'] ?? null])).toEqual([
       ['run.start', null],
+      ['model.request', null],
+      ['model.response', null],
       ['tool.call', 'now'],
       ['tool.result', 'now'],
+      ['model.request', null],
+      ['model.response', null],
       ['tool.call', 'later'],
       ['tool.result', 'later'],
+      ['model.request', null],
+      ['model.response', null],
       ['run.end', null],
     ]);
-    expect(run.events[1]?.data).toMatchObject({ args: { city: 'Osaka' }, server: 'time' });
-    expect(run.events[2]?.data).toMatchObject({ response: { time: '12:00' }, duration_ms: expect.any(Number) });
-    expect(run.events[4]?.data).toMatchObject({ error: { code: 'tool_error', message: expect.any(String) } });
+    expect(run.events[3]?.data).toMatchObject({ args: { city: 'Osaka' }, server: 'time' });
+    expect(run.events[4]?.data).toMatchObject({ response: { time: '12:00' }, duration_ms: expect.any(Number) });
+    expect(run.events[8]?.data).toMatchObject({ error: { code: 'tool_error', message: expect.any(String) } });
   });
 
   test('tells why no tool was called: mode, functions on offer, what was selected and dropped, and warnings', async () => {

@@ -71,7 +71,6 @@ describe('a confirmation', () => {
     [{ decision: 'reject', message: 'No money.' }, [], 'No money.'],
     [{ decision: 'reject' }, [], 'rejected'],
     [{ decision: 'approve', params: { amount: 3 } }, ['{"amount":3}'], 'paid'],
-    [{ decision: 'approve', params: { amount: 'much' } }, [], 'Invalid arguments'],
   ])('that is answered by %j sends %j, and the model reads it', async (fields, bodies, read) => {
     await using desk = await openDesk([pay(), says('So be it.')]);
     desk.browser.send(message());
@@ -79,6 +78,34 @@ describe('a confirmation', () => {
     await desk.browser.next('assistant_end');
     expect(desk.gateway.sent.map(({ body }) => body)).toEqual(bodies);
     expect(lastResults(desk.gateway)).toEqual([expect.stringContaining(read)]);
+  });
+
+  test('with arguments that do not fit comes again with the reason and with them, so that they can be corrected', async () => {
+    await using desk = await openDesk([pay(), says('Paid 3.')]);
+    const { browser, gateway } = desk;
+    browser.send(message());
+    const first = await browser.next('confirmation');
+    answer(browser, first, { decision: 'approve', params: { amount: 'much' } });
+    const second = await browser.next('confirmation');
+    const error = expect.stringContaining("Invalid arguments for 'pay'") as unknown;
+    expect(second.data).toMatchObject({ tool: 'pay', params: { amount: 'much' }, message: error, error });
+    expect(second.data['id']).not.toBe(first.data['id']);
+    answer(browser, second, { decision: 'approve', params: { amount: 3 } });
+    await browser.next('assistant_end');
+    expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":3}']);
+    const { events } = await runOf(desk, second.data['run_id']);
+    expect(events.filter(({ type }) => type.startsWith('approval')).map(({ data }) => data['edited'] ?? null)).toEqual([null, true]);
+  });
+
+  test('with arguments that never fit is a rejection in the end, which the model reads', async () => {
+    await using desk = await openDesk([pay(), says('So be it.')]);
+    desk.browser.send(message());
+    for (const params of [{ amount: 'much' }, { amount: [] }, { amount: 'more' }])
+      answer(desk.browser, await desk.browser.next('confirmation'), { decision: 'approve', params });
+    await desk.browser.next('assistant_end');
+    expect(desk.gateway.sent).toEqual([]);
+    expect(lastResults(desk.gateway)).toEqual([expect.stringContaining('Invalid arguments')]);
+    expect(desk.browser.frames.filter(({ type }) => type === 'confirmation')).toHaveLength(3);
   });
 
   test('that nobody answers expires after APPROVAL_TIMEOUT_MS; the model is told, and a late answer changes nothing', async () => {
@@ -170,21 +197,74 @@ describe('a confirmation', () => {
     expect(desk.gateway.sent).toEqual([]);
   });
 
-  test('of a preset that is a tool within another run comes to the session of the outer one; without a session its model is told', async () => {
-    const work = (): ScriptStep[][] => [calls(['payer', { request: 'Pay 5.' }]), pay(), says('I have tried.'), says('Done.')];
-    await using desk = await openDesk([...work(), ...work()]);
+  test('of a preset that is a tool within another run comes to the session of the outer one, whose events tell it', async () => {
+    const turns = [calls(['payer', { request: 'Pay 5.' }]), pay(), says('I have paid.'), says('Done.')];
+    await using desk = await openDesk(turns);
     const { browser, gateway } = desk;
     await call(gateway, 'POST /api/presets', { payload: { id: 'payer', base_model: 'model', tools: ['server:bank'] } });
     browser.send(message({ tool_ids: ['preset:payer'] }));
     const asked = await browser.next('confirmation');
     expect(asked.data).toMatchObject({ tool: 'pay', params: { amount: 5 } });
+    await vi.waitFor(async () => expect((await runOf(desk, asked.data['run_id'])).status).toBe('waiting'));
     answer(browser, asked, { decision: 'approve' });
     expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Done.', run_id: asked.data['run_id'] });
     expect(pathsSent(gateway)).toEqual(['/pay']);
-    const alone = await askPlainly(gateway, { tool_ids: ['preset:payer'] });
-    expect([alone.choices[0]?.message.content, alone.approval]).toEqual(['Done.', undefined]);
-    const read = gateway.model.requests.flatMap(({ messages }) => messages.flatMap((each) => (each.role === 'tool' ? [each.content] : [])));
-    expect(read).toContainEqual(expect.stringContaining('nobody can be asked here'));
-    expect(pathsSent(gateway)).toHaveLength(1);
+    const { events, status } = await runOf(desk, asked.data['run_id']);
+    const told = events.filter(({ type }) => /^(approval\.|tool\.(call|result)$)/.test(type));
+    const outer = told[0]?.data['id'];
+    const inner = told[1]?.data['id'];
+    expect(String(inner).startsWith(`${String(outer)}.`)).toBe(true);
+    expect([status, told.map(({ type, data }) => [type, data['tool'], data['id'], data['within']])]).toEqual([
+      'completed',
+      [
+        ['tool.call', 'payer', outer, undefined],
+        ['tool.call', 'pay', inner, outer],
+        ['approval.request', 'pay', inner, outer],
+        ['approval.response', 'pay', inner, outer],
+        ['tool.result', 'pay', inner, outer],
+        ['tool.result', 'payer', outer, undefined],
+      ],
+    ]);
+  });
+
+  test('within a preset has all the time that a user has: no limit of that call runs meanwhile', async () => {
+    const limits = { TOOL_TIMEOUT_MS: '150', TOOL_TOTAL_TIMEOUT_MS: '200', APPROVAL_TIMEOUT_MS: '400' };
+    await using desk = await openDesk([calls(['payer', { request: 'Pay 5.' }]), pay(), says('Nobody was there.'), says('Done.')], limits);
+    const { browser, gateway } = desk;
+    await call(gateway, 'POST /api/presets', { payload: { id: 'payer', base_model: 'model', tools: ['server:bank'] } });
+    browser.send(message({ tool_ids: ['preset:payer'] }));
+    expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Done.' });
+    expect(lastResults(gateway)).toEqual(['Nobody was there.']);
+  });
+
+  test('within a preset goes with that call when it is cancelled, and the run waits for nobody', async () => {
+    const { promise: seen, resolve: goOn } = Promise.withResolvers<void>();
+    await using desk = await openDesk([calls(['payer', { request: 'Pay 5.' }]), pay(), [seen, ...says('Never mind.')]]);
+    const { browser, gateway } = desk;
+    await call(gateway, 'POST /api/presets', { payload: { id: 'payer', base_model: 'model', tools: ['server:bank'] } });
+    browser.send(message({ tool_ids: ['preset:payer', 'server:bank'] }));
+    const { data } = await browser.next('confirmation');
+    const runId = String(data['run_id']);
+    const outer = (await runOf(desk, runId)).events.find(({ type }) => type === 'tool.call')?.data['id'];
+    expect((await call(gateway, `POST /api/runs/${runId}/calls/${String(outer)}/cancel`, { payload: {} })).statusCode).toBe(200);
+    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(3));
+    expect((await runOf(desk, runId)).status).toBe('running');
+    goOn();
+    expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Never mind.' });
+    expect(pathsSent(gateway)).toEqual([]);
+  });
+
+  test('within a preset may itself be cancelled, by the id that is shown', async () => {
+    await using desk = await openDesk([calls(['payer', { request: 'Pay 5.' }]), pay(), says('Not paid.'), says('Done.')]);
+    const { browser, gateway } = desk;
+    await call(gateway, 'POST /api/presets', { payload: { id: 'payer', base_model: 'model', tools: ['server:bank'] } });
+    browser.send(message({ tool_ids: ['preset:payer'] }));
+    const { data } = await browser.next('confirmation');
+    const runId = String(data['run_id']);
+    const inner = (await runOf(desk, runId)).events.find(({ type }) => type === 'approval.request')?.data['id'];
+    expect((await call(gateway, `POST /api/runs/${runId}/calls/${String(inner)}/cancel`, { payload: {} })).statusCode).toBe(200);
+    expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Done.' });
+    expect(lastResults(gateway)).toEqual(['Not paid.']);
+    expect(pathsSent(gateway)).toEqual([]);
   });
 });

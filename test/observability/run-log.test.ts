@@ -320,4 +320,30 @@ describe('what is written down', () => {
     expect(run.events.filter(({ type }) => type === 'tool.progress')).toHaveLength(limits.keptProgressEvents);
     expect(run.events.at(-2)).toMatchObject({ type: 'tool.result' });
   });
+
+  test('has questions within the same limits, with the words of a fault cut', async () => {
+    const { log, begin } = openDesk();
+    const recorder = begin('a');
+    const { questions } = recorder;
+    questions?.ask({ purpose: 'round' }).end({ code: 'upstream_invalid_response', message: 'x'.repeat(1_000_000) });
+    for (let count = 0; count < limits.keptRunEvents; count += 1) questions?.ask({ purpose: 'round' }).end();
+    recorder.end({ status: 'failed', error: end.data.error });
+    const run = await log.find('a');
+    expect(run?.events[1]).toMatchObject({ type: 'model.response', data: { error: { code: 'upstream_invalid_response' } } });
+    expect(JSON.stringify(run?.events[1]).length).toBeLessThan(2 * limits.keptTextCharacters);
+    expect(run?.events.slice(-2)).toMatchObject([{ type: 'warning', data: { code: 'events_left_out' } }, end]);
+    expect(JSON.stringify(run?.events).length).toBeLessThan(1.5 * limits.keptRunCharacters);
+    await log.close();
+  });
+
+  test('has the names of functions with a question where they are others than before', async () => {
+    const { log, begin } = openDesk();
+    const { questions } = begin('a');
+    for (const names of [['one'], ['one'], undefined, ['one'], ['two'], ['one']])
+      questions?.ask({ functions: 1, ...(names !== undefined && { names }) }).end();
+    const run = await log.find('a');
+    const asked = run?.events.filter(({ type }) => type === 'model.request');
+    expect(asked?.map(({ data }) => data['names'])).toEqual([['one'], undefined, undefined, undefined, ['two'], ['one']]);
+    await log.close();
+  });
 });

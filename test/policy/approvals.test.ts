@@ -4,10 +4,12 @@ import type { ApprovalAnswer, RunWait } from '../../src/core/approval.ts';
 import type { BrowserReply } from '../../src/core/browser-question.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { PresetRecord } from '../../src/core/preset.ts';
+import { createResumedRun } from '../../src/core/resumed-run.ts';
 import type { RunContext, RunEvent } from '../../src/core/run.ts';
 import type { ApprovalDecision, Tool } from '../../src/core/tool.ts';
 import { createApprovalGate } from '../../src/policy/approvals.ts';
 import { createRememberedApprovals } from '../../src/policy/remembered-approvals.ts';
+import { createMemoryChatMemory } from '../../src/registry/memory-chat-memory.ts';
 import { runContext, toolNamed } from '../_support/tools.ts';
 
 const args = { amount: 5 };
@@ -20,7 +22,9 @@ async function decideOn(
   reply: BrowserReply = { type: 'unavailable' },
 ): Promise<{ decision: ApprovalDecision; told: RunEvent[] }> {
   const told: RunEvent[] = [];
-  const gate = createApprovalGate({ askBrowser: async () => reply, remembered: createRememberedApprovals(() => 0), timeoutMs: 1_000 });
+  const remembered = createRememberedApprovals({ memory: createMemoryChatMemory(), now: () => 0, onFault: () => undefined });
+  const objectionTo = (given: JsonObject): string | undefined => (given['amount'] === 'much' ? 'No number.' : undefined);
+  const gate = createApprovalGate({ askBrowser: async () => reply, remembered, objectionTo, timeoutMs: 1_000 });
   const request = {
     callId: 'call',
     tool,
@@ -41,11 +45,11 @@ function preset(needsApproval: PresetRecord['needsApproval']): RunContext {
 function resumedWith(answer: ApprovalAnswer, fields: { args?: JsonObject; definition?: string } = {}): RunContext {
   const shown = { id: 'call', callId: 'call', tool: 'pay', label: 'server/pay', parameters: {} };
   const call = { ...shown, args: fields.args ?? args, definition: fields.definition ?? definitionOf(guarded) };
-  const isOf = (other: JsonObject): boolean => JSON.stringify(other) === JSON.stringify(call.args);
   const wait: RunWait = {
-    resumed: { take: () => undefined, takeDecision: (_id, other) => (isOf(other) ? { call, answer } : undefined) },
+    resumed: createResumedRun({ loop: {}, sources: [] }, [{ call, answer }]),
     answers: () => undefined,
     suspend: () => Promise.reject(new Error('not here')),
+    keepForRetry: async () => false,
     isSuspended: false,
   };
   return runContext({ wait });
@@ -87,7 +91,7 @@ describe('an answer over the socket', () => {
       { decision: 'approve', params: { amount: 1 } },
       { type: 'approved', args: { amount: 1 } },
     ],
-    [{ decision: 'approve', params: [1] }, { type: 'approved' }],
+    [{ decision: 'approve', params: null }, { type: 'approved' }],
   ])('%j approves', async (data, expected) => {
     expect((await decideOn(guarded, inSession, { type: 'answered', data })).decision).toEqual(expected);
   });
@@ -101,6 +105,15 @@ describe('an answer over the socket', () => {
         ['approval.request', undefined],
         ['approval.response', 'reject'],
       ]);
+    },
+  );
+
+  test.each<[JsonObject]>([[{ decision: 'approve', params: [1] }], [{ decision: 'approve', params: { amount: 'much' }, remember: true }]])(
+    '%j does not, however often it comes, and is not remembered',
+    async (data) => {
+      const { decision, told } = await decideOn(guarded, inSession, { type: 'answered', data });
+      expect(decision).toMatchObject({ type: 'refused', code: 'approval_rejected', message: expect.stringContaining('do not fit') });
+      expect(told.map((event) => event.type)).toEqual(['approval.request', 'approval.response']);
     },
   );
 

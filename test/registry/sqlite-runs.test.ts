@@ -32,6 +32,23 @@ describe('runs in SQLite', () => {
     expect(await createSqliteRuns(connect(file)).find('run-a')).toEqual(keptRun());
   });
 
+  it('are read also where an earlier release wrote everything into the summary', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const connection = connect(file);
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    const runs = [keptRun({ usage }), keptRun({ id: 'run-b', status: 'running' })];
+    await connection.write((database) => {
+      const insert = database.prepare('INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
+      for (const { events, ...summary } of runs) {
+        const { id, callerId, status, created, finished = null } = summary;
+        insert.run(id, callerId, status, created, finished, 2, JSON.stringify(summary), JSON.stringify(events));
+      }
+    });
+    const store = createSqliteRuns(connection);
+    expect([await store.find('run-a'), await store.find('run-b')]).toEqual(runs);
+    expect(await store.list(wholePage)).toEqual(runs.toReversed().map(({ events: _events, ...summary }) => summary));
+  });
+
   it('are saved all or none', async () => {
     const runs = createSqliteRuns(connect(join(newFolder(), 'toolwharf.db')));
     const broken = keptRun({ id: 'broken', created: 0.5 });

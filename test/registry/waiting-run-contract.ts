@@ -70,6 +70,20 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       expect(await store.decide(place('one', { waitId: 'wait-3' }), approve)).toEqual({ type: 'noted', waiting: ['two'] });
     });
 
+    it('that have failed behind their decisions are given again to one who repeats a decision, with those that are left', async () => {
+      const decided = [
+        { call: waitingCall('one'), answer: approve },
+        { call: waitingCall('two'), answer: reject },
+      ];
+      const again = waitingRun({ again: { decided, left: decided.slice(1) } });
+      await store.keep(again, noBounds);
+      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: again });
+      expect(await store.decide(place('three'), approve)).toEqual({ type: 'closed' });
+      const effects = await Promise.all(['one', 'two', 'one'].map((callId) => store.decide(place(callId), approve)));
+      expect(effects.filter(({ type }) => type === 'complete')).toEqual([{ type: 'complete', decided: decided.slice(1) }]);
+      expect(effects.filter(({ type }) => type === 'closed')).toHaveLength(2);
+    });
+
     it('can be closed once, and take no decision after it', async () => {
       await store.keep(waitingRun(), noBounds);
       await store.decide(place('one'), approve);

@@ -206,8 +206,16 @@ export const streamingRequirements: Requirement[] = [
     id: 'S1-24',
     behaviour:
       'What happened in a run can be read afterwards at `GET /api/runs/{id}`: every question, call, result and limit with its time.',
-    status: 'planned',
-    part: 'loop',
+    status: 'verified',
+    tests: [
+      'test/requirements/questions.test.ts > the log of a run has every question and its answer > in a plain chat',
+      'test/requirements/questions.test.ts > the log of a run has every question and its answer > over the rounds of the native loop, with the names on offer where they are new',
+      'test/requirements/questions.test.ts > the log of a run has every question and its answer > of the selection in `default`, of its repair, and of the answer',
+      'test/requirements/questions.test.ts > the log of a run has every question and its answer > of the steps of `react`, and of a stop that the backend refuses',
+      'test/requirements/questions.test.ts > the log of a run has every question and its answer > of the last round, without functions, and again with them for a backend that misses them',
+      'test/requirements/questions.test.ts > the log of a run has every question and its answer > of the native one that the backend refuses, and of the selection instead',
+      'test/requirements/questions.test.ts > the log of a run has every question and its answer > that fails amid its answer, with functions and without, in the words that the client gets',
+    ],
   },
   {
     id: 'S1-25',
@@ -221,10 +229,11 @@ export const streamingRequirements: Requirement[] = [
   {
     id: 'S1-26',
     behaviour:
-      'A model that repeats the very same call over and over is told so (`duplicate_call_blocked`) instead of being served until the rounds run out.',
+      'A model that repeats the very same call over and over, to the same result, is told so (`duplicate_call_blocked`) instead of being served until the rounds run out; one that asks until a job is done is served.',
     status: 'verified',
     tests: [
       'test/requirements/loop.test.ts > a call > that a model repeats over and over is answered with an explanation, and the answer comes before the rounds run out',
+      'test/chat/loop-limits.test.ts > asking again and again until a job is done is no circle: each answer was another one',
       'test/chat/loop-limits.test.ts > the very same call runs twice, the third time it is answered with an explanation, and other arguments still run',
     ],
   },

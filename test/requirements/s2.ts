@@ -149,8 +149,18 @@ export const functionRequirements: Requirement[] = [
     id: 'S2-17',
     behaviour:
       'An approval that is needed inside a preset called as a tool is asked on the outer run, and the decision reaches the inner one.',
-    status: 'planned',
-    part: 'functions',
+    status: 'verified',
+    tests: [
+      'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > is asked on the outer run under the path of the calls, and its result comes back through both',
+      'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > outlives a restart, and nothing that has run runs again',
+      'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > is found two levels deep',
+      'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > waits beside a call of the outer run, each with its own decision',
+      'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > may come again after it was given, with arguments that are checked, and what was said before is not lost',
+      'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > that is to be remembered holds in the preset and outside of it, for this chat',
+      'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > does not open a way around the end of a circle',
+      'test/http/socket-approvals.test.ts > a confirmation > of a preset that is a tool within another run comes to the session of the outer one, whose events tell it',
+      'test/http/approvals.property.test.ts > whoever decides and cancels in whatever order, each call is settled once and by its owner, and runs only when it was approved',
+    ],
   },
   {
     id: 'S2-18',

@@ -75,6 +75,21 @@ describe('a server of a request', () => {
     }
   });
 
+  test.each([
+    ['http://own.test/openapi.json', 'http://own.test/mine'],
+    ['http://own.test/tools/openapi.json', 'http://own.test/tools/mine'],
+    ['http://own.test/swagger/v1/swagger.json', 'http://own.test/mine'],
+  ])('may be named by its document, as a registered one may: %s', async (url, called) => {
+    const answers = { [url]: documentWith('mine'), [called]: { time: '12:00' } };
+    await using gateway = await gatewayOf({ turns: [calls(['mine', {}]), says('Noon.')], answers });
+    await gateway.ask({ tool_servers: [{ url }] });
+    expect(gateway.sent.map((request) => request.url)).toEqual([url, called]);
+    await using other = await gatewayOf({ servers: [], turns: [calls(['mine', {}]), says('Noon.')], answers });
+    const specs = [{ name: 'lossy', description: 'x', parameters: {} }];
+    expect((await other.ask({ tool_servers: [{ url, specs }] })).status).toBe(200);
+    expect(other.model.requests[0]?.tools).toMatchObject([{ name: 'mine' }]);
+  });
+
   test('with specs alone serves the browser only', async () => {
     const own = { url: ownUrl, specs: [{ name: 'mine', description: 'x', parameters: { type: 'object', properties: {} } }] };
     await using gateway = await gatewayOf({ turns: [says('Noon.')] });

@@ -132,7 +132,7 @@ describe('a registered server that cannot serve', () => {
 
   it.each([
     [off, 'server:off', 'tool_server_disabled'],
-    [github, 'server:mcp:github', 'tool_server_unreachable'],
+    [github, 'server:mcp:github', 'mcp_unavailable'],
   ])('is known by its id all the same', async (record, toolId, code) => {
     const given = await offer([record], { toolIds: [toolId] });
     expect(given.tools.size).toBe(0);

@@ -33,10 +33,14 @@ async function answer(
   const parsed = parseChatBody(request.body);
   if (parsed.isBackground) return background(parsed, caller, options);
 
-  const { includeUsage, includeEvents } = parsed;
+  const { includeUsage, includeEvents, isLegacy } = parsed;
   const { model, stream } = parsed.request;
   const leave = new AbortController();
-  const started = options.startRun({ ...parsed.request, reply: { includeUsage, includeEvents } }, caller, leave);
+  const started = options.startRun(
+    { ...parsed.request, reply: { includeUsage, includeEvents, ...(isLegacy && { isLegacy }) } },
+    caller,
+    leave,
+  );
   return options.answerRun({ request, reply, leave }, started, { model, stream, includeUsage, includeEvents });
 }
 

@@ -127,10 +127,18 @@ function unknownTool(id: string): GatewayError {
   return new GatewayError('not_found', `There is no tool "${id.slice(0, longestShownId)}". GET /api/tools lists those you may use.`);
 }
 
+/** What a warning of the offer is for whoever has named the function; of any other one nothing more is known. */
+const codesOfWarnings: ReadonlyMap<string, ToolErrorCode> = new Map([
+  ['tool_server_disabled', 'tool_disabled'],
+  ['tool_disabled', 'tool_disabled'],
+  ['mcp_unavailable', 'mcp_unavailable'],
+  ['definition_changed', 'definition_changed'],
+]);
+
 /** A server that is known and gives nothing just now: the offer says why. */
 function leftOut({ warnings: [warning] }: ToolOffer): ToolOutcome {
-  const code = warning?.code === 'tool_server_disabled' ? 'tool_disabled' : 'tool_error';
-  return { type: 'error', code, message: warning?.message ?? 'The tool is not available just now.' };
+  const code = codesOfWarnings.get(warning?.code ?? '') ?? 'tool_error';
+  return { type: 'error', code, message: warning?.message ?? 'The tool is not available just now.', state: 'not_started' };
 }
 
 /** A tool that fails is an answer; arguments that do not fit are the caller's mistake. */

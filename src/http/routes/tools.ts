@@ -12,7 +12,8 @@ export interface ToolRouteOptions {
 export const toolRoutes: FastifyPluginCallback<ToolRouteOptions> = (app, options, done) => {
   app.get('/api/tools', async (request) => {
     const signal = AbortSignal.timeout(2 * limits.documentTimeoutMs);
-    return { data: await options.tools.list(options.callerOf(request), signal) };
+    const listed = await options.tools.list(options.callerOf(request), signal);
+    return { data: listed.map(({ hints: _hints, ...shown }) => shown) };
   });
   done();
 };

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { isJsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+
+const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
+const contentSchema = z.union(
+  [z.string(), z.array(z.looseObject({ type: z.string() })).max(10_000)],
+  'must be a string or an array of parts',
+);
+export const callSchema = z.looseObject({
+  id: z.string(),
+  function: z.object({ name: z.string(), arguments: z.union([z.string(), jsonObject]).optional() }),
+});
+const messageSchema = z.discriminatedUnion(
+  'role',
+  [
+    z.looseObject({ role: z.enum(['system', 'developer', 'user']), content: contentSchema }),
+    z.looseObject({ role: z.literal('assistant'), content: contentSchema.nullish(), tool_calls: z.array(callSchema).nullish() }),
+    z.looseObject({ role: z.literal('tool'), content: contentSchema, tool_call_id: z.string() }),
+  ],
+  'must be one of system, developer, user, assistant, tool',
+);
+export const serverSchema = z.looseObject({
+  url: z.string().max(2_048),
+  path: z.string().max(2_048).nullish(),
+  openapi: jsonObject.nullish(),
+  info: jsonObject.nullish(),
+  specs: z.array(jsonObject).max(1_000).nullish(),
+  auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query'], 'must be one of none, bearer, basic, header, query').nullish(),
+  auth_name: z.string().max(256).nullish(),
+  key: z.string().nullish(),
+  headers: z.record(z.string(), z.string()).nullish(),
+  execution: z.enum(['browser', 'gateway']).nullish(),
+});
+const positive = z.number().int().positive();
+/** A chat request as it is sent. Unknown keys are the backend's, or another frontend's. */
+export const bodySchema = z.looseObject({
+  model: z.string().min(1, 'must name a model').max(256),
+  messages: z.array(messageSchema).min(1, 'must hold at least one message').max(limits.messages),
+  stream: z.boolean().nullish(),
+  n: positive.max(128).nullish(),
+  tools: z.array(jsonObject).max(limits.toolsPerRequest).nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  tool_servers: z.array(serverSchema).max(limits.toolServersPerRequest).nullish(),
+  tool_ids: z.array(z.string().max(256)).max(1_000).nullish(),
+  params: z
+    .looseObject({
+      function_calling: z.string().nullish(),
+      max_tool_rounds: positive.max(limits.maxToolRounds).nullish(),
+      tool_timeout_ms: positive.max(2_147_483_647).nullish(),
+      system: z.string().nullish(),
+    })
+    .nullish(),
+  session_id: z.string().max(256).nullish(),
+  chat_id: z.string().max(256).nullish(),
+  id: z.string().max(256).nullish(),
+  variables: jsonObject.nullish(),
+  files: z.array(jsonObject).max(1_000).nullish(),
+  metadata: jsonObject.nullish(),
+  stream_options: jsonObject.nullish(),
+  background: z.boolean().nullish(),
+});
+export type Body = z.infer<typeof bodySchema>;

@@ -1,0 +1,35 @@
+import type { ChatMemory, ChatNote } from '../core/chat-memory.ts';
+
+/** Notes as long as the process lives: the twin of those in SQLite. */
+export function createMemoryChatMemory(): ChatMemory {
+  const notes = new Map<string, ChatNote>();
+  let characters = 0;
+
+  function drop(id: string): void {
+    characters -= notes.get(id)?.value.length ?? 0;
+    notes.delete(id);
+  }
+
+  return {
+    async keep(note, { time, maxNotes, maxCharacters }) {
+      // Anew at the end: the order is that in which they were written.
+      drop(note.id);
+      notes.set(note.id, { ...note });
+      characters += note.value.length;
+      for (const [id, { expires }] of notes) {
+        if (expires > time && notes.size <= maxNotes && characters <= maxCharacters) return;
+        drop(id);
+      }
+    },
+    async find(id, time) {
+      const note = notes.get(id);
+      return note !== undefined && note.expires > time ? note.value : undefined;
+    },
+    async forget(id) {
+      drop(id);
+    },
+    async forgetAllOf(callerId) {
+      for (const [id, note] of notes) if (note.callerId === callerId) drop(id);
+    },
+  };
+}

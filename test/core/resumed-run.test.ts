@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import type { DecidedCall, WaitingCall } from '../../src/core/approval.ts';
+import { createResumedRun } from '../../src/core/resumed-run.ts';
+import { waitingCall } from '../registry/waiting-run-contract.ts';
+
+const decided = (id: string, within?: WaitingCall['within']): DecidedCall => ({
+  call: { ...waitingCall(id), ...(within && { within }) },
+  answer: { decision: 'approve' },
+});
+const outer = { place: 1, callId: 'outer' };
+const was = { loop: { version: 1 }, sources: [] };
+const args = { amount: 5 };
+
+describe('decisions on calls within a preset', () => {
+  const all = [
+    decided('own'),
+    decided('in', [outer]),
+    decided('deep', [outer, { place: 0, callId: 'middle' }]),
+    decided('in', [{ ...outer, place: 2 }]),
+  ];
+
+  test('are for nobody outside of it, whatever ids they have', () => {
+    const run = createResumedRun(was, all);
+    expect(run.takeDecision('in', args)).toBeUndefined();
+    expect(run.takeDecision('own', args)?.call.id).toBe('own');
+    expect(run.takeDecision('own', args)).toBeUndefined();
+  });
+
+  test('are given to it once, as it knows its calls', () => {
+    const run = createResumedRun(was, all);
+    const given = run.takeWithin(1);
+    expect(given.map(({ call }) => [call.id, call.within])).toEqual([
+      ['in', []],
+      ['deep', [{ place: 0, callId: 'middle' }]],
+    ]);
+    expect([run.takeWithin(1), run.takeWithin(0)]).toEqual([[], []]);
+    const inner = createResumedRun(was, given);
+    expect([inner.takeDecision('deep', args), inner.takeDecision('in', args)?.call.id, inner.takeWithin(0).length]).toEqual([
+      undefined,
+      'in',
+      1,
+    ]);
+  });
+});
+
+describe('where a run that goes on stands', () => {
+  test('is where it was until calls begin, nowhere amid them, and then where it says', () => {
+    const run = createResumedRun(was, [decided('own')]);
+    expect(run.place()).toEqual({ loop: was.loop, left: [decided('own')] });
+    run.takeDecision('own', args);
+    expect(run.place()?.left).toEqual([decided('own')]);
+    run.standsAt(undefined);
+    expect(run.place()).toBeUndefined();
+    run.standsAt(() => ({ round: 2 }));
+    expect(run.place()).toEqual({ loop: { round: 2 }, left: [] });
+  });
+});

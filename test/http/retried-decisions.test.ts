@@ -1,0 +1,224 @@
+import { describe, expect, test, vi } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
+import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { createMemoryRuns } from '../../src/registry/memory-runs.ts';
+import { createMemoryWaitingRuns } from '../../src/registry/memory-waiting-runs.ts';
+import { backendOf, listen, readChunks } from '../_support/build-app.ts';
+import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
+import type { ScriptStep } from '../_support/scripted-model.ts';
+import { functionModule } from '../_support/tools-folder.ts';
+import { temporaryFolders } from '../registry/temporary-folder.ts';
+import { functionGateway, listen as listenTo } from '../requirements/function-gateway.ts';
+import { readSeen, selects } from '../requirements/gateway.ts';
+import { askPlainly, bank, bankGateway, call, decide, lastResults, pathsSent, readRun, storesIn } from './approval-fixture.ts';
+import type { Asked } from './approval-fixture.ts';
+
+const newFolder = temporaryFolders();
+const fails = (): ScriptStep[] => [new GatewayError('upstream_unreachable', 'The backend is gone.')];
+const textOf = (asked: Asked): unknown => asked.choices[0]?.message.content;
+
+describe('a model that fails after an approved call has run', () => {
+  test('costs neither its result nor the decision: sent again, it goes on from there and runs nothing twice', async () => {
+    const turns = [calls(['look', {}], ['pay', { amount: 5 }]), fails(), fails(), says('Paid.')];
+    await using gateway = await bankGateway({ turns });
+    const asked = await askPlainly(gateway);
+    for (const _attempt of [1, 2]) {
+      const failed = await decide(gateway, asked);
+      expect([failed.statusCode, failed.json().error]).toEqual([
+        502,
+        expect.objectContaining({ code: 'upstream_unreachable', message: expect.stringContaining('send the same decision once more') }),
+      ]);
+      const run = await readRun(gateway, asked);
+      expect([run.status, run.events.at(-1)]).toEqual(['waiting', { ...run.events.at(-1), type: 'warning' }]);
+    }
+    const answer = await decide(gateway, asked);
+    expect([answer.statusCode, textOf(answer.json())]).toEqual([200, 'Paid.']);
+    expect(answer.json<Asked>().sources?.map(({ source }) => source)).toEqual([{ name: 'TOOL:bank/look' }, { name: 'TOOL:bank/pay' }]);
+    expect(lastResults(gateway)).toEqual(['{\n  "balance": 7\n}', '{\n  "paid": true\n}']);
+    expect(pathsSent(gateway)).toEqual(['/look', '/pay']);
+    expect((await decide(gateway, asked)).statusCode).toBe(409);
+    const { status, events } = await readRun(gateway, asked);
+    expect([status, events.filter(({ type }) => type === 'approval.response').length]).toEqual(['completed', 1]);
+  });
+
+  test('costs no result of later rounds either', async () => {
+    const turns = [calls(['pay', { amount: 5 }]), calls(['look', {}]), fails(), says('Paid, 7 are left.')];
+    await using gateway = await bankGateway({ turns });
+    const asked = await askPlainly(gateway);
+    expect((await decide(gateway, asked)).statusCode).toBe(502);
+    expect(textOf((await decide(gateway, asked)).json())).toBe('Paid, 7 are left.');
+    expect(pathsSent(gateway)).toEqual(['/pay', '/look']);
+    expect(lastResults(gateway)).toHaveLength(2);
+  });
+
+  test('in a stream says so in its last frame, and goes on as a stream', async () => {
+    const broken: ScriptStep[] = [{ type: 'text', text: 'Pai' }, ...fails()];
+    await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), broken, says('Paid.')] });
+    const chunks = readChunks((await gateway.ask()).raw);
+    const asked = chunks.find((chunk) => typeof chunk !== 'string' && chunk['approval'] !== undefined) as Asked;
+    const failed = await decide(gateway, asked);
+    expect([failed.statusCode, readSeen(failed.body).text]).toEqual([200, 'Pai']);
+    expect(failed.body).toContain('send the same decision once more');
+    expect(readSeen((await decide(gateway, asked)).body).text).toBe('Paid.');
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
+
+  test('in a prompt-based mode is asked for the answer alone', async () => {
+    await using gateway = await bankGateway({ turns: [selects(['pay', { amount: 5 }]), fails(), says('Paid.')] });
+    const asked = await askPlainly(gateway, { params: { function_calling: 'default' } });
+    expect((await decide(gateway, asked)).statusCode).toBe(502);
+    expect(textOf((await decide(gateway, asked)).json())).toBe('Paid.');
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+    expect(JSON.stringify(gateway.model.requests.at(-1)?.messages)).toContain('Tool `bank/pay` Output:');
+  });
+
+  test('may be followed by a call that waits for another approval, under tokens of its own', async () => {
+    const turns = [calls(['pay', { amount: 5 }]), fails(), calls(['refund', { amount: 5 }]), says('Back again.')];
+    await using gateway = await bankGateway({ turns });
+    const first = await askPlainly(gateway);
+    expect((await decide(gateway, first)).statusCode).toBe(502);
+    const second = (await decide(gateway, first)).json<Asked>();
+    expect(second.approval.calls.map(({ tool }) => tool)).toEqual(['refund']);
+    expect((await decide(gateway, first)).statusCode).toBeGreaterThanOrEqual(403);
+    expect(textOf((await decide(gateway, second)).json())).toBe('Back again.');
+    expect(pathsSent(gateway)).toEqual(['/pay', '/refund']);
+  });
+
+  test('does not make a call of the same id and arguments run without another approval', async () => {
+    const same = calls(['pay', { amount: 5 }]);
+    await using gateway = await bankGateway({ turns: [same, fails(), same, says('Twice.')] });
+    const first = await askPlainly(gateway);
+    await decide(gateway, first);
+    const second = (await decide(gateway, first)).json<Asked>();
+    expect([second.approval.calls.length, pathsSent(gateway)]).toEqual([1, ['/pay']]);
+  });
+
+  test('is no failure where somebody has cancelled the run meanwhile', async () => {
+    const forever = new Promise<never>(() => undefined);
+    await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), [forever], says('Paid.')] });
+    const asked = await askPlainly(gateway);
+    const deciding = decide(gateway, asked);
+    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(2));
+    await call(gateway, `POST /api/runs/${asked.approval.run_id}/cancel`, { payload: {} });
+    expect((await deciding).json().error.code).toBe('run_cancelled');
+    expect((await decide(gateway, asked)).statusCode).toBe(409);
+    expect((await readRun(gateway, asked)).status).toBe('cancelled');
+  });
+
+  test('is one where the client has left: it may come back with its decision', async () => {
+    const forever = new Promise<never>(() => undefined);
+    await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), [forever], says('Paid.')] });
+    const asked = await askPlainly(gateway);
+    const [waiting] = asked.approval.calls;
+    const leave = new AbortController();
+    const url = `${await listen(gateway.app)}/api/runs/${asked.approval.run_id}/approvals/${waiting?.id}`;
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ decision: 'approve', token: waiting?.token });
+    const left = fetch(url, { method: 'POST', headers, body, signal: leave.signal }).catch(() => 'left');
+    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(2));
+    leave.abort();
+    expect(await left).toBe('left');
+    await vi.waitFor(async () => expect((await readRun(gateway, asked)).events.at(-1)?.data).toMatchObject({ code: 'kept_for_retry' }));
+    expect(textOf((await decide(gateway, asked)).json())).toBe('Paid.');
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
+
+  test('is another matter than a function that ends the run: what may have happened is not repeated', async () => {
+    using ears = listenTo();
+    const execute = "() => { tell('pay'); throw new Error('no'); }";
+    const files = { 'a.js': functionModule('pay', { execute, more: "needsApproval: true, onError: 'abort'" }) };
+    await using gateway = await functionGateway(files, { turns: [calls(['pay', {}]), says('Paid.')] });
+    const asked = await askPlainly(gateway);
+    expect((await decide(gateway, asked)).json().error.code).toBe('tool_failed');
+    expect((await decide(gateway, asked)).statusCode).toBe(409);
+    expect([ears.heard, (await readRun(gateway, asked)).status]).toEqual([['pay'], 'failed']);
+  });
+
+  test('is over with a cancellation', async () => {
+    await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), fails(), says('Paid.')] });
+    const asked = await askPlainly(gateway);
+    await decide(gateway, asked);
+    const cancelled = await call(gateway, `POST /api/runs/${asked.approval.run_id}/cancel`, { payload: {} });
+    expect(cancelled.json()).toMatchObject({ status: 'cancelled' });
+    expect((await decide(gateway, asked)).statusCode).toBe(409);
+    expect((await readRun(gateway, asked)).status).toBe('cancelled');
+  });
+});
+
+describe('a decision that is sent again', () => {
+  test('has to be the one that was taken; any of several will do', async () => {
+    const turns = [calls(['pay', { amount: 1 }], ['refund', { amount: 2 }]), fails(), says('Done.')];
+    await using gateway = await bankGateway({ turns });
+    const asked = await askPlainly(gateway);
+    await decide(gateway, asked, { place: 1, decision: 'reject' });
+    expect((await decide(gateway, asked, { arguments: { amount: 3 } })).statusCode).toBe(502);
+    for (const other of [{ decision: 'reject' }, { arguments: { amount: 1 } }, { place: 1 }])
+      expect((await decide(gateway, asked, other)).json().error).toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('Send the first decision'),
+      });
+    expect((await decide(gateway, asked, { token: asked.approval.calls[1]?.token ?? '' })).json().error.code).toBe(
+      'invalid_approval_token',
+    );
+    expect(textOf((await decide(gateway, asked, { place: 1, decision: 'reject' })).json())).toBe('Done.');
+    expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":3}']);
+  });
+
+  test('goes on once, also when it comes several times at once', async () => {
+    await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), fails(), says('Paid.'), says('Twice.')] });
+    const asked = await askPlainly(gateway);
+    await decide(gateway, asked);
+    const codes = (await Promise.all([1, 2, 3].map(() => decide(gateway, asked)))).map(({ statusCode }) => statusCode);
+    expect(codes.toSorted((left, right) => left - right)).toEqual([200, 409, 409]);
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
+
+  test('goes on after a shutdown amid the answer', async () => {
+    const waitingRuns = createMemoryWaitingRuns();
+    const runs = createMemoryRuns();
+    const config = { secret: 'one secret for both', drainTimeoutMs: 0 };
+    const forever = new Promise<never>(() => undefined);
+    const first = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), [forever]], waitingRuns, runs, config });
+    const asked = await askPlainly(first);
+    const deciding = decide(first, asked);
+    await vi.waitFor(() => expect(first.model.requests).toHaveLength(2));
+    await first[Symbol.asyncDispose]();
+    expect((await deciding).json().error.code).toBe('server_shutting_down');
+    await using second = await bankGateway({ turns: [says('Paid.')], waitingRuns, runs, config });
+    expect((await readRun(second, asked)).status).toBe('waiting');
+    expect(textOf((await decide(second, asked)).json())).toBe('Paid.');
+    expect([pathsSent(first), pathsSent(second)]).toEqual([['/pay'], []]);
+  });
+
+  test('goes on after a restart as well, also where nothing had run yet because the model was gone', async () => {
+    const folder = newFolder();
+    const registry = createMemoryRegistry([bank]);
+    const answers: unknown[] = [];
+    const sent: string[] = [];
+    let asked: Asked | undefined;
+    let sources: number | undefined;
+    const lives: { turns?: ScriptStep[][]; without?: true }[] = [
+      { turns: [calls(['look', {}], ['pay', { amount: 5 }])] },
+      { without: true },
+      { turns: [fails()] },
+      { turns: [says('Paid.')] },
+    ];
+    for (const { turns = [], without } of lives) {
+      const stores = storesIn(folder);
+      const backends = without === true ? { backends: [] } : { backends: [backendOf(new ScriptedModel(...turns))] };
+      const gateway = await bankGateway({ ...stores, registry, ...backends });
+      if (asked === undefined) asked = await askPlainly(gateway);
+      else {
+        const response = await decide(gateway, asked);
+        answers.push(response.statusCode === 200 ? textOf(response.json()) : response.json().error.code);
+        answers.push((await readRun(gateway, asked)).status);
+        sources = response.json<Asked>().sources?.length;
+      }
+      sent.push(...pathsSent(gateway));
+      await gateway[Symbol.asyncDispose]();
+      await stores.close();
+    }
+    expect(answers).toEqual(['model_not_found', 'waiting', 'upstream_unreachable', 'waiting', 'Paid.', 'completed']);
+    expect([sent, sources]).toEqual([['/look', '/pay'], 2]);
+  });
+});
