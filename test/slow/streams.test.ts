@@ -141,7 +141,8 @@ test('of an endless answer little is taken for a client that does not read, and 
   );
   socket.pause();
   await vi.waitFor(() => expect(backend.abandoned).toBe(1), { timeout: 20_000, interval: 50 });
-  expect(taken).toBeLessThan(8 * 1024 * 1024);
+  // Nearly all of it lies in the kernel's buffers of two loopback connections, whose size the system chooses.
+  expect(taken).toBeLessThan(16 * 1024 * 1024);
   socket.resume();
   await vi.waitFor(() => expect(isClosed).toBe(true), { timeout: 5_000 });
 });
