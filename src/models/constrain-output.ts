@@ -3,6 +3,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelBackend, ModelRequest, OutputForm } from '../core/model.ts';
+import { fitGrammar } from './fit-grammar.ts';
 
 /** How much of a form is enforced: all of it, that it is JSON, nothing. */
 type Degree = 'schema' | 'json' | 'none';
@@ -19,9 +20,10 @@ export function toResponseFormat({ schema, strictSchema }: OutputForm, degree: D
   return { response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: isStrict, schema: strictSchema ?? schema } } };
 }
 
-/** Ollama's `format`. */
+/** Ollama's `format`, as much of it as a grammar of Ollama can hold. */
 export function toOllamaFormat({ schema }: OutputForm, degree: Degree): JsonObject {
-  return degree === 'none' ? {} : { format: degree === 'json' ? 'json' : schema };
+  if (degree === 'none') return {};
+  return { format: (degree === 'schema' ? fitGrammar(schema) : undefined) ?? 'json' };
 }
 
 /**
@@ -77,9 +79,9 @@ function isSpoken(event: ModelEvent): boolean {
   );
 }
 
-/** Refusals come in too many words to know them all; one about the form in a server's own failure names it. */
+/** Refusals come in too many words to know them all; one about the form in a server's own failure names it, and Ollama's runner falls over it. */
 function refusesForm(error: unknown): boolean {
   if (!(error instanceof GatewayError)) return false;
   if (error.code === 'upstream_rejected') return [400, 415, 422, 501].includes(error.status);
-  return error.code === 'upstream_error' && /format|schema|grammar|json|structured/i.test(error.message);
+  return error.code === 'upstream_error' && /format|schema|grammar|json|structured|runner has unexpectedly stopped/i.test(error.message);
 }

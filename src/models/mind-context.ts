@@ -74,6 +74,15 @@ function tooSmall(needed: number, numCtx: number, { requested, contextLength, ma
   return { type: 'warning', data: { code: 'context_too_small', message, needed, num_ctx: numCtx } };
 }
 
+/**
+ * For a prompt that turned out to fill the whole context: what Ollama cuts ends at exactly that many tokens. The estimate was too low, as it is
+ * for digits, identifiers and other text that tokens hold little of.
+ */
+export function cutWarning(numCtx: number): RunEvent {
+  const message = `The prompt filled the whole context of ${numCtx} tokens: Ollama has cut its beginning. Set a larger "num_ctx" or offer fewer tools.`;
+  return { type: 'warning', data: { code: 'context_too_small', message, num_ctx: numCtx } };
+}
+
 /** A generous estimate of what messages and functions come to. Images count by number, not by the length of their base64. */
 export function estimateTokens({ messages, tools }: Pick<ContextQuestion, 'messages' | 'tools'>): number {
   let tokens = tools.length === 0 ? 0 : textTokens(JSON.stringify(tools));

@@ -15,7 +15,7 @@ interface OllamaMessage extends Message {
 
 /**
  * A conversation in Ollama's words: text apart from images, arguments as objects, results with the function's name. Reasoning of earlier
- * answers is not sent back.
+ * answers is not sent back, that before a call is: models that think between calls lose their thread without it.
  * @throws GatewayError `invalid_request` for content that Ollama cannot take, such as an image by address.
  */
 export function toOllamaMessages(messages: readonly ChatMessage[]): Message[] {
@@ -36,11 +36,34 @@ export function toOllamaMessages(messages: readonly ChatMessage[]): Message[] {
   });
 }
 
+/** Where the newest question holds an image: the place of its message; undefined for text alone. */
+export function findNewImage(messages: readonly ChatMessage[]): number | undefined {
+  const index = messages.findLastIndex((message) => message.role === 'user');
+  const content = messages[index]?.content;
+  return Array.isArray(content) && content.some((part) => part.type === 'image_url') ? index : undefined;
+}
+
+/**
+ * Ollama drops the images for a model that cannot see, and the model answers as if it had seen them. Those of earlier questions may stay, so
+ * that a conversation can go on with another model. Servers that say nothing about capabilities are trusted.
+ * @throws GatewayError `invalid_request`.
+ */
+export function requireSight(
+  { model, messages }: Pick<ModelRequest, 'model' | 'messages'>,
+  capabilities: readonly string[] | undefined,
+): void {
+  const place = capabilities === undefined || capabilities.includes('vision') ? undefined : findNewImage(messages);
+  if (place === undefined) return;
+  const message = `The model "${model}" cannot see images. Choose a model whose capabilities name "vision", or leave the image out.`;
+  throw new GatewayError('invalid_request', message, { param: `messages.${place}.content` });
+}
+
 function assistantMessage(message: AssistantMessage): OllamaMessage {
   const content = textOf(message.content);
   if (message.toolCalls.length === 0) return { role: 'assistant', content };
   const calls = message.toolCalls.map((call) => ({ id: call.id, function: { name: call.name, arguments: toObject(call.arguments) } }));
-  return { role: 'assistant', content, tool_calls: calls };
+  const thinking = message.extra?.['thinking'];
+  return { role: 'assistant', content, ...(typeof thinking === 'string' && { thinking }), tool_calls: calls };
 }
 
 function toolMessage(message: ToolMessage, names: ReadonlyMap<string, string>): OllamaMessage {

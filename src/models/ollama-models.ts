@@ -4,6 +4,7 @@ import { isJsonObject } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { ModelRecord, ModelRequest } from '../core/model.ts';
 import type { SendOutbound } from '../core/outbound.ts';
+import type { ThinkingControl } from './ollama-options.ts';
 import { nameOf, openOllama } from './ollama-transport.ts';
 import type { OllamaConnection } from './ollama-transport.ts';
 import { upstreamFault } from './upstream-faults.ts';
@@ -12,6 +13,8 @@ import { upstreamFault } from './upstream-faults.ts';
 export interface OllamaFacts {
   /** `completion`, `tools`, `vision`, `thinking`, `embedding`, …; servers before 0.6.4 say nothing. */
   capabilities: string[] | undefined;
+  /** Undefined when the server says nothing about capabilities. */
+  thinking: ThinkingControl | undefined;
   /** What the model was trained for, in tokens. */
   contextLength: number | undefined;
   /** `PARAMETER num_ctx` of its Modelfile. */
@@ -85,6 +88,26 @@ export async function listOllamaModels(connection: OllamaConnection, send: SendO
   }
 }
 
+/** The context that a model is loaded with, in tokens (`GET /api/ps`, since 0.12); undefined when it is not loaded or the server does not say. */
+export async function findLoadedContext(
+  connection: OllamaConnection,
+  send: SendOutbound,
+  { model, signal }: Pick<ModelRequest, 'model' | 'signal'>,
+): Promise<number | undefined> {
+  const call = openOllama(connection, send, AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]));
+  try {
+    const running: unknown = (await call.client.ps()).models;
+    const entries = Array.isArray(running) ? running.filter(isJsonObject) : [];
+    const context = entries.find(({ name }) => name === model || name === `${model}:latest`)?.['context_length'];
+    return typeof context === 'number' && context > 0 ? context : undefined;
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  } finally {
+    await call.close();
+  }
+}
+
 /** The cure for a server without models, for the model that was asked for. */
 export function ollamaPullHint(backendName: string, model: string): string {
   return `The model backend "${backendName}" answers but has no models. Run: ollama pull ${/^[\w./:-]{1,128}$/u.test(model) ? model : 'llama3.2'}`;
@@ -131,12 +154,21 @@ async function show(
 
 function toFacts(shown: unknown): OllamaFacts {
   const wire = isJsonObject(shown) ? shown : {};
-  const { capabilities, model_info: info, parameters } = wire;
+  const { capabilities: stated, model_info: info, details, parameters } = wire;
+  const capabilities = Array.isArray(stated) ? stated.filter((entry) => typeof entry === 'string') : undefined;
   return {
-    capabilities: Array.isArray(capabilities) ? capabilities.filter((entry) => typeof entry === 'string') : undefined,
+    capabilities,
+    thinking: thinkingOf(capabilities, isJsonObject(details) ? details['family'] : undefined),
     contextLength: isJsonObject(info) ? contextLengthOf(info) : undefined,
     defaultContext: typeof parameters === 'string' ? defaultContextOf(parameters) : undefined,
   };
+}
+
+/** Only gpt-oss takes levels; the rule is the server's own (server/routes.go), by the family of the model. */
+function thinkingOf(capabilities: string[] | undefined, family: unknown): ThinkingControl | undefined {
+  if (family === 'gptoss' || family === 'gpt-oss') return 'levels';
+  if (capabilities === undefined) return undefined;
+  return capabilities.includes('thinking') ? 'switch' : 'none';
 }
 
 /** `<architecture>.context_length`, for example `llama.context_length`. */

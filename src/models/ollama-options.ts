@@ -7,8 +7,10 @@ import type { JsonObject, JsonValue } from '../core/json.ts';
  * Entries of a caller's own `options` object win over all of them.
  *
  * Not options but fields of the request: `response_format` → `format`, `reasoning_effort` → `think`, and `keep_alive`, `think`, `format`
- * under their own names. Dropped, because Ollama has no word for them and would ignore them: `logit_bias`, `logprobs`, `top_logprobs`,
- * `user`, `store`, `metadata`, `service_tier`, `stream_options`, `verbosity`, `prediction`, `modalities`, and every unknown name.
+ * under their own names. Dropped, because Ollama has no word for them and would ignore them: `logit_bias`,
+ * `user`, `store`, `metadata`, `service_tier`, `stream_options`, `verbosity`, `prediction`, `modalities`, and every unknown name; dropped as
+ * well: `logprobs` and `top_logprobs`, which Ollama knows only since 0.12.11. What newer servers have forgotten (`mirostat*`, `tfs_z`,
+ * `penalize_newline`, `numa`, `low_vram`, `use_mlock`) they leave aside with a line in their log.
  * `n` above 1 is refused, since Ollama gives one answer.
  */
 export const optionByParameter: Readonly<Record<string, string>> = {
@@ -44,6 +46,9 @@ export const optionByParameter: Readonly<Record<string, string>> = {
   use_mlock: 'use_mlock',
 };
 
+/** How a model's thinking is set: by `low`, `medium` and `high` (gpt-oss), by a switch alone, or not at all. */
+export type ThinkingControl = 'levels' | 'switch' | 'none';
+
 /** What of a chat's parameters goes into Ollama's request. */
 export interface OllamaParameters {
   options: JsonObject;
@@ -51,10 +56,10 @@ export interface OllamaParameters {
 }
 
 /**
- * @param canThink what the model says about itself; a `reasoning_effort` for a model without it is dropped, since Ollama would refuse the request.
+ * @param thinking what is known of the model; a `reasoning_effort` for a model that cannot think is dropped, since Ollama would refuse the request.
  * @throws GatewayError `invalid_request` for `n` above 1.
  */
-export function toOllamaParameters(parameters: JsonObject, canThink: boolean | undefined): OllamaParameters {
+export function toOllamaParameters(parameters: JsonObject, thinking: ThinkingControl | undefined): OllamaParameters {
   refuseSeveralAnswers(parameters);
   const options: JsonObject = {};
   for (const [parameter, option] of Object.entries(optionByParameter)) {
@@ -66,7 +71,7 @@ export function toOllamaParameters(parameters: JsonObject, canThink: boolean | u
     for (const [option, value] of Object.entries(own)) if (value !== null && value !== undefined) options[option] = value;
   }
   if (typeof options['stop'] === 'string') options['stop'] = [options['stop']];
-  return { options, fields: { ...formatOf(parameters), ...keepAliveOf(parameters), ...thinkOf(parameters, canThink) } };
+  return { options, fields: { ...formatOf(parameters), ...keepAliveOf(parameters), ...thinkOf(parameters, thinking) } };
 }
 
 function refuseSeveralAnswers(parameters: JsonObject): void {
@@ -106,10 +111,16 @@ const thinkByEffort: ReadonlyMap<JsonValue | undefined, boolean | 'low' | 'mediu
   ['xhigh', 'high'],
 ]);
 
-function thinkOf(parameters: JsonObject, canThink: boolean | undefined): { think?: boolean | 'low' | 'medium' | 'high' } {
+/** Whether how much the model should think is asked for, so that it has to be known what it understands of that. */
+export function asksForThought(parameters: JsonObject): boolean {
+  return typeof (ownValue(parameters, 'think') ?? ownValue(parameters, 'reasoning_effort')) === 'string';
+}
+
+/** Ollama refuses levels for all models but those that know them (`think value "low" is not supported for this model`). */
+function thinkOf(parameters: JsonObject, thinking: ThinkingControl | undefined): OllamaParameters['fields'] {
   const own = ownValue(parameters, 'think');
   if (typeof own === 'boolean') return { think: own };
   const think = thinkByEffort.get(own ?? ownValue(parameters, 'reasoning_effort'));
-  if (think === undefined || (own === undefined && canThink === false)) return {};
-  return { think };
+  if (think === undefined || (own === undefined && thinking === 'none')) return {};
+  return { think: think !== false && thinking !== 'levels' ? true : think };
 }

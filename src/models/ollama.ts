@@ -2,18 +2,16 @@ import type { ChatRequest, ChatResponse } from 'ollama/browser';
 
 import type { FinishReason, ModelEvent, ToolCall } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { JsonObject } from '../core/json.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
 import type { SendOutbound } from '../core/outbound.ts';
-import type { RunEvent } from '../core/run.ts';
 import { AnswerMeter } from './answer-meter.ts';
-import { mindContext } from './mind-context.ts';
-import type { ContextQuestion } from './mind-context.ts';
-import { toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
+import { createContextChooser } from './ollama-context.ts';
+import { cutWarning, defaultContext } from './mind-context.ts';
+import { findNewImage, requireSight, toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
 import { findFacts, learnFacts, listOllamaModels } from './ollama-models.ts';
 import type { OllamaFacts } from './ollama-models.ts';
-import { toOllamaParameters } from './ollama-options.ts';
+import { asksForThought, toOllamaParameters } from './ollama-options.ts';
 import { nameOf, openOllama } from './ollama-transport.ts';
 import type { OllamaConnection } from './ollama-transport.ts';
 import type { ReasoningPiece } from './split-reasoning.ts';
@@ -25,51 +23,28 @@ import { upstreamFault } from './upstream-faults.ts';
 export { listOllamaModels };
 export type { OllamaConnection };
 
-/** Ollama unloads an idle model after five minutes; until then a smaller `num_ctx` would make it load again. */
-const loadedForMs = 5 * 60 * 1000;
-
 /**
  * A model behind Ollama's own API. The answer is always streamed from Ollama, also for a caller who does not stream, so that a long answer
  * is measured by its pauses and not by its length, and so that leaving stops it.
  */
 export function createOllamaBackend(connection: OllamaConnection, send: SendOutbound, now: () => number = Date.now): ModelBackend {
-  const loaded = new Map<string, { numCtx: number; until: number }>();
+  const chooseContext = createContextChooser(connection, send, now);
   const templates = new TemplateMemory();
-
-  /** The context of a request, and what to send for it. The server is asked about the model only when its default may be too small. */
-  async function withContext(request: ModelRequest, prepared: ChatRequest): Promise<RunEvent | undefined> {
-    const options: JsonObject = prepared.options ?? {};
-    const last = loaded.get(request.model);
-    const question: ContextQuestion = {
-      messages: request.messages,
-      tools: prepared.tools ?? [],
-      requested: positive(options['num_ctx']),
-      answerTokens: positive(options['num_predict']),
-      modelDefault: undefined,
-      contextLength: undefined,
-      maxContext: connection.maxContext,
-      loadedWith: last !== undefined && last.until > now() ? last.numCtx : undefined,
-    };
-    const guess = mindContext(question);
-    const isSettled = question.requested !== undefined || (guess.numCtx === undefined && guess.warning === undefined);
-    const facts = isSettled ? undefined : await learnFacts(connection, send, request);
-    const choice = facts === undefined ? guess : mindContext({ ...question, ...contextFacts(facts) });
-    if (choice.numCtx === undefined || question.requested !== undefined) return choice.warning;
-    loaded.set(request.model, { numCtx: choice.numCtx, until: now() + loadedForMs });
-    prepared.options = { ...prepared.options, num_ctx: choice.numCtx };
-    return choice.warning;
-  }
 
   return {
     async *chat(request) {
-      const prepared = toOllamaRequest(request, findFacts(connection, request.model));
+      const isDelicate = asksForThought(request.parameters) || findNewImage(request.messages) !== undefined;
+      const facts = isDelicate ? await learnFacts(connection, send, request) : findFacts(connection, request.model);
+      requireSight(request, facts?.capabilities);
+      const prepared = toOllamaRequest(request, facts);
       const call = openOllama(connection, send, request.signal);
       try {
-        const warning = await withContext(request, prepared);
+        const warning = await chooseContext(request, prepared);
         if (warning !== undefined) yield { type: 'run-event', event: warning };
         const answer = await call.client.chat({ ...prepared, stream: true });
         const splitter = new ReasoningSplitter({ isOpen: templates.startsInReasoning(request.model) });
-        yield* toEvents(answer, splitter, new AnswerMeter(nameOf(connection)));
+        const numCtx = warning === undefined ? (prepared.options?.num_ctx ?? facts?.defaultContext ?? defaultContext) : undefined;
+        yield* toEvents(answer, { splitter, meter: new AnswerMeter(nameOf(connection)), numCtx });
         templates.learn(request.model, splitter.opensInTemplate);
       } catch (error) {
         request.signal.throwIfAborted();
@@ -82,7 +57,7 @@ export function createOllamaBackend(connection: OllamaConnection, send: SendOutb
 }
 
 function toOllamaRequest(request: ModelRequest, facts: OllamaFacts | undefined): ChatRequest {
-  const { options, fields } = toOllamaParameters(request.parameters, facts?.capabilities?.includes('thinking'));
+  const { options, fields } = toOllamaParameters(request.parameters, facts?.thinking);
   const tools = toOllamaTools(request);
   return {
     model: request.model,
@@ -93,15 +68,17 @@ function toOllamaRequest(request: ModelRequest, facts: OllamaFacts | undefined):
   };
 }
 
-function contextFacts(facts: OllamaFacts): Pick<ContextQuestion, 'modelDefault' | 'contextLength'> {
-  return { modelDefault: facts.defaultContext, contextLength: facts.contextLength };
+interface Reading {
+  splitter: ReasoningSplitter;
+  meter: AnswerMeter;
+  /** The context presumably in force, to tell a prompt that was cut; undefined where a warning was given already. */
+  numCtx: number | undefined;
 }
 
 /** Ollama's lines in our words. Its calls come whole, several in one line or one a line, often without id and all with index 0. */
 async function* toEvents(
   answer: AsyncIterable<ChatResponse>,
-  splitter: ReasoningSplitter,
-  meter: AnswerMeter,
+  { splitter, meter, numCtx }: Reading,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const ids = new Set<string>();
   for await (const line of answer) {
@@ -111,7 +88,7 @@ async function* toEvents(
       const calls = toCalls(message['tool_calls'], ids);
       meter.add(lengthOf(thinking) + lengthOf(content));
       for (const call of calls) meter.add(call.id.length + call.name.length + call.arguments.length);
-      if (typeof thinking === 'string' && thinking !== '') yield { type: 'reasoning', text: thinking };
+      if (typeof thinking === 'string' && thinking !== '') yield { type: 'reasoning', text: thinking, field: 'thinking' };
       if (typeof content === 'string') yield* pieces(splitter.push(content));
       for (const call of calls) yield { type: 'tool-call', call };
     }
@@ -120,6 +97,7 @@ async function* toEvents(
     yield* pieces(splitter.flush({ isCut: reason === 'length' }));
     const usage = usageOf(line);
     if (usage !== undefined) yield usage;
+    if (numCtx !== undefined && line.prompt_eval_count === numCtx) yield { type: 'run-event', event: cutWarning(numCtx) };
     yield { type: 'finish', reason };
   }
 }
@@ -160,15 +138,16 @@ function usageOf(line: Partial<ChatResponse>): ModelEvent | undefined {
   return { type: 'usage', usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion } };
 }
 
+/** What Ollama calls its own failure (500) though the request is wrong; clients would send the same again. */
+const wrongRequest = /^(?:option "[^"]{1,100}" must be|invalid (?:JSON schema in )?format\b)/u;
+
 /** A model that is not there gets the command that fetches it. */
 function toFault(error: unknown, model: string, connection: OllamaConnection): GatewayError {
   const name = nameOf(connection);
   const fault = upstreamFault(error, name);
+  if (fault.code === 'upstream_error' && wrongRequest.test(fault.message))
+    return new GatewayError('upstream_rejected', fault.message, { status: 400, cause: error });
   if (fault.status !== 404 || !/not found/iu.test(fault.message)) return fault;
   const message = `The model backend "${name}" does not have the model "${model}". Run: ollama pull ${model}`;
   return new GatewayError('model_not_found', message, { param: 'model', cause: error });
-}
-
-function positive(value: unknown): number | undefined {
-  return typeof value === 'number' && value > 0 ? value : undefined;
 }

@@ -31,6 +31,9 @@ export interface OllamaModel {
   capabilities?: string[];
   contextLength?: number;
   parameters?: string;
+  family?: string;
+  /** What it is loaded with; absent: it is not loaded. */
+  loadedContext?: number;
 }
 
 export interface OllamaServer {
@@ -45,7 +48,7 @@ export interface OllamaServer {
   close(): Promise<void>;
 }
 
-/** A server that speaks Ollama's protocol byte by byte: `/api/tags`, `/api/show`, `/api/chat` as NDJSON and, with `stream:false`, as one object. */
+/** A server that speaks Ollama's protocol byte by byte: `/api/tags`, `/api/ps`, `/api/show`, `/api/chat` as NDJSON and, with `stream:false`, as one object. */
 export async function startOllamaServer(models: OllamaModel[] = []): Promise<OllamaServer> {
   const connections = new Map<unknown, number>();
   const server: Server = createServer((request, response) => void answer(request, response));
@@ -72,6 +75,7 @@ export async function startOllamaServer(models: OllamaModel[] = []): Promise<Oll
     const path = request.url ?? '';
     state.requests.push({ method: request.method ?? '', path, headers: request.headers, body, isLeft: closed.promise, connection });
     if (path === '/api/tags') sendJson(response, 200, { models: state.models.map((model) => tagOf(model)) });
+    else if (path === '/api/ps') sendJson(response, 200, { models: state.models.flatMap((model) => runningOf(model)) });
     else if (path === '/api/show') await show(response, String(body['model']));
     else if (path === '/api/chat') await play(response, state.answers.shift() ?? saysHello, body['stream'] !== false);
     else sendJson(response, 404, { error: 'page not found' });
@@ -162,13 +166,20 @@ function tagOf({ name, digest = `sha256:${name}` }: OllamaModel): Record<string,
   return { name, model: name, modified_at: '2025-08-20T12:09:16.773972+02:00', size: 2_019_393_189, digest, details };
 }
 
-function shownOf({ capabilities, contextLength, parameters = '' }: OllamaModel): Record<string, unknown> {
+function runningOf(model: OllamaModel): Record<string, unknown>[] {
+  if (model.loadedContext === undefined) return [];
+  const { modified_at: _at, ...tag } = tagOf(model);
+  return [{ ...tag, expires_at: '2318-01-01T12:00:00.123456+02:00', size_vram: 0, context_length: model.loadedContext }];
+}
+
+function shownOf({ capabilities, contextLength, family = 'llama', parameters = '' }: OllamaModel): Record<string, unknown> {
   const info = { 'general.architecture': 'llama', ...(contextLength === undefined ? {} : { 'llama.context_length': contextLength }) };
   return {
     license: 'MIT',
     modelfile: '',
     parameters,
     template: '',
+    details: { parent_model: '', format: 'gguf', family, families: [family], parameter_size: '3.2B', quantization_level: 'Q4_K_M' },
     model_info: info,
     ...(capabilities === undefined ? {} : { capabilities }),
   };

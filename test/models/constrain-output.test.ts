@@ -139,4 +139,23 @@ describe('over the wire', () => {
     expect(server.chats()).toMatchObject([{ format: schema }]);
     expect(toOllamaFormat(output, 'json')).toEqual({ format: 'json' });
   });
+
+  test('an Ollama gets no schema whose grammar is too long for it', () => {
+    const choices = { anyOf: Array.from({ length: 2_000 }, (_, index) => ({ const: `choice ${index}` })) };
+    expect(toOllamaFormat({ schema: choices, strictSchema: undefined }, 'schema')).toEqual({ format: 'json' });
+    const list = (items: JsonObject) => ({ type: 'object', properties: { list: items }, required: ['list'] });
+    const long = list({ type: 'array', items: choices });
+    expect(toOllamaFormat({ schema: long, strictSchema: undefined }, 'schema')).toEqual({ format: list({ type: 'array' }) });
+  });
+
+  test('an Ollama whose runner falls over the schema is asked for plain JSON', async () => {
+    const server = await startOllamaServer([{ name: 'small:latest' }]);
+    closers.push(() => server.close());
+    const crash = { error: 'model runner has unexpectedly stopped, this may be due to resource limitations or an internal error' };
+    server.answers.push([{ status: 500, body: JSON.stringify(crash) }], [ollamaLine({ content: '{}' }), ollamaEnd()]);
+    const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
+    const backend = constrainOutput(createOllamaBackend(connection, directSend), toOllamaFormat);
+    await Array.fromAsync(backend.chat(askModel({ model: 'small:latest', output })));
+    expect(server.chats().map((body) => body['format'])).toEqual([schema, 'json']);
+  });
 });

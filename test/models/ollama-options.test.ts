@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { JsonObject } from '../../src/core/json.ts';
 import { toOllamaParameters } from '../../src/models/ollama-options.ts';
+import type { ThinkingControl } from '../../src/models/ollama-options.ts';
 
 describe('OpenAI parameters for Ollama', () => {
   test.each<[string, JsonObject, JsonObject]>([
@@ -43,20 +44,26 @@ describe('OpenAI parameters for Ollama', () => {
     ['plain text', { response_format: { type: 'text' } }, {}],
     ["Ollama's own format", { format: schema, response_format: { type: 'json_object' } }, { format: schema }],
     ['how long the model stays', { keep_alive: -1 }, { keep_alive: -1 }],
-    ['an effort', { reasoning_effort: 'high' }, { think: 'high' }],
-    ['the least effort', { reasoning_effort: 'minimal' }, { think: 'low' }],
     ['no effort', { reasoning_effort: 'none' }, { think: false }],
     ["Ollama's own switch", { think: true, reasoning_effort: 'none' }, { think: true }],
-    ["Ollama's own level", { think: 'medium' }, { think: 'medium' }],
     ['an unknown effort', { reasoning_effort: 'heroic' }, {}],
   ])('become fields of the request: %s', (_name, parameters, fields) => {
     expect(toOllamaParameters(parameters, undefined)).toEqual({ options: {}, fields });
   });
 
-  test('leave an effort out where the model cannot think, and a plain "think" in', () => {
-    expect(toOllamaParameters({ reasoning_effort: 'low' }, false).fields).toEqual({});
-    expect(toOllamaParameters({ reasoning_effort: 'low' }, true).fields).toEqual({ think: 'low' });
-    expect(toOllamaParameters({ think: true }, false).fields).toEqual({ think: true });
+  test.each<[JsonObject, ThinkingControl | undefined, object]>([
+    [{ reasoning_effort: 'high' }, 'levels', { think: 'high' }],
+    [{ reasoning_effort: 'minimal' }, 'levels', { think: 'low' }],
+    [{ think: 'medium' }, 'levels', { think: 'medium' }],
+    [{ reasoning_effort: 'none' }, 'levels', { think: false }],
+    [{ reasoning_effort: 'low' }, 'switch', { think: true }],
+    [{ think: 'low' }, 'switch', { think: true }],
+    [{ reasoning_effort: 'none' }, 'switch', { think: false }],
+    [{ reasoning_effort: 'high' }, undefined, { think: true }],
+    [{ reasoning_effort: 'low' }, 'none', {}],
+    [{ think: true }, 'none', { think: true }],
+  ])('%o for a model with thinking by %s', (parameters, thinking, fields) => {
+    expect(toOllamaParameters(parameters, thinking).fields).toEqual(fields);
   });
 
   test('ask for one answer only', () => {

@@ -155,7 +155,7 @@ describe('a streamed answer', () => {
 describe('a request', () => {
   test('carries tools, options and fields, and goes to the address with its path', async () => {
     const format = { type: 'object', properties: {} };
-    const parameters = { temperature: 0, max_tokens: 5, keep_alive: '10m', reasoning_effort: 'low', logit_bias: { 1: 2 } };
+    const parameters = { temperature: 0, max_tokens: 5, keep_alive: '10m', think: true, logit_bias: { 1: 2 } };
     await ask({
       tools: [addTool],
       parameters: { ...parameters, response_format: { type: 'json_schema', json_schema: { schema: format } } },
@@ -164,10 +164,22 @@ describe('a request', () => {
       tools: [{ type: 'function', function: addTool }],
       options: { temperature: 0, num_predict: 5 },
       keep_alive: '10m',
-      think: 'low',
+      think: true,
       format,
     });
     expect(server.chats()[0]).not.toHaveProperty('logit_bias');
+  });
+
+  test.each([
+    ['a model with levels', { family: 'gptoss', capabilities: ['completion', 'thinking'] }, 'low'],
+    ['a model with a switch', { family: 'qwen3', capabilities: ['completion', 'thinking'] }, true],
+    ['a model that does not think', { capabilities: ['completion', 'tools'] }, undefined],
+    ['a server that says nothing of it', {}, true],
+  ])('asks for thought as the model understands it, also before the first list: %s', async (_name, model, think) => {
+    server.models = [{ name: 'llama3.2:latest', ...model }];
+    await ask({ parameters: { reasoning_effort: 'low' } });
+    expect(server.chats()[0]?.['think']).toBe(think);
+    expect(server.requests.map((request) => request.path)).toEqual(['/api/show', '/api/chat']);
   });
 
   test('sends user and password of the address as a header, and nothing about this machine', async () => {
@@ -202,6 +214,27 @@ describe('the context', () => {
     expect(server.requests.filter((request) => request.path === '/api/show')).toHaveLength(1);
   });
 
+  test('is what the model is loaded with already, where that is enough: another value would load it again', async () => {
+    server.models = [{ name: 'llama3.2:latest', contextLength: 131_072, loadedContext: 16_384 }];
+    await ask(long);
+    server.models = [{ name: 'llama3.2:latest', contextLength: 131_072, loadedContext: 6_000 }];
+    await ask(long);
+    expect(contexts()).toEqual([16_384, 8_192]);
+  });
+
+  test('is kept for as long as the server keeps the model, and asked about no more than once in five minutes', async () => {
+    let time = 0;
+    const backend = createOllamaBackend(connectionTo(server.url), door.send, () => time);
+    const chat = async (messages: ModelRequest['messages']) => Array.fromAsync(backend.chat(question({ messages })));
+    await chat(long.messages);
+    server.models = [{ name: 'llama3.2:latest', loadedContext: 8_192 }];
+    for (time of [600_000, 600_001]) await chat(question().messages);
+    server.models = [{ name: 'llama3.2:latest', loadedContext: 4_096 }];
+    for (time of [1_200_000, 1_200_001]) await chat(question().messages);
+    expect(contexts()).toEqual([8_192, 8_192, 8_192, undefined, undefined]);
+    expect(server.requests.filter((request) => request.path === '/api/ps')).toHaveLength(3);
+  });
+
   test('stays within what the model was trained for, with a warning', async () => {
     server.models = [{ name: 'llama3.2:latest', contextLength: 5_000 }];
     const [first] = await ask(long);
@@ -223,6 +256,17 @@ describe('the context', () => {
     expect(contexts()).toEqual([undefined]);
   });
 
+  test('is told of afterwards where the prompt filled it, which is what a cut one does', async () => {
+    const full = (count: number) => [ollamaLine({ content: 'Hi' }), ollamaEnd('stop', { prompt_eval_count: count })];
+    const told = { type: 'run-event', event: { type: 'warning', data: { code: 'context_too_small', num_ctx: 8_192 } } };
+    server.answers.push(full(8_192), full(8_191), full(4_096), full(2_048));
+    expect((await ask(long)).slice(-3)).toMatchObject([{ type: 'usage' }, told, { type: 'finish' }]);
+    expect((await ask(long)).map((event) => event.type)).toEqual(['text', 'usage', 'finish']);
+    expect(await ask()).toContainEqual(expect.objectContaining({ type: 'run-event' }));
+    const warned = await ask({ ...long, parameters: { num_ctx: 2_048 } });
+    expect(warned.map((event) => event.type)).toEqual(['run-event', 'text', 'usage', 'finish']);
+  });
+
   test('is minded even when the server says nothing about the model', async () => {
     server.models = [];
     await ask(long);
@@ -240,7 +284,13 @@ describe('a fault', () => {
       error("model 'x' not found", 404),
       { code: 'model_not_found', status: 404, message: /ollama pull llama3\.2:latest/u },
     ],
-    ['a wrong option', error('option "top_k" must be of type integer'), { code: 'upstream_rejected', status: 400, message: /top_k/u }],
+    ['a wrong option', error('option "top_k" must be of type integer', 500), { code: 'upstream_rejected', status: 400, message: /top_k/u }],
+    ['a schema that is none', error('invalid JSON schema in format', 500), { code: 'upstream_rejected', status: 400, message: /schema/u }],
+    [
+      'a format that is none',
+      error('invalid format: "xml"; expected "json" or a valid JSON Schema object', 500),
+      { code: 'upstream_rejected', status: 400, message: /xml/u },
+    ],
     ['a failing runner', error('llama runner process has terminated', 500), { code: 'upstream_error', status: 500, message: /runner/u }],
     ['an error page', [{ status: 502, body: '<html>', type: 'text/html' }], { code: 'upstream_error', status: 502 }],
     ['a key that is missing', error('unauthorized', 401), { code: 'upstream_auth_failed', status: 502 }],
@@ -279,6 +329,20 @@ describe('a fault', () => {
     server.answers.push([ollamaLine({ content: 'Hi' }), { hang: true }]);
     await expect(ask({}, { ...hurried, firstByteTimeoutMs: 2_000, idleTimeoutMs: 60 })).rejects.toMatchObject({ code: 'upstream_timeout' });
     await expect(ask({}, connectionTo('http://127.0.0.1:9'))).rejects.toMatchObject({ code: 'upstream_unreachable' });
+  });
+
+  test('is what an image would be to a model that cannot see: Ollama would drop it without a word', async () => {
+    const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,AAAA' } };
+    const shown = { role: 'user' as const, content: [{ type: 'text' as const, text: 'What is it?' }, image] };
+    const refusal = { code: 'invalid_request', param: 'messages.0.content', message: /llama3\.2:latest.*vision/u };
+    await expect(ask({ messages: [shown] })).rejects.toMatchObject(refusal);
+    expect(server.chats()).toEqual([]);
+    await ask({ messages: [shown, { role: 'assistant', content: 'A cat', toolCalls: [] }, { role: 'user', content: 'Thanks' }] });
+    server.models = [{ name: 'llama3.2:latest', capabilities: ['completion', 'vision'] }];
+    await ask({ messages: [shown] });
+    server.models = [{ name: 'llama3.2:latest' }];
+    await ask({ messages: [shown] });
+    expect(server.chats().map((body) => (body['messages'] as { images?: string[] }[])[0]?.images)).toEqual([['AAAA'], ['AAAA'], ['AAAA']]);
   });
 
   test('refuses n above 1 without asking', async () => {

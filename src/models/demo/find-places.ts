@@ -46,7 +46,7 @@ function zoneNames(text: string): Place[] {
   );
 }
 
-export function isZone(name: string): boolean {
+function isZone(name: string): boolean {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
   } catch {
