@@ -3,6 +3,7 @@ import { isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { ConfigError } from './config-error.ts';
 import { settingNames } from './settings.ts';
+import { nearestWord } from '../core/nearest-word.ts';
 
 /** What stands in the file and in no variable. */
 const sections = ['backends', 'models', 'tool_servers', 'toolsets', 'hooks', 'tools_dir'];
@@ -52,7 +53,7 @@ function firstLine(message: string): string {
 
 function requireKnown(key: string, path: string): void {
   if (knownKeys.includes(key)) return;
-  throw new ConfigError(`${path}: "${key}" is not a known setting; did you mean "${nearest(key, knownKeys)}"?`);
+  throw new ConfigError(`${path}: "${key}" is not a known setting; did you mean "${nearestWord(key, knownKeys).word}"?`);
 }
 
 interface Expansion {
@@ -85,23 +86,4 @@ function expandText(text: string, { path, environment, place }: Expansion): stri
     if (value !== undefined && value !== '') return value;
     throw new ConfigError(`${where} uses \${${name}}, which is not set in the environment; set ${name}, or write $\${ for the characters.`);
   });
-}
-
-/** The candidate that needs the fewest changes (Levenshtein). */
-function nearest(word: string, candidates: readonly string[]): string {
-  const scored = candidates.map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate) }));
-  return scored.reduce((best, next) => (next.distance < best.distance ? next : best)).candidate;
-}
-
-function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (const [row, letter] of from.split('').entries()) {
-    const current = [row + 1];
-    for (let column = 0; column < to.length; column += 1) {
-      const substituted = (previous[column] ?? 0) + (letter === to[column] ? 0 : 1);
-      current.push(Math.min(substituted, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous.at(-1) ?? 0;
 }

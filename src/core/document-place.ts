@@ -6,6 +6,14 @@ const shelf =
   /(?<=[^/])\/+(?<name>(?:\.well-known|api-?docs?|docs?|documentation|openapi|redoc|schemas?|specs?|static|swagger(?:-ui)?)(?:\/+v\d+(?:\.\d+)*)?)$/i;
 
 /**
+ * Documents whose names have no ending: of springdoc (`/v3/api-docs`, and `/v3/api-docs/<group>`; its folder is no part of the API) and of NestJS
+ * (`/api-json` beside the page `/api`).
+ */
+const unendedDocument =
+  /^(?<folder>.*[^/])\/+(?<document>v\d+\/api-docs(?:\/[^/?#]+)?|(?:api|api-docs|docs|documentation|openapi|swagger)-(?:json|yaml))\/*$/i;
+const endedDocument = /^(?<folder>.*[^/])\/+(?<document>[^/?#]+\.(?:json|ya?ml))\/*$/i;
+
+/**
  * A tool server's address and the path of its document. People paste the document's own address where the server's is asked for: its last part
  * then is the path, unless another path was given. The folder is the server's address, for behind a proxy it is the prefix of everything; a folder
  * that is there for documents belongs to the path, because operations without a server of their own are at the root (OpenAPI 3.1.1, section 4.8.1.1).
@@ -13,7 +21,7 @@ const shelf =
  */
 export function toDocumentPlace(url: string, path: string | null | undefined): { url: string; path: string } {
   const wanted = path || usualDocumentPath;
-  const pasted = wanted === usualDocumentPath ? /^(?<folder>.*[^/])\/+(?<document>[^/?#]+\.(?:json|ya?ml))\/*$/i.exec(url) : null;
+  const pasted = wanted === usualDocumentPath ? (unendedDocument.exec(url) ?? endedDocument.exec(url)) : null;
   const { folder, document } = pasted?.groups ?? {};
   if (folder === undefined || document === undefined || !isBelowHost(folder)) return { url, path: wanted };
   const held = shelf.exec(folder);

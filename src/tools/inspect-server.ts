@@ -8,9 +8,12 @@ import type { ServerReport, ToolServerInspector } from '../core/server-report.ts
 import { callHeaders, callQuery } from './connection-headers.ts';
 import { estimateFunctionTokens } from './estimate-tokens.ts';
 import type { McpServers } from './mcp/mcp-servers.ts';
-import { configValue, openServer } from './open-registered-server.ts';
+import { openServer } from './open-registered-server.ts';
+import { configValue } from './server-rules.ts';
 import type { HeldFunction, OpenedServer, Opening } from './open-registered-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
+import { remarksOnConfig } from './remarks-on-config.ts';
+import { remarksOnCredential } from './remarks-on-credential.ts';
 
 /** Shorter values are words that a report may hold by chance. */
 const shortestSecret = 6;
@@ -29,7 +32,7 @@ export function createServerInspector({ servers, send, mcp }: ServerInspectorOpt
     await setImmediate();
     const kept = servers.stateOf(record);
     const isKept = opening.type === 'unreachable' && kept?.type === 'opened';
-    const report = toShown(isKept ? toKeptReport(kept.server, opening.reason) : toReport(opening), record);
+    const report = toShown(isKept ? toKeptReport({ server: kept.server, record }, opening.reason) : toReport(opening, record), record);
     await setImmediate();
     return report;
   }
@@ -39,7 +42,7 @@ export function createServerInspector({ servers, send, mcp }: ServerInspectorOpt
       const opening = await openServer(record, send, { signal, isChecked: true, openMcp: mcp && ((...asked) => mcp.verify(...asked)) });
       signal.throwIfAborted();
       await setImmediate();
-      return toShown(toReport(opening), record);
+      return toShown(toReport(opening, record), record);
     },
     refresh,
     async accept(record, functions, signal) {
@@ -51,21 +54,22 @@ export function createServerInspector({ servers, send, mcp }: ServerInspectorOpt
       if (opening === undefined) return undefined;
       const failures = servers.failuresOf(record);
       const isKept = opening.type === 'opened' && failures !== undefined;
-      return toShown(isKept ? toKeptReport(opening.server, failures.reason) : toReport(opening), record);
+      return toShown(isKept ? toKeptReport({ server: opening.server, record }, failures.reason) : toReport(opening, record), record);
     },
   };
 }
 
-function toReport(opening: Opening): ServerReport {
-  if (opening.type === 'opened') return toOpenedReport(opening.server);
+function toReport(opening: Opening, record: ToolServerRecord): ServerReport {
+  if (opening.type === 'opened') return toOpenedReport(opening.server, record);
   return { ok: false, error: opening.reason, functions: [], renamed: [], omitted: [], warnings: [], tokens: 0 };
 }
 
-function toKeptReport(server: OpenedServer, reason: string): ServerReport {
-  return { ...toOpenedReport(server), ok: false, error: `${reason.replace(/\.$/, '')}. The functions it had before stay in use.` };
+function toKeptReport({ server, record }: { server: OpenedServer; record: ToolServerRecord }, reason: string): ServerReport {
+  return { ...toOpenedReport(server, record), ok: false, error: `${reason.replace(/\.$/, '')}. The functions it had before stay in use.` };
 }
 
-function toOpenedReport({ functions, withheld, held = [], conversion, about }: OpenedServer): ServerReport {
+function toOpenedReport(server: OpenedServer, record: ToolServerRecord): ServerReport {
+  const { functions, withheld, held = [], conversion, about } = server;
   const listed = functions.map(({ method, path, spec }) => ({
     name: spec.name,
     operation: `${method} ${path}`,
@@ -81,7 +85,7 @@ function toOpenedReport({ functions, withheld, held = [], conversion, about }: O
     renamed: conversion.renamed,
     omitted: [...conversion.omitted, ...withheld],
     ...(held.length > 0 && { held: held.map(toHeldReport) }),
-    warnings: [...conversion.warnings, ...about.remarks, ...remarksOnWords(functions)],
+    warnings: [...remarksOnCredential(functions, record), ...conversion.warnings, ...about.remarks, ...remarksOnWords(functions)],
     tokens: listed.reduce((sum, { tokens }) => sum + tokens, 0),
   };
 }
@@ -113,7 +117,10 @@ function remarksOnWords(functions: OpenedServer['functions']): string[] {
 function toShown(report: ServerReport, record: ToolServerRecord): ServerReport {
   const { id, wantedId } = record;
   const renamed = wantedId === undefined ? [] : [`The id "${wantedId}" is "${id}" here: it was not legal or already taken.`];
-  return withoutSecrets({ ...report, warnings: [...renamed, ...remarksOnApproval(report, record), ...report.warnings] }, record);
+  return withoutSecrets(
+    { ...report, warnings: [...renamed, ...remarksOnConfig(record), ...remarksOnApproval(report, record), ...report.warnings] },
+    record,
+  );
 }
 
 /** A name that is spelt wrong protects nothing, and says nothing at the call. */

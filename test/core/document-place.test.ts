@@ -22,6 +22,13 @@ test.each<[string, string | undefined, string, string]>([
   ['http://a.test//swagger.yml', undefined, 'http://a.test', 'swagger.yml'],
   ['http://a.test/openapi.json', 'other.json', 'http://a.test/openapi.json', 'other.json'],
   ['http://a.test/openapi.json', 'http://b.test/openapi.json', 'http://a.test/openapi.json', 'http://b.test/openapi.json'],
+  // Names without an ending: of springdoc, whose folder is no part of the API, and of NestJS.
+  ['http://a.test/v3/api-docs', undefined, 'http://a.test', 'v3/api-docs'],
+  ['http://a.test/shop/v3/api-docs/public/', 'openapi.json', 'http://a.test/shop', 'v3/api-docs/public'],
+  ['http://a.test/api-json', undefined, 'http://a.test', 'api-json'],
+  ['http://a.test/docs/swagger-yaml', undefined, 'http://a.test', 'docs/swagger-yaml'],
+  ['http://a.test/my-json', undefined, 'http://a.test/my-json', 'openapi.json'],
+  ['http://a.test/api-docs', undefined, 'http://a.test/api-docs', 'openapi.json'],
   ['http://data.json', undefined, 'http://data.json', 'openapi.json'],
   ['http://a.test/json', undefined, 'http://a.test/json', 'openapi.json'],
 ])('%s with the path %s is the server %s with the document %s', (url, path, server, document) => {

@@ -184,6 +184,16 @@ describe('changing a tool server', () => {
     for (const omitted of body.report.omitted) expect(omitted.reason).toMatch(reason);
   });
 
+  it('asks whether a word of config that means nothing was meant for one that does', async () => {
+    await using app = await adminApp();
+    const config = { needs_approvals: true, ReadOnly: true, access_control: null, note: 'ours' };
+    const created = await app.ask('POST', '/api/tool-servers', { ...maps, config });
+    expect(created.body.report.warnings.filter((warning: string) => warning.startsWith('config holds'))).toEqual([
+      'config holds "needs_approvals", which means nothing here. Did you mean "needs_approval"?',
+      'config holds "ReadOnly", which means nothing here. Did you mean "read_only"?',
+    ]);
+  });
+
   it('says when a name in needs_approval protects nothing', async () => {
     await using app = await adminApp();
     const asked = { ...maps, config: { needs_approval: ['route', 'rout'] } };

@@ -91,6 +91,21 @@ describe('a report on a tool server', () => {
     await expect(waiting).rejects.toThrow('gone');
   });
 
+  it.each<[string, Parameters<typeof toolServerRecord>[0], boolean]>([
+    ['no credential', { authType: 'none', key: '', headers: {} }, true],
+    ['a bearer key that is empty', { authType: 'bearer', key: '', headers: {} }, true],
+    ['a key', { authType: 'bearer', key: 'abc', headers: {} }, false],
+    ['a header of its own', { authType: 'none', key: '', headers: { 'x-key': 'abc' } }, false],
+    ['a session', { authType: 'session', key: '', headers: {} }, false],
+  ])('says that the document wants a credential where the connection has %s', async (_, connection, isSaid) => {
+    const securitySchemes = { Bearer: { type: 'http', scheme: 'bearer' }, Key: { type: 'apiKey', in: 'header', name: 'X-Key' } };
+    const locked = { ...documentWith('now'), components: { securitySchemes }, security: [{ Bearer: [] }, { Key: [] }] };
+    const { warnings } = await inspect(locked).inspector.verify(toolServerRecord(connection), never);
+    expect(warnings.filter((line) => line.includes('credentials (a bearer key, header X-Key)'))).toHaveLength(isSaid ? 1 : 0);
+    const open = await inspect(documentWith('now')).inspector.verify(toolServerRecord(connection), never);
+    expect(open.warnings.join()).not.toContain('credential');
+  });
+
   it('holds no secret, even where the server writes it into its document', async () => {
     const echo = { ...documentWith('now'), info: { title: 'secret-key', 'x-secret-value': ['Bearer secret-key', 'secret-value!'] } };
     const { inspector } = inspect(echo);

@@ -1,16 +1,26 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { spendFrom, spendOnNames, type ConversionBudget, type Spend } from './conversion-budget.ts';
+import { spendFrom, spendOnNames } from './conversion-budget.ts';
 import { createNameChooser, rememberName } from './definition-names.ts';
 import type { RecursionFinder } from './find-recursion.ts';
-import { mergeSchemas } from './merge-schemas.ts';
+import { joinSchemas, mergeSchemas } from './merge-schemas.ts';
 import { choiceTags, tagFitting } from './name-choices.ts';
 import { hasKeysBesideReference, spendOnKeywords } from './spend-on-keywords.ts';
 import { OmittedOperation } from './operation.ts';
 import { isReadOnly } from './read-only.ts';
 import { referenceOf, resolveReference } from './resolve-references.ts';
-import { completed, isNullable, listOf, nullableChoice, plainKeywords, withNull, withoutUnknownRequired } from './schema-keywords.ts';
+import type { SharedAdaptation } from './shared-adaptation.ts';
+import {
+  choicesOf,
+  completed,
+  isNullable,
+  listOf,
+  nullableChoice,
+  plainKeywords,
+  withNull,
+  withoutUnknownRequired,
+} from './schema-keywords.ts';
 
 /** The schemas of one function grew beyond what was allowed for them. */
 export class SchemaTooLarge extends OmittedOperation {}
@@ -23,21 +33,6 @@ export interface AdapterOptions {
   maxNodes: number;
   /** What all functions of a document share. */
   shared: SharedAdaptation;
-}
-
-/** An adapted schema, for whoever refers to it next. */
-interface InlinedSchema {
-  schema: JsonObject;
-  nodes: number;
-  /** What was spent on it; whoever takes it over spends as much, for that is what it adds to the function. */
-  cost: number;
-  height: number;
-}
-
-export interface SharedAdaptation {
-  budget: ConversionBudget;
-  /** By reference: hundreds of functions use the same few schemas. Only what holds no definition, for those belong to one function. */
-  inlined: Map<string, InlinedSchema>;
 }
 
 /** Turns schemas of a document into JSON Schema for one function; all of them share its definitions. */
@@ -55,8 +50,15 @@ interface Position {
    * that followed it would never come back.
    */
   opened: readonly string[];
+  /** Recursive references that were opened for the values around it. A choice or a part that leads back to one is a reference to a definition. */
+  around: readonly string[];
   depth: number;
 }
+
+/** The value of a property or an item; what surrounds it is in `around`. */
+type Place = Omit<Position, 'opened'>;
+
+const outermost: Place = { around: [], depth: 0 };
 
 /** @throws OmittedOperation for a reference that cannot be resolved, SchemaTooLarge beyond the limits. */
 export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
@@ -79,13 +81,17 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   };
 
   /** A value of its own: a property, an item. */
-  const adaptChild = (schema: JsonValue | undefined, depth: number): JsonObject => {
+  const adaptChild = (schema: JsonValue | undefined, place: Place): JsonObject => {
     if (!isJsonObject(schema)) {
-      count(depth);
+      count(place.depth);
       return schema === false ? { not: {} } : {};
     }
     const reference = referenceOf(schema);
-    if (reference === undefined || !(options.keepsReferences || options.isRecursive(reference))) return adaptWhole(schema, depth);
+    const isPointer = reference !== undefined && (options.keepsReferences || options.isRecursive(reference));
+    return isPointer ? pointTo(reference, schema, place.depth) : adaptWhole(schema, place);
+  };
+
+  const pointTo = (reference: string, schema: JsonObject, depth: number): JsonObject => {
     count(depth);
     pointers += 1;
     const { description } = plainKeywords(schema);
@@ -106,11 +112,11 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   /** One after the other and not within each other, so that long chains of definitions are not taken for depth. */
   const writeDefinitions = (): void => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-      definitions[next.name] = adaptWhole({ $ref: next.reference }, 0);
+      definitions[next.name] = adaptWhole({ $ref: next.reference }, outermost);
   };
 
-  const adaptWhole = (schema: JsonObject, depth: number): JsonObject =>
-    withoutUnknownRequired(adaptHere(schema, { opened: [], depth }) ?? {});
+  const adaptWhole = (schema: JsonObject, place: Place): JsonObject =>
+    withoutUnknownRequired(adaptHere(schema, { ...place, opened: [] }) ?? {});
 
   /** The same value as the schema around it. `undefined`: the schema leads back to itself. */
   const adaptHere = (schema: JsonObject, position: Position): JsonObject | undefined => {
@@ -119,7 +125,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     if (reference === undefined) return adaptOwn(schema, position);
     if (position.opened.includes(reference)) return undefined;
     spend(position.opened.length);
-    const inner = { opened: [...position.opened, reference], depth: position.depth + 1 };
+    const inner = { ...position, opened: [...position.opened, reference], depth: position.depth + 1 };
     const base = adaptTarget(reference, inner);
     if (base === undefined || !hasKeysBesideReference(schema, spend)) return base;
     const own = adaptOwn(schema, inner);
@@ -138,7 +144,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     const before = { nodes, deepest, pointers, nodesLeft: shared.budget.nodesLeft };
     deepest = position.depth;
     const target = resolveReference(options.document, reference, spend);
-    const schema = isJsonObject(target) ? adaptHere(target, position) : adaptChild(target, position.depth);
+    const schema = isJsonObject(target) ? adaptHere(target, position) : adaptChild(target, position);
     if (schema !== undefined) rememberName(schema, reference);
     if (isSharable && schema !== undefined && pointers === before.pointers)
       shared.inlined.set(reference, {
@@ -153,7 +159,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
 
   const adaptOwn = (schema: JsonObject, position: Position): JsonObject => {
     spendOnKeywords(schema, spend);
-    let result: JsonObject = { ...plainKeywords(schema), ...adaptParts(schema, position.depth + 1) };
+    let result: JsonObject = { ...plainKeywords(schema), ...adaptParts(schema, inside(position)) };
     for (const key of ['not', 'if', 'then', 'else']) {
       const branch = isJsonObject(ownValue(schema, key)) ? adaptBranch(schema[key], position) : undefined;
       if (branch !== undefined) result[key] = branch;
@@ -163,9 +169,9 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     for (const key of ['anyOf', 'oneOf'] as const) {
       const tags = choiceTags(schema, key, { document: options.document, spend });
       const branches = listOf(schema, key).map((branch, index) => {
-        const adapted = adaptBranch(branch, position);
+        const adapted = adaptBranch(branch, position, true);
         const tag = adapted === undefined ? undefined : tagFitting(adapted, tags[index]);
-        return adapted === undefined || tag === undefined ? adapted : joined(adapted, tag, spend);
+        return adapted === undefined || tag === undefined ? adapted : joinSchemas(adapted, tag, spend);
       });
       const known = branches.filter((branch) => branch !== undefined).flatMap(choicesOf);
       // A choice that leads back to the schema itself admits whatever the schema admits.
@@ -177,17 +183,28 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     const [first, second] = choices;
     if (first !== undefined) result['anyOf'] = first;
     if (second !== undefined) together.push({ anyOf: second });
-    for (const branch of together) if (branch !== undefined) result = joined(result, branch, spend);
+    for (const branch of together) if (branch !== undefined) result = joinSchemas(result, branch, spend);
     const finished = completed(result);
     return isNullable(schema) ? withNull(finished) : finished;
   };
 
-  const adaptBranch = (branch: JsonValue | undefined, position: Position): JsonObject | undefined =>
-    isJsonObject(branch)
-      ? adaptHere(branch, { opened: position.opened, depth: position.depth + 1 })
-      : adaptChild(branch, position.depth + 1);
+  const adaptBranch = (branch: JsonValue | undefined, position: Position, isChoice = false): JsonObject | undefined => {
+    const inner = { ...position, depth: position.depth + 1 };
+    if (!isJsonObject(branch)) return adaptChild(branch, inner);
+    const reference = referenceOf(branch);
+    if (reference === undefined || position.opened.includes(reference)) return adaptHere(branch, inner);
+    // Choices of a grammar lead to each other: written out within each other they would multiply, however deep that goes.
+    const isKept = isChoice && position.around.length > 0 && options.isRecursive(reference);
+    return isKept || position.around.includes(reference) ? pointTo(reference, branch, inner.depth) : adaptHere(branch, inner);
+  };
 
-  const adaptParts = (schema: JsonObject, depth: number): JsonObject => {
+  const inside = ({ opened, around, depth }: Position): Place => {
+    const recursive = opened.filter((reference) => !around.includes(reference) && options.isRecursive(reference));
+    spend(opened.length + around.length);
+    return { around: recursive.length === 0 ? around : [...around, ...recursive], depth: depth + 1 };
+  };
+
+  const adaptParts = (schema: JsonObject, place: Place): JsonObject => {
     const parts: JsonObject = {};
     const removed = new Set<string>();
     for (const key of ['properties', 'patternProperties']) {
@@ -198,43 +215,29 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
         if (isReadOnly(options.document, member, spend)) removed.add(name);
         return !removed.has(name);
       });
-      parts[key] = Object.fromEntries(entries.map(([name, member]) => [name, adaptChild(member, depth)]));
+      parts[key] = Object.fromEntries(entries.map(([name, member]) => [name, adaptChild(member, place)]));
     }
     const required = listOf(schema, 'required').filter((name) => typeof name === 'string' && !removed.has(name));
     if (required.length > 0) parts['required'] = required;
     const additional = ownValue(schema, 'additionalProperties');
     if (typeof additional === 'boolean') parts['additionalProperties'] = additional;
-    if (isJsonObject(additional)) parts['additionalProperties'] = Object.keys(additional).length === 0 || adaptChild(additional, depth);
+    if (isJsonObject(additional)) parts['additionalProperties'] = Object.keys(additional).length === 0 || adaptChild(additional, place);
     // A list in `items` was the tuple of older drafts.
     const tuple = [...listOf(schema, 'prefixItems'), ...listOf(schema, 'items')];
-    if (tuple.length > 0) parts['prefixItems'] = tuple.map((item) => adaptChild(item, depth));
+    if (tuple.length > 0) parts['prefixItems'] = tuple.map((item) => adaptChild(item, place));
     for (const key of ['items', 'contains', 'propertyNames']) {
       const part = ownValue(schema, key);
-      if (isJsonObject(part) || typeof part === 'boolean') parts[key] = adaptChild(part, depth);
+      if (isJsonObject(part) || typeof part === 'boolean') parts[key] = adaptChild(part, place);
     }
     return parts;
   };
 
   return {
     adapt(schema) {
-      const adapted = isJsonObject(schema) ? adaptWhole(schema, 0) : adaptChild(schema, 0);
+      const adapted = isJsonObject(schema) ? adaptWhole(schema, outermost) : adaptChild(schema, outermost);
       writeDefinitions();
       return adapted;
     },
     definitions,
   };
-}
-
-/** A choice that is nothing but a choice itself (a union that may be null) adds its own to the list. */
-function choicesOf(branch: JsonObject): JsonObject[] {
-  const inner = branch['anyOf'];
-  return Object.keys(branch).length === 1 && Array.isArray(inner) && inner.every(isJsonObject) ? inner : [branch];
-}
-
-function joined(outer: JsonObject, branch: JsonObject, spend: Spend): JsonObject {
-  const merged = mergeSchemas(outer, branch, spend);
-  if (merged !== undefined) return merged;
-  const others = Array.isArray(outer['allOf']) ? outer['allOf'] : [];
-  spend(others.length);
-  return { ...outer, allOf: [...others, branch] };
 }

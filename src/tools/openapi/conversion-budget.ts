@@ -1,4 +1,5 @@
 import type { JsonValue } from '../../core/json.ts';
+import { limits } from '../../core/limits.ts';
 import { OmittedOperation } from './operation.ts';
 
 /** What may still be spent on converting documents; shared by all documents that arrive together. */
@@ -24,13 +25,6 @@ export class BudgetSpent extends OmittedOperation {
   }
 }
 
-/** Seventeen times what the largest of the real documents takes; at worst two or three seconds, for a server that an operator chose. */
-const registeredBudget: ConversionBudget = { nodesLeft: 2_000_000, valuesLeft: 5_000_000, charactersLeft: 5_000_000 };
-/** A quarter of a second at worst, for whoever may send a request may send this. 128 functions of the largest real document take a third. */
-const requestBudget: ConversionBudget = { nodesLeft: 150_000, valuesLeft: 500_000, charactersLeft: 1_500_000 };
-/** Twenty milliseconds, in which nothing else goes on; documents of 64 KB take a quarter of it. */
-const hereNodes = 15_000;
-const hereValues = 50_000;
 /** Trying an operation takes time even where it has no schema. */
 export const operationNodes = 10;
 /** Characters that are as good as a node: without counting them a few long texts, referred to often, make megabytes. */
@@ -38,17 +32,20 @@ const charactersPerNode = 256;
 
 /** For one document of a registered server. */
 export function createRegisteredBudget(): ConversionBudget {
-  return { ...registeredBudget };
+  const { registeredNodes, registeredValues, registeredCharacters } = limits;
+  return { nodesLeft: registeredNodes, valuesLeft: registeredValues, charactersLeft: registeredCharacters };
 }
 
 /** For all documents of one request together. */
 export function createRequestBudget(): ConversionBudget {
-  return { ...requestBudget };
+  const { requestNodes, requestValues, requestCharacters } = limits;
+  return { nodesLeft: requestNodes, valuesLeft: requestValues, charactersLeft: requestCharacters };
 }
 
 /** What of a budget may be spent where everything else waits meanwhile. */
 export function createTrialBudget({ nodesLeft, valuesLeft, charactersLeft }: ConversionBudget): ConversionBudget {
-  return { nodesLeft: Math.min(nodesLeft, hereNodes), valuesLeft: Math.min(valuesLeft, hereValues), charactersLeft };
+  const { waitedForNodes, waitedForValues } = limits;
+  return { nodesLeft: Math.min(nodesLeft, waitedForNodes), valuesLeft: Math.min(valuesLeft, waitedForValues), charactersLeft };
 }
 
 /** Whether it did not last. */

@@ -2,7 +2,7 @@ import { ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../name-functions.ts';
-import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
+import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter } from './adapt-schema.ts';
 import { planBody } from './convert-body.ts';
 import { planParameters } from './convert-parameters.ts';
 import {
@@ -16,6 +16,7 @@ import {
 } from './conversion-budget.ts';
 import { componentName } from './definition-names.ts';
 import { describeOperation } from './describe-operation.ts';
+import { explainNoOperations } from './explain-no-operations.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
 import { nameArguments } from './name-arguments.ts';
 import { OmittedOperation, type ArgumentPlace, type BodyPlan, type Conversion, type Operation } from './operation.ts';
@@ -23,6 +24,7 @@ import { listOperations, tooManyOperations, type ListedOperation } from './list-
 import { readRequestParts } from './read-request-parts.ts';
 import { readSecurity, type SecuritySchemes } from './read-security.ts';
 import { shortened } from './schema-keywords.ts';
+import type { SharedAdaptation } from './shared-adaptation.ts';
 import { shareDefinitions } from './share-definitions.ts';
 import { serverPathIn } from './server-base-url.ts';
 
@@ -30,8 +32,6 @@ export type { ArgumentPlace, BodyPlan, Conversion, Operation } from './operation
 
 /** Beyond this a function's schemas are written as definitions, which says the same in a tenth of the tokens. */
 const inlinedNodes = 2_000;
-/** Twice the largest function of the real documents; no model's context holds a few of them. */
-const functionCharacters = 200_000;
 const otherServers =
   'Of the servers that single paths or operations name, only the path is used: all are addressed at the origin of this connection.';
 /** A report is read by people. */
@@ -82,7 +82,7 @@ export function convertOperations(document: JsonObject, options: ConversionOptio
   return {
     ...nameOperations(converted),
     omitted,
-    warnings: [...context.warnings],
+    warnings: listed.length + omitted.length === 0 ? [explainNoOperations(document)] : [...context.warnings],
     ...(first !== undefined && { cut: { count: cut.length, reason: first.reason } }),
   };
 }
@@ -106,7 +106,7 @@ function tryConvert(entry: ListedOperation, context: ConversionContext, converte
 /** A smaller function after it may still fit. */
 function whyTooLarge({ parameters }: UnnamedOperation, budget: ConversionBudget): string | undefined {
   const { length } = JSON.stringify(parameters);
-  if (length > functionCharacters) return `its parameters take more than ${functionCharacters} characters`;
+  if (length > limits.functionCharacters) return `its parameters take more than ${limits.functionCharacters} characters`;
   if (length > budget.charactersLeft) return outgrownReason;
   budget.charactersLeft -= length;
   return undefined;

@@ -42,7 +42,7 @@ export function planParameters(parameters: readonly JsonObject[], context: Param
   return [...planned, ...missing.map((name): PlannedArgument => ({ in: 'path', name, isRequired: true, schema: { type: 'string' } }))];
 }
 
-export function pathVariables(path: string): string[] {
+function pathVariables(path: string): string[] {
   return Array.from(path.matchAll(/\{([^{}]+)\}/g), ([, name]) => name ?? '');
 }
 

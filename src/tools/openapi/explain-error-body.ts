@@ -9,6 +9,10 @@ const wordKeys = ['detail', 'message', 'error_description', 'error', 'msg', 'tit
 /** Where they name the field of one entry (RFC 9457 section 3, JSON:API) and say what is wrong with it. */
 const fieldKeys = ['pointer', 'parameter', 'field', 'param', 'path', 'property', 'name'];
 const saidKeys = ['msg', 'detail', 'message', 'reason', 'description', 'error'];
+/** Where the cause stands when the first words are a heading: mcpo says `{message: "Unexpected error", error: "… Invalid timezone …"}`. */
+const causeKeys = ['error', 'error_description', 'details', 'reason', 'description', 'cause', 'hint'];
+/** More than one word, and no name of a status: those say nothing that is not said. */
+const sentence = /\S\s+\S+\s+\S/;
 
 const reasons: Record<number, string> = {
   400: 'Bad Request',
@@ -32,6 +36,8 @@ const reasons: Record<number, string> = {
   504: 'Gateway Timeout',
 };
 
+const reasonWords = new Set(Object.values(reasons));
+
 /**
  * One sentence for the model: the status, what the server says about it, and when to come back. `body` is the parsed JSON, the text, or nothing
  * readable.
@@ -52,13 +58,21 @@ function wordsOf(body: JsonValue): string {
   for (const key of wordKeys) {
     const value = ownValue(body, key);
     if (value === undefined || value === null || value === '' || typeof value === 'boolean' || typeof value === 'number') continue;
-    const words = wordsOf(value);
+    const words = withCause(wordsOf(value), body);
     const fields = ownValue(body, 'errors');
     return key === 'errors' || !hasContent(fields)
       ? words
       : `${words} (${Array.isArray(fields) ? wordsOf(fields) : JSON.stringify(fields)})`;
   }
   return Object.keys(body).length === 0 ? '' : JSON.stringify(body);
+}
+
+/** The sentence that stands beside the first one, unless one of them holds the other. */
+function withCause(words: string, body: JsonObject): string {
+  const cause = causeKeys
+    .map((key) => ownValue(body, key))
+    .find((said): said is string => typeof said === 'string' && sentence.test(said) && !reasonWords.has(said) && !words.includes(said));
+  return cause === undefined || words.trim() === '' ? words : `${words.replace(/[.:]\s*$/, '')}: ${cause}`;
 }
 
 function hasContent(value: JsonValue | undefined): value is JsonValue[] | JsonObject {

@@ -107,7 +107,7 @@ function pointAt({ schema, fragment }: Holder, key: string): void {
 }
 
 /** The address that a reference means; undefined for another origin, for what does not lie below the document's folder, and for no address at all. */
-export function allowedUrl(reference: string, fileUrl: string, rootUrl: string): string | undefined {
+function allowedUrl(reference: string, fileUrl: string, rootUrl: string): string | undefined {
   const target = URL.parse(reference, fileUrl);
   const root = new URL(rootUrl);
   const folder = root.pathname.slice(0, root.pathname.lastIndexOf('/') + 1);

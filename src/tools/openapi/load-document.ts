@@ -135,7 +135,7 @@ async function readAnswer({ status, headers, body }: OutboundResponse, url: stri
   const problem = statusProblem(status);
   if (status === 304 || problem !== undefined) await discard(body);
   if (status === 304) return undefined;
-  if (problem !== undefined) throw new Error(`${url} ${problem}`);
+  if (problem !== undefined) throw new Error(`${url} ${problem}${pageHint(url)}`);
   const hash = createHash('sha256');
   const { bytes, isTruncated } = await readBytes(watched(body, hash), limits.documentBytes);
   if (isTruncated) throw new Error(`${url} is larger than ${limits.documentBytes} bytes, the limit for documents.`);
@@ -152,7 +152,8 @@ async function* watched(body: OutboundResponse['body'], hash: Hash): AsyncGenera
 
 function statusProblem(status: number): string | undefined {
   if (status === 401 || status === 403) return `asks for a credential (HTTP ${status}). Set "auth_type" and "key" of this connection.`;
-  if (status === 404) return `does not exist (HTTP 404). ${usualPlace} Set "path" when it lies elsewhere.`;
+  if (status === 404)
+    return `does not exist (HTTP 404). ${usualPlace} Set "path" when it lies elsewhere (Litestar: "schema/openapi.json", NestJS: "api-json", springdoc: "v3/api-docs", ASP.NET: "openapi/v1.json").`;
   if (status >= 200 && status < 300) return undefined;
   return `answered with HTTP ${status}. Does the server work?`;
 }
@@ -166,4 +167,10 @@ async function discard(body: OutboundResponse['body']): Promise<void> {
 function withoutSecrets(url: string): string {
   const parsed = URL.parse(url);
   return parsed === null ? 'The document' : `${parsed.origin}${parsed.pathname}`;
+}
+
+/** People copy the address of the page that shows an API, for documents are read by it. */
+function pageHint(url: string): string {
+  const [, page] = /\/(docs|redoc|swagger|swagger-ui)\/openapi\.json$/i.exec(url) ?? [];
+  return page === undefined ? '' : ` "/${page}" is usually the page that shows an API: register the URL without it.`;
 }

@@ -31,6 +31,15 @@ export function mergeSchemas(outer: JsonObject, inner: JsonObject, spend: Spend)
   return result;
 }
 
+/** Both together: merged where one schema can say it, else as parts of an `allOf`. */
+export function joinSchemas(outer: JsonObject, branch: JsonObject, spend: Spend): JsonObject {
+  const merged = mergeSchemas(outer, branch, spend);
+  if (merged !== undefined) return merged;
+  const others = Array.isArray(outer['allOf']) ? outer['allOf'] : [];
+  spend(others.length);
+  return { ...outer, allOf: [...others, branch] };
+}
+
 function mergeKeyword(key: string, [outer, inner]: [JsonValue, JsonValue], spend: Spend): JsonValue | undefined {
   if (key === 'description') return keepChoicesNote(fullerWords(outer, inner), inner);
   if (annotations.has(key) || isSame(outer, inner, spend)) return outer;

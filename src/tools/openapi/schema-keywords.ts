@@ -120,6 +120,12 @@ export function nullableChoice(choices: readonly JsonObject[]): JsonObject | und
   return other['type'] !== undefined && other['anyOf'] === undefined ? withNull(other) : undefined;
 }
 
+/** A choice that is nothing but a choice itself (a union that may be null) adds its own to the list. */
+export function choicesOf(branch: JsonObject): JsonObject[] {
+  const inner = branch['anyOf'];
+  return Object.keys(branch).length === 1 && Array.isArray(inner) && inner.every(isJsonObject) ? inner : [branch];
+}
+
 /** Whether a schema says outright that null is a value. */
 export function allowsNull(schema: JsonValue | undefined): boolean {
   if (!isJsonObject(schema)) return false;

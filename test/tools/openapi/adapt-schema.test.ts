@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { createSchemaAdapter, SchemaTooLarge } from '../../../src/tools/openapi/adapt-schema.ts';
+import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
 import { createRegisteredBudget } from '../../../src/tools/openapi/conversion-budget.ts';
 import { createRecursionFinder } from '../../../src/tools/openapi/find-recursion.ts';
 import { OmittedOperation } from '../../../src/tools/openapi/operation.ts';
@@ -317,5 +318,58 @@ describe('limits', () => {
     for (let level = 0; level < 20_000; level += 1) schemas[`L${level}`] = { type: 'object', properties: { a: ref(`L${level + 1}`) } };
     schemas['L20000'] = text;
     expect(() => adapted(ref('L0'), schemas, { maxNodes: 100_000 })).toThrow(OmittedOperation);
+  });
+});
+
+describe('what leads back to itself through a choice or a part', () => {
+  const nothing: JsonObject = { type: 'null' };
+
+  it.each<[string, JsonObject, JsonObject]>([
+    ['Optional of pydantic', { anyOf: [ref('Node'), nothing] }, { anyOf: [{ $ref: '#/$defs/Node' }, { type: 'null' }] }],
+    ['a choice of one', { oneOf: [ref('Node')] }, { $ref: '#/$defs/Node' }],
+    ['a part with words', { allOf: [ref('Node')], description: 'Above.' }, { $ref: '#/$defs/Node', description: 'Above.' }],
+    ['a part that may be null', { allOf: [ref('Node')], nullable: true }, { anyOf: [{ $ref: '#/$defs/Node' }, { type: 'null' }] }],
+    [
+      'items that may be null',
+      { type: 'array', items: { anyOf: [ref('Node'), nothing] } },
+      { type: 'array', items: { anyOf: [{ $ref: '#/$defs/Node' }, { type: 'null' }] } },
+    ],
+  ])('%s', (_, next, written) => {
+    const Node = { type: 'object', properties: { name: text, next } };
+    const properties = { name: text, next: written };
+    expect(adapted(ref('Node'), { Node })).toEqual({ type: 'object', properties, $defs: { Node: { type: 'object', properties } } });
+  });
+
+  it('through several schemas and at any depth', () => {
+    const schemas = {
+      Folder: { type: 'object', properties: { owner: { anyOf: [ref('Person'), nothing] } } },
+      Person: { type: 'object', properties: { home: { type: 'object', properties: { folder: { anyOf: [ref('Folder'), nothing] } } } } },
+    };
+    const validate = new Ajv2020({ strict: false }).compile(adapted(ref('Folder'), schemas));
+    const nest = (folder: unknown): unknown => ({ owner: { home: { folder } } });
+    expect(validate(nest(nest(nest(null))))).toBe(true);
+    expect(validate(nest(nest({ owner: 'me' })))).toBe(false);
+  });
+
+  it.each([3, 12])('a grammar of %i kinds stays small', (count) => {
+    const kinds = Array.from({ length: count }, (_, index) => `Kind${index}`);
+    const any = { oneOf: kinds.map(ref), discriminator: { propertyName: 'kind' } };
+    const schemas = Object.fromEntries(
+      kinds.map((kind) => [
+        kind,
+        { type: 'object', properties: { kind: { const: kind }, parts: { type: 'array', items: any }, first: any }, required: ['kind'] },
+      ]),
+    );
+    const operation = { requestBody: { required: true, content: { 'application/json': { schema: ref('Kind0') } } } };
+    const { operations, omitted } = convertOperations({ openapi: '3.1.0', paths: { '/a': { post: operation } }, components: { schemas } });
+    expect(omitted).toEqual([]);
+    const parameters = operations[0]?.spec.parameters ?? {};
+    const definitions = Object.keys(parameters['$defs'] as JsonObject).filter((name) => name.startsWith('Kind'));
+    expect(definitions.toSorted()).toEqual(kinds.toSorted());
+    expect(JSON.stringify(parameters).length).toBeLessThan(count * 1_000);
+    const validate = new Ajv2020({ strict: false }).compile(parameters);
+    const good = { kind: 'Kind0', parts: [{ kind: 'Kind1', first: { kind: 'Kind2' } }] };
+    expect(validate(good)).toBe(true);
+    expect(validate({ ...good, parts: [{ kind: 'Kind1', first: { kind: 'Kind99' } }] })).toBe(false);
   });
 });

@@ -89,6 +89,22 @@ describe('every document of openapi-fixtures', () => {
   });
 });
 
+describe('a document without operations', () => {
+  it.each<[string, string | undefined, string]>([
+    ['says what that often means', undefined, 'register each part by its own URL'],
+    [
+      'names the documents that its description links to, as the root of mcpo does',
+      '- **available tools**：\n    - [time](/time/docs)\n    - [my files](/my-files/docs)',
+      'register each by this URL followed by its path (/time, /my-files)',
+    ],
+  ])('%s', (_, description, words) => {
+    const info = { title: 'MCP OpenAPI Proxy', version: '1.0', ...(description !== undefined && { description }) };
+    const { operations, omitted, warnings } = convertOperations({ openapi: '3.1.0', info, paths: {} });
+    expect({ operations, omitted }).toEqual({ operations: [], omitted: [] });
+    expect(warnings).toEqual([expect.stringContaining(words)]);
+  });
+});
+
 describe('one operation that cannot be converted', () => {
   it.each<[string, JsonObject, string]>([
     ['a dangling parameter', { parameters: [{ $ref: '#/components/parameters/None' }] }, 'points at nothing'],
@@ -128,7 +144,12 @@ describe('one operation that cannot be converted', () => {
   });
 
   it('a document without paths has no functions', () => {
-    expect(convertOperations({ openapi: '3.1.0', webhooks: {} })).toEqual({ operations: [], renamed: [], omitted: [], warnings: [] });
+    expect(convertOperations({ openapi: '3.1.0', webhooks: {} })).toEqual({
+      operations: [],
+      renamed: [],
+      omitted: [],
+      warnings: [expect.stringContaining('lists no operation')],
+    });
   });
 
   it('an optional body of another type is left out, and the operation stays', () => {

@@ -70,6 +70,12 @@ describe('loadDocument', () => {
     expect(String(error)).not.toMatch(/hidden|secret/);
   });
 
+  it('knows the address of the page that shows an API', async () => {
+    const { send } = scriptedServer(() => ({ status: 404 }));
+    const asked = load({ ...place, url: 'http://tools.test/time/docs', path: 'openapi.json' }, send);
+    await expect(asked).rejects.toThrow('"/docs" is usually the page that shows an API: register the URL without it.');
+  });
+
   it('stops reading a document that is too large', async () => {
     const piece = 'x'.repeat(1024 * 1024);
     let sent = 0;

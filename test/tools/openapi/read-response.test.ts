@@ -162,6 +162,18 @@ describe('errors', () => {
     [400, '{"detail":"Invalid timezone"}', 'HTTP 400 Bad Request: Invalid timezone'],
     [404, '{"message":"Not here","documentation_url":"x"}', 'HTTP 404 Not Found: Not here'],
     [500, '{"error":{"code":5,"message":"boom"}}', 'HTTP 500 Internal Server Error: boom'],
+    [
+      500,
+      '{"detail":{"message":"Unexpected error","error":"500: No time zone found with key Nowhere/X"}}',
+      'HTTP 500 Internal Server Error: Unexpected error: 500: No time zone found with key Nowhere/X',
+    ],
+    [
+      502,
+      '{"message":"No luck.","error":"Bad Gateway","details":"the printer is off"}',
+      'HTTP 502 Bad Gateway: No luck: the printer is off',
+    ],
+    [500, '{"message":"Failed: it is too late","error":"it is too late"}', 'HTTP 500 Internal Server Error: Failed: it is too late'],
+    [415, '{"message":"No XML","error":"Unsupported Media Type"}', 'HTTP 415 Unsupported Media Type: No XML'],
     [400, '{"error":"invalid_grant","error_description":"Expired"}', 'HTTP 400 Bad Request: Expired'],
     [400, '{"title":"Invalid","status":400,"errors":{"Name":["is required"]}}', 'HTTP 400 Bad Request: Invalid ({"Name":["is required"]})'],
     [418, '{"teapot":true}', 'HTTP 418: {"teapot":true}'],
