@@ -159,13 +159,13 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     clientErrorHandler: refuseMalformedRequest,
   });
   server.server.headersTimeout = 30_000;
-  installJsonBodies(server);
+  installJsonBodies(server, { ownerOf: (request) => callerOf(request).id });
   installErrorHandling(server);
   if (config.corsOrigins.length > 0)
     await server.register(cors, {
       origin: config.corsOrigins.includes('*') ? '*' : [...config.corsOrigins],
       methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      exposedHeaders: ['x-toolwharf-run-id', 'retry-after'],
+      exposedHeaders: ['x-toolwharf-run-id', 'x-request-id', 'retry-after'],
     });
 
   installGuard(server, { authenticator });

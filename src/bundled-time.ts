@@ -79,7 +79,7 @@ function isAbout(error: unknown, code: ErrorCode): boolean {
 }
 
 /** A server that ships with the gateway. */
-export function bundledServer(id: string, url: string): ToolServerRecord {
+function bundledServer(id: string, url: string): ToolServerRecord {
   return {
     id,
     origin: 'bundled',
@@ -119,7 +119,7 @@ function withBundledUrl(store: Registry, url: string | undefined): Registry {
   }
 
   return {
-    listToolServers: async () => (await store.listToolServers()).flatMap(show),
+    listToolServers: async (need) => (await store.listToolServers(need)).flatMap(show),
     findToolServer: async (id) => {
       const record = await store.findToolServer(id);
       return record === undefined ? undefined : show(record)[0];

@@ -55,7 +55,14 @@ export function createApprovals(config: Config, { logger, askBrowser, now, newId
       questions: { ask: askBrowser, timeoutMs },
     },
     runLog,
-    waits: createRunWaits({ store, tokens, flushLog: () => runLog.flush(), newId, now }),
+    waits: createRunWaits({
+      store,
+      tokens,
+      flushLog: () => runLog.flush(),
+      onFault: (error) => logger.error({ err: error }, 'a cancelled run that waits for an approval cannot be closed just now'),
+      newId,
+      now,
+    }),
     deskFor: (runs) => createApprovalDesk({ store, tokens, remembered, log: runLog, runs }),
   };
 }

@@ -15,6 +15,7 @@ import { examineStore, openStored } from './examine-store.ts';
 import { examineToolServers } from './examine-tool-servers.ts';
 import { getLocally, localUrl } from './healthcheck.ts';
 import { isLoopbackName } from './http/authenticate.ts';
+import { outliveOwnCode } from './outlive-own-code.ts';
 import { createOutbound } from './policy/outbound-request.ts';
 import type { ImportModule } from './tools/functions/load-module.ts';
 import { version } from './version.ts';
@@ -33,7 +34,14 @@ export interface DoctorParts {
  * something is broken. @throws ConfigError for a wrong setting
  */
 export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
-  const sections = await examineGateway(environment, { readFile: readTextFile });
+  const left: Finding[] = [];
+  // As in the gateway: what a module leaves behind must not take the report away.
+  outliveOwnCode(readConfig(environment, readTextFile), {
+    error: ({ err, module = 'a module' }, message) =>
+      void left.push({ level: 'warning', text: `${module} leaves behind: ${String(err)}`, cure: message }),
+  });
+  const examined = await examineGateway(environment, { readFile: readTextFile });
+  const sections = left.length === 0 ? examined : [...examined, { title: 'Code of your own', findings: left }];
   const text = `toolwharf ${version}: what is in force, and what is wrong\n\n${toReport(sections)}`;
   process.stdout.write(text, () => process.exit(countBroken(sections) > 0 ? 1 : 0));
 }

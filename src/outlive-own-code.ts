@@ -2,9 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from './config.ts';
 import { ownModuleBehind } from './tools/functions/trace-own-code.ts';
 
+interface FaultFields {
+  err?: unknown;
+  module?: string;
+  fault_id?: string;
+}
+
 /** The part of a log that is needed here. */
 interface FaultLog {
-  error(fields: object, message: string): void;
+  error(fields: FaultFields, message: string): void;
 }
 
 const promiseMessage =
@@ -19,12 +25,22 @@ const exceptionMessage =
  */
 export function outliveOwnCode({ modules }: Pick<Config, 'modules'>, logger: FaultLog): 'unhandledRejection'[] {
   if (modules.toolsDir === undefined && modules.hooks.length === 0) return [];
-  process.on('unhandledRejection', (error) => logger.error({ err: error }, promiseMessage));
+  /** Their objects may fail when they are read, and who fails here ends the process. */
+  const tell = ({ err, ...fields }: FaultFields, message: string): void => {
+    try {
+      logger.error({ err, ...fields }, message);
+    } catch {
+      logger.error(fields, message);
+    }
+  };
+  process.on('unhandledRejection', (error) => tell({ err: error }, promiseMessage));
   // Not a listener: beside it, whoever else listens would end the gateway.
   process.setUncaughtExceptionCaptureCallback((error: unknown) => {
     const module = ownModuleBehind(error);
-    if (module === undefined) process.emit('uncaughtException', error as Error);
-    else logger.error({ err: error, fault_id: randomUUID(), module }, exceptionMessage);
+    if (module === undefined) {
+      // Thrown here, it ends the process as it would without this.
+      if (!process.emit('uncaughtException', error as Error)) throw error;
+    } else tell({ err: error, fault_id: randomUUID(), module }, exceptionMessage);
   });
   return ['unhandledRejection'];
 }

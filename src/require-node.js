@@ -5,7 +5,7 @@ if (found[0] < needed[0] || (found[0] === needed[0] && found[1] < needed[1])) {
   console.error(
     'toolwharf needs Node.js 24 (at least 22.19), and this is ' +
       process.versions.node +
-      '. Run `npm ci` again with optional dependencies, or install Node.js 24.',
+      '. Install Node.js 24; in a checkout `npm ci` with its optional dependencies brings it along.',
   );
   process.exit(1);
 }

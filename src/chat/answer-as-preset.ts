@@ -46,7 +46,8 @@ export async function* answerAsPreset(
 async function handedOver(asked: ChatRequest, { preset, messages }: Handoff, presets: PresetBook): Promise<ChatRequest> {
   if ((await presets.find(preset)) === undefined)
     throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);
-  return { ...asked, model: preset, messages: [...asked.messages, ...messages], toolIds: undefined, toolChoice: undefined };
+  const messagesSoFar = [...asked.messages, ...messages];
+  return { ...asked, model: preset, messages: messagesSoFar, toolIds: undefined, toolChoice: undefined, isHandover: true };
 }
 
 /** The run is known by the model that was asked; a hand-over changes it and starts no other run. */

@@ -174,7 +174,8 @@ async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGe
   const { variables, withFiles } = preparation;
   const recorded = recordQuestions(run.questions, { mode: choice.path === 'prompt' ? 'default' : choice.path, preset: run.preset?.id });
   const model = { ...preparation.model, backend: recorded(preparation.model.backend) };
-  const wrapping = { model, recorded, models: services.models, settings: services.settings, variables, withFiles };
+  const isHandover = request.isHandover === true && preparation.resumed === undefined;
+  const wrapping = { model, recorded, models: services.models, settings: services.settings, variables, withFiles, isHandover };
   const inMode = yield* backendInMode({ ...wrapping, newCallId: services.newCallId, signal: run.signal }, choice);
   const onRefusal = (): void => services.models.rememberNoTools(model.record.id);
   const asked = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;
@@ -203,6 +204,7 @@ async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGe
     // Steps of thought and action go in rounds, as native calls do.
     path: choice.path === 'prompt' ? 'prompt' : 'native',
     isSingleCall: choice.isSingleCall,
+    handsOverOne: request.reply?.isLegacy,
     // Where the backend refuses tools is known by now: what has run must not run again.
     choice: { ...choice, mayFallBack: false },
     ...(preparation.resumed !== undefined && { resumed: preparation.resumed }),

@@ -20,13 +20,16 @@ export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): M
       let hasBegun = false;
       try {
         for await (const event of backend.chat(request)) {
-          hasBegun = true;
+          // Our own remarks are no part of an answer.
+          hasBegun ||= event.type !== 'run-event';
           yield event;
         }
         return;
       } catch (error) {
         const isRefusal = error instanceof GatewayError && error.code === 'tools_unsupported';
-        if (!isRefusal || hasBegun || request.messages.at(-1)?.role !== 'tool') throw error;
+        if (!isRefusal || !hasCalled(request)) throw error;
+        // Whoever meets a refusal of tools begins the run again.
+        if (hasBegun) throw new GatewayError('upstream_rejected', error.message, { cause: error });
       }
       onRefusal();
       const message = 'The backend refused functions after it had called some; the answer is given from their results.';
@@ -34,6 +37,11 @@ export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): M
       yield* plain.chat(withoutFunctions(request));
     },
   };
+}
+
+/** By the number of its round too: a hook may have put other messages behind the results. */
+function hasCalled({ messages, asking }: ModelRequest): boolean {
+  return messages.at(-1)?.role === 'tool' || asking?.purpose === 'last_answer' || (asking?.round ?? 1) > 1;
 }
 
 function withoutFunctions(request: ModelRequest): ModelRequest {

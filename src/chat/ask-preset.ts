@@ -9,6 +9,7 @@ import type { AskPreset, ToolContext, ToolInvocation, ToolOutcome } from '../cor
 import { addUsage } from '../core/usage.ts';
 import { answerAsPreset } from './answer-as-preset.ts';
 import type { ChatServices } from './answer-chat.ts';
+import { asSentence } from './as-sentence.ts';
 import { withRest } from './succession.ts';
 import { waitWithin } from './wait-within.ts';
 import type { WaitWithin } from './wait-within.ts';
@@ -38,7 +39,7 @@ export function createAskPreset(servicesOf: () => ChatServices & { presets: Pres
       await listen(events, said, { invocation, context, wait, now: services.now });
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof GatewayError) return failure(`${error.message}${wordsOn(said)}`, said);
+      if (error instanceof GatewayError) return failure(`${asSentence(error.message)}${wordsOn(said)}`, said);
       throw error;
     }
     if (wait?.kept !== undefined) {

@@ -18,6 +18,8 @@ export interface ModeBackendOptions {
   variables: ReadonlyMap<string, string>;
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   newCallId: () => string;
+  /** Another preset has handed the conversation over: the result at its end answers no call of this one. */
+  isHandover: boolean;
   signal: AbortSignal;
 }
 
@@ -31,8 +33,9 @@ export async function* backendInMode(
   if (path === 'react') return reasonAndAct({ backend, newCallId });
   if (path === 'native') return rescueCalls({ backend: sendThoughtsBack(backend), newCallId });
   const task = yield* taskModel(options);
-  const { variables, withFiles } = options;
-  return selectToolsByPrompt({ backend, task, template: settings.selectionTemplate, variables, isSingleCall, withFiles, newCallId });
+  const { variables, withFiles, isHandover } = options;
+  const template = settings.selectionTemplate;
+  return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover });
 }
 
 /** The selection's own model where one is set and known: a small one is enough to choose, and saves the large one's time. */

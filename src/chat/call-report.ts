@@ -81,7 +81,7 @@ export function timeoutOf(tool: Tool, { requestTimeoutMs, presetTimeoutMs, defau
 }
 
 /** Objects and arrays are JSON with two spaces, so that sources read well; text stays text. */
-export function valueText(value: JsonValue): string {
+function valueText(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }
 

@@ -1,6 +1,7 @@
 import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { RunContext } from '../core/run.ts';
+import { asSentence } from './as-sentence.ts';
 
 /**
  * The events of a run that goes on after decisions. Where it fails, most likely because its model does, what was approved must neither be lost nor be
@@ -36,7 +37,7 @@ export function isCancelled({ aborted, reason }: AbortSignal): boolean {
 function withCure(error: unknown): unknown {
   if (!(error instanceof GatewayError)) return error;
   const { code, message, status, param, retryAfter } = error;
-  const words = `${message} Nothing that was approved runs twice: send the same decision once more to go on.`;
+  const words = `${asSentence(message)} Nothing that was approved runs twice: send the same decision once more to go on.`;
   return new GatewayError(code, words, {
     status,
     ...(param !== null && { param }),

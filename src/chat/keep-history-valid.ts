@@ -1,6 +1,7 @@
 import type { AssistantMessage, ChatMessage, ToolCall, ToolMessage } from '../core/chat.ts';
 import { textOf } from '../core/chat.ts';
 import { isJsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
 import type { Turn } from './ask-model.ts';
 import type { CallReport } from './call-report.ts';
 
@@ -51,8 +52,8 @@ function withCanonicalArguments(call: ToolCall): ToolCall {
 }
 
 /**
- * What a round adds to the history. Arguments are canonical JSON: what the model meant where it could be read, so that it can correct it,
- * else an empty object.
+ * What a round adds to the history. Arguments are a JSON object: what the model meant where it could be read, so that it can correct it,
+ * else an empty one.
  */
 export function messagesOfRound(
   { text, thought }: Pick<Turn, 'text' | 'thought'>,
@@ -63,7 +64,7 @@ export function messagesOfRound(
   const canonical = calls.map((call) => {
     const prepared = reportOf.get(call)?.prepared;
     if (prepared === undefined) return call;
-    return { ...call, name: nameInHistory(prepared), arguments: JSON.stringify(prepared.args ?? {}) };
+    return { ...call, name: nameInHistory(prepared), arguments: argumentsInHistory(prepared) };
   });
   const assistant: AssistantMessage = {
     role: 'assistant',
@@ -89,6 +90,12 @@ const longestName = 64;
 /** A name that nobody offers may be anything a model can write. */
 function nameInHistory({ tool, call }: CallReport['prepared']): string {
   return tool?.spec.name ?? (call.name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').slice(0, longestName) || 'unknown');
+}
+
+/** Of a call that could not be prepared what the model wrote, so that it can go on under a right name; of unreadable and too large ones nothing. */
+function argumentsInHistory({ args, call }: CallReport['prepared']): string {
+  if (args !== undefined) return JSON.stringify(args);
+  return Buffer.byteLength(call.arguments) > limits.argumentsBytes ? '{}' : withCanonicalArguments(call).arguments;
 }
 
 /** What only the model needs stands behind the value: where the new thing is, how to get the next page. */

@@ -46,6 +46,7 @@ export interface ChatRun {
   path: 'native' | 'prompt' | 'react';
   /** `simple`: only the first call of the first round runs. */
   isSingleCall: boolean;
+  handsOverOne?: boolean | undefined;
   /** How much the model can read, where that is known. */
   contextTokens?: number;
   settings: ToolCallSettings;
@@ -86,6 +87,8 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
     const ownCalls = calls.filter((call) => !chat.callerNames.has(call.name));
     const around = { ...state.around, resultBytes: shareAmong(state.shareBytes, ownCalls.length) };
     const round = { tools: state.tools, settings: chat.settings, around, callsLeft: budget.callsLeft(), finderName: finderNameIn(chat) };
+    // Nobody is there any more: what was approved has not begun yet, and may be taken up again.
+    if (place !== undefined) chat.settings.run.signal.throwIfAborted();
     place?.standsAt(undefined);
     const reports = yield* runTools(ownCalls, { ...round, ...resumedRound(resumed, ownCalls, chat.settings.run) });
     resumed = undefined;

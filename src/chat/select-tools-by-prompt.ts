@@ -21,6 +21,8 @@ export interface SelectionOptions {
   /** Puts inline files before the model for its answer; the choice is made without them. */
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   newCallId: () => string;
+  /** The tool result at the end of the first question is another preset's. */
+  isHandover: boolean;
 }
 
 /**
@@ -29,9 +31,11 @@ export interface SelectionOptions {
  */
 export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   let refused: readonly DroppedCall[] = [];
+  let isOthers = options.isHandover;
   return {
     async *chat(request) {
-      const isAnswering = request.messages.at(-1)?.role === 'tool';
+      const isAnswering = !isOthers && request.messages.at(-1)?.role === 'tool';
+      isOthers = false;
       const question = isAnswering || request.toolChoice === 'none' ? undefined : questionOf(request, options);
       if (question !== undefined && question.offered.length > 0) {
         const selection = yield* selectCalls(question);

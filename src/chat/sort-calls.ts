@@ -14,6 +14,8 @@ export interface SortingRules {
   /** Undefined: nothing is forced, or it was obeyed already. */
   forced: ForcedChoice | undefined;
   isSingleCall: boolean;
+  /** The answer's form holds one call to the caller's own functions. */
+  handsOverOne?: boolean | undefined;
   parallelToolCalls: boolean | undefined;
 }
 
@@ -26,7 +28,7 @@ export function sortCalls(turn: Turn, rules: SortingRules): { calls: ToolCall[];
   const named = turn.toolCalls.map((call) => withOfferedName(call, rules));
   const wanted = forced === undefined ? named : named.filter((call) => isForced(call, forced));
   // Some backends take no notice of `parallel_tool_calls` either.
-  const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : wanted;
+  const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : handedOver(wanted, rules);
   const refused = named.flatMap((call) => {
     if (!wanted.includes(call))
       return [notRun(call, 'The request demands another function first, so this call was not run.', 'tool_disabled')];
@@ -35,6 +37,12 @@ export function sortCalls(turn: Turn, rules: SortingRules): { calls: ToolCall[];
     return [notRun(call, 'The request takes one call at a time, so this one was not run.', 'tool_disabled')];
   });
   return { calls, refused };
+}
+
+function handedOver(calls: ToolCall[], { callerNames, handsOverOne }: SortingRules): ToolCall[] {
+  if (handsOverOne !== true) return calls;
+  const first = calls.find(({ name }) => callerNames.has(name));
+  return calls.filter((call) => call === first || !callerNames.has(call.name));
 }
 
 /** Names are matched over everything offered at once: a call meant for the caller must not end at a function of the gateway with a like name. */

@@ -26,6 +26,7 @@ export function waitWithin(request: ChatRequest, resumed: ResumedInner | undefin
     },
     // Its failure is a result, with which the outer run goes on.
     keepForRetry: async () => false,
+    abandon: async () => undefined,
     get isSuspended() {
       return kept !== undefined;
     },

@@ -3,6 +3,7 @@ import type { DecidedCall, InnerRun, WaitingCall } from '../core/approval.ts';
 import type { ChatMessage, Source, ToolCall } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
 import type { RunContext } from '../core/run.ts';
 import type { Tool, ToolOutcome } from '../core/tool.ts';
 import type { Turn } from './ask-model.ts';
@@ -124,8 +125,9 @@ function settledTool({ name, ...tool }: NonNullable<SettledCall['tool']>): Tool 
 export function toWaitingCalls(reports: readonly CallReport[]): WaitingCall[] {
   const used = new Set<string>();
   function own(wanted: string): string {
-    let id = wanted;
-    for (let number = 2; used.has(id); number += 1) id = `${wanted}-${number}`;
+    const short = wanted.slice(0, limits.waitingCallIdCharacters).toWellFormed();
+    let id = short;
+    for (let number = 2; used.has(id); number += 1) id = `${short}-${number}`;
     used.add(id);
     return id;
   }

@@ -7,7 +7,7 @@ export type ApprovalAnswer = { decision: 'approve'; args?: JsonObject } | { deci
 
 /** A call that waits for a decision which comes in another request. */
 export interface WaitingCall {
-  /** The model's id, with a number behind it where the model gave it to several calls of one turn. */
+  /** The model's id, cut where it is too long for an address, with a number behind it where several calls of one turn would have the same. */
   id: string;
   /** The model's id as it is. */
   callId: string;
@@ -127,6 +127,8 @@ export interface RunWait {
   suspend(calls: readonly WaitingCall[], loop: JsonObject): Promise<PendingApproval>;
   /** Keeps a run that has failed after its calls were decided, so that the same decision goes on with it; false where there is nothing to keep. */
   keepForRetry(): Promise<boolean>;
+  /** The run was cancelled while it was written down: nobody can go on with it any more. Never rejects. */
+  abandon(): Promise<void>;
   /** Whether the run is kept, by one of the two. */
   readonly isSuspended: boolean;
 }

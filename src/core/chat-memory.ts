@@ -21,7 +21,7 @@ export interface MemoryBounds {
  * @throws GatewayError `storage_unavailable`
  */
 export interface ChatMemory {
-  /** Adds a note, or replaces the one of this id; beyond the bounds those that were not written for the longest time go. Resolves when it is durable. */
+  /** Adds a note, or replaces the one of this id; beyond the bounds it costs the caller who has the most those that were not written for the longest time. Resolves when it is durable. */
   keep(note: ChatNote, bounds: MemoryBounds): Promise<void>;
   /** Undefined also for one that has expired, and for one that cannot be read with the present secret. */
   find(id: string, time: number): Promise<string | undefined>;

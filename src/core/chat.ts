@@ -115,6 +115,8 @@ export interface ChatRequest {
   files: InlineFile[];
   /** A frontend's hidden task (title, tags): runs without tools. */
   isTask: boolean;
+  /** Another preset has handed the conversation over: the result at its end answers no call of this one. */
+  isHandover?: true;
   /** How the answer goes back over HTTP, which is where tokens of approvals can be returned; absent for an answer over a socket. Legacy: with `function_call`. */
   reply?: { includeUsage: boolean; includeEvents: boolean; isLegacy?: true };
   /** `store: true`: the caller would like the answer kept. `metadata` as it was sent. */
@@ -138,6 +140,8 @@ export interface RequestToolServer {
   key?: string;
   headers: Record<string, string>;
   execution?: 'browser' | 'gateway';
+  /** Which of its functions are kept back, and which wait for a human; the words of a registered server. */
+  config?: JsonObject;
 }
 
 /** The text of a message: its text parts joined by line breaks, everything else left out. */

@@ -13,7 +13,7 @@ export type ErrorType =
  * Every error that a client may see: its stable code, the HTTP status before the first byte, and OpenAI's type.
  * A code is never reused for another meaning.
  */
-export const errorTable = {
+const errorTable = {
   invalid_request: { status: 400, type: 'invalid_request_error' },
   unknown_mode: { status: 400, type: 'invalid_request_error' },
   unknown_tool_id: { status: 400, type: 'invalid_request_error' },

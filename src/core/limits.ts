@@ -1,9 +1,15 @@
 import { bodyLimits } from './body-limits.ts';
+import { conversionLimits } from './conversion-limits.ts';
 import { keptRunLimits } from './kept-run-limits.ts';
+import { storedChatLimits } from './stored-chat-limits.ts';
 
-/** Every limit of the gateway, in one place, each with its reason. Settings may override those that `config.ts` names. */
+/**
+ * What callers, models, servers and operators can run into, in one place, each with its reason. Settings may override those that `config.ts`
+ * names. What bounds the inner work of one file, and is seen nowhere else, stands in that file.
+ */
 export const limits = {
   ...bodyLimits,
+  ...conversionLimits,
   /** A chat of years has fewer messages; more only burns memory per request. */
   messages: 5_000,
   /** OpenAI and its imitators refuse more functions than this in one request. */
@@ -197,10 +203,13 @@ export const limits = {
   presetDepth: 4,
   continuationsCharacters: 64 * 1024 * 1024,
   ...keptRunLimits,
+  ...storedChatLimits,
   /** How long the token of an approval is good, and how long its run waits: a day, so that a night may lie between. */
   approvalTokenMs: 24 * 60 * 60 * 1000,
   /** Runs of one caller that wait for decisions; whoever has more decides none of them. */
   waitingRunsPerCaller: 200,
+  /** With so many that wait, one that has failed is not kept any more: answers that nobody fetches must not crowd out decisions. */
+  retriedRunsPerCaller: 100,
   /** A run that waits, as JSON: the largest body with the results that a run may keep. */
   waitingRunCharacters: 24 * 1024 * 1024,
   /** All of them together, encrypted: a quarter of the largest database. */
@@ -217,28 +226,10 @@ export const limits = {
   approvalTries: 3,
   /** Questions that one session may have open; more is a tool in a loop. */
   questionsPerSession: 64,
+  /** The id under which a call waits stands in the address of its decision; some servers put kilobytes of signatures into their ids. */
+  waitingCallIdCharacters: 256,
   /** How long a decision waits for the answer that asked for it to be over. */
   approvalHandoverMs: 5_000,
   /** Runs in one page of the list. */
   runsPerPage: 200,
-  /** How long a chat with `store: true` is kept: as long as OpenAI keeps one. */
-  storedChatMs: 30 * 24 * 60 * 60 * 1000,
-  /** A chat every nine minutes of that time; beyond it a caller's oldest go first. */
-  storedChatsPerCaller: 5_000,
-  /** One caller must not fill what all share. */
-  storedCharactersPerCaller: 64 * 1024 * 1024,
-  /** A quarter of the largest database, over all callers. */
-  storedChatsCharacters: 256 * 1024 * 1024,
-  /** One stored chat with its question; images beyond it are left out, and a chat whose texts alone are larger is not stored. */
-  storedChatCharacters: 2 * 1024 * 1024,
-  /** Keys and values of `metadata`, as OpenAI limits them. */
-  metadataEntries: 16,
-  metadataKeyCharacters: 64,
-  metadataValueCharacters: 512,
-  /** Stored chats, or messages of one, in one page. */
-  chatsPerPage: 100,
-  /** The same for their size; the page is shorter then. */
-  chatPageCharacters: 8 * 1024 * 1024,
-  /** Chats that one search finds; a model reads every one of them. */
-  foundChats: 20,
 } as const;

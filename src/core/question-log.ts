@@ -2,7 +2,7 @@ import type { ChatEvent } from './chat.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 
 /**
- * The place of a question in its run, for the log alone. `answer`: no further question follows it; `round`: functions may be called; `last_answer`:
+ * The place of a question in its run, for the log, and for whoever must not begin again once calls have run. `answer`: no further question follows it; `round`: functions may be called; `last_answer`:
  * after the last round; the others belong to the selection pass.
  */
 export interface Asking {

@@ -72,8 +72,11 @@ export interface KeyRecord {
  * cannot be read or written just now (locked, full, read-only, damaged), with the cause and the cure.
  */
 export interface Registry {
-  /** In the order in which they were created, or as the last replacement put them. */
-  listToolServers(): Promise<ToolServerRecord[]>;
+  /**
+   * In the order in which they were created, or as the last replacement put them. Where some come from elsewhere, those are listed without a store that
+   * cannot be read, unless all are needed: whoever replaces a list must not begin with a part of it.
+   */
+  listToolServers(need?: 'all'): Promise<ToolServerRecord[]>;
   findToolServer(id: string): Promise<ToolServerRecord | undefined>;
   createToolServer(record: ToolServerRecord): Promise<void>;
   /** Replaces the record of that id; `record.id` is the same. */

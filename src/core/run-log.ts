@@ -74,8 +74,8 @@ export interface RunStore {
   /** Newest first; those of one moment by their id, backwards. Runs that had ended before `since` are left out. */
   list(page: RunPage & { since: number }): Promise<RunSummary[]>;
   /**
-   * Marks as failed what is `running`, and what waits and is not among `waitingIds`, with a last event that says so; for the start of a gateway,
-   * when nothing can be running yet. A gateway that is still ending its runs puts its own mark over it.
+   * Marks as failed what is `running`, and what waits and is not among `waitingIds`, with a last event that says so; what is among them waits. For
+   * the start of a gateway, when nothing can be running yet. A gateway that is still ending its runs puts its own mark over it.
    */
   endInterrupted(time: number, waitingIds?: ReadonlySet<string>): Promise<void>;
   /**
@@ -95,6 +95,15 @@ export function newestFirst(left: { created: number; id: string }, right: { crea
 /** Whether a run may stand on the page, as far as its caller and its place in the order go. */
 export function isOnPage(run: RunSummary, { callerId, after }: RunPage): boolean {
   return (callerId === undefined || run.callerId === callerId) && (after === undefined || newestFirst(after, run) < 0);
+}
+
+/** What becomes of a run that was left behind; undefined where it stays as it is. One may have been kept just before its log could say so. */
+export function statusAfterInterruption(
+  { id, status }: Pick<KeptRun, 'id' | 'status'>,
+  waitingIds: ReadonlySet<string> | undefined,
+): 'waiting' | 'failed' | undefined {
+  if (waitingIds?.has(id) === true) return status === 'running' ? 'waiting' : undefined;
+  return status === 'running' || (status === 'waiting' && waitingIds !== undefined) ? 'failed' : undefined;
 }
 
 /** The last event of a run whose gateway died before it. */

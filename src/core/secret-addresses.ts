@@ -19,23 +19,30 @@ export function isSecretAddress(text: string): boolean {
   return maskAddress(text) !== text;
 }
 
+/** Whether something is only shown as hidden in it. */
+export function isMasked(text: string): boolean {
+  return text.includes(hidden);
+}
+
 /** The values that `maskAddress` takes out, as they stand there. */
 export function secretsInAddress(text: string): string[] {
   if (!isSecretAddress(text)) return [];
   return [...userInformationOf(text), ...parametersOf(text).map(([, value]) => value)];
 }
 
-/** A new text with what it only shows as hidden taken from the one before: by the parameter's name, and user information in its order. */
+/** A new text with what it only shows as hidden taken from the one before: by the parameter's name, and what stands there more than once in its order. */
 export function restoreAddress(before: string, given: string): string {
   if (!given.includes(hidden)) return given;
-  const users = userInformationOf(before);
-  const values = new Map(parametersOf(before));
+  const users = userInformationOf(before).values();
+  const values = new Map(
+    [...Map.groupBy(parametersOf(before), ([name]) => name)].map(([name, found]) => [name, found.map(([, value]) => value).values()]),
+  );
   return given
     .replaceAll(userInformation, (whole, scheme: string, user: string) =>
-      user === hidden ? `${scheme}${users.shift() ?? hidden}@` : whole,
+      user === hidden ? `${scheme}${users.next().value ?? hidden}@` : whole,
     )
     .replaceAll(parameter, (whole: string, ...[mark = '', name = '', value = '']: string[]) =>
-      value === hidden ? `${mark}${name}=${values.get(name) ?? hidden}` : whole,
+      value === hidden ? `${mark}${name}=${values.get(name)?.next().value ?? hidden}` : whole,
     );
 }
 

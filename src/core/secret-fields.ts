@@ -20,11 +20,6 @@ export function hideSecretFields(fields: JsonObject): JsonObject {
   return isJsonObject(hidden) ? hidden : {};
 }
 
-/** Whether a field of this name holds anything that `hideSecretFields` would hide. */
-export function holdsSecret(name: string, value: JsonValue): boolean {
-  return hide(value, isSecretField(name, value)) !== value;
-}
-
 /**
  * What was sent, with the secrets of before where they were left out or sent back as they are shown. Entries of lists are the ones of the same
  * name, else of the same position. A field with secrets within that was left out as a whole is gone.
@@ -82,8 +77,10 @@ function isSecretField(name: string, value: JsonValue): boolean {
 }
 
 function restore(before: JsonValue, given: JsonValue, isSecret: boolean): JsonValue {
-  if (Array.isArray(before) && Array.isArray(given))
-    return given.map((entry, position) => restore(counterpart(before, entry, position) ?? null, entry, isSecret));
+  if (Array.isArray(before) && Array.isArray(given)) {
+    const places = findPlaces(before, { given, isSecret });
+    return given.map((entry, position) => restore(before[places.get(position) ?? -1] ?? null, entry, isSecret));
+  }
   if (isJsonObject(before) && isJsonObject(given)) return restoreObject(before, given, isSecret);
   if (typeof before === 'string' && typeof given === 'string') return isSecretAddress(before) ? restoreAddress(before, given) : given;
   return given === null && hide(before, isSecret) === null ? before : given;
@@ -101,10 +98,41 @@ function restoreObject(before: JsonObject, given: JsonObject, isSecret: boolean)
   return Object.fromEntries(restored);
 }
 
-/** What a change to a list leaves of an entry is found by the entry's own name. */
-function counterpart(before: readonly JsonValue[], entry: JsonValue, position: number): JsonValue | undefined {
-  if (!isJsonObject(entry)) return before[position];
+interface NewList {
+  given: readonly JsonValue[];
+  /** Of the list. */
+  isSecret: boolean;
+}
+
+/**
+ * The place that each entry of a new list had in the one before: where one looks the same, else where one has the same name, else, for those without
+ * a name, the same place. No place is given twice, so that no secret takes the place of another.
+ */
+function findPlaces(before: readonly JsonValue[], { given, isSecret }: NewList): ReadonlyMap<number, number> {
+  const shown = before.map((entry) => hide(entry, isSecret));
+  const places = new Map<number, number>();
+  const free = new Set(before.keys());
+  const take = (position: number, place: number | undefined): void => {
+    if (place === undefined || places.has(position) || !free.delete(place)) return;
+    places.set(position, place);
+  };
+  for (const toMark of [lookOf, nameOf]) {
+    const marks = shown.map(toMark);
+    const wanted = [...given.map(toMark).entries()].filter(([position, mark]) => mark !== undefined && !places.has(position));
+    for (const [position, mark] of wanted) if (marks[position] === mark) take(position, position);
+    const others = new Map([...Map.groupBy(free, (place) => marks[place])].map(([mark, found]) => [mark, found.values()]));
+    for (const [position, mark] of wanted) if (!places.has(position)) take(position, others.get(mark)?.next().value);
+  }
+  for (const [position, entry] of given.entries()) if (nameOf(entry) === undefined) take(position, position);
+  return places;
+}
+
+function lookOf(entry: JsonValue): string {
+  return JSON.stringify(entry);
+}
+
+function nameOf(entry: JsonValue): string | undefined {
+  if (!isJsonObject(entry)) return undefined;
   const word = ['id', ...labels].find((name) => typeof entry[name] === 'string');
-  if (word === undefined) return before[position];
-  return before.find((other) => isJsonObject(other) && other[word] === entry[word]);
+  return word === undefined ? undefined : JSON.stringify([word, entry[word]]);
 }

@@ -39,6 +39,8 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
   const toldWarnings = new Set<string>();
   return async ({ request, reply, leave }, { run, events, created }, form) => {
     reply.header('x-toolwharf-run-id', run.runId);
+    // Where OpenAI's SDKs look for it.
+    reply.header('x-request-id', request.id);
     const started = options.now();
     const { model, stream } = form;
     reply.raw.once('close', () => {
@@ -56,8 +58,10 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       if (event.event.type === 'tool.call' && !reply.raw.headersSent) forbidRetry(reply);
     };
     const head = { id: `chatcmpl-${run.runId}`, created: created ?? Math.floor(options.now() / 1000), model };
+    // Whoever left before this has closed it already, and is not heard again.
+    if (reply.raw.destroyed) leave.abort(new DOMException('The client left', 'AbortError'));
     if (stream) {
-      const encoder = createChunkEncoder(head, form);
+      const encoder = createChunkEncoder(head, { ...form, sourcesAreEvents: keepsEventsAlone(request) });
       return streamReply(reply, events, {
         encode: (event) => {
           watch(event);
@@ -89,6 +93,14 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       throw soFar.addTo(leave.signal.aborted && leave.signal.reason instanceof GatewayError ? leave.signal.reason : error, request.id);
     }
   };
+}
+
+/**
+ * Open WebUI shows the `sources` of the first such chunk alone and keeps none; what comes as an event it shows and keeps. It says nothing of
+ * itself but its HTTP client.
+ */
+function keepsEventsAlone({ headers }: FastifyRequest): boolean {
+  return headers['user-agent']?.includes('aiohttp/') === true;
 }
 
 function loggedError(error: unknown, request: FastifyRequest, signal: AbortSignal): GatewayError {

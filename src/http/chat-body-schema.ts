@@ -21,6 +21,15 @@ const messageSchema = z.discriminatedUnion(
   ],
   'must be one of system, developer, user, assistant, tool',
 );
+const names = z.array(z.string().max(256)).max(1_000);
+/** Checked, because a typing error in a protection must not lift it. */
+const serverConfig = z.looseObject({
+  needs_approval: z.union([z.boolean(), names], 'must be true, false, or a list of function names').nullish(),
+  read_only: z.boolean().nullish(),
+  methods: names.nullish(),
+  tags: names.nullish(),
+  function_name_filter_list: z.union([z.string(), names], 'must be a list of function names').nullish(),
+});
 export const serverSchema = z.looseObject({
   url: z.string().max(2_048),
   path: z.string().max(2_048).nullish(),
@@ -32,6 +41,7 @@ export const serverSchema = z.looseObject({
   key: z.string().nullish(),
   headers: z.record(z.string(), z.string()).nullish(),
   execution: z.enum(['browser', 'gateway']).nullish(),
+  config: serverConfig.nullish(),
 });
 const positive = z.number().int().positive();
 /** A chat request as it is sent. Unknown keys are the backend's, or another frontend's. */

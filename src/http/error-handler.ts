@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
+import { hintAtPlace } from './hint-at-place.ts';
 import { leaveBodyUnread } from './unread-bodies.ts';
 
 /** OpenAI's error body, beside which may stand what was done before. */
@@ -61,11 +62,13 @@ export function sendNothingHere(app: FastifyInstance, request: FastifyRequest, r
       reply,
     );
   }
-  return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${path.slice(0, 200)}.`), request, reply);
+  const shown = path.slice(0, 200);
+  return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${hintAtPlace(shown)}`), request, reply);
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const shown = toGatewayError(error, request.id);
+  reply.header('x-request-id', request.id);
   if (isAfterLeave(error, reply)) request.log.debug({ code: shown.code }, 'the client left before the answer');
   else if (shown.status >= 500) request.log.error({ err: error, code: shown.code }, 'request failed');
   else request.log.info({ code: shown.code, status: shown.status }, 'request refused');

@@ -118,7 +118,7 @@ interface Answered {
 }
 
 /** The completion of a run, in every form of its answer. */
-export function completionId(runId: string): string {
+function completionId(runId: string): string {
   return `chatcmpl-${runId}`;
 }
 

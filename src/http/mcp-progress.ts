@@ -14,6 +14,7 @@ export type McpEar = { progress(progress: McpProgress): Promise<void> } | { log(
 /** What a call tells while it runs. Whoever does not listen any more does not fail the call. */
 export function createMcpProgress(ear: McpEar): LiveEvents {
   let last: number | undefined;
+  let held: JsonObject | undefined;
 
   function toProgress({ progress, total, status }: JsonObject): McpProgress {
     const isFurther = typeof progress === 'number' && (last === undefined || progress > last);
@@ -22,9 +23,26 @@ export function createMcpProgress(ear: McpEar): LiveEvents {
     return { progress: last, ...(typeof total === 'number' && { total }), ...(typeof status === 'string' && { message: status }) };
   }
 
+  /** An MCP server's amount and its message are one notification; they come here one right after the other, and go on as one. */
+  async function joined(data: JsonObject): Promise<JsonObject | undefined> {
+    if (typeof data['progress'] !== 'number') {
+      if (held === undefined) return data;
+      Object.assign(held, data);
+      return undefined;
+    }
+    const mine = { ...data };
+    held = mine;
+    await Promise.resolve();
+    if (held === mine) held = undefined;
+    return mine;
+  }
+
   return {
     async progress(_call, data: JsonObject) {
-      if ('progress' in ear) return ear.progress(toProgress(data)).catch(() => undefined);
+      if ('progress' in ear) {
+        const whole = await joined(data);
+        return whole === undefined ? undefined : ear.progress(toProgress(whole)).catch(() => undefined);
+      }
       if (typeof data['status'] === 'string') await ear.log(data['status']).catch(() => undefined);
     },
     tell: () => undefined,

@@ -1,7 +1,9 @@
+import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import { isJsonObject, ownValue } from '../core/json.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import { restoreAddress } from '../core/secret-addresses.ts';
+import { isMasked, restoreAddress } from '../core/secret-addresses.ts';
 import { restoreSecretFields } from '../core/secret-fields.ts';
 import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-server-wire.ts';
 
@@ -25,12 +27,21 @@ export function mergeConnection(record: ToolServerRecord, change: JsonObject): J
 
 /** Secrets in keys that the gateway has no word for, and in the path. A path that was left out is not one of an answer. */
 function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject {
+  // For the parser to refuse.
+  if (isDeeperThan(given, limits.documentDepth)) return given;
   const path = ownValue(given, 'path');
   const { unreadable_secrets: _mark, ...extra } = record.extra;
   return {
     ...restoreSecretFields(extra, given),
-    ...(typeof path === 'string' && { path: restoreAddress(record.path, path) }),
+    ...(typeof path === 'string' && { path: restorePath(record.path, path) }),
   };
+}
+
+/** Under a new name there is no secret to take over, and what only stands for one must not be kept as one. */
+function restorePath(before: string, given: string): string {
+  const path = restoreAddress(before, given);
+  if (!isMasked(path) || isMasked(before)) return path;
+  throw new GatewayError('invalid_request', 'path: "[secret]" stands for a value that is not shown. Write the value.', { param: 'path' });
 }
 
 /** A key for a connection that had no use for one is meant to be sent. */

@@ -15,6 +15,8 @@ export interface AnswerHead {
 export interface ChunkOptions {
   includeUsage: boolean;
   includeEvents: boolean;
+  /** Sources come as an event too. */
+  sourcesAreEvents?: boolean;
 }
 
 /** Turns a run's events into the text of server-sent events, one OpenAI chunk each. */
@@ -42,6 +44,10 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
     started.add(choice);
     return deltaChunk({ role: 'assistant', content: '' }, choice);
   };
+  const sourceChunk = (source: JsonObject): string => {
+    const asEvent = options.sourcesAreEvents === true && { event: { type: 'source', data: source } };
+    return chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], sources: [source], ...asEvent });
+  };
   const callChunk = (call: ToolCall, choice: number): string => {
     const index = callCounts.get(choice) ?? 0;
     callCounts.set(choice, index + 1);
@@ -67,7 +73,7 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
         case 'finish':
           return begin(event.choice ?? 0) + chunk({ choices: [{ index: event.choice ?? 0, delta: {}, finish_reason: event.reason }] });
         case 'source':
-          return chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], sources: [event.source as unknown as JsonObject] });
+          return sourceChunk(event.source as unknown as JsonObject);
         case 'run-event':
           return options.includeEvents ? chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], event: { ...event.event } }) : '';
         case 'approval':

@@ -8,6 +8,7 @@ import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import { bodySchema } from './chat-body-schema.ts';
 import type { Body, callSchema, serverSchema } from './chat-body-schema.ts';
+import { isFrontendTask } from './is-frontend-task.ts';
 import { fromLegacyFunctions } from './legacy-functions.ts';
 
 /** Fields of Open WebUI and of the gateway: read or ignored here, and never sent to a backend. */
@@ -82,9 +83,10 @@ function toParsedChat(body: Body, wire: JsonObject): Omit<ParsedChat, 'isLegacy'
   const options = body.stream_options ?? {};
   const { functions, hosted } = sortTools(body.tools ?? []);
   const parameters = modelParameters(wire);
+  const messages = body.messages.map(toMessage);
   const request: ChatRequest = {
     model: body.model,
-    messages: withSystem(body.messages.map(toMessage), body.params?.system ?? undefined),
+    messages: withSystem(messages, body.params?.system ?? undefined),
     stream: body.stream ?? false,
     callerFunctions: functions,
     hostedTools: hosted,
@@ -103,7 +105,7 @@ function toParsedChat(body: Body, wire: JsonObject): Omit<ParsedChat, 'isLegacy'
       Object.entries(body.variables ?? {}).map(([key, text]) => [key, typeof text === 'string' ? text : JSON.stringify(text ?? '')]),
     ),
     files: (body.files ?? []).flatMap(toFile),
-    isTask: body.metadata?.['task'] !== undefined && body.metadata['task'] !== null,
+    isTask: isTask(body, messages),
     ...(parameters['store'] === true && { store: { metadata: body.metadata ?? null } }),
   };
   return {
@@ -112,6 +114,13 @@ function toParsedChat(body: Body, wire: JsonObject): Omit<ParsedChat, 'isLegacy'
     includeEvents: options['include_events'] === true,
     isBackground: body.background ?? false,
   };
+}
+
+/** What a request says about its tools is obeyed, whatever its messages look like. */
+function isTask(body: Body, messages: readonly ChatMessage[]): boolean {
+  if (body.metadata?.['task'] !== undefined && body.metadata['task'] !== null) return true;
+  const namesTools = [body.tools, body.tool_ids, body.tool_servers].some((field) => field !== undefined && field !== null);
+  return !namesTools && isFrontendTask(messages);
 }
 
 /** Precedence: top level, then `params`. What is left is the backend's, unknown OpenAI parameters included. */
@@ -188,6 +197,7 @@ function toToolServer(server: z.infer<typeof serverSchema>): RequestToolServer {
     ...(server.key ? { key: server.key } : {}),
     ...(server.auth_name ? { authName: server.auth_name } : {}),
     ...(server.execution ? { execution: server.execution } : {}),
+    ...(isJsonObject(server.config) ? { config: server.config } : {}),
   };
 }
 

@@ -23,6 +23,7 @@ const id = z.string().min(1).max(256);
 const words = z.string().max(limits.approvalMessageCharacters).nullish();
 const anyJson = z.custom<JsonValue>().optional();
 
+const edited = z.custom<JsonObject>(isJsonObject).nullish();
 const frameSchemas = {
   auth: z
     .object({ token: z.string().max(4_096).nullish(), session_id: z.string().max(256).nullish() })
@@ -33,7 +34,9 @@ const frameSchemas = {
     .object({ id, result: anyJson, error: anyJson })
     .transform((data): ClientFrame => ({ type: 'execute:tool:result', ...data })),
   'confirmation:result': z
-    .looseObject({ id, decision: z.enum(['approve', 'reject']), params: z.custom<JsonObject>(isJsonObject).nullish(), message: words })
+    .looseObject({ id, decision: z.enum(['approve', 'reject']), params: edited, arguments: edited, message: words })
+    // Whoever has changed them under the name of the other door must not have the unchanged ones run.
+    .transform(({ params, arguments: args, ...rest }) => ({ ...rest, ...(isJsonObject(params ?? args) && { params: params ?? args }) }))
     .transform((data): ClientFrame => ({ type: 'answer', question: 'confirmation', id: data.id, data: data as JsonObject })),
   'input:result': z
     .looseObject({ id })

@@ -15,7 +15,7 @@ import type { CancellableCalls } from './call-registry.ts';
 import type { StartedRun } from './answer-run.ts';
 import { inLegacyForm } from './legacy-functions.ts';
 import { RunEnd } from './run-end.ts';
-import { watchRun } from './watch-run.ts';
+import { endingOf, watchRun } from './watch-run.ts';
 
 /**
  * Starts runs, writes them down, and knows which are under way, so that they can be cancelled, end with their caller's key, and a shutdown
@@ -108,6 +108,11 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
     const told = { runId, caller, chatId, messageId, sessionId };
     const run: RunContext = { ...told, signal: leave.signal, calls, whenOver: end.whenOver, wait, questions };
     running.set(runId, { callerId: caller.id, leave, calls, end });
+    function over(): void {
+      running.delete(runId);
+      end.come();
+      if (running.size === 0) becomeIdle?.();
+    }
     const answered = answerAsPreset(request, run, services);
     const events = watchRun(wait?.resumed === undefined ? answered : keepFailedRun(withRest(answered), run), leave.signal, {
       onEvent(event) {
@@ -115,10 +120,15 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
         if (event.type === 'source' && wait !== undefined) sources.push(event.source);
       },
       onEnd(ending) {
-        recorder.end(wait?.isSuspended === true && !isCancelled(leave.signal) ? { status: 'waiting' } : ending);
-        running.delete(runId);
-        end.come();
-        if (running.size === 0) becomeIdle?.();
+        const isPutAway = wait?.isSuspended === true;
+        if (isPutAway && isCancelled(leave.signal)) {
+          // Its tokens may have gone out; before anybody can use one, it is closed.
+          recorder.end(endingOf(undefined, leave.signal));
+          void wait.abandon().then(over);
+        } else {
+          recorder.end(isPutAway ? { status: 'waiting' } : ending);
+          over();
+        }
       },
     });
     return { run, events: request.reply?.isLegacy === true ? inLegacyForm(events) : events };
@@ -136,9 +146,19 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
       return follow(request, { runId, caller, leave, recorder, waitWith });
     },
     async resume(run, decided, { caller, leave }) {
-      requireReady(caller, run.model);
       const { id: runId, model, request } = run;
-      const recorder = (await log.resume(runId)) ?? log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
+      let recorder: RunRecorder | undefined;
+      try {
+        requireReady(caller, model);
+        recorder = (await log.resume(runId)) ?? log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
+        // Meanwhile a shutdown may have begun.
+        requireReady(caller, model);
+      } catch (error) {
+        // The decision is taken, and must not be lost: sent again, it goes on.
+        recorder?.end({ status: 'waiting' });
+        await waits?.resume(run, decided, run.sources).keepForRetry();
+        throw error;
+      }
       return follow(request, { runId, caller, leave, recorder, waitWith: (sources) => waits?.resume(run, decided, sources) });
     },
     requireReady,

@@ -47,13 +47,15 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
 
   // By way of the list: it also holds records whose secrets the store cannot read, which can be given new ones.
   async function requireRecord(id: string): Promise<ToolServerRecord> {
-    const record = (await registry.listToolServers()).find((candidate) => candidate.id === id);
+    const isWanted = (candidate: ToolServerRecord): boolean => candidate.id === id;
+    const record = (await registry.listToolServers()).find(isWanted) ?? (await registry.listToolServers('all')).find(isWanted);
     if (record === undefined) throw new GatewayError('not_found', `There is no tool server "${id.slice(0, 100)}".`);
     return record;
   }
 
   return {
-    list: () => registry.listToolServers(),
+    // A part of them may be sent back as the whole.
+    list: () => registry.listToolServers('all'),
     require: requireRecord,
     async parse(value) {
       if (!isJsonObject(value)) return parseConnection(value);
@@ -65,7 +67,7 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
     create: (value) =>
       inTurn(async () => {
         const record = parseConnection(withoutShownOnly(value));
-        if ((await registry.listToolServers()).length >= maxToolServers)
+        if ((await registry.listToolServers('all')).length >= maxToolServers)
           throw new GatewayError('conflict', `There are ${maxToolServers} tool servers already; delete some first.`);
         await registry.createToolServer(record);
         return requireRecord(record.id);
@@ -83,11 +85,11 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
 
     replace: (values) =>
       inTurn(async () => {
-        const records = await registry.listToolServers();
+        const records = await registry.listToolServers('all');
         const wanted = parseConnections(withSecretsOf(records, values));
         for (const record of wanted) requireUnchanged(record, records);
         await registry.replaceToolServers(wanted);
-        return registry.listToolServers();
+        return registry.listToolServers('all');
       }),
 
     delete: (id) => inTurn(() => registry.deleteToolServer(id)),

@@ -57,7 +57,7 @@ export function watchRun(first: AsyncGenerator<ChatEvent, unknown>, signal: Abor
 const unread = new GatewayError('run_cancelled', 'The answer was not read to its end.');
 
 /** Why a run ended before its end, in the words that its client gets; ours alone for a fault of our own. */
-function endingOf(error: unknown, signal: AbortSignal): RunEnding {
+export function endingOf(error: unknown, signal: AbortSignal): RunEnding {
   const cause: unknown = signal.aborted ? signal.reason : error;
   if (cause instanceof GatewayError) {
     const { code, message } = cause;

@@ -62,7 +62,15 @@ const flushBytes = 4_096;
 function standardOutput(): DestinationStream {
   const output = pino.destination({ fd: 1, sync: true, minLength: flushBytes, periodicFlush: flushMs });
   // Whatever ends the process by itself, its last words are written; a kill costs the last moment's.
-  process.once('exit', () => output.flushSync());
+  process.once('exit', () => {
+    try {
+      // `flushSync` alone tries for ever where nobody reads any more or the disk is full, and the process never ends; `flush` finds that out.
+      output.flush();
+      output.flushSync();
+    } catch {
+      // There is nobody left to tell.
+    }
+  });
   return output;
 }
 

@@ -74,6 +74,8 @@ export function recordRun(start: Omit<KeptRun, 'status' | 'events'> & { events?:
     add,
     addOwn: ({ type, data }, size, time) => keep({ type, time, data }, size),
     end(ending, time) {
+      // Who cancels has the last word.
+      if (endStatus === 'waiting' && ending.status === 'cancelled') endStatus = undefined;
       if (endStatus === undefined && ending.status !== 'waiting') {
         const error = ending.status === 'completed' ? {} : { error: ending.error };
         add({ type: 'run.end', data: { run_id: run.id, status: ending.status, ...error } }, time);

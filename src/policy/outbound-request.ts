@@ -31,6 +31,8 @@ const responseHeaderBytes = 32 * 1024;
 const bufferedBytes = 16 * 1024;
 /** Addresses that are remembered; those of models are a handful. */
 const maxDecided = 1_000;
+/** Longer ones hold arguments of a call: they do not come again, and a thousand of them would fill the memory. */
+const longestDecided = 200;
 /** The last resort for a body whose reader neither reads nor leaves. */
 const abandonedBodyMs = 10 * 60 * 1000;
 
@@ -67,7 +69,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
   }
 
   function destinationOf({ url: text, trust }: OutboundRequest): Destination {
-    const key = trust.kind === 'configured' ? `${trust.origin} ${text}` : undefined;
+    const key = trust.kind === 'configured' && text.length <= longestDecided ? `${trust.origin} ${text}` : undefined;
     const known = key === undefined ? undefined : decided.get(key);
     if (known !== undefined) return known;
     const url = parseDestination(text);

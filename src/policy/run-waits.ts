@@ -6,10 +6,12 @@ import type { TrackedRun } from '../core/resumed-run.ts';
 import type { ApprovalTokens } from './approval-tokens.ts';
 
 export interface RunWaitsOptions {
-  store: Pick<WaitingRunStore, 'keep' | 'prune'>;
+  store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
   tokens: Pick<ApprovalTokens, 'sign'>;
   /** Makes the log of the run durable. */
   flushLog: () => Promise<void>;
+  /** Told where a run that was cancelled cannot be closed: its tokens hold until they expire. */
+  onFault: (error: unknown) => void;
   /** At least 128 random bits. */
   newId: () => string;
   now: () => number;
@@ -35,7 +37,7 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
         const expires = options.now() + limits.approvalTokenMs;
         const told = { request, calls: [...calls], sources: [...sources], loop };
         const waiting: WaitingRun = { id, callerId, waitId: options.newId(), expires, model, ...told };
-        await keep(waiting, options);
+        await keep(waiting, limits.waitingRunsPerCaller, options);
         isSuspended = true;
         return toPendingApproval(waiting, options.tokens);
       },
@@ -49,13 +51,16 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
         // Under the same tokens, for as long as they hold.
         const waiting: WaitingRun = { ...waited, request, sources, loop, again: { decided, left } };
         try {
-          await keep(waiting, options);
+          await keep(waiting, limits.retriedRunsPerCaller, options);
         } catch (error) {
           if (error instanceof GatewayError) return false;
           throw error;
         }
         isSuspended = true;
         return true;
+      },
+      async abandon() {
+        await options.store.close(run.id).catch(options.onFault);
       },
       get isSuspended() {
         return isSuspended;
@@ -74,12 +79,12 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
 }
 
 /** @throws GatewayError `overloaded` where there is no room for it. */
-async function keep(run: WaitingRun, { store, flushLog, now }: RunWaitsOptions): Promise<void> {
+async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, now }: RunWaitsOptions): Promise<void> {
   if (JSON.stringify(run).length > limits.waitingRunCharacters) {
     throw new GatewayError('overloaded', 'This run holds too much to wait for an approval. Send less, or ask over a websocket session.');
   }
   await store.prune(now());
-  const bounds = { maxOfCaller: limits.waitingRunsPerCaller, maxCharacters: limits.waitingRunsCharacters };
+  const bounds = { maxOfCaller, maxCharacters: limits.waitingRunsCharacters };
   if (!(await store.keep(run, bounds))) {
     throw new GatewayError(
       'overloaded',

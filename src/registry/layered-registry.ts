@@ -17,7 +17,7 @@ export interface LayeredRegistryOptions {
 
 /**
  * Fixed tool servers over stored ones. Keys and facts are the store's alone.
- * When the store fails, the fixed tool servers are listed without it; everything else passes its error on.
+ * When the store fails, the fixed tool servers are listed without it, unless all are needed; everything else passes its error on.
  * @throws GatewayError `read_only` for a change to a fixed one, saying where it is changed.
  */
 export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }: LayeredRegistryOptions): Registry {
@@ -49,7 +49,10 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
 
   return {
     ...keysAndFactsOf(store),
-    listToolServers: async () => [...fixedById.values(), ...(await listStored()).filter((record) => !fixedById.has(record.id))],
+    listToolServers: async (need) => {
+      const stored = need === 'all' ? await store.listToolServers(need) : await listStored();
+      return [...fixedById.values(), ...stored.filter((record) => !fixedById.has(record.id))];
+    },
     findToolServer: async (id) => fixedById.get(id) ?? store.findToolServer(id),
     createToolServer: async (record) => {
       const holder = fixedById.get(record.id);
@@ -71,7 +74,7 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
         if (holder !== undefined && holder.url !== record.url) throw readOnly(holder);
       }
       // Stored ones behind a fixed one are not in the list that is replaced; they come back when the fixed one goes.
-      const shadowed = (await store.listToolServers()).filter((record) => fixedById.has(record.id));
+      const shadowed = (await store.listToolServers('all')).filter((record) => fixedById.has(record.id));
       await store.replaceToolServers([...records.filter((record) => !fixedById.has(record.id)), ...shadowed]);
     },
   };

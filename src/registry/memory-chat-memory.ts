@@ -10,6 +10,12 @@ export function createMemoryChatMemory(): ChatMemory {
     notes.delete(id);
   }
 
+  function heaviestCaller(weigh: (note: ChatNote) => number): string {
+    const weights = new Map<string, number>();
+    for (const note of notes.values()) weights.set(note.callerId, (weights.get(note.callerId) ?? 0) + weigh(note));
+    return [...weights].reduce((most, next) => (next[1] > most[1] ? next : most), ['', 0])[0];
+  }
+
   return {
     async keep(note, { time, maxNotes, maxCharacters }) {
       // Anew at the end: the order is that in which they were written.
@@ -17,8 +23,14 @@ export function createMemoryChatMemory(): ChatMemory {
       notes.set(note.id, { ...note });
       characters += note.value.length;
       for (const [id, { expires }] of notes) {
-        if (expires > time && notes.size <= maxNotes && characters <= maxCharacters) return;
+        if (expires > time) break;
         drop(id);
+      }
+      while (notes.size > maxNotes || characters > maxCharacters) {
+        const heaviest = heaviestCaller(notes.size > maxNotes ? () => 1 : ({ value }) => value.length);
+        const oldest = [...notes.values()].find(({ callerId }) => callerId === heaviest);
+        if (oldest === undefined) return;
+        drop(oldest.id);
       }
     },
     async find(id, time) {

@@ -1,4 +1,4 @@
-import { interruption, isOnPage, newestFirst } from '../core/run-log.ts';
+import { interruption, isOnPage, newestFirst, statusAfterInterruption } from '../core/run-log.ts';
 import type { KeptRun, RunStore, RunSummary } from '../core/run-log.ts';
 
 /** Runs as long as the process lives: the twin of the one in SQLite, with texts as there, so that nothing is shared with what was saved. */
@@ -24,9 +24,9 @@ export function createMemoryRuns(): RunStore {
     },
     async endInterrupted(time, waitingIds) {
       for (const run of all()) {
-        const isLost = run.status === 'waiting' && waitingIds !== undefined && !waitingIds.has(run.id);
-        if (run.status !== 'running' && !isLost) continue;
-        put({ ...run, status: 'failed', finished: time, events: [...run.events, interruption(run.id, time)] });
+        const status = statusAfterInterruption(run, waitingIds);
+        if (status === 'waiting') put({ ...run, status });
+        if (status === 'failed') put({ ...run, status, finished: time, events: [...run.events, interruption(run.id, time)] });
       }
     },
     async prune({ since, maxRuns, maxCharacters }) {

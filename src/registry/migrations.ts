@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../core/errors.ts';
 
 /** "twhf": tells a database of the gateway from another program's (SQLite's `application_id`). */
-export const applicationId = 0x74_77_68_66;
+const applicationId = 0x74_77_68_66;
 
 /**
  * The steps from an empty database to today's, in order; the number of steps taken is SQLite's `user_version`.

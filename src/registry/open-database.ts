@@ -9,7 +9,7 @@ import { migrate, readPragma, requireKnownSchema } from './migrations.ts';
 import { faultKindOf, toStorageFault } from './storage-fault.ts';
 
 /** A thousand tool servers with documents of one megabyte; more is a loop that writes. */
-export const maxDatabaseBytes = 1024 * 1024 * 1024;
+const maxDatabaseBytes = 1024 * 1024 * 1024;
 
 export interface OpenDatabase {
   database: DatabaseSync;

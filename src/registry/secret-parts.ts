@@ -1,8 +1,8 @@
 import { isJsonObject, ownValue } from '../core/json.ts';
-import type { JsonValue } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import { isSecretAddress, maskAddress } from '../core/secret-addresses.ts';
-import { hideSecretFields, holdsSecret } from '../core/secret-fields.ts';
+import { hideSecretFields } from '../core/secret-fields.ts';
 
 /** What the database keeps in the clear of a tool server, beside its sealed `key` and `headers`. */
 export type StoredRecord = Omit<ToolServerRecord, 'key' | 'headers'>;
@@ -15,15 +15,17 @@ const pathName = JSON.stringify(['path']);
 /** Splits what the gateway has no word for, and the path, into what may lie there for everybody to read and what may not; names are JSON of the place. */
 export function splitSecretParts(record: StoredRecord): { shown: StoredRecord; secrets: Map<string, string> } {
   const secrets = new Map<string, string>();
-  for (const [name, value] of Object.entries(record.extra)) {
-    if (value === undefined) continue;
-    const inner = opened.has(name) && isJsonObject(value) ? Object.entries(value) : undefined;
-    if (inner === undefined) addSecret(secrets, [name], value);
-    for (const [field, child] of inner ?? []) if (child !== undefined) addSecret(secrets, [name, field], child);
+  // Whatever is hidden there has to be sealed here, so the one is told by the other.
+  const extra = hideSecretFields(record.extra);
+  for (const [name, value] of hiddenFields(record.extra, extra)) {
+    const shown = ownValue(extra, name);
+    const inner = opened.has(name) && isJsonObject(value) && isJsonObject(shown) ? hiddenFields(value, shown) : undefined;
+    if (inner === undefined) secrets.set(JSON.stringify([name]), JSON.stringify(value));
+    for (const [field, child] of inner ?? []) secrets.set(JSON.stringify([name, field]), JSON.stringify(child));
   }
   if (isSecretAddress(record.path)) secrets.set(pathName, JSON.stringify(record.path));
   if (secrets.size === 0) return { shown: record, secrets };
-  return { shown: { ...record, path: maskAddress(record.path), extra: hideSecretFields(record.extra) }, secrets };
+  return { shown: { ...record, path: maskAddress(record.path), extra }, secrets };
 }
 
 /** The record with its secret parts back in their places. */
@@ -53,8 +55,11 @@ export function nameOfPart(name: string): string {
   return toPlace(name).join('.');
 }
 
-function addSecret(secrets: Map<string, string>, place: readonly string[], value: JsonValue): void {
-  if (holdsSecret(place.at(-1) ?? '', value)) secrets.set(JSON.stringify(place), JSON.stringify(value));
+/** What shows that nothing in it is hidden is the same value. */
+function hiddenFields(fields: JsonObject, shown: JsonObject): [string, JsonValue][] {
+  return Object.entries(fields).flatMap(([name, value]): [string, JsonValue][] =>
+    value === undefined || ownValue(shown, name) === value ? [] : [[name, value]],
+  );
 }
 
 function partOf(record: StoredRecord, name: string): JsonValue | undefined {

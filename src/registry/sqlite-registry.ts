@@ -8,7 +8,8 @@ import { createSecretCipher } from './encrypt-secrets.ts';
 import { readPragma } from './migrations.ts';
 import { renewCache } from './record-cache.ts';
 import type { RecordCache } from './record-cache.ts';
-import { findSealedRow, readToolServerRow, toToolServerRow } from './tool-server-row.ts';
+import { sealOldRows } from './seal-old-rows.ts';
+import { readToolServerRow, toToolServerRow } from './tool-server-row.ts';
 import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
 
 interface KeyRow {
@@ -107,19 +108,12 @@ export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
     }
   }
 
-  /** Once, at the first reading: what an earlier release wrote in the clear. A database that cannot be written is left for the next start. */
-  async function sealOldRows({ toolServers }: Snapshot): Promise<void> {
+  /** Once, at the first reading. A database that cannot be written is left for the next start. */
+  async function sealOnce({ toolServers }: Snapshot): Promise<void> {
     if (isSealed) return;
     isSealed = true;
-    const pairs = [...toolServers.values()].map(({ row, value }) => ({ row, sealed: findSealedRow(row, value, cipher) }));
-    if (pairs.every(({ sealed }) => sealed === undefined)) return;
-    await write((database) => {
-      for (const { row, sealed } of pairs) {
-        const present = findToolServerRow(database, row.id);
-        // Another process may have changed it meanwhile.
-        if (sealed !== undefined && present !== undefined && toolServerRules.isSameRow(present, row)) updateToolServer(database, sealed);
-      }
-    }).catch(() => undefined);
+    await sealOldRows({ rows: [...toolServers.values()], cipher, connection }).catch(() => undefined);
+    isStale = true;
   }
 
   function insertToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {
@@ -131,7 +125,7 @@ export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
 
   return {
     listToolServers: async () => {
-      await sealOldRows(await read());
+      await sealOnce(await read());
       const { toolServers } = await read();
       return [...toolServers.values()].map(({ value }) => value.record);
     },

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { interruption } from '../core/run-log.ts';
+import { interruption, statusAfterInterruption } from '../core/run-log.ts';
 import type { KeptEvent, KeptRun, RunStore, RunSummary } from '../core/run-log.ts';
 import type { RunStatus } from '../core/run.ts';
 import type { DatabaseConnection } from './database-connection.ts';
@@ -40,17 +40,20 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
       }),
 
     async endInterrupted(time, waitingIds) {
-      const isLost = ({ id, status }: Record<string, unknown>): boolean =>
-        status === 'running' || (waitingIds !== undefined && !waitingIds.has(String(id)));
+      const isLeft = ({ id, status }: Record<string, unknown>): boolean =>
+        statusAfterInterruption({ id: String(id), status: status as RunStatus }, waitingIds) !== undefined;
       // Most starts have nothing to end, and a write would wait for locks.
-      const isAny = await connection.read((database) => database.prepare(`SELECT id, status FROM runs ${unfinished}`).all().some(isLost));
+      const isAny = await connection.read((database) => database.prepare(`SELECT id, status FROM runs ${unfinished}`).all().some(isLeft));
       if (!isAny) return;
       await connection.write((database) => {
         const statement = database.prepare(upsert);
-        for (const row of database.prepare(`SELECT ${columns}, events FROM runs ${unfinished}`).all().filter(isLost)) {
+        for (const row of database.prepare(`SELECT ${columns}, events FROM runs ${unfinished}`).all().filter(isLeft)) {
           const run = toRun(row);
-          const events = [...run.events, interruption(run.id, time)];
-          statement.run(...toRow({ ...run, status: 'failed', finished: time, events }));
+          const isFailed = statusAfterInterruption(run, waitingIds) === 'failed';
+          const end: Pick<KeptRun, 'status' | 'finished' | 'events'> = isFailed
+            ? { status: 'failed', finished: time, events: [...run.events, interruption(run.id, time)] }
+            : { status: 'waiting', events: run.events };
+          statement.run(...toRow({ ...run, ...end }));
         }
       });
     },

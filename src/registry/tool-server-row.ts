@@ -7,7 +7,7 @@ import { isPartUntouched, joinSecretParts, nameOfPart, splitSecretParts } from '
 import type { StoredRecord } from './secret-parts.ts';
 
 /** In `extra` of a listed record: the fields whose stored secret cannot be read, e.g. `["key", "headers.x-token", "oauth"]`. Never stored. */
-export const unreadableSecretsMark = 'unreadable_secrets';
+const unreadableSecretsMark = 'unreadable_secrets';
 
 /** A tool server as the database keeps it: `record` is JSON without secrets, `secrets` is JSON of sealed ones. */
 export interface ToolServerRow {

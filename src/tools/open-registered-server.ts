@@ -1,5 +1,5 @@
 import { isJsonObject, ownValue } from '../core/json.ts';
-import type { JsonObject, JsonValue } from '../core/json.ts';
+import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
@@ -12,6 +12,7 @@ import type { OpenedDocument } from './openapi/open-document.ts';
 import { createOpenApiTool } from './openapi/openapi-tool.ts';
 import type { Conversion, CredentialSet, Operation } from './openapi/operation.ts';
 import { createBaseUrls } from './openapi/server-base-url.ts';
+import { configValue, whyWithheld } from './server-rules.ts';
 
 /** A registered server whose document has become functions. */
 export interface OpenedServer {
@@ -59,11 +60,6 @@ export interface OpeningOptions {
 export type OpenMcp = (record: ToolServerRecord, options: OpeningOptions) => Promise<Opening>;
 
 /** Loads and converts. Never rejects: what a server does wrong is a value. */
-export function openRegisteredServer(record: ToolServerRecord, send: SendOutbound, signal: AbortSignal): Promise<Opening> {
-  return openServer(record, send, { signal, isChecked: false });
-}
-
-/** The same, with more to ask for. */
 export async function openServer(record: ToolServerRecord, send: SendOutbound, options: OpeningOptions): Promise<Opening> {
   const unsupported = whyUnsupported(record);
   if (unsupported !== undefined) return { type: 'unsupported', reason: unsupported };
@@ -96,11 +92,6 @@ function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
   const fields = Array.isArray(marked) ? marked.filter((field) => typeof field === 'string') : [];
   // Fields that the gateway has no word for are sent nowhere.
   return fields.filter((field) => (field === 'key' ? authType !== 'none' : field === 'path' || field.startsWith('headers.')));
-}
-
-export function configValue(record: ToolServerRecord, key: string): JsonValue | undefined {
-  const config = ownValue(record.extra, 'config');
-  return isJsonObject(config) ? ownValue(config, key) : undefined;
 }
 
 /** Undefined when it is what is known already. */
@@ -172,33 +163,4 @@ function objectAt(document: JsonObject, key: string): JsonObject | undefined {
 function textAt(document: JsonObject, key: string): string | undefined {
   const value = ownValue(document, key);
   return typeof value === 'string' ? value : undefined;
-}
-
-/** Exact names, the document's or the legal one: `search` must not let `web_search` through. A blocked name stays blocked. */
-export function whyWithheld(operation: Operation, record: ToolServerRecord): string | undefined {
-  const isNamed = (name: JsonValue): boolean => name === operation.operationId || name === operation.spec.name;
-  const isReading = operation.method === 'GET' || operation.method === 'HEAD';
-  if (configValue(record, 'read_only') === true && !isReading)
-    return `read_only lets GET and HEAD through, and this is ${operation.method}`;
-  const methods = configValue(record, 'methods');
-  if (
-    Array.isArray(methods) &&
-    methods.length > 0 &&
-    !methods.some((method) => typeof method === 'string' && method.toUpperCase() === operation.method)
-  )
-    return `methods does not name ${operation.method}`;
-  const byTag = whyByTag(operation.tags ?? [], record.tags);
-  if (byTag !== undefined) return byTag;
-  const blocked = record.functionFilter.filter((entry) => entry.startsWith('!')).map((entry) => entry.slice(1));
-  const allowed = record.functionFilter.filter((entry) => !entry.startsWith('!'));
-  if (blocked.some(isNamed)) return 'function_name_filter_list blocks it';
-  return allowed.length === 0 || allowed.some(isNamed) ? undefined : 'function_name_filter_list does not name it';
-}
-
-/** Plain entries allow, `!tag` blocks; case counts as in the document. */
-function whyByTag(tags: readonly string[], filter: readonly string[]): string | undefined {
-  const blocked = tags.find((tag) => filter.includes(`!${tag}`));
-  if (blocked !== undefined) return `tags blocks "${blocked}"`;
-  const allowed = filter.filter((entry) => !entry.startsWith('!'));
-  return allowed.length === 0 || allowed.some((tag) => tags.includes(tag)) ? undefined : 'none of its tags is in tags';
 }

@@ -19,6 +19,7 @@ import type { OpenedDocument } from './openapi/open-document.ts';
 import { openDocumentAside } from './openapi/open-document-aside.ts';
 import { createBaseUrls } from './openapi/server-base-url.ts';
 import { toSpecs } from './request-specs.ts';
+import { rulesOfRequest, whyWithheld, withServerApproval } from './server-rules.ts';
 
 export interface RequestServersOptions {
   send: SendOutbound;
@@ -88,9 +89,12 @@ async function openServer(place: Place, options: RequestServersOptions): Promise
     const { conversion, head } = await openDocumentOf(place, options.send, isInBrowser);
     const { operations, omitted, cut } = conversion;
     const toCandidate = isInBrowser ? browserCandidate(place, head, options) : gatewayCandidate(place, head, options);
-    const candidates = operations.map((operation) => toCandidate(operation));
+    const rules = rulesOfRequest(server);
+    const withheld = operations.map((operation) => whyWithheld(operation, rules));
+    const candidates = operations.filter((_, index) => withheld[index] === undefined).map((operation) => toCandidate(operation));
     const [first] = omitted;
-    const reason = first === undefined ? 'its document has no operation' : `${first.operation}: ${first.reason}`;
+    const none = withheld[0] ?? 'its document has no operation';
+    const reason = first === undefined ? none : `${first.operation}: ${first.reason}`;
     if (candidates.length === 0) return { candidates, warnings: [leftOut(place, 'tool_server_empty', reason)] };
     return { candidates, warnings: cut === undefined ? [] : [cutWarning(place, cut)] };
   } catch (error) {
@@ -153,10 +157,14 @@ function gatewayCandidate(
     queryFor: (security) => callQuery(server, security),
     key: server.key,
   };
+  const rules = rulesOfRequest(server);
   return (operation) => ({
     wanted: operation.spec.name,
     key: `${index} ${operation.method} ${operation.path}`,
-    toTool: (offeredName) => createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection }),
+    toTool: (offeredName) => {
+      const tool = createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
+      return withServerApproval(tool, operation, rules);
+    },
   });
 }
 
@@ -164,11 +172,12 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
   const { server, index, timeoutMs } = place;
   const baseUrlFor = createBaseUrls(document, server.url, undefined);
   const info = server.info ?? ownValue(document, 'info');
+  const rules = rulesOfRequest(server);
   return (operation) => ({
     wanted: operation.spec.name,
     key: `${index} ${operation.method} ${operation.path}`,
-    toTool: (offeredName) =>
-      createBrowserTool({
+    toTool: (offeredName) => {
+      const tool = createBrowserTool({
         spec: { ...operation.spec, name: offeredName },
         label: operation.spec.name,
         ownName: operation.operationId,
@@ -176,7 +185,9 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
         prepare: (args) => buildRequest(operation, args, baseUrlFor(operation)),
         callBrowser,
         timeoutMs,
-      }),
+      });
+      return withServerApproval(tool, operation, rules);
+    },
   });
 }
 
@@ -186,9 +197,12 @@ function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestSe
   const { usable, nameless } = toSpecs(specs.slice(0, limits.toolsPerRequest));
   const count = Math.max(0, specs.length - limits.toolsPerRequest);
   const cut = count === 0 ? [] : [cutWarning(place, { count, reason: `a request may have ${limits.toolsPerRequest}` })];
-  const candidates = usable.map(({ ownName, spec }, position): Candidate => {
-    const toTool: Candidate['toTool'] = (offeredName) =>
-      createBrowserTool({
+  const rules = rulesOfRequest(server);
+  const candidates = usable.flatMap(({ ownName, spec }, position): Candidate[] => {
+    const ruled = { operationId: ownName, spec, method: undefined };
+    if (whyWithheld(ruled, rules) !== undefined) return [];
+    const toTool: Candidate['toTool'] = (offeredName) => {
+      const tool = createBrowserTool({
         spec: { ...spec, name: offeredName },
         label: spec.name,
         ownName,
@@ -196,7 +210,9 @@ function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestSe
         callBrowser,
         timeoutMs,
       });
-    return { wanted: spec.name, key: `${index} ${ownName} ${position}`, toTool };
+      return withServerApproval(tool, ruled, rules);
+    };
+    return [{ wanted: spec.name, key: `${index} ${ownName} ${position}`, toTool }];
   });
   const what = (position: number): string => `The function tool_servers.${index}.specs.${position}`;
   const unusable = nameless.map((position) => leftOutWarning('function_invalid', what(position), 'it has no name'));

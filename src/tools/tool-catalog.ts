@@ -18,7 +18,7 @@ import type { OpenedServer, Opening } from './open-registered-server.ts';
 import { createRegisteredServers } from './registered-servers.ts';
 import { openRequestServers } from './request-servers.ts';
 import type { SuppliedFunctions } from './request-servers.ts';
-import { withServerApproval } from './server-approval.ts';
+import { withServerApproval } from './server-rules.ts';
 import { createServerReviver } from './revive-servers.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import type { ToolSource } from './tool-source.ts';

@@ -4,6 +4,7 @@ import type { ChatServices } from '../../src/chat/answer-chat.ts';
 import { createContinuations } from '../../src/chat/continue-run.ts';
 import { defaultSelectionTemplate } from '../../src/chat/selection-prompt.ts';
 import { defaultContextTemplate } from '../../src/chat/use-files.ts';
+import type { ChatEvent } from '../../src/core/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../_support/tools.ts';
@@ -63,6 +64,23 @@ test('functions that a backend refuses behind their results are not called again
   expect(model.requests[2]?.tools).toEqual([]);
   expect(model.requests[2]?.messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringContaining('12:00') });
   expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', ['model']]);
+});
+
+test('functions that a backend refuses amid the answer from their results are not called again either: the run ends', async () => {
+  const refusal = new GatewayError('tools_unsupported', 'does not support tools');
+  const model = new ScriptedModel(
+    calls(['get_time', {}]),
+    [{ type: 'text', text: 'It is' }, refusal],
+    selection('get_time'),
+    says('Noon.'),
+  );
+  const answer = answerChat(chatRequest(), runContext(), services({ models: finderOf({ model }), tools: offering(clock) }));
+  const events: ChatEvent[] = [];
+  const reading = async (): Promise<void> => {
+    for await (const event of answer) events.push(event);
+  };
+  await expect(reading()).rejects.toMatchObject({ code: 'upstream_rejected', message: 'does not support tools' });
+  expect(eventsOf(events, 'tool.call')).toHaveLength(1);
 });
 
 test('default mode asks for a selection, appends the result to the user message, and lets the model answer', async () => {

@@ -40,6 +40,7 @@ async function read(
     answers: () => undefined,
     suspend: () => Promise.reject(new Error('not here')),
     keepForRetry: async () => (seen.isKept = hasPlace),
+    abandon: async () => undefined,
     isSuspended,
   };
   const kept = keepFailedRun(events, runContext({ wait, signal: leave.signal }));

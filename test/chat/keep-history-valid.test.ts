@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { repairHistory } from '../../src/chat/keep-history-valid.ts';
 import type { ChatMessage } from '../../src/core/chat.ts';
+import { limits } from '../../src/core/limits.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { collect, toolNamed } from '../_support/tools.ts';
 import { loop } from './loop-fixture.ts';
@@ -71,4 +72,15 @@ test.each([
   const [asked, result] = model.requests[1]?.messages.slice(-2) ?? [];
   expect(asked).toMatchObject({ toolCalls: [{ name: expected }] });
   expect(result).toMatchObject({ role: 'tool', name: expected });
+});
+
+test.each<[string, string, string]>([
+  ['what the model wrote', '{"place": "Rome"}', '{"place": "Rome"}'],
+  ['nothing of what nobody can read', '{"place": ', '{}'],
+  ['nothing of what is no object', '["Rome"]', '{}'],
+  ['nothing of what is too large', JSON.stringify({ place: 'x'.repeat(limits.argumentsBytes) }), '{}'],
+])('a call of an unknown name keeps %s', async (_, written, kept) => {
+  const model = new ScriptedModel(calls(['weather_in', written]), says('Sorry.'));
+  await collect(loop(model, [toolNamed('look', 1)]));
+  expect(model.requests[1]?.messages.at(-2)).toMatchObject({ toolCalls: [{ name: 'weather_in', arguments: kept }] });
 });

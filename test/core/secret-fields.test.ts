@@ -66,7 +66,31 @@ const pairs: [string, JsonObject, JsonValue][] = [
   ],
 ];
 
+/** What stands there twice, has moved, or has a name that is hidden itself. */
+const twice: JsonObject[] = [
+  { hooks: 'https://a.test/?token=1, https://b.test/?token=2&token=3, https://u:p@c.test https://v:q@d.test' },
+  {
+    list: [
+      { name: 'x-key', value: '1' },
+      { name: 'x-key', value: '2' },
+      { name: 'https://u:p@host', token: '3' },
+    ],
+  },
+  { list: [['a', { token: 1 }], ['a', { token: 2 }], 'sk-abcdefghijk', 'sk-lmnopqrstuv'] },
+];
+
 describe('a secret', () => {
+  test.each(twice)('is itself again beside its like: %j', (fields) => {
+    expect(restoreSecretFields(fields, hideSecretFields(fields))).toEqual(fields);
+  });
+
+  test('goes with its entry when a list is put into another order or shortened', () => {
+    const mirrors = ['a', 'b', 'c'].map((host) => ({ url: `https://${host}.test`, token: `of ${host}` }));
+    const [, second, third] = mirrors.map((entry) => ({ ...entry, token: null }));
+    const sent = { mirrors: [third ?? null, second ?? null] };
+    expect(restoreSecretFields({ mirrors }, sent)).toEqual({ mirrors: [mirrors[2], mirrors[1]] });
+  });
+
   test.each(pairs)('is hidden %s', (_how, fields, shown) => expect(hideSecretFields(fields)).toEqual(shown));
 
   test.each(pairs)('is back when what is shown is sent: %s', (_how, fields) => {

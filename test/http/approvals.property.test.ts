@@ -245,19 +245,17 @@ test('whoever decides and cancels in whatever order, each call is settled once a
     { maxCommands: 30, size: 'max' },
   );
   const reached = new Set<string>();
-  await fc.assert(
-    fc.asyncProperty(steps, async (commands) => {
-      const real = await begin(reached);
-      const model: Model = { runs: [] };
-      try {
-        await fc.asyncModelRun(() => ({ model, real }), commands);
-      } finally {
-        await real.gateway[Symbol.asyncDispose]();
-      }
-    }),
-    { numRuns: 40 },
-  );
-  // Steps that never got anywhere would prove nothing.
+  const anySteps = fc.asyncProperty(steps, async (commands) => {
+    const real = await begin(reached);
+    const model: Model = { runs: [] };
+    try {
+      await fc.asyncModelRun(() => ({ model, real }), commands);
+    } finally {
+      await real.gateway[Symbol.asyncDispose]();
+    }
+  });
+  // Steps that never got anywhere would prove nothing; what forty of them have not met, others meet.
   const wanted = ['cancelled', 'completed', 'completed after a failure', 'kept after a failure', 'waiting'];
+  for (let tries = 0; tries < 5 && wanted.some((state) => !reached.has(state)); tries += 1) await fc.assert(anySteps, { numRuns: 40 });
   expect([...reached]).toEqual(expect.arrayContaining(wanted));
-});
+}, 60_000);

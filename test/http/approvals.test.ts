@@ -140,6 +140,12 @@ describe('a decision', () => {
     expect(events.find(({ type }) => type === 'approval.response')?.data).toMatchObject({ decision: 'approve', edited: true });
   });
 
+  test('may change them as an answer over a socket does', async () => {
+    await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('Paid.')] });
+    expect((await decide(gateway, await askPlainly(gateway), { params: { amount: 3 } })).statusCode).toBe(200);
+    expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":3}']);
+  });
+
   test('that leaves others open is noted; the last one goes on, each having its own decision', async () => {
     await using gateway = await bankGateway({
       turns: [calls(['pay', { amount: 1 }], ['refund', { amount: 2 }], ['pay', { amount: 3 }]), says('Done.')],

@@ -30,6 +30,7 @@ test.each(['/v1/chat/completions', '/api/chat/completions', '/api/v1/chat/comple
     choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
   });
   expect(response.headers['x-toolwharf-run-id']).toMatch(/^[\w-]{20,}$/);
+  expect(response.headers['x-request-id']).toMatch(/^[\w-]{20,}$/);
 });
 
 test('a stream is a sequence of chunks that ends with [DONE] and gives the same answer', async () => {
@@ -127,11 +128,12 @@ describe('with a registered tool server', () => {
     usage: { prompt_tokens, completion_tokens: 1, total_tokens: prompt_tokens + 1 },
   });
 
-  async function askWithTool(extra: object) {
+  async function askWithTool(extra: object, more: Record<string, string> = {}) {
     const model = new ScriptedModel([usage(10), ...calls(['now', {}])], [usage(20), ...says('Noon.')]);
     await using app = await testApp({}, { backends: [backendOf(model)], registry, send });
     const payload = { model: 'model', messages, ...extra };
-    return await app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers: { host: 'localhost' }, payload });
+    const headers = { host: 'localhost', ...more };
+    return await app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers, payload });
   }
 
   test('the completion holds the sources and the usage of all rounds', async () => {
@@ -180,12 +182,47 @@ describe('with a registered tool server', () => {
     expect((await askWithTool({ stream: true })).body).not.toContain('"event"');
   });
 
+  test('the HTTP client of Open WebUI gets sources as events too, which is the form that it keeps', async () => {
+    const headers = { 'user-agent': 'Python/3.12 aiohttp/3.13.2' };
+    const chunks = readChunks((await askWithTool({ stream: true }, headers)).body).filter((chunk) => typeof chunk !== 'string');
+    const extensions = chunks.filter((chunk) => chunk['sources'] !== undefined || chunk['event'] !== undefined);
+    const source = expect.objectContaining({ source: { name: 'TOOL:time/now' }, tool_result: true });
+    expect(extensions).toEqual([expect.objectContaining({ sources: [source], event: { type: 'source', data: source } })]);
+  });
+
   test('a hidden task of a frontend runs without tools', async () => {
     const model = new ScriptedModel(says('A title'));
     await using app = await testApp({}, { backends: [backendOf(model)], registry, send });
     const payload = { model: 'model', messages, metadata: { task: 'title_generation' } };
     await app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers: { host: 'localhost' }, payload });
     expect(model.requests[0]?.tools).toEqual([]);
+  });
+
+  const quoted = '<chat_history>\nUSER: What time is it?\nASSISTANT: Noon.\n</chat_history>';
+  const title = `### Task:\nGenerate a concise title summarizing the chat history.\n### Chat History:\n${quoted}`;
+  const said = (content: string, role = 'user') => ({ role, content });
+
+  test.each<[string, object, number]>([
+    ['a title', { messages: [said(title)] }, 0],
+    ['a title under a system prompt, with spaces at its end', { messages: [said('Be brief.', 'system'), said(`${title} \n`)] }, 0],
+    ['a completion', { messages: [said(`### Task:\nComplete.\n${quoted}\n<type>x</type>\n<text>Wh</text>  \n#### Output:\n`)] }, 0],
+    [
+      'the choice of its own tools',
+      { messages: [said('Available Tools: []\n\nReturn {"tool_calls": []}', 'system'), said('Query: Noon?')] },
+      0,
+    ],
+    ['a query under another system prompt', { messages: [said('Be brief.', 'system'), said('Query: Noon?')] }, 1],
+    ['words after the quoted chat', { messages: [said(`${title}\nWhat time is it?`)] }, 1],
+    ['a task without a quoted chat', { messages: [said('### Task:\nTell me the time.')] }, 1],
+    ['a quoted chat without a task', { messages: [said(`Sum up: ${quoted}`)] }, 1],
+    ['a chat that goes on', { messages: [said('Hi'), said('Hello', 'assistant'), said(title)] }, 1],
+    ['tools that are named', { messages: [said(title)], tool_ids: ['server:time'] }, 1],
+  ])('a hidden task of Open WebUI, whose metadata does not arrive, is told by its form: %s', async (_, body, offered) => {
+    const model = new ScriptedModel(says('A title'));
+    await using app = await testApp({}, { backends: [backendOf(model)], registry, send });
+    const payload = { model: 'model', ...body };
+    await app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers: { host: 'localhost' }, payload });
+    expect(model.requests[0]?.tools).toHaveLength(offered);
   });
 });
 

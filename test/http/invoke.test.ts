@@ -27,6 +27,8 @@ describe('calling a function', () => {
     ['maps/route', { arguments: { city: { a: 1 } } }, 400, { error: { code: 'args_invalid', param: 'arguments' } }],
     ['maps/route', { arguments: 'city' }, 400, { error: { code: 'invalid_request', param: 'arguments' } }],
     ['maps/route', { arguments: ['Oslo'] }, 400, { error: { code: 'invalid_request', param: 'arguments' } }],
+    ['maps/route', { city: 'Oslo' }, 400, { error: { code: 'invalid_request', param: 'arguments' } }],
+    ['maps/route', { arguments: null }, 200, { result: { way: 'north' } }],
     ['maps/place', {}, 200, { id: 'maps/place', tool: 'place', error: { code: 'tool_error', message: expect.stringContaining('404') } }],
     ['gone/any', {}, 200, { id: 'gone/any', tool: 'any', error: { code: 'tool_error', message: expect.stringContaining('cannot') } }],
     ['off/any', {}, 200, { error: { code: 'tool_disabled' } }],

@@ -102,6 +102,68 @@ describe('large bodies at the same time', () => {
   });
 });
 
+describe('large bodies of several callers', () => {
+  const size = 200 * 1024;
+  const headers = (owner: string, length: number) => ({
+    'content-type': 'application/json',
+    'content-length': length,
+    connection: 'close',
+    owner,
+  });
+
+  async function narrowGateway(arrivingBytes: number) {
+    const app = fastify();
+    installErrorHandling(app);
+    installJsonBodies(app, { arrivingBytes, ownerOf: (request) => String(request.headers['owner']) });
+    const waiting: (() => void)[] = [];
+    app.post('/', (request) => String(request.body).length);
+    app.post('/slow', async () => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return 'done';
+    });
+    onTestFinished(() => app.close());
+    return { url: await app.listen({ host: '127.0.0.1', port: 0 }), waiting };
+  }
+
+  const statusOf = (text: string): string => text.slice(9, 12);
+
+  test('whoever leaves many half sent loses the last of them, and the others are heard', async () => {
+    const { url } = await narrowGateway(3.5 * size);
+    const halves = [1, 2, 3].map(() => announce(url, 'POST /', headers('greedy', size)));
+    for (const { socket } of halves) socket.write(`"${'x'.repeat(size - 10)}`);
+    const modest = announce(url, 'POST /', headers('modest', size));
+    modest.socket.write(`"${'x'.repeat(size - 2)}"`);
+    expect(await modest.answer).toContain('HTTP/1.1 200');
+    const lost = await Promise.race(halves.map(async ({ answer }, index) => ({ index, status: statusOf(await answer) })));
+    expect(lost).toMatchObject({ status: '503' });
+    for (const [index, { socket }] of halves.entries()) if (index !== lost.index) socket.write('xxxxxxxx"');
+    const ends = await Promise.all(halves.map(async ({ answer }) => statusOf(await answer)));
+    expect(ends.toSorted()).toEqual(['200', '200', '503']);
+  });
+
+  test('one that was read counts no more while its answer takes long, whatever its letters and its length', async () => {
+    const { url, waiting } = await narrowGateway(size);
+    // Fewer letters than a small body has bytes.
+    const wide = `"${'語'.repeat(60_000)}"`;
+    const { 'content-length': _length, ...unsized } = headers('slow', 0);
+    const chunk = 'x'.repeat(50_000);
+    const running = [announce(url, 'POST /slow', headers('slow', Buffer.byteLength(wide)))];
+    running[0]?.socket.write(wide);
+    await expect.poll(() => waiting.length).toBe(1);
+    for (const count of [2, 3, 4]) {
+      const next = announce(url, 'POST /slow', { ...unsized, 'transfer-encoding': 'chunked' });
+      next.socket.write(`${(chunk.length + 2).toString(16)}\r\n"${chunk}"\r\n0\r\n\r\n`);
+      running.push(next);
+      await expect.poll(() => waiting.length).toBe(count);
+    }
+    const other = announce(url, 'POST /', headers('slow', size - 10));
+    other.socket.write(`"${'x'.repeat(size - 12)}"`);
+    expect(await other.answer).toContain('HTTP/1.1 200');
+    for (const end of waiting) end();
+    for (const { answer } of running) expect(await answer).toContain('HTTP/1.1 200');
+  });
+});
+
 describe('a body', () => {
   const post = async (payload: string, method: 'POST' | 'DELETE' = 'POST', path = '/v1/chat/completions') => {
     const app = await testApp({}, { backends: [] });
@@ -120,6 +182,21 @@ describe('a body', () => {
     const content = '[{"'.repeat(100_000);
     const answer = await post(JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] }));
     expect(answer.json()).toMatchObject({ error: { code: 'model_not_found' } });
+  });
+
+  test.each([
+    ['/api/v1/configs/tool_servers', '{"TOOL_SERVER_CONNECTIONS":[{"url":"http://127.0.0.1:1","x":[§]}]}'],
+    ['/api/tool-servers/verify', '{"url":"http://127.0.0.1:1","x":[§]}'],
+    ['/api/tools/nothing/invoke', '{"arguments":{"v":§}}'],
+  ])('that is small and nested without end is refused: %s', async (path, payload) => {
+    const app = await testApp({}, { backends: [] });
+    onTestFinished(() => app.close());
+    const headers = { host: '127.0.0.1', 'content-type': 'application/json' };
+    const ask = (method: 'POST', url: string, text: string) => app.server.inject({ method, url, headers, payload: text });
+    expect((await ask('POST', '/api/tool-servers', '{"url":"http://127.0.0.1:1","x":[["a"]]}')).statusCode).toBe(201);
+    const answer = await ask('POST', path, payload.replace('§', `${'['.repeat(30_000)}${']'.repeat(30_000)}`));
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json()).toMatchObject({ error: { message: expect.stringMatching(/nested/) } });
   });
 
   test('that sets a prototype is refused', async () => {

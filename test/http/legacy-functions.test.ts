@@ -113,6 +113,19 @@ describe('through the door', () => {
     expect(seen.raw).toContain(String.raw`"arguments":"{\"a\":1}"`);
   });
 
+  test('what the gateway has done stands beside the one call that is handed over, and is put back when it is answered', async () => {
+    const turns = [calls(['get_time', {}], ['open_page', { a: 1 }], ['open_page', { a: 2 }]), says('Open.')];
+    await using gateway = await gatewayOf({ turns, servers: [clocks], answers });
+    const seen = await gateway.ask({ functions: [openPage] });
+    expect(seen.eventsOf('tool.result').map(({ tool }) => tool)).toEqual(['open_page', 'get_time']);
+    const [, handedOver] = /"function_call":(\{.*?\})\}/.exec(seen.raw) ?? [];
+    const message = { role: 'assistant', content: null, function_call: JSON.parse(handedOver ?? '') as JsonObject };
+    await gateway.ask({ functions: [openPage], messages: [question, message, oldResult('open_page', 'open')] });
+    const [, called, ...results] = gateway.model.requests[1]?.messages ?? [];
+    expect(called).toMatchObject({ toolCalls: [{ name: 'get_time' }, { name: 'open_page', arguments: '{"a":1}' }] });
+    expect(results.map((result) => result.role === 'tool' && result.name)).toEqual(['get_time', 'open_page']);
+  });
+
   test('a history in that form without its parameters is answered in the present one', async () => {
     const messages = [question, oldCall('open_page'), oldResult('open_page', 'open'), question];
     await using gateway = await gatewayOf({ turns: [calls(['open_page', {}])], servers: [] });

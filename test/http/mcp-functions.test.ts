@@ -64,6 +64,22 @@ describe('functions of this process for MCP clients', () => {
     ]);
   });
 
+  test('tell an amount and its words as one, as MCP servers give them', async () => {
+    const execute = `async (_, { status, progress }) => {
+      for (const n of [1, 2]) await Promise.all([progress(n, 2), status('step ' + n)]);
+      await Promise.all([progress(3), progress(4), status('two at once')]);
+    }`;
+    const client = await clientOf({ 'a.js': functionModule('work', { execute }) });
+    const heard: object[] = [];
+    await client.callTool({ name: 'work', arguments: {} }, { onprogress: (progress) => void heard.push(progress) });
+    expect(heard).toEqual([
+      { progress: 1, total: 2, message: 'step 1' },
+      { progress: 2, total: 2, message: 'step 2' },
+      { progress: 3 },
+      { progress: 4, message: 'two at once' },
+    ]);
+  });
+
   test('tell it as log messages to a client that asked for no progress, and not to one that wants warnings alone', async () => {
     const client = await clientOf({ 'a.js': functionModule('work', { execute: 'async (_, { status }) => status("half")' }) });
     const heard: unknown[] = [];

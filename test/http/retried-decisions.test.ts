@@ -1,4 +1,6 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
+import type { WaitingRunStore } from '../../src/core/approval.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
 import { createMemoryRuns } from '../../src/registry/memory-runs.ts';
@@ -15,6 +17,25 @@ import type { Asked } from './approval-fixture.ts';
 
 const newFolder = temporaryFolders();
 const fails = (): ScriptStep[] => [new GatewayError('upstream_unreachable', 'The backend is gone.')];
+
+/** A store whose first decision is taken, and told only when it is released. */
+function holdDecisions(): { store: WaitingRunStore; isReached: Promise<void>; release(): void } {
+  const store = createMemoryWaitingRuns();
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const decideHeld: WaitingRunStore['decide'] = async (...decision) => {
+    const effect = await store.decide(...decision);
+    reached.resolve();
+    await released.promise;
+    return effect;
+  };
+  return { store: { ...store, decide: decideHeld }, isReached: reached.promise, release: released.resolve };
+}
+
+function approvalIn(stream: string): Asked {
+  return readChunks(stream).find((chunk) => typeof chunk !== 'string' && chunk['approval'] !== undefined) as Asked;
+}
+
 const textOf = (asked: Asked): unknown => asked.choices[0]?.message.content;
 
 describe('a model that fails after an approved call has run', () => {
@@ -54,8 +75,7 @@ describe('a model that fails after an approved call has run', () => {
   test('in a stream says so in its last frame, and goes on as a stream', async () => {
     const broken: ScriptStep[] = [{ type: 'text', text: 'Pai' }, ...fails()];
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), broken, says('Paid.')] });
-    const chunks = readChunks((await gateway.ask()).raw);
-    const asked = chunks.find((chunk) => typeof chunk !== 'string' && chunk['approval'] !== undefined) as Asked;
+    const asked = approvalIn((await gateway.ask()).raw);
     const failed = await decide(gateway, asked);
     expect([failed.statusCode, readSeen(failed.body).text]).toEqual([200, 'Pai']);
     expect(failed.body).toContain('send the same decision once more');
@@ -123,6 +143,30 @@ describe('a model that fails after an approved call has run', () => {
     expect(pathsSent(gateway)).toEqual(['/pay']);
   });
 
+  test.each([false, true])('is none yet where the client leaves while its decision is written down, streaming: %s', async (stream) => {
+    const held = holdDecisions();
+    await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('Paid.')], waitingRuns: held.store });
+    const asked = stream ? approvalIn((await gateway.ask()).raw) : await askPlainly(gateway);
+    const [waiting] = asked.approval.calls;
+    const url = `${await listen(gateway.app)}/api/runs/${asked.approval.run_id}/approvals/${waiting?.id}`;
+    const closed = Promise.withResolvers<void>();
+    gateway.app.server.server.on('request', (_request, response: ServerResponse) => void response.once('close', () => closed.resolve()));
+    const leave = new AbortController();
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ decision: 'approve', token: waiting?.token });
+    const left = fetch(url, { method: 'POST', headers, body, signal: leave.signal }).catch(() => 'left');
+    await held.isReached;
+    leave.abort();
+    expect(await left).toBe('left');
+    await closed.promise;
+    held.release();
+    await vi.waitFor(async () => expect((await readRun(gateway, asked)).events.at(-1)?.data).toMatchObject({ code: 'kept_for_retry' }));
+    expect(pathsSent(gateway)).toEqual([]);
+    const answer = await decide(gateway, asked);
+    expect(stream ? readSeen(answer.body).text : textOf(answer.json())).toBe('Paid.');
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
+
   test('is another matter than a function that ends the run: what may have happened is not repeated', async () => {
     using ears = listenTo();
     const execute = "() => { tell('pay'); throw new Error('no'); }";
@@ -171,6 +215,24 @@ describe('a decision that is sent again', () => {
     const codes = (await Promise.all([1, 2, 3].map(() => decide(gateway, asked)))).map(({ statusCode }) => statusCode);
     expect(codes.toSorted((left, right) => left - right)).toEqual([200, 409, 409]);
     expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
+
+  test('goes on where a shutdown began while it was written down', async () => {
+    const held = holdDecisions();
+    const runs = createMemoryRuns();
+    const config = { secret: 'one secret for both', drainTimeoutMs: 0 };
+    const first = await bankGateway({ turns: [calls(['pay', { amount: 5 }])], waitingRuns: held.store, runs, config });
+    const asked = await askPlainly(first);
+    const deciding = decide(first, asked);
+    await held.isReached;
+    const closing = first[Symbol.asyncDispose]();
+    held.release();
+    expect((await deciding).json().error.code).toBe('server_shutting_down');
+    await closing;
+    await using second = await bankGateway({ turns: [says('Paid.')], waitingRuns: held.store, runs, config });
+    expect((await readRun(second, asked)).status).toBe('waiting');
+    expect(textOf((await decide(second, asked)).json())).toBe('Paid.');
+    expect([pathsSent(first), pathsSent(second)]).toEqual([[], ['/pay']]);
   });
 
   test('goes on after a shutdown amid the answer', async () => {

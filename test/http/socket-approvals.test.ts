@@ -71,6 +71,8 @@ describe('a confirmation', () => {
     [{ decision: 'reject', message: 'No money.' }, [], 'No money.'],
     [{ decision: 'reject' }, [], 'rejected'],
     [{ decision: 'approve', params: { amount: 3 } }, ['{"amount":3}'], 'paid'],
+    // As a decision over HTTP calls them.
+    [{ decision: 'approve', arguments: { amount: 3 } }, ['{"amount":3}'], 'paid'],
   ])('that is answered by %j sends %j, and the model reads it', async (fields, bodies, read) => {
     await using desk = await openDesk([pay(), says('So be it.')]);
     desk.browser.send(message());

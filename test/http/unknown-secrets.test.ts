@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/core/json.ts';
+import { GatewayError } from '../../src/core/errors.ts';
 import { createLayeredRegistry } from '../../src/registry/layered-registry.ts';
 import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
 import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
@@ -92,6 +93,16 @@ test.each(['/api/tool-servers', '/api/v1/configs/tool_servers'])('a list that is
   expect(await stored()).toEqual(before);
 });
 
+test('a path that shows one as hidden under another name is refused, and changes nothing', async () => {
+  const { ask, stored } = await gateway();
+  await ask('POST', '/api/tool-servers', connection);
+  const before = await stored();
+  const refused = await ask('PATCH', '/api/tool-servers/maps', { path: 'openapi.json?access_token=[secret]' });
+  expect([refused.status, refused.body]).toMatchObject([400, { error: { param: 'path' } }]);
+  expect((await ask('PATCH', '/api/tool-servers/maps', { path: 'new.json?v=3&api_key=[secret]' })).status).toBe(200);
+  expect(await stored()).toEqual({ ...before, path: 'new.json?v=3&api_key=canary-path-06' });
+});
+
 test('left out in an entry that replaces all they stay, and a new value counts', async () => {
   const { ask, stored, files } = await gateway();
   await ask('POST', '/api/tool-servers', connection);
@@ -159,3 +170,36 @@ test('under another TOOLWHARF_SECRET they are named as lost, and open again unde
   const { token: _token, ...others } = keptExtra;
   expect(await third.stored()).toMatchObject({ name: 'Plans', path: connection.path, extra: others });
 });
+
+test.each(['/api/tool-servers', '/api/v1/configs/tool_servers'])(
+  '%s shows no part of the list for the whole, and replaces none',
+  async (path) => {
+    const stored = [parseToolServerConnection(connection, 'database')];
+    const store = createMemoryRegistry(stored);
+    let isDown = true;
+    const listToolServers = async () => {
+      if (isDown) throw new GatewayError('storage_unavailable', 'The disk is full.');
+      return store.listToolServers();
+    };
+    const fixed = [parseToolServerConnection({ id: 'clock', url: 'http://127.0.0.1:2' }, 'file')];
+    const registry = createLayeredRegistry({ fixed, store: { ...store, listToolServers } });
+    const app = await testApp({}, { registry, backends: [] });
+    onTestFinished(() => app.close());
+    const headers = { host: '127.0.0.1:8080' };
+    const method = path.endsWith('configs/tool_servers') ? 'POST' : 'PUT';
+    const list = [{ id: 'maps', url: connection.url, path: connection.path }];
+    const payload = method === 'POST' ? { TOOL_SERVER_CONNECTIONS: list } : list;
+    expect((await app.server.inject({ url: path, headers })).statusCode).toBe(503);
+    expect((await app.server.inject({ url: '/api/tool-servers/maps', headers })).statusCode).toBe(503);
+    expect((await app.server.inject({ url: '/api/tool-servers/clock', headers })).statusCode).toBe(200);
+    // It is back once the list was asked for.
+    const given = registry.replaceToolServers.bind(registry);
+    registry.replaceToolServers = (records) => {
+      isDown = false;
+      return given(records);
+    };
+    expect((await app.server.inject({ method, url: path, headers, payload })).statusCode).toBe(503);
+    isDown = false;
+    expect(await store.listToolServers()).toEqual(stored);
+  },
+);

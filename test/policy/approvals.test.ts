@@ -50,6 +50,7 @@ function resumedWith(answer: ApprovalAnswer, fields: { args?: JsonObject; defini
     answers: () => undefined,
     suspend: () => Promise.reject(new Error('not here')),
     keepForRetry: async () => false,
+    abandon: async () => undefined,
     isSuspended: false,
   };
   return runContext({ wait });

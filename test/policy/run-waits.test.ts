@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { WaitingRun } from '../../src/core/approval.ts';
+import type { RunWait, WaitingRun } from '../../src/core/approval.ts';
 import { limits } from '../../src/core/limits.ts';
 import { createRunWaits } from '../../src/policy/run-waits.ts';
 import { createMemoryWaitingRuns } from '../../src/registry/memory-waiting-runs.ts';
@@ -12,6 +12,7 @@ function openWaits() {
   const waits = createRunWaits({
     store: {
       prune: (time) => store.prune(time),
+      close: (id) => store.close(id),
       keep(run, bounds) {
         steps.push(`keep ${run.waitId}`);
         return store.keep(run, bounds);
@@ -19,6 +20,7 @@ function openWaits() {
     },
     tokens: { sign: ({ callId }) => (steps.push(`sign ${callId}`), `token of ${callId}`) },
     flushLog: async () => void steps.push('flush'),
+    onFault: () => undefined,
     newId: () => 'wait',
     now: () => 1_000,
   });
@@ -63,4 +65,17 @@ test('a resumed run gives its loop once, and each decision to the call that it i
   expect([resumed?.take(), resumed?.take()]).toEqual([{ loop: run.loop, sources: [] }, undefined]);
   const idOf = (amount: number): string | undefined => resumed?.takeDecision('one', { amount })?.call.id;
   expect([idOf(7), idOf(6), idOf(6), idOf(5), idOf(5)]).toEqual([undefined, 'one-2', undefined, 'one', undefined]);
+});
+
+test('runs that have failed after their decision leave room for those that wait for one', async () => {
+  const { waits, store } = openWaits();
+  const bounds = { maxOfCaller: limits.waitingRunsPerCaller, maxCharacters: limits.waitingRunsCharacters };
+  const failed = (): RunWait => waits.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], []);
+  expect(await failed().keepForRetry()).toBe(true);
+  for (let number = 0; number < limits.retriedRunsPerCaller; number += 1)
+    await store.keep(waitingRun({ id: `run-${number}`, callerId: 'ada' }), bounds);
+  await store.close('failed');
+  expect([await failed().keepForRetry(), (await store.find('failed'))?.type]).toEqual([false, 'closed']);
+  const wait = waits.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  expect((await wait.suspend([waitingCall('one')], {})).calls).toHaveLength(1);
 });

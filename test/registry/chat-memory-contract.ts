@@ -43,6 +43,15 @@ export function describeChatMemory(name: string, createMemory: () => ChatMemory)
       expect(await found('a', 'c', 'd', 'e')).toEqual([false, false, false, true]);
     });
 
+    it('takes the room from whoever has the most', async () => {
+      await keep('of bob', { callerId: 'bob', value: 'x' });
+      for (const id of ['a', 'b', 'c', 'd']) await keep(id, {}, { maxNotes: 3 });
+      expect(await found('of bob', 'a', 'b', 'c', 'd')).toEqual([true, false, false, true, true]);
+      await keep('e', { value: 'x'.repeat(2_000) }, { maxCharacters: 2_900 });
+      await keep('f', { value: 'x'.repeat(2_000) }, { maxCharacters: 2_900 });
+      expect(await found('of bob', 'c', 'd', 'e', 'f')).toEqual([true, false, false, false, true]);
+    });
+
     it('forgets one, and all of a caller', async () => {
       for (const id of ['a', 'b', 'c']) await keep(id);
       await keep('of bob', { callerId: 'bob' });

@@ -91,6 +91,13 @@ export function describeRunStore(name: string, createStore: () => RunStore): voi
       expect([(await store.find('lost'))?.status, (await store.find('kept'))?.status]).toEqual(['failed', 'waiting']);
     });
 
+    it('wait where they are among those that wait elsewhere: they were kept before their log could say so', async () => {
+      const events: KeptRun['events'] = [{ type: 'approval.request', time: 1, data: { id: 'call' } }];
+      await store.save([keptRun({ id: 'kept', status: 'running', events })]);
+      await store.endInterrupted(9_000, new Set(['kept']));
+      expect(await store.find('kept')).toEqual(keptRun({ id: 'kept', status: 'waiting', events }));
+    });
+
     it('are forgotten when they ended long ago, a long one by its end', async () => {
       await store.save([
         keptRun({ id: 'old' }),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { functionGateway, listen } from './function-gateway.ts';
@@ -35,6 +36,15 @@ describe('a beforeModel hook', () => {
       ['system', 'user'],
       ['user', 'assistant', 'tool'],
     ]);
+  });
+
+  test('that puts messages behind results makes no call run again where the backend refuses tools from then on', async () => {
+    using listening = listen();
+    const hook = `export const beforeModel = ({ messages }) => changeMessages([...messages, { role: 'system', content: 'Be brief.' }]);`;
+    const refusal = new GatewayError('tools_unsupported', 'does not support tools');
+    await using gateway = await functionGateway(hooked(hook), { hooks, turns: [calls(['count', { n: 1 }]), [refusal], says('two')] });
+    expect([(await gateway.ask()).text, listening.heard]).toEqual(['two', [1]]);
+    expect(textOfMessage(gateway.model.requests[2]?.messages.find(({ role }) => role === 'user'))).toContain('Tool `count` Output: 2');
   });
 
   test('sees a chat without tools as well', async () => {

@@ -182,6 +182,19 @@ describe('a hand-over', () => {
     expect(seen.sources).toEqual([]);
   });
 
+  it('to a preset whose functions are chosen by a prompt lets it choose', async () => {
+    const clerk = { id: 'clerk', base_model: 'model', tools: ['server:time'], function_calling: 'default' };
+    const front = { id: 'front', base_model: 'model', tools: [], sub_agents: ['clerk'] };
+    const selection = says('{"tool_calls": [{"name": "now", "parameters": {}}]}');
+    await using gateway = await gatewayWith(
+      [clerk, front],
+      [calls(['transfer_to_agent', { agent: 'clerk' }]), selection, says('It is noon.')],
+    );
+    const seen = await gateway.ask({ model: 'front' });
+    expect(seen.eventsOf('tool.result').map(({ tool }) => tool)).toEqual(['transfer_to_agent', 'now']);
+    expect(seen.text).toBe('It is noon.');
+  });
+
   it('back and forth without an answer ends with words', async () => {
     const pair = [
       { id: 'ping', base_model: 'model', tools: [], sub_agents: ['pong'] },

@@ -60,12 +60,24 @@ test('functions and hooks in a folder anywhere are there from the start of the p
 const careless = `import { defineTool } from 'toolwharf';
 import { z } from 'zod';
 import { connect } from 'node:net';
+import { Duplex } from 'node:stream';
 const make = (name, execute) => defineTool({ name, description: 'Leaves something behind', parameters: z.object({}), execute });
 export default [
   make('promise', () => { void Promise.reject(new Error('left behind')); return 'done'; }),
   make('timer', () => { setTimeout(() => { throw new Error('left behind'); }, 1); return 'done'; }),
   make('word', () => { setTimeout(() => { throw 'left behind'; }, 1); return 'done'; }),
   make('connection', () => { connect(1, '127.0.0.1'); return 'done'; }),
+  make('unreadable', () => {
+    setTimeout(() => { throw Object.defineProperty(new Error('left behind'), 'stack', { get() { throw new Error('in the stack'); } }); }, 1);
+    return 'done';
+  }),
+  defineTool({
+    name: 'ended', description: 'Leaves a connection behind', parameters: z.object({}), timeoutMs: 200,
+    execute: (_, { signal }) => new Promise(() => {
+      const socket = new Duplex({ read() {}, write() {} });
+      signal.addEventListener('abort', () => socket.destroy(signal.reason));
+    }),
+  }),
 ];`;
 
 test('what a function has left behind and fails outside of every call is told in the log, and ends nothing', async () => {
@@ -87,11 +99,13 @@ test('what a function has left behind and fails outside of every call is told in
     const invoke = (name: string) =>
       fetch(`${url}/api/tools/${name}/invoke`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
     expect((await invoke('promise')).status).toBe(200);
-    expect(await heard(/left behind[^\n]*\n/)).toMatch(/careless\.mjs:6:\d+[^\n]*a promise failed that nobody waited for/);
+    expect(await heard(/left behind[^\n]*\n/)).toMatch(/careless\.mjs:7:\d+[^\n]*a promise failed that nobody waited for/);
     for (const [name, words] of [
       ['timer', 'left behind'],
       ['word', 'left behind'],
       ['connection', 'ECONNREFUSED'],
+      ['unreadable', '"module"'],
+      ['ended', 'The tool took too long'],
     ] as const) {
       expect((await invoke(name)).status).toBe(200);
       const line = await heard(/the gateway goes on[^\n]*\n/);
@@ -103,6 +117,16 @@ test('what a function has left behind and fails outside of every call is told in
     child.kill();
     expect((await ended)[0]).toBe(0);
   }
+});
+
+test('the doctor reports to its end, whatever a module leaves behind when it is loaded', async () => {
+  const more = `Promise.reject(new Error('left behind')); process.nextTick(() => { throw new Error('thrown later'); });`;
+  using folder = toolsFolder({ 'toolwharf.yaml': 'tools_dir: ./own\n', 'own/hasty.mjs': `${more}\n${careless}` });
+  const environment = { PATH: process.env['PATH'], PORT: '0', OLLAMA_BASE_URLS: ';' };
+  const child = spawn(process.execPath, [program, 'doctor'], { cwd: folder.path, env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  const report = await said(child.stdout, /broken[^\n]*\n$/);
+  expect(report).toMatch(/Code of your own\n.*leaves behind: Error: left behind/s);
+  expect(report).toMatch(/hasty\.mjs leaves behind: Error: thrown later/);
 });
 
 test('a folder that is not there stops the start with one line', async () => {

@@ -165,6 +165,47 @@ describe('a function that runs in the browser', () => {
   });
 });
 
+describe('`config` of a server of a request', () => {
+  const openapi: JsonObject = {
+    openapi: '3.1.0',
+    paths: { '/pay': { post: { operationId: 'pay' } }, '/look': { get: { operationId: 'look', tags: ['safe'] } } },
+  };
+  const specs = [{ name: 'pay' }, { name: 'look' }];
+  const places: [string, Partial<RequestToolServer>, RunContext][] = [
+    ['in the browser', { openapi }, browserRun],
+    ['in the browser from specs', { specs }, browserRun],
+    ['in the gateway', { openapi }, runContext()],
+  ];
+
+  it.each(places)('lets functions wait for a human (%s)', async (_where, fields, run) => {
+    const waiting = async (config: JsonObject): Promise<string[]> =>
+      (await open([server({ ...fields, config })], { run })).tools.flatMap(({ label, needsApproval }) =>
+        needsApproval === true ? [label] : [],
+      );
+    expect(await waiting({ needs_approval: ['pay'] })).toEqual(['pay']);
+    expect(await waiting({ needs_approval: true })).toEqual(['pay', 'look']);
+    expect(await waiting({})).toEqual([]);
+  });
+
+  it.each<[JsonObject, string[], string[]]>([
+    [{ read_only: true }, ['look'], []],
+    [{ methods: ['POST'] }, ['pay'], []],
+    [{ tags: ['!safe'] }, ['pay'], ['pay', 'look']],
+    [{ function_name_filter_list: 'look, other' }, ['look'], ['look']],
+    [{ function_name_filter_list: ['!look'] }, ['pay'], ['pay']],
+  ])('%j keeps functions back; of specs nobody knows the method', async (config, ofDocument, ofSpecs) => {
+    const labels = async (fields: Partial<RequestToolServer>, run: RunContext): Promise<string[]> =>
+      (await open([server({ ...fields, config })], { run })).tools.map(({ label }) => label);
+    const seen = await Promise.all(places.map(([, fields, run]) => labels(fields, run)));
+    expect(seen).toEqual([ofDocument, ofSpecs, ofDocument]);
+  });
+
+  it('that leaves nothing is told', async () => {
+    const { warnings } = await open([server({ openapi, config: { tags: ['other'] } })]);
+    expect(warnings).toEqual([{ code: 'tool_server_empty', message: expect.stringContaining('none of its tags is in tags') }]);
+  });
+});
+
 describe('a function that the gateway executes for a request', () => {
   it('is called with the key and headers of the request, under the rules for what a request names', async () => {
     const script = scriptedSend({ [`${url}/openapi.json`]: documentWith('now'), [`${url}/now`]: { time: '12:00' } });

@@ -48,6 +48,8 @@ const body = z.object({
   decision: z.enum(['approve', 'reject'], 'must be "approve" or "reject"'),
   token: z.string('must be the token of the call').max(1_000),
   arguments: jsonObject.nullish(),
+  // As a decision over a socket calls them: whoever has changed them must not have the unchanged ones run.
+  params: jsonObject.nullish(),
   message: z.string().max(limits.approvalMessageCharacters).nullish(),
   remember: z.boolean().nullish(),
 });
@@ -66,7 +68,8 @@ function parseDecision(value: unknown): GivenDecision {
       },
     );
   }
-  const { decision, token, arguments: args, message, remember } = parsed.data;
+  const { decision, token, params, message, remember } = parsed.data;
+  const args = parsed.data.arguments ?? params;
   const answer: ApprovalAnswer = decision === 'approve' ? { decision, ...(args && { args }) } : { decision, ...(message && { message }) };
   return { token, answer, isRemembered: remember === true };
 }

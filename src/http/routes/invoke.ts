@@ -6,7 +6,7 @@ import { runToolCall } from '../../chat/run-tool-call.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { isJsonObject, ownValue } from '../../core/json.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { plainRequest } from '../../core/plain-request.ts';
 import type { RunContext } from '../../core/run.ts';
@@ -89,7 +89,12 @@ export async function invokeFunction(
 
 /** @throws GatewayError `invalid_request` */
 function argumentsIn(body: unknown): JsonObject {
-  const args = isJsonObject(body) ? (ownValue(body, 'arguments') ?? {}) : undefined;
+  const fields = isJsonObject(body) ? body : {};
+  // Arguments that stand in the body itself would be missed, and a function that requires none would run without them.
+  const isEmpty = isJsonObject(body) && Object.keys(body).every((key) => key === 'arguments');
+  const args = ownValue(fields, 'arguments') ?? (isEmpty ? {} : undefined);
+  if (isDeeperThan(args, limits.jsonDepth))
+    throw new GatewayError('invalid_request', `arguments: nested deeper than ${limits.jsonDepth} levels.`, { param: 'arguments' });
   if (isJsonObject(args)) return args;
   throw new GatewayError('invalid_request', 'arguments: must be an object, as in {"arguments": {"city": "Paris"}}.', {
     param: 'arguments',

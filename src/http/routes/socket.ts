@@ -133,6 +133,8 @@ function refuseForeignOrigin(request: FastifyRequest, allowedOrigins: readonly s
   const origin = request.headers.origin;
   if (origin === undefined || isOwnOrigin(origin, request.headers.host ?? '')) return;
   if (allowedOrigins.includes('*') || allowedOrigins.includes(origin)) return;
+  // A browser tells its page a number and nothing else, so whoever looks for the reason looks here.
+  request.log.warn({ origin: origin.slice(0, 200) }, 'a page was refused a socket: add its origin to CORS_ALLOW_ORIGIN to allow it');
   throw new GatewayError(
     'forbidden',
     `The page ${origin.slice(0, 200)} may not open a socket here. Add its origin to CORS_ALLOW_ORIGIN to allow it.`,

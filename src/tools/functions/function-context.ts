@@ -3,6 +3,7 @@ import { ToolError } from '../../core/tool.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
 import type { FunctionContext, FunctionPlace, FunctionState } from './function-definition.ts';
 import { toPublicMessage } from './public-messages.ts';
+import { toOwnSignal } from './trace-own-code.ts';
 
 /** Who is asking, and where. Messages and files are copied only for those who look. */
 export function placeOf({ runId, chatId, caller, conversation }: RunContext): FunctionPlace {
@@ -27,8 +28,12 @@ export function placeOf({ runId, chatId, caller, conversation }: RunContext): Fu
 /** Without a runtime around it (a test, a script) what is told goes nowhere. */
 export function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined, state: FunctionState): FunctionContext {
   const place = placeOf(invocation.run);
+  let signal: AbortSignal | undefined;
   const own: Omit<FunctionContext, keyof FunctionPlace> = {
-    signal: invocation.signal,
+    get signal() {
+      signal ??= toOwnSignal(invocation.signal);
+      return signal;
+    },
     state: { get: (key) => state.get(key), set: (key, value) => state.set(key, value) },
     status: async (text) => runtime?.status(text),
     progress: async (done, total) => runtime?.progress(done, total),

@@ -6,7 +6,7 @@ import { isHookAnswer } from './hook-answers.ts';
 import type { HookAnswer, HookContext } from './hook-answers.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from './public-messages.ts';
 import { toJson } from './return-values.ts';
-import { asOwnCode } from './trace-own-code.ts';
+import { asOwnCode, toOwnSignal } from './trace-own-code.ts';
 
 const hookNames = ['beforeModel', 'afterModel', 'beforeTool', 'afterTool'] as const;
 type HookName = (typeof hookNames)[number];
@@ -119,8 +119,12 @@ function toPublicTool({ name, description, parameters }: ToolSpec): JsonObject {
 }
 
 function contextOf({ run, signal }: HookPlace): HookContext {
+  let ownSignal: AbortSignal | undefined;
   return {
-    signal,
+    get signal() {
+      ownSignal ??= toOwnSignal(signal);
+      return ownSignal;
+    },
     runId: run.runId,
     chatId: run.chatId,
     user: { id: run.caller.id, role: run.caller.role },

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { limits } from '../../core/limits.ts';
 import { beginLoad } from './module-hooks.ts';
 import { asOwnCode } from './trace-own-code.ts';
@@ -47,7 +48,10 @@ export async function loadModule(
 /** Node says where a syntax error is for TypeScript, in the stack; of JavaScript it knows the file alone. */
 function explained(error: unknown, path: string): string {
   if (!(error instanceof Error)) return `${path}: ${String(error)}`;
-  const place = error instanceof SyntaxError ? /^file:\/\/[^\n]*?:(\d+)\n/.exec(error.stack ?? '')?.[1] : undefined;
-  const message = error.message.split('\n')[0] ?? '';
-  return `${path}${place === undefined ? '' : `:${place}`}: ${message.replaceAll(/\?toolwharf-load=\d+/g, '')}`;
+  const message = (error.message.split('\n')[0] ?? '').replaceAll(/\?toolwharf-load=\d+/g, '');
+  const place = error instanceof SyntaxError ? /^(?<url>file:\/\/[^\n]*?):(?<line>\d+)\n/.exec(error.stack ?? '')?.groups : undefined;
+  if (place?.['url'] === undefined) return `${path}: ${message}`;
+  const file = fileURLToPath(place['url']);
+  // What it imports may be what is broken.
+  return file === path ? `${path}:${place['line']}: ${message}` : `${path}: ${file}:${place['line']}: ${message}`;
 }

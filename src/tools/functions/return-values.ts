@@ -65,7 +65,7 @@ function toFile({ type, data, name, uri }: ReturnedFile): ToolFile {
   };
 }
 
-export function isAnswered(value: unknown): value is Answered {
+function isAnswered(value: unknown): value is Answered {
   return typeof value === 'object' && value !== null && answerMark in value;
 }
 

@@ -9,14 +9,34 @@ export function asOwnCode<Value>(path: string, work: () => Value): Value {
   return module.run(path, work);
 }
 
-/** A file of such a module in a stack: its address says that it was loaded here. */
-const ownFrame = new RegExp(String.raw`(file:[^\s()]*)\?${loadParameter}=`);
+/**
+ * The same signal for such code: what its listeners do is its own, too, such as destroying a connection with the signal's reason, whose stack shows
+ * the gateway alone. To be called where such code runs.
+ */
+export function toOwnSignal(signal: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  const abort = AsyncLocalStorage.bind(() => controller.abort(signal.reason));
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  return controller.signal;
+}
+
+/** A file of such a module in a line of a stack, not in a message: its address says that it was loaded here. */
+const ownFrame = new RegExp(String.raw`^ +at .*(file:[^\s()]*)\?${loadParameter}=`, 'm');
 
 /**
  * The operator's module to which an exception belongs that nothing caught: it stands in the stack, or has begun what failed, as with the error of a
  * connection, whose stack shows Node alone. Undefined: the exception may be the gateway's. To be asked where the exception is reported.
  */
 export function ownModuleBehind(error: unknown): string | undefined {
-  const stack = error instanceof Error ? (error.stack ?? '') : '';
-  return ownFrame.exec(stack)?.[1] ?? module.getStore();
+  return ownFrame.exec(stackOf(error))?.[1] ?? module.getStore();
+}
+
+/** An object of somebody else's may fail when it is read, and an error in the report of an error ends the process. */
+function stackOf(error: unknown): string {
+  try {
+    return error instanceof Error ? String(error.stack) : '';
+  } catch {
+    return '';
+  }
 }

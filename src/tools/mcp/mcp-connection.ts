@@ -212,7 +212,7 @@ function mayBeOtherTransport(error: unknown): boolean {
 }
 
 /** The connection is everybody's: who leaves does not end it. */
-export function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason as Error);
     if (signal.aborted) return leave();

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import { configValue, whyWithheld, type OpenedServer } from '../open-registered-server.ts';
+import type { OpenedServer } from '../open-registered-server.ts';
+import { configValue, whyWithheld } from '../server-rules.ts';
 import type { Operation } from '../openapi/operation.ts';
 import type { ConvertedTools, McpFunction } from './convert-tools.ts';
 import type { HeldDefinitions } from './definition-pins.ts';

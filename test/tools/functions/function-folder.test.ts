@@ -86,6 +86,12 @@ test('a broken file keeps the old version and says once what is wrong', async ()
   expect(await (await run())()).toBe('mended');
 });
 
+test('what is wrong in a file that a module imports is told with that file', async () => {
+  await using opened = openFolder({ 'a.ts': `import './_lib.ts';\n${answering('x')}`, '_lib.ts': 'const a: number = 1;\nconst b = ;\n' });
+  await opened.folder.look();
+  expect(opened.told('error')).toEqual([expect.stringMatching(/^\/a\.ts: \/_lib\.ts:2: Expression expected/)]);
+});
+
 test.each([
   ['throws at its top level', 'throw new Error("no database");', /^\/a\.js: no database$/],
   [

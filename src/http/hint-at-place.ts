@@ -1,0 +1,26 @@
+const chatPlace = 'POST /v1/chat/completions';
+
+/** What clients ask for that is not here, most often because of their base URL or of an API that they take by default: where to go instead. */
+const hints: [place: RegExp, cure: string][] = [
+  [/^\/{2}/, 'The base URL of this client has a slash too many at its end.'],
+  [/^\/v1\/v1\//, 'The base URL of this client names /v1 twice.'],
+  [/\/chat\/completions\/[a-z/]+$/, 'The base URL of a client ends with /v1: it adds the rest of the path itself.'],
+  [/^\/(?:chat\/completions|completions|models|embeddings|responses)$/, 'The base URL of a client ends with /v1.'],
+  [
+    /^\/v1\/responses(?:\/|$)/,
+    `The Responses API is not served; ${chatPlace} is. Let the client use chat completions: chat.completions of the OpenAI SDK, ` +
+      'OpenAIChatCompletionsModel of the Agents SDK, provider.chat(…) of the AI SDK.',
+  ],
+  [/^\/v1\/completions$/, `Completions of a bare prompt are not served; ${chatPlace} is.`],
+  [/^\/v1\/messages(?:\/|$)/, `The API of Anthropic is not served; ${chatPlace} is.`],
+  [
+    /^\/api\/(?:tags|chat|generate|show|ps|embed|embeddings)$/,
+    'The API of Ollama is not served: connect to the gateway as an OpenAI-compatible server whose base URL ends with /v1.',
+  ],
+];
+
+/** The cure for a wrong path, with a space before it; empty where none is known. `path` has no query and at most 200 characters. */
+export function hintAtPlace(path: string): string {
+  const cure = hints.find(([place]) => place.test(path))?.[1];
+  return cure === undefined ? '' : ` ${cure}`;
+}

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { testApp } from '../_support/build-app.ts';
+
+test.each<[method: 'GET' | 'POST', url: string, cure: string]>([
+  ['POST', '/v1/responses', 'OpenAIChatCompletionsModel'],
+  ['GET', '/v1/responses/resp_1', 'The Responses API is not served'],
+  ['POST', '/v1/completions', 'POST /v1/chat/completions is.'],
+  ['POST', '/v1/messages', 'POST /v1/chat/completions is.'],
+  ['POST', '/chat/completions', 'ends with /v1.'],
+  ['GET', '/models?limit=2', 'ends with /v1.'],
+  ['GET', '/v1/v1/models', 'names /v1 twice'],
+  ['POST', '//v1/chat/completions', 'a slash too many'],
+  ['POST', '/v1/chat/completions/chat/completions', 'ends with /v1'],
+])('a wrong address says how a client is set up: %s %s', async (method, url, cure) => {
+  await using app = await testApp({}, { backends: [] });
+  const asked = { method, url, headers: { host: 'localhost' }, ...(method === 'POST' && { payload: {} }) };
+  const { statusCode, body } = await app.server.inject(asked);
+  expect(statusCode).toBe(404);
+  expect((JSON.parse(body) as { error: { message: string } }).error.message).toContain(cure);
+});
+
+test('another wrong address says only that nothing is there', async () => {
+  await using app = await testApp({}, { backends: [] });
+  const { body } = await app.server.inject({ method: 'GET', url: '/nowhere', headers: { host: 'localhost' } });
+  expect(JSON.parse(body)).toMatchObject({ error: { message: 'There is nothing at GET /nowhere.' } });
+});
