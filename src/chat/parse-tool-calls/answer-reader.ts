@@ -4,8 +4,8 @@ import { isSpace } from './growing-text.ts';
 import type { GrowingText } from './growing-text.ts';
 import { markBeginnings, marksByOpen, opensByBeginning, thoughtEnds } from './marks.ts';
 import type { Mark } from './marks.ts';
-import { writeUntil } from './piece-writer.ts';
-import type { PieceWriter, WriteUntil } from './piece-writer.ts';
+import { NextBeginning } from './next-beginning.ts';
+import type { PieceWriter } from './piece-writer.ts';
 import { readBlock } from './read-block.ts';
 import { bare } from './read-context.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
@@ -17,6 +17,8 @@ import type { RescueRules } from './rescue-rules.ts';
 import { settleReading } from './settle-reading.ts';
 import type { Settling } from './settle-reading.ts';
 import { skipSpace } from './run-ends.ts';
+import { writeUntil } from './write-until.ts';
+import type { WriteUntil } from './write-until.ts';
 
 export interface AnswerReaderOptions {
   rescue?: RescueRules;
@@ -41,9 +43,7 @@ export class AnswerReader {
   readonly #input: GrowingText;
   readonly #rescue: RescueRules | undefined;
   readonly #options: AnswerReaderOptions;
-  readonly #beginnings: RegExp;
-  /** Position where the search goes on; never before the writer's cursor. */
-  #from = 0;
+  readonly #next: NextBeginning;
   #hasThought = false;
   #isHarmony = false;
 
@@ -53,7 +53,7 @@ export class AnswerReader {
     this.#input = writer.input;
     this.#rescue = options.rescue;
     this.#options = options;
-    this.#beginnings = options.isReact === true ? /[<[{`~"◁f\n]/g : /[<[{`~"◁f]/g;
+    this.#next = new NextBeginning(writer, options.isReact === true ? '<[{`~"◁f\n' : '<[{`~"◁f');
   }
 
   *read(): Scan<void> {
@@ -61,13 +61,10 @@ export class AnswerReader {
     const first = this.#options.isReact === true ? yield* labelAt(this.#input, this.#writer.cursor) : undefined;
     if (first !== undefined) return yield* readReact(this.#context, this.#writer, first);
     for (;;) {
-      const at = this.#nextBeginning();
-      if (at === undefined) {
-        if (this.#input.isEnded) return;
-        yield;
-        continue;
-      }
-      this.#from = at + 1;
+      const at = yield* this.#next;
+      if (at === undefined) return;
+      this.#next.from = at + 1;
+      if (this.#beginsNothing(at)) continue;
       const mark = yield* this.#markAt(at);
       if (mark !== undefined) yield* this.#readMark(at, mark);
       else if (this.#input.text[at] !== '\n') yield* this.#readUnmarked(at);
@@ -79,16 +76,10 @@ export class AnswerReader {
     }
   }
 
-  /** The next character with which something may begin; where there is none, all that has arrived is given as text. */
-  #nextBeginning(): number | undefined {
-    // What is in pieces goes first: appending to a short text costs less.
-    this.#from = Math.max(0, this.#from - this.#writer.cursor);
-    this.#writer.release();
-    this.#beginnings.lastIndex = this.#from;
-    if (this.#beginnings.test(this.#input.text)) return this.#beginnings.lastIndex - 1;
-    this.#writer.text(this.#input.text.length);
-    this.#from = this.#input.text.length;
-    return undefined;
+  /** A look without a reader: most of what could begin something is a letter or a sign in prose. */
+  #beginsNothing(at: number): boolean {
+    const { text } = this.#input;
+    return at + 1 < text.length && '<f◁'.includes(text.charAt(at)) && !markBeginnings.has(text.slice(at, at + 2));
   }
 
   *#markAt(at: number): Scan<Mark | undefined> {
@@ -161,7 +152,7 @@ export class AnswerReader {
 
   *#write(until: WriteUntil): Scan<void> {
     yield* writeUntil(this.#writer, until);
-    this.#from = this.#writer.cursor;
+    this.#next.from = this.#writer.cursor;
   }
 
   #think(ends: readonly string[]): Scan<void> {
@@ -208,7 +199,7 @@ export class AnswerReader {
       });
       if (isSettled) return;
     }
-    this.#from = Math.max(this.#from, at + fence.mark.length);
+    this.#next.from = Math.max(this.#next.from, at + fence.mark.length);
     if (this.#rescue === undefined) return;
     // What stands in code explains something; it is no call of this answer.
     this.#writer.text(at + fence.mark.length);
@@ -228,7 +219,7 @@ export class AnswerReader {
 
   #settle(settling: Settling): boolean {
     const end = settleReading(this.#context, this.#writer, { ...settling, rescue: this.#rescue, isQuoted: this.#options.isQuoted });
-    if (end !== undefined) this.#from = end;
+    if (end !== undefined) this.#next.from = end;
     return end !== undefined;
   }
 }

@@ -18,6 +18,10 @@ export class GrowingText {
 
   /** True when readers should go on: appending to a long text copies it, so small pieces wait until they are worth a copy. */
   append(piece: string): boolean {
+    if (this.text.length <= smallText && this.#waiting === '') {
+      this.text += piece;
+      return true;
+    }
     this.#waiting += piece;
     if (this.text.length > smallText && this.#waiting.length < this.text.length / 16) return false;
     this.#join();

@@ -1,4 +1,4 @@
-import type { AnswerPiece, Scan } from './call-pieces.ts';
+import type { AnswerPiece } from './call-pieces.ts';
 import type { GrowingText } from './growing-text.ts';
 
 /** Most arrivals inside a call decide nothing. */
@@ -73,40 +73,5 @@ export class PieceWriter {
     const last = this.#pieces.at(-1);
     if (last?.type === type) last.text += text;
     else this.#pieces.push({ type, text });
-  }
-}
-
-export interface WriteUntil {
-  as: 'text' | 'reasoning';
-  ends: readonly string[];
-  /** What to do with the mark that was found. */
-  end: 'skip' | 'write' | 'leave';
-}
-
-/** Gives text as it comes until one of the marks. The mark, or undefined at the end of the answer. */
-export function* writeUntil(writer: PieceWriter, { as, ends, end: treatment }: WriteUntil): Scan<string | undefined> {
-  const { input } = writer;
-  const longest = Math.max(...ends.map((end) => end.length));
-  const beginnings = [...new Set(ends.map((end) => end.charAt(0)))].map((character) => (character === '\n' ? '\\n' : `\\${character}`));
-  const pattern = new RegExp(`[${beginnings.join('')}]`, 'g');
-  let from = writer.cursor;
-  for (;;) {
-    pattern.lastIndex = from;
-    const at = pattern.exec(input.text)?.index ?? input.text.length;
-    const found = ends.find((end) => input.text.startsWith(end, at));
-    const rest = input.text.slice(at, at + longest);
-    if (found !== undefined) {
-      writer[as](treatment === 'write' ? at + found.length : at);
-      if (treatment === 'skip') writer.skip(at + found.length);
-      return found;
-    }
-    if (rest !== '' && (input.isEnded || !ends.some((end) => end.startsWith(rest)))) from = at + 1;
-    else {
-      writer[as](at);
-      if (input.isEnded) return undefined;
-      writer.release();
-      from = 0;
-      yield;
-    }
   }
 }
