@@ -39,7 +39,7 @@ export class NextBeginning extends Search<number | undefined> {
 const tables = new Map<string, Uint8Array>();
 
 function tableOf(characters: string): Uint8Array {
-  const codes = [...characters].map((character) => character.charCodeAt(0));
+  const codes = characters.split('').map((character) => character.charCodeAt(0));
   const table = tables.get(characters) ?? new Uint8Array(Math.max(...codes) + 1);
   for (const code of codes) table[code] = 1;
   tables.set(characters, table);
