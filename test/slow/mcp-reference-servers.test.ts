@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
@@ -38,8 +41,8 @@ async function appWith(connection: object): Promise<TestApp> {
   return app;
 }
 
-async function invoke(app: TestApp, name: string, args: object): Promise<Record<string, unknown>> {
-  const answer = await app.server.inject({ method: 'POST', url: `/api/tools/everything/${name}/invoke`, payload: { arguments: args } });
+async function invoke(app: TestApp, name: string, args: object, server = 'everything'): Promise<Record<string, unknown>> {
+  const answer = await app.server.inject({ method: 'POST', url: `/api/tools/${server}/${name}/invoke`, payload: { arguments: args } });
   return answer.json<Record<string, unknown>>();
 }
 
@@ -73,5 +76,36 @@ describe.each(ways)('the reference server over %s', (_name, connect) => {
     expect(await invoke(app, 'trigger-long-running-operation', { duration: 20, steps: 1 })).toMatchObject({
       error: { code: 'tool_timeout' },
     });
+  });
+});
+
+/** A reference server of the given name as a process of the gateway's own. */
+const overStdio = (name: string, ...args: string[]): object => ({
+  id: name,
+  command: process.execPath,
+  args: [fileURLToPath(new URL(`../../node_modules/@modelcontextprotocol/server-${name}/dist/index.js`, import.meta.url)), ...args],
+});
+
+describe('other reference servers', () => {
+  test('files are written, read and kept within the folder that was named', { timeout: 60_000 }, async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'mcp-files-')));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const app = await appWith(overStdio('filesystem', folder));
+    const path = join(folder, 'note.txt');
+    expect(await invoke(app, 'write_file', { path, content: 'Grüße' }, 'filesystem')).not.toHaveProperty('error');
+    expect(readFileSync(path, 'utf8')).toBe('Grüße');
+    const read = await invoke(app, 'read_text_file', { path }, 'filesystem');
+    expect(JSON.stringify(read['result'])).toContain('Grüße');
+    expect(await invoke(app, 'read_text_file', { path: '/etc/hostname' }, 'filesystem')).toMatchObject({ error: { code: 'tool_error' } });
+  });
+
+  test('what is remembered is found again', { timeout: 60_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-memory-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const app = await appWith({ ...overStdio('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } });
+    const entities = [{ name: 'Ada', entityType: 'person', observations: ['likes tea'] }];
+    expect(await invoke(app, 'create_entities', { entities }, 'memory')).not.toHaveProperty('error');
+    const found = await invoke(app, 'search_nodes', { query: 'tea' }, 'memory');
+    expect(JSON.stringify(found['result'])).toContain('Ada');
   });
 });
