@@ -98,7 +98,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const registry = parts.registry ?? createMemoryRegistry(config.toolServers);
   const { runLog, ...approvals } = createApprovals(config, { ...parts, askBrowser: relay.askBrowser, now, newId });
   const extensions = await openExtensions(config, { ...parts, newId });
-  const { models, tools, presets, chats, services, embed } = createChatParts(config, {
+  const { models, tools, presets, chats, services, embed, gatewayId } = createChatParts(config, {
     ...parts,
     extensions,
     registry,
@@ -219,7 +219,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
   const invoking = { tools, callerOf, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime: services.runtime, now };
   await server.register(invokeRoute, invoking);
-  await server.register(mcpRoute, { ...invoking, version, allowedOrigins: config.corsOrigins });
+  await server.register(mcpRoute, { ...invoking, version, gatewayId, allowedOrigins: config.corsOrigins });
   // Not earlier: what is slow or broken must not hold up the start.
   server.addHook('onListen', async () => {
     tools.start();

@@ -53,6 +53,8 @@ export interface ChatParts {
   chats: ChatStore;
   services: ChatServices & { presets: PresetBook };
   embed: Backends['embed'];
+  /** By which other gateways, and it itself, know this one. */
+  gatewayId: string;
 }
 
 /** What one process believes of the presets before it asks its store again. */
@@ -67,10 +69,12 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
   const chats = forgetWithChats(surroundings.chats ?? createMemoryChats({ now }), surroundings.chatMemory);
   const history = config.storeChats ? [createHistoryTool(chats)] : [];
   const ask = createAskPreset(() => services);
+  const gatewayId = newId();
   const tools = createToolCatalog({
     registry,
     send,
     clientVersion: version,
+    gatewayId,
     callBrowser,
     browserToolTimeoutMs: config.browserToolTimeoutMs,
     sources: [...history, ...extensions.sources, createPresetTools({ presets, ask })],
@@ -100,5 +104,5 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
     newCallId,
     now,
   };
-  return { models, tools, presets, chats, services, embed };
+  return { models, tools, presets, chats, services, embed, gatewayId };
 }

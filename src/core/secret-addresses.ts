@@ -24,6 +24,11 @@ export function isMasked(text: string): boolean {
   return text.includes(hidden);
 }
 
+/** Whether a credential of an address is only shown as hidden in it; the same word elsewhere is a word. */
+export function holdsMask(text: string): boolean {
+  return text.includes(`=${hidden}`) || text.includes(`://${hidden}@`);
+}
+
 /** The values that `maskAddress` takes out, as they stand there. */
 export function secretsInAddress(text: string): string[] {
   if (!isSecretAddress(text)) return [];

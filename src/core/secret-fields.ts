@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from './json.ts';
 import { isJsonObject } from './json.ts';
-import { isSecretAddress, maskAddress, restoreAddress } from './secret-addresses.ts';
+import { holdsMask, isSecretAddress, maskAddress, restoreAddress } from './secret-addresses.ts';
 import { isSecretName, wordsOf } from './secret-names.ts';
 
 /** Everything within is a value that somebody else gives a meaning to: most often a credential. */
@@ -27,6 +27,28 @@ export function hideSecretFields(fields: JsonObject): JsonObject {
 export function restoreSecretFields(before: JsonObject, given: JsonObject): JsonObject {
   const restored = restore(before, given, false);
   return isJsonObject(restored) ? restored : given;
+}
+
+interface HiddenLook {
+  /** Whether `null` in the place of a secret stands for it; else it means that there is none. */
+  areNullsHidden: boolean;
+  /** Of what is looked at. */
+  isSecret?: boolean;
+}
+
+/** Where the first thing stands that is only shown in the place of a secret; undefined when there is none. At most 64 levels are looked at. */
+export function findHidden(value: JsonValue, { areNullsHidden, isSecret = false }: HiddenLook, levels = 64): string | undefined {
+  if (typeof value === 'string') return holdsMask(value) ? '' : undefined;
+  if (value === null) return isSecret && areNullsHidden ? '' : undefined;
+  if (typeof value !== 'object' || levels === 0) return undefined;
+  for (const [name, child] of Object.entries(value)) {
+    if (child === undefined) continue;
+    // As of a text: `headers: null` holds no secret.
+    const isInside = isJsonObject(value) ? isSecretChild(value, name, { child: child ?? '', isSecret }) : isSecret;
+    const place = findHidden(child, { areNullsHidden, isSecret: isInside }, levels - 1);
+    if (place !== undefined) return place === '' ? name : `${name}.${place}`;
+  }
+  return undefined;
 }
 
 /** Recursion ends with the depth of the value, which the schema of connections bounds. */

@@ -176,6 +176,8 @@ export interface Tool {
   readonly consumesFiles?: boolean;
   /** Overrides the cap on what a result may hand to the model. */
   readonly maxResultBytes?: number;
+  /** Ids of the other gateways that it comes through, the nearest first. */
+  readonly gateways?: readonly string[];
   /** Resolves with an outcome. A rejection is a `ToolError` for the model, the signal's reason, or a fault that is masked. */
   run(invocation: ToolInvocation, context?: ToolContext): Promise<ToolOutcome>;
 }
@@ -223,7 +225,7 @@ export interface ListedTool {
   server: string;
   kind: Tool['kind'];
   /** For protocols that pass them on. */
-  hints: { isReadOnly: boolean; isIdempotent: boolean };
+  hints: { isReadOnly: boolean; isIdempotent: boolean; gateways: readonly string[] };
 }
 
 export interface ToolFinder {

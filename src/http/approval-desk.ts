@@ -92,10 +92,11 @@ export function createApprovalDesk({ store, tokens, remembered, log, runs }: App
 
     async cancel(runId) {
       await log.find(runId);
-      if (!(await store.close(runId))) return false;
+      const wasOpen = await store.close(runId);
+      // One that was decided, and neither went on nor could be kept, waits in the log alone; one that is about to go on looks there first.
       const recorder = await log.resume(runId);
       recorder?.end({ status: 'cancelled', error: { code: 'run_cancelled', message: 'The run was cancelled.' } });
-      return true;
+      return wasOpen || recorder !== undefined;
     },
   };
 }

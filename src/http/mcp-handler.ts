@@ -14,6 +14,8 @@ import type { InvokeRouteOptions } from './routes/invoke.ts';
 
 export interface McpHandlerOptions extends InvokeRouteOptions {
   version: string;
+  /** New with every start. */
+  gatewayId: string;
 }
 
 export type McpHandler = ReturnType<typeof createMcpHandler>;
@@ -36,7 +38,7 @@ function createServer({ authInfo, era }: McpRequestContext, options: McpHandlerO
   });
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => {
     const patience = AbortSignal.any([mcpReq.signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]);
-    return { tools: (await options.tools.list(caller, patience)).map(toMcpTool) };
+    return { tools: (await options.tools.list(caller, patience)).map((tool) => toMcpTool(tool, options.gatewayId)) };
   });
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const { name, arguments: args = {} } = params;

@@ -1,9 +1,14 @@
 import type { CallToolResult, ContentBlock, Tool as McpTool } from '@modelcontextprotocol/server';
+import { chainKey } from '../core/gateway-chain.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { ListedTool, ToolDocument, ToolFile, ToolOutcome } from '../core/tool.ts';
 
-/** A function as MCP clients list it. Of hints only those are given that the gateway knows: clients ask their user less for what only reads. */
-export function toMcpTool({ name, description, parameters, hints: { isReadOnly, isIdempotent } }: ListedTool): McpTool {
+/**
+ * A function as MCP clients list it. Of hints only those are given that the gateway knows: clients ask their user less for what only reads.
+ * `gatewayId`: its own, put before those that the function came through.
+ */
+export function toMcpTool({ name, description, parameters, hints }: ListedTool, gatewayId: string): McpTool {
+  const { isReadOnly, isIdempotent, gateways } = hints;
   const annotations = { ...(isReadOnly && { readOnlyHint: true }), ...(isIdempotent && { idempotentHint: true }) };
   return {
     name,
@@ -11,6 +16,7 @@ export function toMcpTool({ name, description, parameters, hints: { isReadOnly, 
     // The schema of a function has an object at its root (`ToolSpec`).
     inputSchema: { ...parameters, type: 'object' },
     ...(Object.keys(annotations).length > 0 && { annotations }),
+    _meta: { [chainKey]: [gatewayId, ...gateways] },
   };
 }
 

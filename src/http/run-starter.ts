@@ -13,6 +13,7 @@ import { withRest } from '../chat/succession.ts';
 import { createCallRegistry } from './call-registry.ts';
 import type { CancellableCalls } from './call-registry.ts';
 import type { StartedRun } from './answer-run.ts';
+import { Drain } from './drain.ts';
 import { inLegacyForm } from './legacy-functions.ts';
 import { RunEnd } from './run-end.ts';
 import { endingOf, watchRun } from './watch-run.ts';
@@ -50,7 +51,7 @@ export interface RunStarter {
 export interface RunStarterOptions {
   services: ChatServices & { presets: PresetBook };
   newRunId: () => string;
-  log: Pick<RunLog, 'begin' | 'resume'>;
+  log: Pick<RunLog, 'begin' | 'resume' | 'find'>;
   /** Without it no run can wait for an approval outside of a socket. */
   waits?: RunWaits;
 }
@@ -62,16 +63,14 @@ interface RunningRun {
   end: RunEnd;
 }
 
-/** Keys that were deleted while this process ran; a request that began with one of them may still be sending its body. */
-const maxRemembered = 10_000;
-/** Time for aborted streams to send their error frame. */
-const lastWordsMs = 500;
-
 export function createRunStarter({ services, newRunId, log, waits }: RunStarterOptions): RunStarter {
   const running = new Map<string, RunningRun>();
-  const gone = new Set<string>();
-  let isDraining = false;
-  let becomeIdle: (() => void) | undefined;
+  const drain = new Drain(
+    () => running.size,
+    (reason) => {
+      for (const { leave } of running.values()) leave.abort(reason);
+    },
+  );
 
   function findOwn(runId: string, caller: Caller): RunningRun | undefined {
     const run = running.get(runId);
@@ -84,9 +83,7 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
   }
 
   function requireReady(caller: Caller, model: string): void {
-    if (isDraining)
-      throw new GatewayError('server_shutting_down', 'This gateway is shutting down. Try again in a moment.', { retryAfter: '5' });
-    if (gone.has(caller.id)) throw new GatewayError('invalid_api_key', 'The key was deleted.');
+    drain.requireOpen(caller.id);
     requireModel(caller, model);
   }
 
@@ -111,7 +108,7 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
     function over(): void {
       running.delete(runId);
       end.come();
-      if (running.size === 0) becomeIdle?.();
+      drain.noteEnd();
     }
     const answered = answerAsPreset(request, run, services);
     const events = watchRun(wait?.resumed === undefined ? answered : keepFailedRun(withRest(answered), run), leave.signal, {
@@ -150,10 +147,14 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
       let recorder: RunRecorder | undefined;
       try {
         requireReady(caller, model);
-        recorder = (await log.resume(runId)) ?? log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
+        recorder = await log.resume(runId);
+        if (recorder === undefined && (await log.find(runId))?.status === 'cancelled')
+          throw new GatewayError('run_cancelled', 'The run was cancelled before it went on.');
+        recorder ??= log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
         // Meanwhile a shutdown may have begun.
         requireReady(caller, model);
       } catch (error) {
+        if (error instanceof GatewayError && error.code === 'run_cancelled') throw error;
         // The decision is taken, and must not be lost: sent again, it goes on.
         recorder?.end({ status: 'waiting' });
         await waits?.resume(run, decided, run.sources).keepForRetry();
@@ -181,26 +182,11 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
     cancelCall: (runId, callId, caller) => findOwn(runId, caller)?.calls.cancel(callId) ?? false,
     cancelEvery,
     cancelAllOf(callerId) {
-      gone.add(callerId);
-      const oldest = gone.values().next();
-      if (gone.size > maxRemembered && oldest.done !== true) gone.delete(oldest.value);
+      drain.closeTo(callerId);
       cancelEvery(callerId, 'The run was cancelled, because the key it was started with was deleted.');
     },
-    isDraining: () => isDraining,
-    async drain(timeoutMs) {
-      isDraining = true;
-      if (running.size === 0) return;
-      const { promise: idle, resolve } = Promise.withResolvers<void>();
-      becomeIdle = resolve;
-      const timer = setTimeout(() => {
-        const reason = new GatewayError('server_shutting_down', 'The gateway was shut down before this answer was complete.');
-        for (const { leave } of running.values()) leave.abort(reason);
-        // A run that ignores its signal must not keep the process alive.
-        setTimeout(resolve, lastWordsMs).unref();
-      }, timeoutMs);
-      await idle;
-      clearTimeout(timer);
-    },
+    isDraining: () => drain.isDraining,
+    drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),
   };
 }
 

@@ -6,6 +6,7 @@ import { isJsonObject, ownValue } from '../core/json.ts';
 import type { Registry, ToolServerRecord } from '../core/registry.ts';
 import { restoreAddress } from '../core/secret-addresses.ts';
 import { keepSecrets, mergeConnection } from './merge-connection.ts';
+import { refuseMasks } from './refuse-masks.ts';
 import { withoutShownOnly } from './tool-server-wire.ts';
 
 /** Every chat looks at all of them. */
@@ -66,6 +67,7 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
 
     create: (value) =>
       inTurn(async () => {
+        refuseMasks(value);
         const record = parseConnection(withoutShownOnly(value));
         if ((await registry.listToolServers('all')).length >= maxToolServers)
           throw new GatewayError('conflict', `There are ${maxToolServers} tool servers already; delete some first.`);
@@ -113,9 +115,12 @@ function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): u
       before.set(entry, found);
     }
   }
-  return entries.map((entry) => {
+  return entries.map((entry, index) => {
     const record = before.get(entry);
-    if (record === undefined || !isJsonObject(entry)) return entry;
+    if (record === undefined || !isJsonObject(entry)) {
+      refuseMasks(values[index]);
+      return entry;
+    }
     const kept = keepSecrets(record, entry);
     return idOf(entry) === undefined ? { ...kept, id: record.id } : kept;
   });

@@ -8,6 +8,7 @@ import { answerQuestion } from './demo/answer-question.ts';
 import { answerResults } from './demo/answer-results.ts';
 import { answerStep } from './demo/answer-step.ts';
 import { chooseCalls } from './demo/choose-calls.ts';
+import { asksForNames, chooseNames } from './demo/choose-names.ts';
 import { readConversation, toSpec } from './demo/read-conversation.ts';
 import type { PlannedCall } from './demo/time-calls.ts';
 import { makeCallId } from './tool-call-assembler.ts';
@@ -57,7 +58,9 @@ function replyTo(request: ModelRequest, now: number): Reply {
   const reading = readConversation(request.messages);
   if (reading.type === 'results') return { text: answerResults(reading.results) };
   if (reading.type === 'selection') {
-    const calls = chooseCalls({ ...reading, toolChoice: undefined, now });
+    const calls = asksForNames(reading.specs)
+      ? chooseNames({ ...reading, now }).map((name) => ({ name, args: {} }))
+      : chooseCalls({ ...reading, toolChoice: undefined, now });
     return { text: JSON.stringify({ tool_calls: calls.map(({ name, args }) => ({ name, parameters: args })) }) };
   }
   if (reading.type === 'steps') return { text: answerStep(reading, now) };

@@ -1,6 +1,8 @@
 import { GatewayError } from '../core/errors.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
+import type { RunEvent } from '../core/run.ts';
+import { fitGrammar } from './fit-grammar.ts';
 
 /**
  * OpenAI parameter → Ollama option (`options.<name>` of `POST /api/chat`). Where two parameters mean one option the later row wins.
@@ -57,7 +59,7 @@ export interface OllamaParameters {
 
 /**
  * @param thinking what is known of the model; a `reasoning_effort` for a model that cannot think is dropped, since Ollama would refuse the request.
- * @throws GatewayError `invalid_request` for `n` above 1.
+ * @throws GatewayError `invalid_request` for `n` above 1, and for a schema that Ollama has no room for.
  */
 export function toOllamaParameters(parameters: JsonObject, thinking: ThinkingControl | undefined): OllamaParameters {
   refuseSeveralAnswers(parameters);
@@ -80,18 +82,40 @@ function refuseSeveralAnswers(parameters: JsonObject): void {
   throw new GatewayError('invalid_request', 'Ollama gives one answer per request: leave out "n" or set it to 1.', { param: 'n' });
 }
 
+/** Told where the schema that is asked for was larger than what is sent: nothing else holds the answer to the rest of it. */
+export function cutFormWarning(parameters: JsonObject, { format }: { format?: unknown }): RunEvent | undefined {
+  if (!isJsonObject(format) || format === ownValue(parameters, 'format') || format === schemaOf(parameters)) return undefined;
+  const message = 'The schema is larger than what Ollama can hold an answer to: its innermost parts were sent as any object or list.';
+  return { type: 'warning', data: { code: 'schema_too_large', message } };
+}
+
+function schemaOf(parameters: JsonObject): JsonValue | undefined {
+  const wanted = ownValue(parameters, 'response_format');
+  const named = isJsonObject(wanted) ? ownValue(wanted, 'json_schema') : undefined;
+  return isJsonObject(named) ? ownValue(named, 'schema') : undefined;
+}
+
 /** Ollama's own `format` comes first; `json_schema` without a schema is plain JSON. */
 function formatOf(parameters: JsonObject): { format?: string | JsonObject } {
   const own = ownValue(parameters, 'format');
-  if (typeof own === 'string' || isJsonObject(own)) return own === '' ? {} : { format: own };
+  if (typeof own === 'string') return own === '' ? {} : { format: own };
+  if (isJsonObject(own)) return { format: fitting(own, 'format') };
   const wanted = ownValue(parameters, 'response_format');
   if (!isJsonObject(wanted)) return {};
   const type = ownValue(wanted, 'type');
   if (type === 'json_object') return { format: 'json' };
   if (type !== 'json_schema') return {};
-  const named = ownValue(wanted, 'json_schema');
-  const schema = isJsonObject(named) ? ownValue(named, 'schema') : undefined;
-  return { format: isJsonObject(schema) ? schema : 'json' };
+  const schema = schemaOf(parameters);
+  return { format: isJsonObject(schema) ? fitting(schema, 'response_format') : 'json' };
+}
+
+/** @throws GatewayError `invalid_request`: sent as it is, it would bring the model's runner down. */
+function fitting(schema: JsonObject, param: string): JsonObject {
+  const format = fitGrammar(schema);
+  if (format !== undefined) return format;
+  const cure =
+    'Send one with fewer properties and choices, or ask for any JSON ({"type": "json_object"}) and put the schema into a message';
+  throw new GatewayError('invalid_request', `${param}: the schema is larger than what Ollama can hold an answer to. ${cure}.`, { param });
 }
 
 function keepAliveOf(parameters: JsonObject): { keep_alive?: string | number } {

@@ -11,7 +11,7 @@ import { cutWarning, defaultContext } from './mind-context.ts';
 import { findNewImage, requireSight, toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
 import { findFacts, learnFacts, listOllamaModels } from './ollama-models.ts';
 import type { OllamaFacts } from './ollama-models.ts';
-import { asksForThought, toOllamaParameters } from './ollama-options.ts';
+import { asksForThought, cutFormWarning, toOllamaParameters } from './ollama-options.ts';
 import { nameOf, openOllama } from './ollama-transport.ts';
 import type { OllamaConnection } from './ollama-transport.ts';
 import type { ReasoningPiece } from './split-reasoning.ts';
@@ -39,6 +39,8 @@ export function createOllamaBackend(connection: OllamaConnection, send: SendOutb
       const prepared = toOllamaRequest(request, facts);
       const call = openOllama(connection, send, request.signal);
       try {
+        const cut = cutFormWarning(request.parameters, prepared);
+        if (cut !== undefined) yield { type: 'run-event', event: cut };
         const warning = await chooseContext(request, prepared);
         if (warning !== undefined) yield { type: 'run-event', event: warning };
         const answer = await call.client.chat({ ...prepared, stream: true });

@@ -33,6 +33,8 @@ export interface ToolCatalogOptions {
   sources?: readonly ToolSource[];
   /** What MCP servers are told of the gateway. */
   clientVersion?: string;
+  /** By which it knows itself when a tool server turns out to be this gateway. */
+  gatewayId?: string;
   /** How MCP servers are reached; tests put scripted peers here. */
   createMcpWays?: CreateWays;
   /** Milliseconds; any zero. */
@@ -67,6 +69,7 @@ export function createToolCatalog({
   browserToolTimeoutMs,
   sources = [],
   clientVersion = '0.0.0',
+  gatewayId,
   createMcpWays,
   now,
   onServerNews,
@@ -75,6 +78,7 @@ export function createToolCatalog({
     send,
     facts: registry,
     version: clientVersion,
+    gatewayId,
     onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
     ...(createMcpWays && { createWays: createMcpWays }),
   });
@@ -216,9 +220,9 @@ function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Ca
 }
 
 function toListedTool(candidate: Candidate, name: string): ListedTool {
-  const { spec, label, server, kind, isReadOnly = false, isIdempotent = false } = candidate.toTool(name);
+  const { spec, label, server, kind, isReadOnly = false, isIdempotent = false, gateways = [] } = candidate.toTool(name);
   const { name: offered, description, parameters } = spec;
-  return { id: candidate.id ?? label, name: offered, description, parameters, server, kind, hints: { isReadOnly, isIdempotent } };
+  return { id: candidate.id ?? label, name: offered, description, parameters, server, kind, hints: { isReadOnly, isIdempotent, gateways } };
 }
 
 function toState(record: ToolServerRecord, opening: Opening | undefined): ToolServerState {

@@ -35,6 +35,7 @@ export async function measureToolWork(folder: string): Promise<ToolWork> {
   const nothing: RunStarterOptions['log'] = {
     begin: () => ({ record: () => undefined, end: () => undefined }),
     resume: async () => undefined,
+    find: async () => undefined,
   };
   const connection = createDatabaseConnection({ file: join(folder, 'runs.db'), now: Date.now });
   const kept = createRunLog({ store: createSqliteRuns(connection), now: Date.now, logger: { error: () => undefined } });

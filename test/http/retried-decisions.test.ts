@@ -189,6 +189,49 @@ describe('a model that fails after an approved call has run', () => {
   });
 });
 
+describe('a cancellation of a run whose decision was taken', () => {
+  test('ends it before it goes on: nothing that was approved runs', async () => {
+    const held = holdDecisions();
+    await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('Paid.')], waitingRuns: held.store });
+    const asked = await askPlainly(gateway);
+    const deciding = decide(gateway, asked);
+    await held.isReached;
+    const cancelled = await call(gateway, `POST /api/runs/${asked.approval.run_id}/cancel`, { payload: {} });
+    expect(cancelled.json()).toMatchObject({ status: 'cancelled' });
+    held.release();
+    expect((await deciding).json().error.code).toBe('run_cancelled');
+    expect([pathsSent(gateway), (await readRun(gateway, asked)).status]).toEqual([[], 'cancelled']);
+    expect((await decide(gateway, asked)).statusCode).toBe(409);
+  });
+
+  test('ends it where it could neither go on nor be kept', async () => {
+    const held = holdDecisions();
+    const keeps: boolean[] = [];
+    // There is room for the run that waits, and then for none that is to be tried again.
+    const keep: WaitingRunStore['keep'] = async (...given) => keeps.push(true) === 1 && (await held.store.keep(...given));
+    const adminKey = 'sk-tw-fixed-administrator';
+    await using gateway = await bankGateway({
+      turns: [calls(['pay', { amount: 5 }]), says('Paid.')],
+      environment: { TOOLWHARF_ADMIN_KEY: adminKey },
+      waitingRuns: { ...held.store, keep },
+    });
+    const payload = { name: 'ada', role: 'user' };
+    const made = (await call(gateway, 'POST /api/keys', { key: adminKey, payload })).json<{ id: string; key: string }>();
+    const asked = await askPlainly(gateway, {}, made.key);
+    const run = `/api/runs/${asked.approval.run_id}`;
+    const deciding = decide(gateway, asked, { key: made.key });
+    await held.isReached;
+    await call(gateway, `DELETE /api/keys/${made.id}`, { key: adminKey });
+    held.release();
+    expect((await deciding).json().error.code).toBe('invalid_api_key');
+    const status = async (): Promise<unknown> => (await call(gateway, `GET ${run}`, { key: adminKey })).json().status;
+    expect([await status(), keeps.length]).toEqual(['waiting', 2]);
+    const cancelled = await call(gateway, `POST ${run}/cancel`, { key: adminKey, payload: {} });
+    expect(cancelled.json()).toMatchObject({ status: 'cancelled' });
+    expect([await status(), pathsSent(gateway)]).toEqual(['cancelled', []]);
+  });
+});
+
 describe('a decision that is sent again', () => {
   test('has to be the one that was taken; any of several will do', async () => {
     const turns = [calls(['pay', { amount: 1 }], ['refund', { amount: 2 }]), fails(), says('Done.')];

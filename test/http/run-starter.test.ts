@@ -38,7 +38,7 @@ function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { ru
   };
   const endings: RunEnding[] = [];
   const recorder = { record: () => undefined, end: (ending: RunEnding) => void endings.push(ending) };
-  const log = { begin: () => recorder, resume: async () => recorder };
+  const log = { begin: () => recorder, resume: async () => recorder, find: async () => undefined };
   let runCount = 0;
   return { runs: createRunStarter({ services, newRunId: () => `run-${++runCount}`, log }), endings };
 }

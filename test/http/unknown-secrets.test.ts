@@ -203,3 +203,38 @@ test.each(['/api/tool-servers', '/api/v1/configs/tool_servers'])(
     expect(await store.listToolServers()).toEqual(stored);
   },
 );
+
+test('what an answer shows in the place of a secret makes no new connection', async () => {
+  const { ask, stored } = await gateway();
+  await ask('POST', '/api/tool-servers', connection);
+  const { body: shown } = await ask('GET', '/api/tool-servers/maps');
+  const whole = await stored();
+  const refusals: [entry: JsonObject, param: string][] = [
+    [{ ...shown, id: 'copy' }, 'token'],
+    [{ id: 'copy', url: 'http://127.0.0.1:1', path: shown['path'] }, 'path'],
+    [{ has_key: false, id: 'copy', url: 'http://127.0.0.1:1', oauth: { client_secret: null } }, 'oauth.client_secret'],
+    [{ has_key: false, id: 'copy', url: 'http://127.0.0.1:1', extra_headers: [{ name: 'x', value: null }] }, 'extra_headers.0.value'],
+    [{ id: 'copy', url: 'http://127.0.0.1:1', webhook: 'https://[secret]@hook.test' }, 'webhook'],
+  ];
+  for (const [entry, param] of refusals) {
+    const { report: _report, info: _info, ...sent } = entry;
+    const other = { ...sent, url: 'http://127.0.0.1:2' };
+    for (const [method, payload] of [['POST', sent] as const, ['PUT', [shown, other]] as const]) {
+      const { status, body } = await ask(method, '/api/tool-servers', payload);
+      expect([method, status, body['error']]).toEqual([
+        method,
+        400,
+        expect.objectContaining({ code: 'invalid_request', param, message: expect.stringContaining('Send the secret itself') }),
+      ]);
+    }
+  }
+  expect(await stored()).toEqual(whole);
+});
+
+test('a null that no answer has shown, and the word elsewhere, are taken as they are', async () => {
+  const { ask } = await gateway();
+  const plain = { url: 'http://127.0.0.1:1', path: 'openapi.json' };
+  const config = { client_secret: null, headers: null };
+  expect((await ask('POST', '/api/tool-servers', { ...plain, id: 'one', config, note: 'see [secret] notes' })).status).toBe(201);
+  expect((await ask('POST', '/api/tool-servers', { ...plain, id: 'two', has_key: false, config: { headers: null } })).status).toBe(201);
+});

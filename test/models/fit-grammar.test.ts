@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
 import type { JsonObject } from '../../src/core/json.ts';
-import { fitGrammar, grammarSize } from '../../src/models/fit-grammar.ts';
+import { fitGrammar } from '../../src/models/fit-grammar.ts';
+import { grammarSize } from '../../src/models/grammar-size.ts';
 
 const text = { type: 'string' };
 
@@ -67,5 +68,41 @@ describe('a schema for Ollama', () => {
 
   test('is given up where nothing of it has room', () => {
     expect(fitGrammar({ anyOf: Array.from({ length: 2_000 }, (_, index) => ({ const: `choice ${index}` })) })).toBeUndefined();
+  });
+});
+
+describe('a schema with references', () => {
+  const refTo = (name: string) => ({ $ref: `#/$defs/${name}` });
+  const wide = objectOf(numbered(30, 'attribute', text));
+
+  test('counts what it refers to, once, and follows a circle no further', () => {
+    const plain = grammarSize({ ...objectOf({ a: text }), $defs: { wide } });
+    const once = grammarSize({ ...objectOf({ a: refTo('wide') }), $defs: { wide } });
+    const often = grammarSize({ ...objectOf(numbered(9, 'a', refTo('wide'))), $defs: { wide } });
+    const circle = grammarSize({ ...objectOf({ a: refTo('node') }), $defs: { node: objectOf({ next: refTo('node') }) } });
+    expect(once).toBeGreaterThan(plain + grammarSize(wide) - grammarSize(text));
+    expect(often).toBeLessThan(once + 2_000);
+    expect(circle).toBeLessThan(plain + 500);
+  });
+
+  test('loses its innermost parts first, and refers to nothing that is gone', () => {
+    const inner = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`inner_${index}`, wide]));
+    const node = objectOf({ next: refTo('node'), list: { type: 'array', items: refTo('node') } });
+    const root = objectOf(
+      Object.fromEntries(Object.keys(inner).map((name) => [name, objectOf({ here: refTo(name), node: refTo('node') })])),
+    );
+    const fitted = fitGrammar({ ...root, $defs: { ...inner, node } });
+    expect(fitted).toMatchObject({ properties: { inner_3: { type: 'object' } } });
+    expect(grammarSize(fitted ?? {})).toBeLessThan(32_000);
+  });
+
+  test.each([
+    ['a long chain', Array.from({ length: 3_000 }, (_, index) => [`n${index}`, objectOf({ next: refTo(`n${index + 1}`) })])],
+    ['a long key', [['n0', { ...objectOf({ ['k'.repeat(200_000)]: text }), additionalProperties: true }]]],
+    ['many keys', [['n0', objectOf(numbered(20_000, 'key', text))]]],
+  ])('is looked at within bounds: %s', (_name, definitions) => {
+    const schema = { ...objectOf({ a: refTo('n0') }), $defs: Object.fromEntries(definitions) as JsonObject };
+    expect(grammarSize(schema)).toBeGreaterThan(32_000);
+    expect(grammarSize(fitGrammar(schema) ?? {})).toBeLessThan(32_000);
   });
 });

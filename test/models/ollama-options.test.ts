@@ -71,3 +71,27 @@ describe('OpenAI parameters for Ollama', () => {
     expect(() => toOllamaParameters({ n: 3 }, undefined)).toThrow(/Ollama.*"n"/u);
   });
 });
+
+describe('a schema that Ollama has no room for', () => {
+  const fields = (count: number, child: JsonObject): JsonObject => ({
+    type: 'object',
+    properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`field_with_a_long_name_${index}`, child])),
+  });
+  const formatOf = (schema: JsonObject): JsonObject =>
+    toOllamaParameters({ response_format: { type: 'json_schema', json_schema: { schema } } }, undefined).fields.format as JsonObject;
+
+  test('is sent without its innermost parts', () => {
+    const nested = fields(12, fields(20, { type: 'string' }));
+    expect(formatOf(nested)).toEqual(fields(12, { type: 'object' }));
+    expect(toOllamaParameters({ format: nested }, undefined).fields.format).toEqual(fields(12, { type: 'object' }));
+    expect(formatOf({ ...fields(12, { $ref: '#/$defs/one' }), $defs: { one: fields(400, { type: 'string' }) } })).toBeDefined();
+  });
+
+  test.each(['response_format', 'format'])('is refused in %s where that does not suffice, with a cure', (param) => {
+    const schema = fields(1_000, { type: 'string' });
+    const parameters = param === 'format' ? { format: schema } : { response_format: { type: 'json_schema', json_schema: { schema } } };
+    expect(() => toOllamaParameters(parameters, undefined)).toThrow(
+      expect.objectContaining({ code: 'invalid_request', status: 400, param, message: expect.stringContaining('fewer properties') }),
+    );
+  });
+});

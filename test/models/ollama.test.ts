@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { ModelEvent } from '../../src/core/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
+import type { JsonObject } from '../../src/core/json.ts';
 import type { ModelRequest } from '../../src/core/model.ts';
 import { createOllamaBackend } from '../../src/models/ollama.ts';
 import type { OllamaConnection } from '../../src/models/ollama.ts';
@@ -168,6 +169,20 @@ describe('a request', () => {
       format,
     });
     expect(server.chats()[0]).not.toHaveProperty('logit_bias');
+  });
+
+  test('holds as much of a schema as Ollama has room for, and says so', async () => {
+    const fields = (count: number, child: JsonObject): JsonObject => ({
+      type: 'object',
+      properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`field_with_a_long_name_${index}`, child])),
+    });
+    const asked = (schema: JsonObject) => ask({ parameters: { response_format: { type: 'json_schema', json_schema: { schema } } } });
+    const warning = { type: 'run-event', event: { type: 'warning', data: expect.objectContaining({ code: 'schema_too_large' }) } };
+    expect(await asked(fields(12, fields(20, { type: 'string' })))).toContainEqual(warning);
+    expect(await asked(fields(12, { type: 'object' }))).not.toContainEqual(warning);
+    expect(server.chats().map(({ format }) => format)).toEqual([fields(12, { type: 'object' }), fields(12, { type: 'object' })]);
+    await expect(asked(fields(1_000, { type: 'string' }))).rejects.toMatchObject({ code: 'invalid_request', param: 'response_format' });
+    expect(server.chats()).toHaveLength(2);
   });
 
   test.each([

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/core/json.ts';
+import { timeServerDocument } from '../../src/demo/time/openapi-document.ts';
+import { createDemoBackend, demoModel } from '../../src/models/demo-model.ts';
 import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
@@ -177,4 +180,24 @@ test('the demo model follows every way of choosing', async () => {
     expect([mode, completion.sources?.length]).toEqual([mode, 1]);
     expect(completion.choices[0]?.message.content).toMatch(/^Demo model: .*now says time = 12:00/);
   }
+});
+
+describe('the demo model among more functions than one question chooses from', () => {
+  const demoBackend = { name: 'demo', isLocal: true, backend: createDemoBackend(), list: async () => [demoModel] };
+  const others = Array.from({ length: 30 }, (_, index) => `list_kind_${index}`);
+  const clock = serverOf('clock', timeServerDocument as unknown as JsonObject);
+  const shelf = serverOf('shelf', documentWith('reset_local_time', 'search_paintings', ...others));
+
+  test.each([
+    ['What time is it in Tokyo?', ['format_current_time'], { timezone: 'Asia/Tokyo' }],
+    ['How many days between 2026-01-01 and 2026-03-01?', ['elapsed_time'], { units: 'days' }],
+    ['What is the current UTC time?', ['get_current_utc'], {}],
+    ['Search paintings in Paris', ['search_paintings'], { city: 'Paris' }],
+    ['Tell me a joke', [], {}],
+  ])('finds them by their names first: %s', async (asked, names, args) => {
+    await using gateway = await gatewayOf({ servers: [clock, shelf], backends: [demoBackend] });
+    const body = { model: 'demo', messages: [{ role: 'user', content: asked }], params: { function_calling: 'default' } };
+    const called = (await gateway.ask(body)).eventsOf('tool.call');
+    expect(called).toMatchObject(names.map((name) => ({ tool: expect.stringContaining(name), args })));
+  });
 });

@@ -1,5 +1,6 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
+import { gatewayHeader } from '../../core/gateway-chain.ts';
 import { isDeeperThan } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { isOwnOrigin } from '../authenticate.ts';
@@ -27,6 +28,7 @@ export const mcpRoute: FastifyPluginCallback<McpRouteOptions> = (app, options, d
   const serve = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
     untilLeave(reply, async (signal) => {
       requireKnownOrigin(request, options.allowedOrigins);
+      reply.header(gatewayHeader, options.gatewayId);
       const { method, body } = request;
       if (Array.isArray(body) || isDeeperThan(body, limits.jsonDepth))
         throw new GatewayError('invalid_request', `The body must be one JSON-RPC message, nested at most ${limits.jsonDepth} levels deep.`);

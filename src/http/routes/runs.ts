@@ -52,7 +52,9 @@ export const runRoutes: FastifyPluginCallback<RunRouteOptions> = (app, options, 
       }
       // What has ended stays as it is: whoever cancels a moment too late has made no mistake.
       const { status } = await requireRun(id, caller, log);
-      if (status !== 'waiting' || !(await options.cancelWaiting(id))) return { id, status };
+      const isEnded = status === 'waiting' && (await options.cancelWaiting(id));
+      // A run that has waited may have gone on meanwhile.
+      if (!isEnded && !runs.cancel(id, caller)) return { id, status };
       request.log.info({ run_id: id, by: caller.id }, 'waiting run cancelled');
       return { id, status: 'cancelled' };
     });

@@ -23,7 +23,7 @@ export function findTimeFunctions(shapes: readonly FunctionShape[]): TimeFunctio
   return found;
 }
 
-function isAboutTime({ words }: FunctionShape): boolean {
+export function isAboutTime({ words }: FunctionShape): boolean {
   return /\b(?:times?|timestamps?|time ?zones?|clock|date ?times?|elapsed|dates?|utc|duration|timezone)\b|时间|時間|时区|時區|zeit|uhrzeit/u.test(
     words,
   );

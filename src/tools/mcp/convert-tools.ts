@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../name-functions.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
+import { whyInCircle } from './refuse-itself.ts';
 import type { MalformedTool } from './sift-tool-list.ts';
 
 /** The method and the name stand where an OpenAPI operation has its method and path, and so they do in reports. */
@@ -20,13 +21,16 @@ export interface ConvertedTools {
   conversion: Conversion;
 }
 
-/** Makes functions of what a server lists. One that cannot be offered costs itself and is named with the reason. `malformed`: what is no tool. */
-export function convertTools(listed: readonly McpTool[], malformed: readonly MalformedTool[] = []): ConvertedTools {
+/**
+ * Makes functions of what a server lists. One that cannot be offered costs itself and is named with the reason. `malformed`: what is no tool.
+ * `gatewayId`: of this gateway, which takes back nothing of its own.
+ */
+export function convertTools(listed: readonly McpTool[], malformed: readonly MalformedTool[] = [], gatewayId = ''): ConvertedTools {
   const seen = new Set<string>();
   const omitted: Conversion['omitted'] = malformed.map(({ name, reason }) => ({ operation: operationOf(name), reason }));
   const kept: McpTool[] = [];
   for (const tool of listed) {
-    const reason = whyOmitted(tool, seen, kept.length);
+    const reason = whyInCircle(tool, gatewayId) ?? whyOmitted(tool, seen, kept.length);
     seen.add(tool.name);
     if (reason === undefined) kept.push(tool);
     else omitted.push({ operation: operationOf(tool.name), reason });

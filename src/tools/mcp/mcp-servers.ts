@@ -15,6 +15,7 @@ import { createMcpConnection } from './mcp-connection.ts';
 import { createMcpSession } from './mcp-session.ts';
 import type { McpSession } from './mcp-session.ts';
 import { toOpenedServer } from './open-mcp-server.ts';
+import { refuseItself } from './refuse-itself.ts';
 
 /** The registered MCP servers and their connections. */
 export interface McpServers {
@@ -36,13 +37,17 @@ export interface McpServersOptions {
   send: SendOutbound;
   facts: FactStore;
   version: string;
+  /** Absent where no gateway runs. */
+  gatewayId?: string | undefined;
   /** Told when a server says that its list has changed. */
   onListChanged: (record: ToolServerRecord) => void;
   /** Tests put scripted peers here. */
   createWays?: CreateWays;
 }
 
-export function createMcpServers({ send, facts, version, onListChanged, createWays = createUsualWays }: McpServersOptions): McpServers {
+export function createMcpServers(options: McpServersOptions): McpServers {
+  const { facts, version, gatewayId, onListChanged, createWays = createUsualWays } = options;
+  const send = gatewayId === undefined ? options.send : refuseItself(options.send, gatewayId);
   const sessions = new Map<string, McpSession>();
   const pins = createDefinitionPins(facts);
 
@@ -62,11 +67,11 @@ export function createMcpServers({ send, facts, version, onListChanged, createWa
   }
 
   return {
-    open: (record, options) => openSession(sessionOf(record), options),
-    async verify(record, options) {
+    open: (record, asked) => openSession(sessionOf(record), asked, gatewayId),
+    async verify(record, asked) {
       const session = createSession(record, noPins, () => undefined);
       try {
-        return await openSession(session, options);
+        return await openSession(session, asked, gatewayId);
       } finally {
         await session.connection.close();
       }
@@ -100,10 +105,10 @@ function isSame(left: ToolServerRecord, right: ToolServerRecord): boolean {
   return left === right || isDeepStrictEqual(left, right);
 }
 
-async function openSession(session: McpSession, { signal, isChecked }: OpeningOptions): Promise<Opening> {
+async function openSession(session: McpSession, { signal, isChecked }: OpeningOptions, gatewayId = ''): Promise<Opening> {
   try {
     const { listing, held, prints } = await session.read(signal);
-    const converted = convertTools(listing.tools, listing.malformed);
+    const converted = convertTools(listing.tools, listing.malformed, gatewayId);
     return { type: 'opened', server: toOpenedServer(session, { converted, held, prints }, { about: aboutOf(listing), isChecked }) };
   } catch (error) {
     const reason = hideSecrets(explainMcpFailure(error).message, session.record);

@@ -1,4 +1,5 @@
 import type { Tool as McpDefinition } from '@modelcontextprotocol/client';
+import { readChain } from '../../core/gateway-chain.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { CallState, Tool, ToolContext, ToolErrorCode, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import type { McpFunction } from './convert-tools.ts';
@@ -27,6 +28,7 @@ export function createMcpTool({ record, session, fn, offeredName }: McpToolOptio
     label: `${record.id}/${operation.spec.name}`,
     server: record.id,
     kind: 'mcp',
+    gateways: readChain(definition._meta) ?? [],
     isReadOnly: readOnlyHint === true,
     isIdempotent: readOnlyHint === true || idempotentHint === true,
     ...(record.timeoutMs !== undefined && { timeoutMs: record.timeoutMs }),
