@@ -35,8 +35,8 @@ const forms: Record<string, string> = {
   ...repeated,
 };
 
-const charactersInRound = 400_000;
-const rounds = 4;
+const charactersInRound = 200_000;
+const rounds = 12;
 
 export function measureParser(): ParserSpeeds {
   const measured = Object.entries(forms).map(([name, form]) => {

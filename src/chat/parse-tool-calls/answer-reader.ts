@@ -79,7 +79,11 @@ export class AnswerReader {
   /** A look without a reader: most of what could begin something is a letter or a sign in prose. */
   #beginsNothing(at: number): boolean {
     const { text } = this.#input;
-    return at + 1 < text.length && '<f◁'.includes(text.charAt(at)) && !markBeginnings.has(text.slice(at, at + 2));
+    const character = text.charAt(at);
+    const mayBeMark = '<[f◁'.includes(character);
+    if (mayBeMark && (at + 1 >= text.length || markBeginnings.has(text.slice(at, at + 2)))) return false;
+    if ('[{"'.includes(character)) return this.#rescue !== undefined && !this.#writer.isFresh;
+    return mayBeMark;
   }
 
   *#markAt(at: number): Scan<Mark | undefined> {

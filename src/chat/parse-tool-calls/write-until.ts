@@ -1,3 +1,4 @@
+import { CharacterSet } from './character-set.ts';
 import type { PieceWriter } from './piece-writer.ts';
 import { Search } from './search.ts';
 
@@ -18,7 +19,7 @@ class WrittenUntil extends Search<string | undefined> {
   readonly #writer: PieceWriter;
   readonly #until: WriteUntil;
   readonly #longest: number;
-  readonly #beginnings: RegExp;
+  readonly #beginnings: CharacterSet;
   #from: number;
 
   constructor(writer: PieceWriter, until: WriteUntil) {
@@ -26,28 +27,31 @@ class WrittenUntil extends Search<string | undefined> {
     this.#writer = writer;
     this.#until = until;
     this.#longest = Math.max(...until.ends.map((end) => end.length));
-    this.#beginnings = beginningsOf(until.ends);
+    this.#beginnings = CharacterSet.of(until.ends.map((end) => end.charAt(0)).join(''));
     this.#from = writer.cursor;
   }
 
   isOver(): boolean {
     const { input } = this.#writer;
-    const { as, ends } = this.#until;
+    const { ends } = this.#until;
     for (;;) {
-      this.#beginnings.lastIndex = this.#from;
-      const at = this.#beginnings.exec(input.text)?.index ?? input.text.length;
+      const at = this.#beginnings.indexIn(input.text, this.#from);
+      if (at === undefined) return this.#pause(input.text.length);
       const found = ends.find((end) => input.text.startsWith(end, at));
       if (found !== undefined) return this.#meet(found, at);
       const rest = input.text.slice(at, at + this.#longest);
-      if (rest === '' || (!input.isEnded && ends.some((end) => end.startsWith(rest)))) {
-        this.#writer[as](at);
-        if (input.isEnded) return true;
-        this.#writer.release();
-        this.#from = 0;
-        return false;
-      }
+      if (!input.isEnded && ends.some((end) => end.startsWith(rest))) return this.#pause(at);
       this.#from = at + 1;
     }
+  }
+
+  /** Gives what cannot be a mark; false while more may come. */
+  #pause(at: number): boolean {
+    this.#writer[this.#until.as](at);
+    if (this.#writer.input.isEnded) return true;
+    this.#writer.release();
+    this.#from = 0;
+    return false;
   }
 
   #meet(mark: string, at: number): boolean {
@@ -57,19 +61,4 @@ class WrittenUntil extends Search<string | undefined> {
     this.found = mark;
     return true;
   }
-}
-
-/** The same few marks end nearly everything; making an expression costs more than a short text. */
-const known = new Map<string, RegExp>();
-const maxKnown = 100;
-
-function beginningsOf(ends: readonly string[]): RegExp {
-  const key = ends.join('\0');
-  const made = known.get(key);
-  if (made !== undefined) return made;
-  const characters = [...new Set(ends.map((end) => end.charAt(0)))].join('');
-  const pattern = new RegExp(`[${characters.replaceAll(/[\\\]^-]/g, String.raw`\\$&`)}]`, 'g');
-  if (known.size >= maxKnown) known.clear();
-  known.set(key, pattern);
-  return pattern;
 }
