@@ -43,7 +43,8 @@ const rounds = 12;
  * a second spoils one round of many. The first one, in which code is cold, is not counted.
  */
 export function measureParser(): ParserSpeeds {
-  const answers = Object.entries(forms).map(([name, form]) => ({ name, answer: form.repeat(Math.ceil(2_000 / form.length)) }));
+  const answers = Object.entries(forms).map(([name, form]) => ({ name, form, answer: form.repeat(Math.ceil(2_000 / form.length)) }));
+  for (const each of answers) requireCalls(each);
   const best: ParserSpeeds = {};
   for (let round = 0; round <= rounds; round += 1) {
     for (const { name, answer } of answers) {
@@ -72,4 +73,12 @@ function readOften(answer: string, size: number): number {
     parser.flush({ isCut: false });
   }
   return times * answer.length;
+}
+
+/** Whoever overlooks calls is fast. Each form but words and thoughts is one call. */
+function requireCalls({ name, form, answer }: { name: string; form: string; answer: string }): void {
+  const parser = createToolCallParser({ tools, rescue: { isQuoted: () => false } });
+  const found = [...parser.push(answer), ...parser.flush({ isCut: false })].filter(({ type }) => type === 'call').length;
+  const wanted = ['prose', 'thinking'].includes(name) ? 0 : answer.length / form.length;
+  if (found !== wanted) throw new Error(`the parser found ${found} calls of ${wanted} in ${name}`);
 }
