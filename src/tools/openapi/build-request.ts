@@ -87,12 +87,9 @@ function refusePathValue(argument: string, text: string): void {
   }
 }
 
+/** Code by code, as loose servers do: a stray `%` elsewhere in the text must not hide what can be decoded. */
 function decodeOnce(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return text.replaceAll(/%[\da-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
 }
 
 function queryParts({ place, value }: PlacedValue): string[] {

@@ -201,7 +201,8 @@ describe('a path', () => {
         // Neither may a server that decodes what it gets be led elsewhere.
         expect(decodeLoosely(decodeLoosely(pathname)).split(/[/\\]/)).not.toContain('..');
       }),
-      { numRuns: 500 },
+      // A stray percent sign once hid the rest from the check.
+      { numRuns: 500, examples: [[['', '%5c', '%']], ['..%2fx%'], ['%2e%2e%5cx%']] },
     );
   });
 });
