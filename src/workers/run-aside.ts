@@ -1,0 +1,12 @@
+import { createWorkerPool, type JobRun } from './worker-pool.ts';
+
+/**
+ * The pool of the whole process for work that is short, or is ended: checks, parsing. What may rightly take many seconds has a pool of its
+ * own, because everybody's short work would wait for it.
+ */
+const shortWork = createWorkerPool({ threads: 2, megabytes: 384 });
+
+/** Runs a job in the pool for short work; see `WorkerPool.run`. */
+export function runAside<Data, Result>(run: JobRun<Data, Result>): Promise<Awaited<Result>> {
+  return shortWork.run(run);
+}

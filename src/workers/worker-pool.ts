@@ -1,0 +1,290 @@
+import { Worker } from 'node:worker_threads';
+
+/** A function of a module that runs in a worker thread; `Data` and `Result` are copied by the structured clone algorithm. */
+export interface Job<Data, Result> {
+  url: URL;
+  name: string;
+  /** Only for the compiler. */
+  types?: (data: Data) => Result;
+}
+
+/** One run of a job. */
+export interface JobRun<Data, Result> {
+  job: Job<Data, Result>;
+  data: Data;
+  /** Handed over instead of copied: `MessagePort`s (which must be listed) and buffers that this side does not use again. */
+  transfer?: readonly Transferable[];
+  /** Whose work it is: threads are shared out among callers. */
+  caller: string;
+  /** Ends the work at once, whether it waits or runs. */
+  signal?: AbortSignal | undefined;
+  /** From the moment at which the job begins; waiting for a thread and starting one do not count. */
+  timeoutMs: number;
+}
+
+type Transferable = NonNullable<Parameters<Worker['postMessage']>[1]>[number];
+
+export interface WorkerPool {
+  /**
+   * Runs the job in one of the pool's threads.
+   * @throws TookTooLong, TookTooMuchMemory, TooManyWaiting; the signal's reason; what the job throws, as an `Error` of the same message
+   */
+  run<Data, Result>(run: JobRun<Data, Result>): Promise<Awaited<Result>>;
+}
+
+export interface WorkerPoolLimits {
+  threads: number;
+  /** The JavaScript heap of each thread; buffers lie outside of it. */
+  megabytes: number;
+  /** An idle thread ends after this time. */
+  idleMs?: number;
+  /** Jobs that may wait for a thread, of one caller and in all. */
+  waitingPerCaller?: number;
+  waiting?: number;
+}
+
+/** The job was ended at its time limit. */
+export class TookTooLong extends Error {
+  override readonly name = 'TookTooLong';
+}
+
+/** The job was ended at the memory limit of its thread. */
+export class TookTooMuchMemory extends Error {
+  override readonly name = 'TookTooMuchMemory';
+}
+
+/** Too many jobs wait for a thread: those of this caller, or all together. */
+export class TooManyWaiting extends Error {
+  override readonly name = 'TooManyWaiting';
+}
+
+/**
+ * A function that a worker thread is to run, by the module beside `importer` (its `import.meta.url`) and its name. Without an extension: the
+ * module is TypeScript where the importer is, and JavaScript in a build.
+ */
+export function jobOf<Run extends (data: never) => unknown>(
+  importer: string,
+  module: string,
+  name: string,
+): Job<Parameters<Run>[0], ReturnType<Run>> {
+  const extension = importer.endsWith('.ts') ? 'ts' : 'js';
+  return { url: new URL(`${module}.${extension}`, importer), name };
+}
+
+/** What a thread is sent, and what it answers. `begun`: its module is loaded, and the time runs. */
+export interface ToWorker {
+  url: string;
+  name: string;
+  data: unknown;
+}
+export type FromWorker = { type: 'begun' } | { type: 'done'; result: unknown } | { type: 'failed'; error: Error };
+
+/** Loading the module of a job, beside the job's own limit: many times what it takes on a busy machine. */
+const startMs = 10_000;
+
+interface PendingRun {
+  run: JobRun<unknown, unknown>;
+  resolve: (result: never) => void;
+  reject: (error: Error) => void;
+  stopListening: () => void;
+}
+
+interface CallerShare {
+  waiting: PendingRun[];
+  running: number;
+  /** Counts up with each start, so that who was served longest ago is served next. */
+  servedAt: number;
+}
+
+interface Thread {
+  worker: Worker;
+  pending: PendingRun | undefined;
+  timer: NodeJS.Timeout | undefined;
+  /** It has been told to end and still counts as a thread until it has. */
+  isEnding: boolean;
+}
+
+/**
+ * A pool of persistent threads for work that would hold up everybody else. A thread starts when it is needed; it is terminated with a job that
+ * exceeds its time or memory, or whose signal fires. Fair among callers: as long as a pool has more than one thread, no caller holds all of
+ * them, and a free one goes to the caller that was served longest ago.
+ */
+export function createWorkerPool({
+  threads: maxThreads,
+  megabytes,
+  idleMs = 5_000,
+  waitingPerCaller = 64,
+  waiting: maxWaiting = 512,
+}: WorkerPoolLimits): WorkerPool {
+  const threads = new Set<Thread>();
+  const callers = new Map<string, CallerShare>();
+  const runningPerCaller = Math.max(1, maxThreads - 1);
+  let waiting = 0;
+  let served = 0;
+
+  function enqueue(pending: PendingRun): void {
+    const { caller } = pending.run;
+    const share = callers.get(caller) ?? { waiting: [], running: 0, servedAt: 0 };
+    if (share.waiting.length >= waitingPerCaller || waiting >= maxWaiting)
+      throw new TooManyWaiting(
+        `Too much work of ${share.waiting.length >= waitingPerCaller ? 'this caller' : 'all callers'} is waiting; try again later.`,
+      );
+    callers.set(caller, share);
+    share.waiting.push(pending);
+    waiting += 1;
+  }
+
+  function nextCaller(): CallerShare | undefined {
+    let next: CallerShare | undefined;
+    for (const share of callers.values()) {
+      const isEligible = share.waiting.length > 0 && share.running < runningPerCaller;
+      if (isEligible && (next === undefined || share.servedAt < next.servedAt)) next = share;
+    }
+    return next;
+  }
+
+  function forgetIdle(caller: string): void {
+    const share = callers.get(caller);
+    if (share !== undefined && share.waiting.length === 0 && share.running === 0) callers.delete(caller);
+  }
+
+  function startWaiting(): void {
+    for (let share = nextCaller(); share !== undefined; share = nextCaller()) {
+      const thread =
+        [...threads].find(({ pending, isEnding }) => pending === undefined && !isEnding) ??
+        (threads.size < maxThreads ? startThread() : undefined);
+      if (thread === undefined) return;
+      const pending = share.waiting.shift();
+      if (pending === undefined) return;
+      waiting -= 1;
+      served += 1;
+      share.running += 1;
+      share.servedAt = served;
+      begin(thread, pending);
+    }
+  }
+
+  function startThread(): Thread {
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const worker = new Worker(new URL(`./worker-thread.${extension}`, import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: megabytes },
+    });
+    const thread: Thread = { worker, pending: undefined, timer: undefined, isEnding: false };
+    worker.on('message', (message: FromWorker) => onMessage(thread, message));
+    worker.on('error', (error) => {
+      thread.isEnding = true;
+      finish(thread, ({ reject }) =>
+        reject(isOutOfMemory(error) ? new TookTooMuchMemory(`The work took more than ${megabytes} MB of memory.`) : error),
+      );
+    });
+    worker.once('exit', () => {
+      threads.delete(thread);
+      finish(thread, ({ reject }) => reject(new Error('The thread ended before its work did.')));
+      startWaiting();
+    });
+    threads.add(thread);
+    return thread;
+  }
+
+  function begin(thread: Thread, pending: PendingRun): void {
+    const { job, data, transfer = [], timeoutMs } = pending.run;
+    clearTimeout(thread.timer);
+    thread.pending = pending;
+    thread.worker.ref();
+    thread.timer = setTimeout(() => endLate(thread, pending), startMs + timeoutMs);
+    const message: ToWorker = { url: job.url.href, name: job.name, data };
+    try {
+      thread.worker.postMessage(message, [...transfer]);
+    } catch (error) {
+      // What cannot be copied: nothing has begun.
+      finish(thread, ({ reject }) => reject(error as Error));
+    }
+  }
+
+  function onMessage(thread: Thread, message: FromWorker): void {
+    const { pending } = thread;
+    if (pending === undefined) return;
+    switch (message.type) {
+      case 'begun':
+        clearTimeout(thread.timer);
+        thread.timer = setTimeout(() => endLate(thread, pending), pending.run.timeoutMs);
+        return;
+      case 'done':
+        return finish(thread, ({ resolve }) => resolve(message.result as never));
+      case 'failed':
+        return finish(thread, ({ reject }) => reject(message.error));
+    }
+  }
+
+  /** The result may have arrived while this side was busy: messages are read after timers. */
+  function endLate(thread: Thread, pending: PendingRun): void {
+    setImmediate(() => {
+      if (thread.pending === pending) end(thread, new TookTooLong(`The work took longer than ${pending.run.timeoutMs} ms.`));
+    });
+  }
+
+  function end(thread: Thread, reason: Error): void {
+    thread.isEnding = true;
+    void thread.worker.terminate();
+    finish(thread, ({ reject }) => reject(reason));
+  }
+
+  function finish(thread: Thread, settle: (pending: PendingRun) => void): void {
+    const { pending } = thread;
+    clearTimeout(thread.timer);
+    if (pending === undefined) return;
+    thread.pending = undefined;
+    pending.stopListening();
+    const { caller } = pending.run;
+    const share = callers.get(caller);
+    if (share !== undefined) share.running -= 1;
+    forgetIdle(caller);
+    settle(pending);
+    if (!thread.isEnding) rest(thread);
+    startWaiting();
+  }
+
+  function rest(thread: Thread): void {
+    thread.worker.unref();
+    thread.timer = setTimeout(() => {
+      thread.isEnding = true;
+      void thread.worker.terminate();
+    }, idleMs).unref();
+  }
+
+  function leave(pending: PendingRun, reason: Error): void {
+    pending.stopListening();
+    const thread = [...threads].find((one) => one.pending === pending);
+    if (thread !== undefined) return end(thread, reason);
+    const { caller } = pending.run;
+    const queue = callers.get(caller)?.waiting ?? [];
+    const index = queue.indexOf(pending);
+    if (index === -1) return;
+    queue.splice(index, 1);
+    waiting -= 1;
+    forgetIdle(caller);
+    pending.reject(reason);
+  }
+
+  return {
+    run<Data, Result>(run: JobRun<Data, Result>) {
+      return new Promise<Awaited<Result>>((resolve, reject) => {
+        run.signal?.throwIfAborted();
+        const onAbort = (): void => leave(pending, run.signal?.reason as Error);
+        const pending: PendingRun = {
+          run: run as JobRun<unknown, unknown>,
+          resolve,
+          reject,
+          stopListening: () => run.signal?.removeEventListener('abort', onAbort),
+        };
+        enqueue(pending);
+        run.signal?.addEventListener('abort', onAbort, { once: true });
+        startWaiting();
+      });
+    },
+  };
+}
+
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}
