@@ -17,7 +17,7 @@ import { callerOf, installGuard } from './http/guard.ts';
 import { installJsonBodies } from './http/json-bodies.ts';
 import { keepChats } from './http/keep-chats.ts';
 import { createKeyRing } from './http/key-ring.ts';
-import { derivePepper } from './http/keys.ts';
+import { createKeyText, derivePepper } from './http/keys.ts';
 import { createDefaultModel } from './http/default-model.ts';
 import { installCallerLimits } from './http/limit-callers.ts';
 import { refuseMalformedRequest, refuseMalformedUrl } from './http/malformed-requests.ts';
@@ -75,12 +75,19 @@ export interface AppParts {
   importModule?: ImportModule;
   /** Milliseconds since 1970. */
   now?: () => number;
+  /** The last key was deleted while the gateway runs, and nobody needs one any more. */
+  onOpened?: () => void;
 }
 
 export interface App {
   server: FastifyInstance;
   /** Whether nobody needs a key just now. */
   isOpen(): Promise<boolean>;
+  /**
+   * The administrator key of this start, good until the process ends. Where the gateway may become open, changes need it. Undefined where a
+   * key of the operator is needed in any case. To be shown on the terminal, and only while the gateway is open.
+   */
+  startKey: string | undefined;
   /** Makes the administrator key without which nobody could come in, and gives it, this once; undefined when there is a key already. */
   createFirstKey(): Promise<string | undefined>;
   /** Lets running answers finish for as long as the configuration allows, then closes everything. */
@@ -117,9 +124,11 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const pepper = derivePepper(config.secret ?? newId());
   const hasFixedKey = config.adminKey !== undefined;
   const isLoopback = isLoopbackName(config.host);
+  const startKey = isLoopback && !hasFixedKey ? createKeyText() : undefined;
   const authenticator = createAuthenticator({
     registry,
     adminKey: config.adminKey,
+    startKey,
     isLoopback,
     pepper,
     now,
@@ -132,6 +141,9 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     newId,
     now,
     forget: authenticator.forget,
+    onLastDeleted() {
+      if (startKey !== undefined) parts.onOpened?.();
+    },
     cancelRunsOf(callerId, cause) {
       if (cause === 'deleted') runs.cancelAllOf(callerId);
       else runs.cancelEvery(callerId, 'The run was cancelled, because the key it was started with was changed.');
@@ -230,6 +242,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   return {
     server,
     isOpen: authenticator.isOpen,
+    startKey,
     createFirstKey: keys.createFirst,
     async close() {
       await Promise.all([runs.drain(config.drainTimeoutMs), calls.drain(config.drainTimeoutMs)]);

@@ -51,14 +51,16 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const chatMemory = { approval: memoryOf('approval'), state: memoryOf('state') };
   const stores = { registry, runs: createSqliteRuns(connection), waitingRuns, chatMemory, chats: createSqliteChats(connection) };
   const settings = listSettings(environment, readConfigFile(environment, readTextFile));
-  const app = await buildApp({ ...config, secret }, { logger, settings, ...stores });
+  let address = '';
+  const app = await buildApp({ ...config, secret }, { logger, settings, ...stores, onOpened: () => showStartKey(app.startKey, address) });
   const isOpen = await app.isOpen().catch(() => false);
   if (isOpen && config.corsOrigins.includes('*')) {
     throw new ConfigError(
       'CORS_ALLOW_ORIGIN: "*" would let any web page use this gateway while it needs no key; name the origins, or set TOOLWHARF_ADMIN_KEY.',
     );
   }
-  await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (address) => announcement(address, isOpen) });
+  address = await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (text) => announcement(text, isOpen) });
+  if (isOpen) showStartKey(app.startKey, address);
   // Only now: a start that fails at its address must not leave a key behind that was shown once. Until then nobody can come in.
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
 
@@ -81,8 +83,16 @@ function showFirstKey(key: string | undefined, host: string): void {
   );
 }
 
+/** A fragment stays in the browser: it reaches neither a proxy nor a log. Straight to the terminal, as above. */
+function showStartKey(key: string | undefined, address: string): void {
+  if (key === undefined) return;
+  process.stdout.write(
+    `Chats need no key. Changes (tool servers, keys, presets) need the administrator key of this start, at the end of this link:\n  ${address}/#key=${key}\n`,
+  );
+}
+
 function announcement(address: string, isOpen: boolean): string {
-  const authentication = isOpen ? 'open to this machine, no key needed' : 'send your key as "Authorization: Bearer <key>"';
+  const authentication = isOpen ? 'open to this machine, no key needed for chats' : 'send your key as "Authorization: Bearer <key>"';
   return `toolwharf ${version} listens on ${address} (${authentication})`;
 }
 

@@ -19,6 +19,15 @@ describe('the README', () => {
     expect(settingRows(readReadme()).toSorted(byName)).toEqual(stated.toSorted(byName));
   });
 
+  test('shows a key in every command that changes the gateway', () => {
+    const commands =
+      readReadme()
+        .replaceAll('\\\n', ' ')
+        .match(/curl .*(?:api\/(?:keys|tool-servers|presets|v1\/configs)).*/g) ?? [];
+    expect(commands.length).toBeGreaterThan(4);
+    expect(commands.filter((command) => !/-H "(?:x-api-key: |authorization: Bearer )\$\w+"/.test(command))).toEqual([]);
+  });
+
   test('names only files that exist', () => {
     expect(namedPaths(readReadme()).filter((path) => !existsSync(`${projectRoot}${path}`))).toEqual([]);
   });

@@ -29,6 +29,8 @@ export interface AuthenticatorOptions {
   registry: Registry;
   /** `TOOLWHARF_ADMIN_KEY`; works whatever the state of the store. */
   adminKey: string | undefined;
+  /** The administrator key of this start, which changes need while the gateway is open. Kept in memory alone; good until the process ends. */
+  startKey?: string | undefined;
   /** Whether the gateway listens on a loopback address only. */
   isLoopback: boolean;
   /** Origins of pages that the operator named; they count as own. */
@@ -43,12 +45,15 @@ export interface AuthenticatorOptions {
 export const openCallerId = 'local';
 export const fixedCallerId = 'admin';
 
-const openCaller: Caller = { id: openCallerId, role: 'admin', isOpen: true };
+/** Whoever comes through the open door uses and reads; a proxy may carry strangers in who look like this machine's user. */
+const openCaller: Caller = { id: openCallerId, role: 'user', isOpen: true };
+/** The same person, who has shown the key of this start. */
+const openAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: true };
+const startAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: false };
 const fixedCaller: Caller = { id: fixedCallerId, role: 'admin', isOpen: false };
 /** Of RFC 7239 and RFC 9110, of nginx and Envoy, and of the services that publish an address. */
 const proxyHeader =
   /^(?:forwarded|via|x-forwarded(?:-.+)?|x-original-.+|x-envoy-.+|x-azure-.+|x-real-ip|x-(?:cluster-)?client-ip|(?:true|fly|fastly)-client-ip|cf-.+|tailscale-.+|ngrok-.+)$/;
-const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * Who is asking. The gateway is open only on a loopback address, without a fixed key and without any stored one, expired ones included: a key
@@ -57,19 +62,23 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 export function createAuthenticator({
   registry,
   adminKey,
+  startKey,
   isLoopback,
   pepper,
   now,
   allowedOrigins = [],
 }: AuthenticatorOptions): Authenticator {
   const fixedHash = adminKey === undefined ? undefined : digest(adminKey);
+  const startHash = startKey === undefined ? undefined : digest(startKey);
   const stored = createStoredKeys({ registry, now });
 
-  const isFixedKey = (token: string): boolean => fixedHash !== undefined && timingSafeEqual(digest(token), fixedHash);
+  const isKey = (token: string, expected: Buffer | undefined): boolean =>
+    expected !== undefined && timingSafeEqual(digest(token), expected);
   const isOpen = async (): Promise<boolean> => isLoopback && fixedHash === undefined && !(await stored.hasAny());
 
   async function findByToken(token: string): Promise<Caller | undefined> {
-    if (isFixedKey(token)) return fixedCaller;
+    if (isKey(token, fixedHash)) return fixedCaller;
+    if (isKey(token, startHash)) return startAdministrator;
     return stored.findCaller(hashKey(token, pepper));
   }
 
@@ -84,7 +93,7 @@ export function createAuthenticator({
       if (await isOpen()) {
         const refusal = openDoorRefusal(request, allowedOrigins);
         if (refusal !== undefined) throw refusal;
-        return openCaller;
+        return isKey(tokenOf(request.headers) ?? '', startHash) ? openAdministrator : openCaller;
       }
       const token = tokenOf(request.headers);
       const caller = token === undefined ? undefined : await findByToken(token);
@@ -100,6 +109,15 @@ export function invalidKey(wasSent: boolean): GatewayError {
   return new GatewayError(
     'invalid_api_key',
     `${problem}. Send it as "Authorization: Bearer <key>", "x-api-key", or as the password of Basic authentication.`,
+  );
+}
+
+/** Whoever has no key of this start, or another one, learns where it stands. */
+export function startKeyNeeded(): GatewayError {
+  return new GatewayError(
+    'invalid_api_key',
+    'Changes need the administrator key of this start: the "sk-tw-…" at the end of the link in the terminal where the gateway was started. ' +
+      'Send it as "Authorization: Bearer <key>" or "x-api-key". For a key that lasts set TOOLWHARF_ADMIN_KEY.',
   );
 }
 
@@ -126,7 +144,7 @@ export function tokenOf(headers: Credentials['headers']): string | undefined {
  * Without a key the gateway is open to this machine alone. These guards keep it so: a browser page of another site (Origin), a name that
  * was rebound to this address (Host), and a proxy that carries strangers in (Forwarded and its kin) are not this machine's user.
  */
-function openDoorRefusal({ method, headers }: Credentials, allowedOrigins: readonly string[]): GatewayError | undefined {
+function openDoorRefusal({ headers }: Credentials, allowedOrigins: readonly string[]): GatewayError | undefined {
   const proxied = Object.keys(headers).find((name) => proxyHeader.test(name));
   if (proxied !== undefined) {
     return new GatewayError(
@@ -142,12 +160,11 @@ function openDoorRefusal({ method, headers }: Credentials, allowedOrigins: reado
     );
   }
   const origin = single(headers['origin']);
-  // A socket is opened by GET and can do everything afterwards. `*` names nobody: it never opens this door.
-  const mayChange = !safeMethods.has(method) || headers['upgrade'] !== undefined;
-  if (origin !== undefined && mayChange && !isOwnOrigin(origin, host) && !allowedOrigins.includes(origin)) {
+  // Reading too: with `*` in CORS_ALLOW_ORIGIN a browser would hand every answer to the page. `*` names nobody: it never opens this door.
+  if (origin !== undefined && !isOwnOrigin(origin, host) && !allowedOrigins.includes(origin)) {
     return new GatewayError(
       'forbidden',
-      `The page ${origin.slice(0, 200)} may not change anything here without a key. Name its origin in CORS_ALLOW_ORIGIN, or set TOOLWHARF_ADMIN_KEY and send the key.`,
+      `The page ${origin.slice(0, 200)} may not use this gateway without a key. Name its origin in CORS_ALLOW_ORIGIN, or set TOOLWHARF_ADMIN_KEY and send the key.`,
     );
   }
   return undefined;

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
+import { startKeyNeeded } from './authenticate.ts';
 import type { Authenticator } from './authenticate.ts';
 import { sendNothingHere } from './error-handler.ts';
 import { findAccess, routeRoles } from './route-roles.ts';
@@ -36,8 +37,7 @@ export function installGuard(app: FastifyInstance, { authenticator, table = rout
       refuseUselessBody(request, access);
       if (access === 'public' || access === 'socket') return undefined;
       const caller = await authenticator.requireCaller(request);
-      if (access !== 'user' && caller.role !== 'admin')
-        throw new GatewayError('forbidden', "Only administrators may do this, and this key is a user's. Use an administrator key.");
+      requireRight(caller, access);
       request.setDecorator('caller', caller);
     } catch (error) {
       leaveBodyUnread(request, reply);
@@ -45,6 +45,14 @@ export function installGuard(app: FastifyInstance, { authenticator, table = rout
     }
     return undefined;
   });
+}
+
+/** What is no known access is for administrators. */
+function requireRight(caller: Caller, access: Access | undefined): void {
+  if (access === 'user' || caller.role === 'admin') return;
+  if (!caller.isOpen)
+    throw new GatewayError('forbidden', "Only administrators may do this, and this key is a user's. Use an administrator key.");
+  if (access !== 'admin-read') throw startKeyNeeded();
 }
 
 const bodiless = new Set(['GET', 'HEAD', 'OPTIONS']);

@@ -33,6 +33,8 @@ export interface KeyRingOptions {
   closeSessionsOf(callerId: string): Promise<void>;
   /** Chats and calls that are under way; after a deletion no other one may begin. */
   cancelRunsOf(callerId: string, cause: 'deleted' | 'changed'): void;
+  /** No key is stored any more. */
+  onLastDeleted?(): void;
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
@@ -121,6 +123,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
         await write(() => registry.deleteKey(id));
         options.cancelRunsOf(id, 'deleted');
         await options.closeSessionsOf(id);
+        if (others.length === 0) options.onLastDeleted?.();
       }),
 
     createFirst: () =>

@@ -1,8 +1,10 @@
 /**
  * Who may call a route. `public`: everybody, without a key. `socket`: the route checks the key itself, because a page can show one only in a
- * subprotocol or a frame. `user`: every caller. `admin`: administrators.
+ * subprotocol or a frame. `user`: every caller, who uses the gateway and manages what is their own. `admin-read`: administrators, who look at the
+ * gateway. `admin-change`: administrators, who change the gateway for everybody, or have it connect to an address of their choice. While the
+ * gateway is open, whoever may use it may also read; a change needs the administrator key of this start.
  */
-export type Access = 'public' | 'socket' | 'user' | 'admin';
+export type Access = 'public' | 'socket' | 'user' | 'admin-read' | 'admin-change';
 
 /** Every route of the gateway, as it is registered, and who may call it: the only list. A route that is not here keeps the gateway from starting. */
 export const routeRoles: Readonly<Record<string, Access>> = {
@@ -46,26 +48,26 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   // Each caller sees those that the key may use, without their prompts.
   'GET /api/presets': 'user',
   'GET /api/presets/:id': 'user',
-  'POST /api/presets': 'admin',
-  'PATCH /api/presets/:id': 'admin',
-  'DELETE /api/presets/:id': 'admin',
-  'GET /api/keys': 'admin',
-  'POST /api/keys': 'admin',
-  'PATCH /api/keys/:id': 'admin',
-  'DELETE /api/keys/:id': 'admin',
-  'GET /api/tool-servers': 'admin',
-  'POST /api/tool-servers': 'admin',
-  'PUT /api/tool-servers': 'admin',
-  'GET /api/tool-servers/:id': 'admin',
-  'PATCH /api/tool-servers/:id': 'admin',
-  'DELETE /api/tool-servers/:id': 'admin',
-  'POST /api/tool-servers/:id/refresh': 'admin',
-  'POST /api/tool-servers/:id/accept': 'admin',
-  'POST /api/tool-servers/verify': 'admin',
-  'GET /api/v1/configs/tool_servers': 'admin',
-  'POST /api/v1/configs/tool_servers': 'admin',
-  'POST /api/v1/configs/tool_servers/verify': 'admin',
-  'GET /api/settings': 'admin',
+  'POST /api/presets': 'admin-change',
+  'PATCH /api/presets/:id': 'admin-change',
+  'DELETE /api/presets/:id': 'admin-change',
+  'GET /api/keys': 'admin-read',
+  'POST /api/keys': 'admin-change',
+  'PATCH /api/keys/:id': 'admin-change',
+  'DELETE /api/keys/:id': 'admin-change',
+  'GET /api/tool-servers': 'admin-read',
+  'POST /api/tool-servers': 'admin-change',
+  'PUT /api/tool-servers': 'admin-change',
+  'GET /api/tool-servers/:id': 'admin-read',
+  'PATCH /api/tool-servers/:id': 'admin-change',
+  'DELETE /api/tool-servers/:id': 'admin-change',
+  'POST /api/tool-servers/:id/refresh': 'admin-change',
+  'POST /api/tool-servers/:id/accept': 'admin-change',
+  'POST /api/tool-servers/verify': 'admin-change',
+  'GET /api/v1/configs/tool_servers': 'admin-read',
+  'POST /api/v1/configs/tool_servers': 'admin-change',
+  'POST /api/v1/configs/tool_servers/verify': 'admin-change',
+  'GET /api/settings': 'admin-read',
 };
 
 /** Undefined for a route without a row. `HEAD` is `GET` without the body. */

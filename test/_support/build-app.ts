@@ -1,3 +1,4 @@
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { buildApp } from '../../src/app.ts';
 import type { App, AppParts } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
@@ -13,17 +14,36 @@ export interface TestApp extends App {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The whole gateway as configured by the environment given, without a file, logging into memory. */
+/** A change of the gateway, which an open one lets nobody make without the administrator key of this start. */
+const changes = /^(?:POST|PUT|PATCH|DELETE) \/api\/(?:keys|tool-servers|presets|v1\/configs)\b/;
+
+/**
+ * The whole gateway as configured by the environment given, without a file, logging into memory. Changes by `app.server.inject` without a key
+ * carry the administrator key of this start, unless `showsStartKey` is false.
+ */
 export async function testApp(
   environment: NodeJS.ProcessEnv,
-  parts: Partial<AppParts> & { config?: Partial<Config> } = {},
+  parts: Partial<AppParts> & { config?: Partial<Config>; showsStartKey?: boolean } = {},
 ): Promise<TestApp> {
-  const { config: overrides, ...rest } = parts;
+  const { config: overrides, showsStartKey = true, ...rest } = parts;
   const config = { ...readConfig({ DRAIN_TIMEOUT_MS: '1000', ...environment }, () => undefined), ...overrides };
   const logLines: string[] = [];
   const logger = createLogger({ level: 'trace', format: 'json', destination: { write: (line) => void logLines.push(line) } });
   const app = await buildApp(config, { logger, ...rest });
+  if (showsStartKey && app.startKey !== undefined) showStartKey(app.server, app.startKey);
   return { ...app, config, logLines, [Symbol.asyncDispose]: () => app.close() };
+}
+
+function showStartKey(server: FastifyInstance, startKey: string): void {
+  const inject = server.inject.bind(server) as (options: InjectOptions) => Promise<LightMyRequestResponse>;
+  const withKey = (options: InjectOptions | string): Promise<LightMyRequestResponse> => {
+    if (typeof options === 'string') return inject({ url: options });
+    const { method = 'GET', url, headers = {} } = options;
+    const hasKey = headers['authorization'] !== undefined || headers['x-api-key'] !== undefined;
+    const isChange = typeof url === 'string' && changes.test(`${method} ${url}`);
+    return inject(isChange && !hasKey ? { ...options, headers: { ...headers, 'x-api-key': startKey } } : options);
+  };
+  Object.assign(server, { inject: withKey });
 }
 
 /** Listens on a free port of the loopback address and gives the URL. */

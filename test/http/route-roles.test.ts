@@ -45,7 +45,7 @@ const carriers: Record<string, (key: string) => Record<string, string>> = {
 function expectedRefusal(access: Access, kind: string): number | undefined {
   if (access === 'public') return undefined;
   if (['none', 'wrong', 'expired'].includes(kind)) return 401;
-  return access === 'admin' && kind === 'user' ? 403 : undefined;
+  return access.startsWith('admin') && kind === 'user' ? 403 : undefined;
 }
 
 const rows = Object.entries(routeRoles).filter(([row]) => row !== 'GET /ws' && !row.startsWith('OPTIONS'));

@@ -54,7 +54,7 @@ describe('a run that has ended', () => {
     await using app = await appOf([[usage, ...says('Hello.')]]);
     const id = idOf(await chat(app));
     const run = (await call(app, `GET /api/runs/${id}`)).json<Wire>();
-    expect(Object.keys(run).toSorted()).toEqual(['caller', 'created', 'events', 'finished', 'id', 'mode', 'model', 'status', 'usage']);
+    expect(Object.keys(run).toSorted()).toEqual(['created', 'events', 'finished', 'id', 'mode', 'model', 'status', 'usage']);
     expect(run).toMatchObject({ id, status: 'completed', model: 'model', mode: 'none', usage: { total_tokens: 7 } });
     expect(run.events.map(({ type }) => type)).toEqual(['run.start', 'model.request', 'model.response', 'run.end']);
     const times = [run['created'], ...run.events.map(({ time }) => time), run['finished']].map(String);

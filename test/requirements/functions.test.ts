@@ -74,7 +74,7 @@ describe('a function in this process', () => {
       { turns: [calls(['f', { context: 'mine' }]), says('ok')] },
     );
     await gateway.ask();
-    expect(JSON.parse(lastRead(gateway))).toEqual({ args: { context: 'mine' }, runId: 32, user: { id: 'local', role: 'admin' } });
+    expect(JSON.parse(lastRead(gateway))).toEqual({ args: { context: 'mine' }, runId: 32, user: { id: 'local', role: 'user' } });
     expect(JSON.stringify(gateway.model.requests[0]?.tools)).not.toContain('runId');
   });
 

@@ -31,7 +31,7 @@ test('functions of an OpenAPI server, an MCP server, this process, a preset and 
     },
   );
   const url = await listen(gateway.app);
-  const headers = { 'content-type': 'application/json' };
+  const headers = { 'content-type': 'application/json', 'x-api-key': gateway.app.startKey ?? '' };
   const ask = (path: string, body: object): Promise<Response> =>
     fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   await ask('/api/presets', { id: 'helper', base_model: 'model', tools: [] });

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -44,8 +45,17 @@ test('a start that cannot listen neither shows nor makes the first key', async (
   expect(await countKeys()).toBe(0);
 });
 
-test('a start that listens shows the first key once, and it works', async () => {
-  const child = execFile(process.execPath, [program], { cwd: folder, env: { ...environment(), PORT: '0' } });
+interface Started {
+  child: ChildProcess;
+  /** Everything that the start has said. */
+  output: () => string;
+  port: string;
+  key: string;
+}
+
+/** Until it has said where it listens, and shown a key. */
+async function startGateway(settings: Record<string, string>): Promise<Started> {
+  const child = execFile(process.execPath, [program], { cwd: folder, env: { ...environment(), PORT: '0', ...settings } });
   const shown = Promise.withResolvers<{ port: string; key: string }>();
   let text = '';
   child.stdout?.on('data', (piece: string) => {
@@ -55,8 +65,12 @@ test('a start that listens shows the first key once, and it works', async () => 
     if (key !== undefined && port !== undefined) shown.resolve({ key, port });
   });
   child.once('exit', () => shown.reject(new Error(text)));
+  return { child, output: () => text, ...(await shown.promise) };
+}
+
+test('a start that listens shows the first key once, and it works', async () => {
+  const { child, port, key } = await startGateway({});
   try {
-    const { port, key } = await shown.promise;
     const ask = (headers: Record<string, string>) => fetch(`http://127.0.0.1:${port}/api/keys`, { headers });
     expect((await ask({})).status).toBe(401);
     expect((await ask({ 'x-api-key': key })).status).toBe(200);
@@ -65,4 +79,29 @@ test('a start that listens shows the first key once, and it works', async () => 
     await once(child, 'exit');
   }
   expect(await countKeys()).toBe(1);
+});
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+/** The commands of the README that lead from an open gateway to a key of a user. */
+const outsidersPath = /^U=.*\nADMIN=[\s\S]*?(?=^```)/m.exec(readme)?.[0] ?? '';
+
+test('an open gateway shows the key of this start as a link, again when its last key is deleted, and the commands of the README work with it', async () => {
+  const { child, output, port, key } = await startGateway({ HOST: '127.0.0.1', TOOLWHARF_DEMO: 'false' });
+  try {
+    const link = `http://127.0.0.1:${port}/#key=${key}`;
+    expect(output().split(link)).toHaveLength(2);
+    const script = `${outsidersPath.replace(/^U=\S+;/, `U=http://127.0.0.1:${port};`)}\necho " $ADMIN $USER"`;
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { env: { ...process.env, KEY: key } });
+    const [admin = '', user = ''] = stdout.trim().split(' ').slice(-2);
+    const ask = (path: string, sent: string, method = 'GET') =>
+      fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { 'x-api-key': sent } });
+    const { data } = (await (await ask('/api/keys', admin)).json()) as { data: { id: string; role: string }[] };
+    expect(data.map(({ role }) => role).toSorted()).toEqual(['admin', 'user']);
+    expect((await ask('/api/keys', user)).status).toBe(403);
+    for (const { id } of data.toSorted((a) => (a.role === 'user' ? -1 : 1))) await ask(`/api/keys/${id}`, admin, 'DELETE');
+    await expect.poll(() => output().split(link).length).toBe(3);
+  } finally {
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
 });

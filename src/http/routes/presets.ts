@@ -55,7 +55,8 @@ export const presetRoutes: FastifyPluginCallback<PresetRouteOptions> = (app, { p
   /** Prompts may hold what only administrators should read. */
   function shown(preset: PresetRecord, request: FastifyRequest): JsonObject {
     const wire = toWire(preset);
-    if (callerOf(request).role === 'admin') return wire;
+    const { role, isOpen } = callerOf(request);
+    if (role === 'admin' || isOpen) return wire;
     const { id, object, name, description, base_model } = wire;
     return { id, object, name, description, base_model };
   }
