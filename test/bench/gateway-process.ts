@@ -17,6 +17,9 @@ export interface GatewayStart {
   folder: string;
   /** Holds the compile cache of Node. Default: one that all starts of this run share. */
   temporaryFolder?: string;
+  /** More flags of Node. */
+  flags?: readonly string[];
+  environment?: NodeJS.ProcessEnv;
 }
 
 export interface Gateway extends Child {
@@ -32,14 +35,21 @@ const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.me
 const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'));
 
 /** Starts the gateway as an operator would, with a key, its log in a file, and nothing else of this machine: no Ollama, no configuration file. */
-export async function startGateway({ file, backendUrl, folder, temporaryFolder = folder }: GatewayStart): Promise<Gateway> {
+export async function startGateway({
+  file,
+  backendUrl,
+  folder,
+  temporaryFolder = folder,
+  flags = [],
+  environment = {},
+}: GatewayStart): Promise<Gateway> {
   const own = mkdtempSync(join(folder, 'gateway-'));
   const outputFile = join(own, 'log.jsonl');
   const port = await freePort();
   const began = performance.now();
   const child = startNode({
     file,
-    flags: startFlags,
+    flags: [...startFlags, ...flags],
     args: ['serve'],
     folder: own,
     outputFile,
@@ -54,6 +64,7 @@ export async function startGateway({ file, backendUrl, folder, temporaryFolder =
       OLLAMA_BASE_URLS: ';',
       OPENAI_API_BASE_URLS: `${backendUrl}/v1`,
       TMPDIR: temporaryFolder,
+      ...environment,
     },
   });
   const url = `http://127.0.0.1:${port}`;

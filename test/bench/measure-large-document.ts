@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { Agent, createServer, request } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { adminKey, startGateway } from './gateway-process.ts';
 import type { Gateway } from './gateway-process.ts';
+import { watchHealth } from './watch-health.ts';
 
 export interface LargeDocument {
   document: string;
@@ -115,38 +116,6 @@ function readAnswer(bytes: Buffer): { functions: number; omitted: number } {
   if (answer.report?.ok !== true)
     throw new Error(`The document was not loaded: ${answer.report?.error ?? JSON.stringify(answer).slice(0, 500)}`);
   return { functions: answer.report.functions.length, omitted: answer.report.omitted.length };
-}
-
-/** One question after the other, over one connection, so that the figure is the gateway's and not that of new connections. */
-function watchHealth(gateway: Gateway): { end(): Promise<{ slowestMs: number; questions: number }> } {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  let slowestMs = 0;
-  let questions = 0;
-  const ending = new AbortController();
-  const watching = (async () => {
-    while (!ending.signal.aborted) {
-      const began = performance.now();
-      await askHealth(gateway, agent);
-      slowestMs = Math.max(slowestMs, performance.now() - began);
-      questions += 1;
-      await pause(2);
-    }
-    agent.destroy();
-  })();
-  return {
-    async end() {
-      ending.abort();
-      await watching;
-      return { slowestMs, questions };
-    },
-  };
-}
-
-function askHealth(gateway: Gateway, agent: Agent): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const asked = request(`${gateway.url}/health`, { agent }, (response) => response.resume().once('end', () => resolve()));
-    asked.once('error', reject).end();
-  });
 }
 
 async function memoryOf({ pid }: Gateway, folder: string): Promise<Memory | undefined> {

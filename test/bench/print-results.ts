@@ -2,6 +2,7 @@ import { median } from './measure-latency.ts';
 import type { Round } from './measure-load.ts';
 import { pieceSizes } from './measure-parser.ts';
 import type { ParserSpeeds } from './measure-parser.ts';
+import type { Stop } from './stops/measure-stops.ts';
 import { middle, ratio } from './summary.ts';
 import type { Results } from './summary.ts';
 
@@ -36,6 +37,20 @@ export function printResults(results: Results): void {
   print(
     `${machine.cpus} x ${machine.cpu}, Node ${machine.node}, ${machine.seconds.toFixed(0)} s; load ${machine.loadBefore.toFixed(1)} before, ${machine.loadAfter.toFixed(1)} after`,
   );
+}
+
+export function printStops(stops: readonly Stop[]): void {
+  const rows = stops.map(({ name, longestMs, limitMs, slowestHealthMs, said, isMet }) => [
+    name,
+    longestMs === undefined ? 'frozen' : number(longestMs),
+    number(limitMs),
+    number(slowestHealthMs),
+    isMet ? 'met' : 'MISSED',
+    said,
+  ]);
+  print('stops of the event loop');
+  table([['', 'longest ms of CPU', 'limit', 'slowest /health ms', '', 'outcome'], ...rows]);
+  print();
 }
 
 /** Each form of answer in each size of pieces. */

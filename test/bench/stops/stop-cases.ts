@@ -1,0 +1,475 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import { callCompletion, completionOf, mcpMessage, plainCompletion } from './hostile-peer.ts';
+import type { HostilePeer } from './hostile-peer.ts';
+
+/** What a case has to work with: a fresh gateway, and a peer that is its backend and every server of it. */
+export interface Stage {
+  url: string;
+  key: string;
+  peer: HostilePeer;
+  /** Sends JSON, or text that is to be taken for it, and reads the whole answer. */
+  post: (path: string, body: unknown, key?: string) => Promise<{ status: number; text: string }>;
+}
+
+/** One attack. The longest stop of the event loop while `attack` runs is measured. */
+export interface StopCase {
+  name: string;
+  /** Milliseconds that the event loop may stop; default 50. */
+  limitMs?: number;
+  /** The case has to stop the gateway, to show that the meter sees it. */
+  isControl?: boolean;
+  /** Registers what is needed, and sends a harmless request of the same kind, so that what is loaded once is not counted. */
+  prepare?(stage: Stage): Promise<void>;
+  /** Says in a few words what came of it; `isWrong` when something other than the stop is at fault. */
+  attack(stage: Stage): Promise<{ said: string; isWrong?: boolean }>;
+}
+
+const chat = '/v1/chat/completions';
+const hello = { role: 'user', content: 'Hello' };
+const plainChat = { model: 'mock', tool_ids: [], messages: [hello] };
+
+/** A document with one operation `POST /use`, whose body is this schema. */
+function documentOf(schema: object, schemas: object = {}): object {
+  const use = {
+    operationId: 'use',
+    requestBody: { content: { 'application/json': { schema } } },
+    responses: { 200: { description: 'ok' } },
+  };
+  return { openapi: '3.1.0', info: { title: 'Use', version: '1' }, paths: { '/use': { post: use } }, components: { schemas } };
+}
+
+/** Every level fits both branches until the innermost fits none: a validator that reports all errors doubles its work with each. */
+const doubling = { type: 'object', properties: { next: { $ref: '#/components/schemas/Node' } }, additionalProperties: false };
+const doublingDocument = documentOf(
+  { type: 'object', properties: { node: { $ref: '#/components/schemas/Node' } } },
+  { Node: { anyOf: [doubling, doubling] } },
+);
+const nested = (depth: number): object => {
+  let value: object = { wrong: 1 };
+  for (let level = 0; level < depth; level += 1) value = { next: value };
+  return value;
+};
+
+async function register(stage: Stage, connection: object): Promise<void> {
+  const { status, text } = await stage.post('/api/tool-servers', connection);
+  const { report } = JSON.parse(text) as { report?: { ok?: boolean } };
+  if (status !== 201 || report?.ok !== true) throw new Error(`A server of the bench was refused: ${status} ${text.slice(0, 500)}`);
+}
+
+const registerUse = (stage: Stage, schema: object): Promise<void> =>
+  register(stage, { url: stage.peer.url, spec: documentOf(schema), info: { id: 'use' } });
+
+async function invokeUse(stage: Stage, args: unknown): Promise<{ said: string }> {
+  const { status } = await stage.post('/api/tools/use/invoke', typeof args === 'string' ? args : { arguments: args });
+  return { said: `status ${status}` };
+}
+
+/** A body of legal size; whatever it is answered with. */
+function bodyCase(name: string, path: string, makeBody: () => string): StopCase {
+  return {
+    name,
+    async prepare({ post }) {
+      // Large enough to be read like a large one.
+      await post(path, { ...plainChat, input: 'Hello', user: 'x'.repeat(1_000_000) });
+    },
+    async attack({ post }) {
+      const { status, text } = await post(path, makeBody());
+      return { said: `status ${status} ${status < 400 ? '' : text.slice(0, 60)}`.trim(), isWrong: status >= 500 };
+    },
+  };
+}
+
+const times = (count: number, make: (index: number) => string): string => Array.from({ length: count }, (_, index) => make(index)).join();
+const chatWith = (rest: string): string => `{"model":"mock","tool_ids":[],"messages":[{"role":"user","content":"Hello"}],${rest}}`;
+const unknownKeys = (): string => chatWith(times(600_000, (index) => `"k${index}":1`));
+const emptyLists = (): string => chatWith(`"metadata":{"lists":[${times(3_000_000, () => '[]')}]}`);
+
+const bodies: StopCase[] = [
+  bodyCase('a body of 600,000 unknown keys', chat, unknownKeys),
+  bodyCase('a body of 600,000 variables', chat, () => chatWith(`"variables":{${times(600_000, (index) => `"k${index}":1`)}}`)),
+  bodyCase('a body of 40 messages with 9,999 parts each', chat, () => {
+    const content = `[${times(9_999, () => '{"type":"text"}')}]`;
+    return `{"model":"mock","tool_ids":[],"messages":[${times(40, () => `{"role":"user","content":${content}}`)}]}`;
+  }),
+  bodyCase('a body of 3 million empty lists', chat, emptyLists),
+  bodyCase('a body of 400,000 tools', chat, () => chatWith(`"tools":[${times(400_000, () => '{"type":"x"}')}]`)),
+  bodyCase('specs of 128 functions with 3,000 parameters each', chat, () => {
+    const parameters = `{"type":"object","properties":{${times(1_500, (index) => `"p${index}":{"type":"string"}`)}}}`;
+    const specs = times(128, (index) => `{"name":"f${index}","parameters":${parameters}}`);
+    return chatWith(`"session_id":"none","tool_servers":[{"url":"http://127.0.0.1:9","specs":[${specs}]}]`);
+  }),
+  bodyCase('an inline document of 9 MB', chat, () => {
+    const schema = {
+      type: 'object',
+      properties: Object.fromEntries(Array.from({ length: 50 }, (_, key) => [`p${key}`, { type: 'string' }])),
+    };
+    const schemas = Object.fromEntries(Array.from({ length: 5_500 }, (_, index) => [`S${index}`, schema]));
+    return JSON.stringify({
+      ...plainChat,
+      tool_servers: [{ url: 'http://127.0.0.1:9', openapi: documentOf({ type: 'object' }, schemas) }],
+    });
+  }),
+  bodyCase('a picture of 9 MB', chat, () => {
+    const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'iVBORw0KGgo'.repeat(820_000)}` } };
+    return JSON.stringify({ ...plainChat, messages: [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, picture] }] });
+  }),
+  bodyCase('a chat of 5,000 messages', chat, () => {
+    const messages = Array.from({ length: 5_000 }, (_, index) => ({
+      role: index % 2 === 0 ? 'user' : 'assistant',
+      content: `${index}: ${'some words of a chat '.repeat(20)}`,
+    }));
+    return JSON.stringify({ ...plainChat, messages });
+  }),
+  bodyCase(
+    'embeddings of 2 million tokens',
+    '/v1/embeddings',
+    () => `{"model":"mock","input":[${times(1_000, () => `[${times(2_000, () => '1000')}]`)}]}`,
+  ),
+  bodyCase(
+    'a preset of 600,000 unknown keys',
+    '/api/presets',
+    () => `{"id":"p","base_model":"mock",${times(600_000, (index) => `"k${index}":1`)}}`,
+  ),
+  bodyCase(
+    'a message of 3 million empty lists to /mcp',
+    '/mcp',
+    () => `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"lists":[${times(3_000_000, () => '[]')}]}}`,
+  ),
+  bodyCase(
+    'arguments of 600,000 keys to a function',
+    '/api/tools/nothing/invoke',
+    () => `{"arguments":{${times(600_000, (index) => `"k${index}":1`)}}}`,
+  ),
+  {
+    name: 'eight bodies of 600,000 keys, and somebody who uses a tool',
+    async prepare(stage) {
+      await registerUse(stage, { type: 'object', properties: { a: { type: 'integer' } } });
+      stage.peer.pages.set('/use', { type: 'application/json', body: '{}' });
+      await invokeUse(stage, { a: 1 });
+    },
+    async attack(stage) {
+      const body = unknownKeys();
+      const over = new AbortController();
+      void Promise.allSettled(Array.from({ length: 8 }, () => stage.post(chat, body))).then(() => over.abort());
+      const statuses: number[] = [];
+      while (!over.signal.aborted) {
+        statuses.push((await stage.post('/api/tools/use/invoke', { arguments: { a: 1 } })).status);
+        await pause(20);
+      }
+      const failed = statuses.filter((status) => status !== 200).length;
+      return { said: `${failed} of ${statuses.length} uses failed`, isWrong: failed > 0 };
+    },
+  },
+];
+
+/** Half a megabyte of it in one frame. */
+const heavyFrame = (): string => `{"type":"execute:tool:result","data":{"id":"nobody","result":[${times(170_000, () => '[]')}]}}`;
+
+async function openSocket({ url, key }: Stage): Promise<WebSocket> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, { headers: { authorization: `Bearer ${key}` } });
+  socket.on('error', () => undefined);
+  await once(socket, 'message');
+  return socket;
+}
+
+const sockets: StopCase = {
+  name: 'four sockets with 40 frames of half a megabyte each',
+  async prepare(stage) {
+    const socket = await openSocket(stage);
+    socket.send(JSON.stringify({ type: 'execute:tool:result', data: { id: 'nobody', result: 'x'.repeat(300_000) } }));
+    await pause(100);
+    socket.close();
+  },
+  async attack(stage) {
+    const frame = heavyFrame();
+    const open = await Promise.all(Array.from({ length: 4 }, () => openSocket(stage)));
+    for (let round = 0; round < 40; round += 1) for (const socket of open) socket.send(frame);
+    await pause(4_000);
+    const closed = open.filter((socket) => socket.readyState !== WebSocket.OPEN).length;
+    for (const socket of open) socket.terminate();
+    return { said: `${closed} of 4 sockets closed` };
+  },
+};
+
+/** Four megabytes of small numbers and texts, of which one is too large for a double. */
+const heavyResult = (): string => `{"id":1234567890123456789,"rows":[${times(115_000, (index) => `{"n":${index},"t":"some words"}`)}]}`;
+
+function resultCase(name: string, makeBody: () => string, type = 'application/json'): StopCase {
+  return {
+    name,
+    async prepare(stage) {
+      await registerUse(stage, { type: 'object', properties: { a: { type: 'integer' } } });
+      stage.peer.pages.set('/use', { type, body: type.endsWith('json') ? '{"id":1234567890123456789}' : 'Hello' });
+      await invokeUse(stage, { a: 1 });
+    },
+    async attack(stage) {
+      stage.peer.pages.set('/use', { type, body: makeBody() });
+      return invokeUse(stage, { a: 1 });
+    },
+  };
+}
+
+const results: StopCase[] = [
+  resultCase("a tool's JSON result of 4 MB with one large number", heavyResult),
+  resultCase("a tool's JSON result of 1.3 million empty lists", () => `[${times(1_300_000, () => '[]')}]`),
+  resultCase("a tool's text of 4 MB", () => 'some words of a text\n'.repeat(199_000), 'text/plain'),
+  {
+    name: "a chat with a tool's JSON result of 4 MB",
+    async prepare(stage) {
+      await registerUse(stage, { type: 'object', properties: { a: { type: 'integer' } } });
+      stage.peer.pages.set('/use', { type: 'application/json', body: '{}' });
+      await invokeUse(stage, { a: 1 });
+      await stage.post(chat, { ...plainChat, tool_ids: ['server:use'] });
+    },
+    async attack(stage) {
+      stage.peer.pages.set('/use', { type: 'application/json', body: heavyResult() });
+      stage.peer.completion = callCompletion('use', '{"a":1}');
+      const asked = stage.post(chat, { ...plainChat, tool_ids: ['server:use'], params: { function_calling: 'native' } });
+      await pause(300);
+      stage.peer.completion = plainCompletion;
+      const { status } = await asked;
+      return { said: `status ${status}` };
+    },
+  },
+];
+
+async function registerMcp(stage: Stage): Promise<void> {
+  await register(stage, { url: `${stage.peer.url}/mcp`, type: 'mcp', info: { id: 'hostile' } });
+}
+
+async function callMcp(stage: Stage, args: object = {}): Promise<{ said: string }> {
+  const { status, text } = await stage.post('/api/tools/ask/invoke', { arguments: args });
+  return { said: `status ${status} ${status === 200 ? '' : text.slice(0, 60)}`.trim() };
+}
+
+/** `count` messages of a kind before the answer to a call. */
+function chattyCase(name: string, message: (index: number) => object): StopCase {
+  return {
+    name,
+    async prepare(stage) {
+      await registerMcp(stage);
+      await callMcp(stage);
+    },
+    async attack(stage) {
+      const flood = Array.from({ length: 100_000 }, (_, index) => mcpMessage({ jsonrpc: '2.0', ...message(index) })).join('');
+      const answer = stage.peer.mcpAnswer;
+      stage.peer.mcpAnswer = (id) => flood + answer(id);
+      return callMcp(stage);
+    },
+  };
+}
+
+const mcp: StopCase[] = [
+  chattyCase('100,000 log messages of an MCP server', (index) => ({
+    method: 'notifications/message',
+    params: { level: 'info', data: `message ${index}` },
+  })),
+  chattyCase('100,000 notices that a list has changed', () => ({ method: 'notifications/tools/list_changed' })),
+  chattyCase('100,000 reports of progress', (index) => ({
+    method: 'notifications/progress',
+    params: { progressToken: index % 10, progress: index },
+  })),
+  {
+    name: 'an outputSchema that doubles, and what it is to describe',
+    async prepare(stage) {
+      const { $ref: _ref, ...node } = { $ref: '', ...doubling, properties: { next: { $ref: '#/$defs/node' } } };
+      const outputSchema = {
+        type: 'object',
+        properties: { node: { $ref: '#/$defs/node' } },
+        $defs: { node: { anyOf: [node, node] } },
+      };
+      stage.peer.mcpTool = { name: 'ask', inputSchema: { type: 'object', properties: {} }, outputSchema };
+      await registerMcp(stage);
+    },
+    async attack(stage) {
+      const result = { content: [{ type: 'text', text: 'Done.' }], structuredContent: { node: nested(27) } };
+      stage.peer.mcpAnswer = (id) => mcpMessage({ jsonrpc: '2.0', id, result });
+      return callMcp(stage);
+    },
+  },
+  {
+    name: 'structured content of 1.3 million empty lists',
+    async prepare(stage) {
+      await registerMcp(stage);
+      await callMcp(stage);
+    },
+    async attack(stage) {
+      const result = `{"content":[{"type":"text","text":"Done."}],"structuredContent":{"lists":[${times(1_300_000, () => '[]')}]}}`;
+      stage.peer.mcpAnswer = (id) => `event: message\ndata: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}\n\n`;
+      return callMcp(stage);
+    },
+  },
+];
+
+const validation: StopCase[] = [
+  {
+    name: 'a recursive anyOf in a document of the request, arguments nested 27 deep',
+    async prepare(stage) {
+      await stage.post(chat, { ...plainChat, tool_servers: [{ url: stage.peer.url, openapi: doublingDocument }] });
+    },
+    async attack(stage) {
+      stage.peer.completion = callCompletion('use', JSON.stringify({ node: nested(27) }));
+      const tool_servers = [{ url: stage.peer.url, openapi: doublingDocument }];
+      const asked = stage.post(chat, { ...plainChat, tool_servers, params: { function_calling: 'native' } });
+      await pause(300);
+      stage.peer.completion = plainCompletion;
+      return { said: `status ${(await asked).status}` };
+    },
+  },
+  {
+    name: 'uniqueItems over 22,000 objects',
+    async prepare(stage) {
+      const items = { type: 'array', uniqueItems: true, items: { type: 'object', properties: { a: { type: 'integer' } } } };
+      await registerUse(stage, { type: 'object', properties: { items } });
+      stage.peer.pages.set('/use', { type: 'application/json', body: '{}' });
+      await invokeUse(stage, { items: [{ a: 1 }] });
+    },
+    attack: (stage) => invokeUse(stage, `{"arguments":{"items":[${times(22_000, (index) => `{"a":${index}}`)}]}}`),
+  },
+];
+
+/** The wait of an administrator's registration beside six chats whose documents take long; a multiple of what it takes alone. */
+const registrationMs = 5_000;
+
+const documents: StopCase = {
+  name: 'YAML documents of 12 MB in six chats, and an administrator who registers a server',
+  limitMs: 100,
+  async prepare(stage) {
+    const page = `openapi: 3.1.0\ninfo: {title: Large, version: "1"}\npaths: {}\nx-rows:\n${'  - {a: 1, b: [x, y, z], c: "some words"}\n'.repeat(290_000)}`;
+    stage.peer.pages.set('/large/openapi.yaml', { type: 'application/yaml', body: page });
+    await stage.post('/api/tool-servers', { url: stage.peer.url, spec: documentOf({ type: 'object' }), info: { id: 'small' } });
+  },
+  async attack(stage) {
+    const { text } = await stage.post('/api/keys', { name: 'ada', role: 'user' });
+    const { key } = JSON.parse(text) as { key: string };
+    const tool_servers = [{ url: `${stage.peer.url}/large/openapi.yaml` }];
+    const chats = Array.from({ length: 6 }, () => stage.post(chat, { ...plainChat, tool_servers }, key));
+    await pause(500);
+    const began = performance.now();
+    await register(stage, { url: stage.peer.url, spec: documentOf({ type: 'object' }), info: { id: 'mine' } });
+    const waitedMs = performance.now() - began;
+    void Promise.allSettled(chats);
+    return { said: `registered after ${(waitedMs / 1_000).toFixed(1)} s`, isWrong: waitedMs > registrationMs };
+  },
+};
+
+/** Bodies that arrive a byte at a time, of which none may be left after this time. */
+const tricklePatienceMs = 40_000;
+
+const trickle: StopCase = {
+  name: '150 bodies that trickle',
+  async attack({ url, key }) {
+    const open = new Set<Socket>();
+    for (let index = 0; index < 150; index += 1) {
+      const socket = connect(Number(new URL(url).port), '127.0.0.1');
+      open.add(socket);
+      socket.on('error', () => undefined).on('close', () => open.delete(socket));
+      socket.resume();
+      socket.write(
+        `POST ${chat} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${index % 2 === 0 ? 5_000_000 : 50_000}\r\n\r\n{`,
+      );
+    }
+    const timer = setInterval(() => {
+      for (const socket of open) if (socket.writable) socket.write(' ');
+    }, 1_000);
+    const deadline = performance.now() + tricklePatienceMs;
+    const began = performance.now();
+    while (open.size > 0 && performance.now() < deadline) await pause(500);
+    clearInterval(timer);
+    const left = open.size;
+    for (const socket of open) socket.destroy();
+    return { said: `${left} open after ${((performance.now() - began) / 1_000).toFixed(0)} s`, isWrong: left > 0 };
+  },
+};
+
+/** What a backend says. */
+function backendCase(name: string, change: (peer: HostilePeer) => void, ask: (stage: Stage) => Promise<{ status: number }>): StopCase {
+  return {
+    name,
+    async prepare(stage) {
+      await ask(stage);
+    },
+    async attack(stage) {
+      change(stage.peer);
+      const { status } = await ask(stage);
+      return { said: `status ${status}` };
+    },
+  };
+}
+
+const askChat = ({ post }: Stage): Promise<{ status: number }> => post(chat, plainChat);
+const streamOf = (...chunks: string[]): string => [...chunks.map((chunk) => `data: ${chunk}\n\n`), 'data: [DONE]\n\n'].join('');
+const chunkOf = (delta: string): string =>
+  `{"id":"c","object":"chat.completion.chunk","created":1,"model":"mock","choices":[{"index":0,"delta":${delta},"finish_reason":null}]}`;
+
+const backends: StopCase[] = [
+  backendCase(
+    "a backend's answer of 20 million empty lists",
+    (peer) => (peer.completion = `${plainCompletion.slice(0, -1)},"lists":[${'[],'.repeat(20_000_000)}[]]}`),
+    askChat,
+  ),
+  backendCase(
+    "a backend's answer with a text of 30 MB",
+    (peer) => (peer.completion = JSON.stringify(completionOf({ role: 'assistant', content: 'words '.repeat(5_000_000) }, 'stop'))),
+    askChat,
+  ),
+  backendCase(
+    'a line of a stream with 100,000 deltas of calls',
+    (peer) => {
+      const calls = times(36_000, (index) => `{"index":${index},"id":"","function":{}}`);
+      peer.completion = streamOf(chunkOf(`{"role":"assistant","tool_calls":[${calls}]}`));
+    },
+    ({ post }) => post(chat, { ...plainChat, stream: true }),
+  ),
+  backendCase(
+    'a stream of 200,000 chunks at once',
+    (peer) => (peer.completion = streamOf(...Array.from({ length: 200_000 }, () => chunkOf('{"content":"word "}')))),
+    ({ post }) => post(chat, { ...plainChat, stream: true }),
+  ),
+  backendCase(
+    "a backend's embeddings of 5 million numbers",
+    (peer) =>
+      (peer.embeddings = `{"object":"list","model":"mock","data":[${times(5_000, (index) => `{"object":"embedding","index":${index},"embedding":[${times(1_000, () => '0.125')}]}`)}]}`),
+    ({ post }) => post('/v1/embeddings', { model: 'mock', input: 'Hello' }),
+  ),
+];
+
+/** A function of the operator's own, which is none of the foreign things that must not stop the loop. */
+export const controlModule = `
+import { defineTool } from 'toolwharf';
+export default defineTool({
+  name: 'compute',
+  description: 'Computes for 200 ms',
+  parameters: { type: 'object', properties: {} },
+  execute() {
+    const cpuMs = () => process.threadCpuUsage().user / 1000;
+    for (const end = cpuMs() + 200; cpuMs() < end; );
+    return 'Done.';
+  },
+});
+`;
+
+const control: StopCase = {
+  name: 'control: a function that computes for 200 ms',
+  isControl: true,
+  async attack({ post }) {
+    const { status } = await post('/api/tools/function:compute/invoke', { arguments: {} });
+    return { said: `status ${status}`, isWrong: status !== 200 };
+  },
+};
+
+export const stopCases: readonly StopCase[] = [
+  control,
+  ...validation,
+  ...bodies,
+  sockets,
+  ...results,
+  ...mcp,
+  ...backends,
+  documents,
+  trickle,
+];
