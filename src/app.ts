@@ -40,6 +40,7 @@ import { socketRoute } from './http/routes/socket.ts';
 import { toolServerRoutes } from './http/routes/tool-servers.ts';
 import { toolRoutes } from './http/routes/tools.ts';
 import { createRunStarter } from './http/run-starter.ts';
+import { createSessionEvents } from './http/session-events.ts';
 import { createToolServerDesk } from './http/tool-server-desk.ts';
 import { createBackgroundRuns, startSocketChat } from './http/start-socket-chat.ts';
 import type { CatalogBackend } from './models/model-catalog.ts';
@@ -115,7 +116,13 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     now,
     newId,
   });
-  const starter = createRunStarter({ services, newRunId: newId, log: runLog, waits: approvals.waits });
+  const starter = createRunStarter({
+    services,
+    newRunId: newId,
+    log: runLog,
+    waits: approvals.waits,
+    sessionEvents: createSessionEvents(relay),
+  });
   const runs = keepChats(starter, { store: chats, isStoring: config.storeChats, now, logger: parts.logger });
   const approvalDesk = approvals.deskFor(runs);
   const calls = createCallsUnderWay();

@@ -1,6 +1,8 @@
 import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../core/chat.ts';
+import { CallerWarnings } from '../core/caller-warning.ts';
 import type { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
+import type { RunEvent } from '../core/run.ts';
 import { addUsage } from '../core/usage.ts';
 import { errorBody } from './error-handler.ts';
 
@@ -37,6 +39,7 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
   const textPrefix = `${prefix},"choices":[{"index":0,"delta":{"content":`;
   const started = new Set<number>();
   const callCounts = new Map<number, number>();
+  const warnings = new CallerWarnings();
   let usage: Usage | undefined;
 
   const begin = (choice: number): string => {
@@ -47,6 +50,15 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
   const sourceChunk = (source: JsonObject): string => {
     const asEvent = options.sourcesAreEvents === true && { event: { type: 'source', data: source } };
     return chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], sources: [source], ...asEvent });
+  };
+  const runEventChunk = (event: RunEvent): string => {
+    const warning = warnings.add(event);
+    if (warning === undefined && !options.includeEvents) return '';
+    return chunk({
+      choices: [{ index: 0, delta: {}, finish_reason: null }],
+      ...(warning !== undefined && { warnings: [{ ...warning }] }),
+      ...(options.includeEvents && { event: { ...event } }),
+    });
   };
   const callChunk = (call: ToolCall, choice: number): string => {
     const index = callCounts.get(choice) ?? 0;
@@ -75,7 +87,7 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
         case 'source':
           return sourceChunk(event.source as unknown as JsonObject);
         case 'run-event':
-          return options.includeEvents ? chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], event: { ...event.event } }) : '';
+          return runEventChunk(event.event);
         case 'approval':
           return begin(0) + chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], approval: { ...event.approval } });
         case 'extra':
@@ -140,6 +152,7 @@ export function createCompletionCollector(head: AnswerHead): CompletionCollector
     return fresh;
   };
   const sources: Source[] = [];
+  const warnings = new CallerWarnings();
   let response: JsonObject = {};
   let usage: Usage | undefined;
 
@@ -149,6 +162,7 @@ export function createCompletionCollector(head: AnswerHead): CompletionCollector
     else if (event.type === 'tool-call') choiceAt(event.choice).toolCalls.push(event.call);
     else if (event.type === 'finish') choiceAt(event.choice).finishReason = event.reason;
     else if (event.type === 'source') sources.push(event.source);
+    else if (event.type === 'run-event') warnings.add(event.event);
     else if (event.type === 'usage') usage = addUsage(usage, event.usage);
     else if (event.type === 'approval') response = { ...response, approval: { ...event.approval } };
     else if (event.type === 'thought' || (event.type === 'extra' && event.level === 'delta'))
@@ -168,6 +182,7 @@ export function createCompletionCollector(head: AnswerHead): CompletionCollector
       ...(usage === undefined ? {} : { usage }),
       ...response,
       ...(sources.length === 0 ? {} : { sources: sources as unknown as JsonObject[] }),
+      ...(warnings.list.length === 0 ? {} : { warnings: warnings.list.map((warning) => ({ ...warning })) }),
     };
   }
 

@@ -16,6 +16,7 @@ import type { StartedRun } from './answer-run.ts';
 import { Drain } from './drain.ts';
 import { inLegacyForm } from './legacy-functions.ts';
 import { RunEnd } from './run-end.ts';
+import type { SessionEvents } from './session-events.ts';
 import { endingOf, watchRun } from './watch-run.ts';
 
 /**
@@ -54,6 +55,8 @@ export interface RunStarterOptions {
   log: Pick<RunLog, 'begin' | 'resume' | 'find'>;
   /** Without it no run can wait for an approval outside of a socket. */
   waits?: RunWaits;
+  /** Sends the events of an HTTP chat to the websocket session that it names. */
+  sessionEvents?: SessionEvents;
 }
 
 interface RunningRun {
@@ -63,7 +66,7 @@ interface RunningRun {
   end: RunEnd;
 }
 
-export function createRunStarter({ services, newRunId, log, waits }: RunStarterOptions): RunStarter {
+export function createRunStarter({ services, newRunId, log, waits, sessionEvents }: RunStarterOptions): RunStarter {
   const running = new Map<string, RunningRun>();
   const drain = new Drain(
     () => running.size,
@@ -110,20 +113,26 @@ export function createRunStarter({ services, newRunId, log, waits }: RunStarterO
       end.come();
       drain.noteEnd();
     }
+    // A chat that came over a socket has a channel of its own to it.
+    const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
     const answered = answerAsPreset(request, run, services);
     const events = watchRun(wait?.resumed === undefined ? answered : keepFailedRun(withRest(answered), run), leave.signal, {
       onEvent(event) {
         recorder.record(event);
+        if (event.type === 'run-event') session?.send(event.event);
         if (event.type === 'source' && wait !== undefined) sources.push(event.source);
       },
       onEnd(ending) {
         const isPutAway = wait?.isSuspended === true;
         if (isPutAway && isCancelled(leave.signal)) {
           // Its tokens may have gone out; before anybody can use one, it is closed.
-          recorder.end(endingOf(undefined, leave.signal));
+          const cancelled = endingOf(undefined, leave.signal);
+          recorder.end(cancelled);
+          session?.end(cancelled);
           void wait.abandon().then(over);
         } else {
           recorder.end(isPutAway ? { status: 'waiting' } : ending);
+          session?.end(ending);
           over();
         }
       },

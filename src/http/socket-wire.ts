@@ -1,4 +1,5 @@
 import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../core/chat.ts';
+import { CallerWarnings } from '../core/caller-warning.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
@@ -28,6 +29,7 @@ export interface ChatFrames {
 export function createChatFrames({ runId, model, chatId, messageId }: ChatHead): ChatFrames {
   const sources: Source[] = [];
   const callerCalls: ToolCall[] = [];
+  const warnings = new CallerWarnings();
   let announced: JsonObject[] = [];
   let usage: Usage | undefined;
   let finishReason: FinishReason = 'stop';
@@ -41,7 +43,8 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
   }
 
   function runEvent({ type, data }: RunEvent): JsonObject[] {
-    const frame = { type: 'event', data: { run_id: runId, chat_id: chatId ?? null, message_id: messageId ?? null, type, data } };
+    warnings.add({ type, data });
+    const frame = eventFrame({ runId, chatId, messageId }, { type, data });
     if (type === 'tool.call') announced.push({ id: data['id'] ?? null, name: data['tool'] ?? null, args: data['args'] ?? null });
     if (type === 'tool.call') return [frame];
     return [...pendingCalls(), frame, ...(type === 'tool.result' ? [toolCallFrame(data, runId)] : [])];
@@ -52,6 +55,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
       finish_reason,
       usage: usage ?? null,
       sources: sources as unknown as JsonObject[],
+      ...(warnings.list.length === 0 ? {} : { warnings: warnings.list.map((warning) => ({ ...warning })) }),
       run_id: runId,
       // A socket that died may have swallowed chunks: the whole text lets a client that came back close the gap.
       ...(content.length > limits.socketFrameBytes ? {} : { content }),
@@ -97,6 +101,11 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
     end: () => lastFrame(finishReason),
     cancelled: () => lastFrame('cancelled'),
   };
+}
+
+/** An event of a run, for the session of its chat. */
+export function eventFrame({ runId, chatId, messageId }: Omit<ChatHead, 'model'>, { type, data }: RunEvent): JsonObject {
+  return { type: 'event', data: { run_id: runId, chat_id: chatId ?? null, message_id: messageId ?? null, type, data } };
 }
 
 /** An error as a frame; `where` says which run or message it ended. */
