@@ -1,6 +1,5 @@
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
-import { limits } from '../core/limits.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import type { Tool } from '../core/tool.ts';
@@ -100,19 +99,17 @@ async function documentOf(
   send: SendOutbound,
   { signal, isChecked, known }: OpeningOptions,
 ): Promise<{ opened: OpenedDocument; version: DocumentVersion | undefined } | undefined> {
-  const { spec, url, path } = record;
+  const { id, spec, url, path } = record;
+  const reader = { kind: 'registered', caller: id, signal } as const;
   const job = { budget: createRegisteredBudget(), isChecked };
-  if (spec !== undefined) {
-    const reading = AbortSignal.any([signal, AbortSignal.timeout(limits.documentReadingMs)]);
-    return { opened: await openDocumentAside({ ...job, source: spec }, noFiles, reading), version: undefined };
-  }
+  if (spec !== undefined) return { opened: await openDocumentAside({ ...job, source: spec }, noFiles, reader), version: undefined };
   const { origin } = new URL(documentUrl(url, path));
   // A document on another host is fetched without this server's credentials.
   const headers = origin === new URL(url).origin ? callHeaders(record, undefined) : {};
   const isEnough = known?.loaded !== undefined && (known.isChecked || !isChecked);
   const loaded = await loadDocument({ url, path, headers, trust: { kind: 'configured', origin } }, send, {
     job,
-    signal,
+    reader,
     takesFiles: true,
     known: isEnough ? known.loaded : undefined,
   });

@@ -131,10 +131,11 @@ async function openDocumentOf({ server, run, budget }: Place, send: SendOutbound
   const { url, path = 'openapi.json', openapi } = server;
   // A document in the request was measured for depth with the request.
   const job = { budget, maxOperations: limits.toolsPerRequest, isChecked: false, isShallow: true };
-  if (openapi !== undefined) return openDocumentAside({ ...job, source: openapi }, noFiles, run.signal);
+  const reader = { kind: 'requested', caller: run.caller.id, signal: run.signal } as const;
+  if (openapi !== undefined) return openDocumentAside({ ...job, source: openapi }, noFiles, reader);
   const isSameOrigin = new URL(documentUrl(url, path)).origin === new URL(url).origin;
   const headers = isInBrowser || !isSameOrigin ? {} : gatewayHeaders(server);
-  const loaded = await loadDocument({ url, path, headers, trust: trustOf(run) }, send, { job, signal: run.signal });
+  const loaded = await loadDocument({ url, path, headers, trust: trustOf(run) }, send, { job, reader });
   if (loaded.type === 'unchanged') throw new Error('the server sends no document');
   return loaded.opened;
 }

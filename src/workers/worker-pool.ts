@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import { Worker } from 'node:worker_threads';
 
 /** A function of a module that runs in a worker thread; `Data` and `Result` are copied by the structured clone algorithm. */
@@ -78,6 +79,15 @@ export interface ToWorker {
   data: unknown;
 }
 export type FromWorker = { type: 'begun' } | { type: 'done'; result: unknown } | { type: 'failed'; error: Error };
+
+/** What `diagnostics_channel` tells under `toolwharf.worker-job`: which work went aside, and how it came out. */
+export interface WorkerJobEvent {
+  type: 'begun' | 'done' | 'failed';
+  name: string;
+  caller: string;
+  error?: Error;
+}
+const jobEvents = channel('toolwharf.worker-job');
 
 /** Loading the module of a job, beside the job's own limit: many times what it takes on a busy machine. */
 const startMs = 10_000;
@@ -173,13 +183,11 @@ export function createWorkerPool({
     worker.on('message', (message: FromWorker) => onMessage(thread, message));
     worker.on('error', (error) => {
       thread.isEnding = true;
-      finish(thread, ({ reject }) =>
-        reject(isOutOfMemory(error) ? new TookTooMuchMemory(`The work took more than ${megabytes} MB of memory.`) : error),
-      );
+      fail(thread, isOutOfMemory(error) ? new TookTooMuchMemory(`The work took more than ${megabytes} MB of memory.`) : error);
     });
     worker.once('exit', () => {
       threads.delete(thread);
-      finish(thread, ({ reject }) => reject(new Error('The thread ended before its work did.')));
+      fail(thread, new Error('The thread ended before its work did.'));
       startWaiting();
     });
     threads.add(thread);
@@ -191,13 +199,14 @@ export function createWorkerPool({
     clearTimeout(thread.timer);
     thread.pending = pending;
     thread.worker.ref();
+    publish(pending, { type: 'begun' });
     thread.timer = setTimeout(() => endLate(thread, pending), startMs + timeoutMs);
     const message: ToWorker = { url: job.url.href, name: job.name, data };
     try {
       thread.worker.postMessage(message, [...transfer]);
     } catch (error) {
       // What cannot be copied: nothing has begun.
-      finish(thread, ({ reject }) => reject(error as Error));
+      fail(thread, error as Error);
     }
   }
 
@@ -210,9 +219,9 @@ export function createWorkerPool({
         thread.timer = setTimeout(() => endLate(thread, pending), pending.run.timeoutMs);
         return;
       case 'done':
-        return finish(thread, ({ resolve }) => resolve(message.result as never));
+        return finish(thread, message);
       case 'failed':
-        return finish(thread, ({ reject }) => reject(message.error));
+        return finish(thread, message);
     }
   }
 
@@ -226,10 +235,14 @@ export function createWorkerPool({
   function end(thread: Thread, reason: Error): void {
     thread.isEnding = true;
     void thread.worker.terminate();
-    finish(thread, ({ reject }) => reject(reason));
+    fail(thread, reason);
   }
 
-  function finish(thread: Thread, settle: (pending: PendingRun) => void): void {
+  function fail(thread: Thread, error: Error): void {
+    finish(thread, { type: 'failed', error });
+  }
+
+  function finish(thread: Thread, outcome: Exclude<FromWorker, { type: 'begun' }>): void {
     const { pending } = thread;
     clearTimeout(thread.timer);
     if (pending === undefined) return;
@@ -239,7 +252,9 @@ export function createWorkerPool({
     const share = callers.get(caller);
     if (share !== undefined) share.running -= 1;
     forgetIdle(caller);
-    settle(pending);
+    if (outcome.type === 'done') pending.resolve(outcome.result as never);
+    else pending.reject(outcome.error);
+    publish(pending, outcome);
     if (!thread.isEnding) rest(thread);
     startWaiting();
   }
@@ -283,6 +298,12 @@ export function createWorkerPool({
       });
     },
   };
+}
+
+function publish({ run: { job, caller } }: PendingRun, { type, ...more }: { type: WorkerJobEvent['type']; error?: Error }): void {
+  if (!jobEvents.hasSubscribers) return;
+  const event: WorkerJobEvent = { type, name: job.name, caller, ...(more.error !== undefined && { error: more.error }) };
+  jobEvents.publish(event);
 }
 
 function isOutOfMemory(error: unknown): boolean {

@@ -114,7 +114,7 @@ describe('the documents of OPENAPI_CORPUS', () => {
     const size = bytes.byteLength;
     const started = performance.now();
     const job = { source: bytes, url: root + name, budget: createRegisteredBudget(), isChecked: false };
-    const { conversion } = await openDocumentAside(job, fetchFile, never);
+    const { conversion } = await openDocumentAside(job, fetchFile, { kind: 'registered', caller: 'corpus', signal: never });
     const milliseconds = performance.now() - started;
     const { operations, omitted } = conversion;
 

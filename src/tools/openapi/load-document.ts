@@ -3,7 +3,7 @@ import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from '../../core/outbound.ts';
 import type { FetchFile } from './gather-files.ts';
-import { openDocumentAside } from './open-document-aside.ts';
+import { openDocumentAside, type DocumentReader } from './open-document-aside.ts';
 import type { DocumentJob, OpenedDocument } from './open-document.ts';
 
 /** Where a document lies. `headers` go to that place, whatever its origin: who mixes origins leaves credentials out. */
@@ -15,7 +15,6 @@ export interface DocumentPlace {
 }
 
 const usualPlace = 'The document is usually at /openapi.json.';
-const tookTooLong = `reading it takes longer than ${limits.documentReadingMs / 1000} s.`;
 const accept = 'application/json, application/yaml, text/yaml;q=0.9, */*;q=0.8';
 
 /** `path` may be a full URL; else it stands below `url`, with one slash between, and may have a query of its own. */
@@ -51,9 +50,10 @@ export interface LoadOptions {
 export async function loadDocument(
   place: DocumentPlace,
   send: SendOutbound,
-  options: LoadOptions & { signal: AbortSignal },
+  options: LoadOptions & { reader: DocumentReader },
 ): Promise<LoadedDocument> {
-  const { job, takesFiles = false, known, signal } = options;
+  const { job, takesFiles = false, known, reader } = options;
+  const { signal } = reader;
   const url = documentUrl(place.url, place.path);
   const shown = withoutSecrets(url);
   const fetched = await fetchBytes({ ...place, url }, send, { signal, known });
@@ -71,15 +71,12 @@ export async function loadDocument(
     if (answer === undefined) throw new Error('the answer is empty');
     return answer.bytes;
   };
-  const reading = AbortSignal.any([signal, AbortSignal.timeout(limits.documentReadingMs)]);
   try {
-    const opened = await openDocumentAside({ ...job, source: bytes, ...(takesFiles && { url }) }, fetchFile, reading);
+    const opened = await openDocumentAside({ ...job, source: bytes, ...(takesFiles && { url }) }, fetchFile, reader);
     return { type: 'loaded', opened, version };
   } catch (error) {
     signal.throwIfAborted();
-    throw new Error(`${shown}: ${reading.aborted ? tookTooLong : error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    throw new Error(`${shown}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
 

@@ -1,23 +1,22 @@
-import { once } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import pLimit, { type LimitFunction } from 'p-limit';
+import { limits } from '../../core/limits.ts';
+import { createWorkerPool, jobOf, TookTooLong, TookTooMuchMemory } from '../../workers/worker-pool.ts';
 import { createTrialBudget, isSpent, type ConversionBudget } from './conversion-budget.ts';
 import type { FetchFile } from './gather-files.ts';
+import type { openDocumentInWorker, FromDocumentJob, ToDocumentJob } from './open-document-job.ts';
 import type { Operation } from './operation.ts';
 import { openDocument, type DocumentJob, type OpenedDocument } from './open-document.ts';
 import { isJsonText } from './parse-document.ts';
 
-/** What was converted comes in slices, each asked for, and `opened` after them without it: to read all of it at once is to stand still. */
-export type FromThread =
-  | { type: 'file-wanted'; url: string }
-  | { type: 'converted'; operations: Operation[] }
-  | { type: 'opened'; opened: OpenedDocument; budget: ConversionBudget }
-  | { type: 'failed'; problem: string };
-export type ToThread =
-  | { type: 'file'; url: string; bytes: Uint8Array; problem?: undefined }
-  | { type: 'file'; url: string; bytes?: undefined; problem: string }
-  | { type: 'more-wanted' };
+/** Who wants the document, and until when. */
+export interface DocumentReader {
+  /** `registered`: for the gateway's own servers, by administrators and refreshes; else a request's own document. */
+  kind: 'registered' | 'requested';
+  /** Whose document it is: the server's id, or the caller's. Threads are shared out among them. */
+  caller: string;
+  signal: AbortSignal;
+}
 
 /** What takes about ten milliseconds; a thread takes about a hundred to start, in which everything else goes on. */
 const jsonCharacters = 64 * 1024;
@@ -28,26 +27,34 @@ const checkedCharacters = 4 * 1024;
 /** A text that needs more is an attack: the thread ends, and the gateway goes on. */
 const threadMegabytes = 384;
 const tooMuchMemory = `Reading this document takes more than ${threadMegabytes} MB of memory. As JSON a document takes far less than as YAML.`;
-/** What a thread has to end by itself after its work. */
-const lingerMs = 1_000;
-/** For the whole process: one request may bring many documents, and each thread may take all that memory. */
-const threads = pLimit(2);
+const tookTooLong = `reading it takes longer than ${limits.documentReadingMs / 1000} s.`;
+/** Apart from each other, so that no document of a request keeps a registration waiting. */
+const pools = {
+  registered: createWorkerPool({ threads: 2, megabytes: threadMegabytes }),
+  requested: createWorkerPool({ threads: 2, megabytes: threadMegabytes }),
+};
+const openInWorker = jobOf<typeof openDocumentInWorker>(import.meta.url, './open-document-job', 'openDocumentInWorker');
 /** A thread works on a copy of the budget, so documents that share one are read one after the other. */
 const turns = new WeakMap<ConversionBudget, LimitFunction>();
 
 /**
- * As `openDocument`, but what takes long is done in a thread of its own, because every stream would stand still meanwhile.
- * At most two threads run at a time; the others wait for their turn.
- * @throws Error as `openDocument` does; the signal's reason, which also ends the thread.
+ * As `openDocument`, but what takes long is done in a worker thread, because every stream would stand still meanwhile. Two threads work for
+ * registered servers and two for requests, fair among callers; the other documents wait for their turn.
+ * @throws Error as `openDocument` does, and when it takes too long or too much memory; the signal's reason, which also ends the work.
  */
-export async function openDocumentAside(job: DocumentJob, fetchFile: FetchFile, signal: AbortSignal): Promise<OpenedDocument> {
+export async function openDocumentAside(job: DocumentJob, fetchFile: FetchFile, reader: DocumentReader): Promise<OpenedDocument> {
+  const { signal } = reader;
   signal.throwIfAborted();
+  // Whoever leaves does not wait for a turn, nor for a file.
+  return untilAborted(signal, () => turnOf(job.budget)(() => openHereOrAside(job, fetchFile, reader)));
+}
+
+async function untilAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(signal.reason as Error);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    // Whoever leaves does not wait for a turn, nor for a file.
-    return await Promise.race([promise, turnOf(job.budget)(() => openHereOrAside(job, fetchFile, signal))]);
+    return await Promise.race([promise, work()]);
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
@@ -60,18 +67,29 @@ function turnOf(budget: ConversionBudget): LimitFunction {
 }
 
 /** A small document may take as long as a large one: it refers to itself again and again, or to files. Then a thread begins anew. */
-async function openHereOrAside(job: DocumentJob, fetchFile: FetchFile, signal: AbortSignal): Promise<OpenedDocument> {
-  if (!isSmall(job)) return threads(() => openInThread(job, fetchFile, signal));
+async function openHereOrAside(job: DocumentJob, fetchFile: FetchFile, reader: DocumentReader): Promise<OpenedDocument> {
+  if (!isSmall(job)) return openInThread(job, fetchFile, reader);
   const { budget } = job;
   const before = createTrialBudget(budget);
   const trial = { ...before };
   const files = rememberFiles(fetchFile);
-  const opened = await openDocument({ ...job, budget: trial }, files.fetchSmall);
+  const opened = await withinReadingTime(() => openDocument({ ...job, budget: trial }, files.fetchSmall));
   // Where it had all that there is, a thread has no more.
   const isCutShort = isSpent(trial) && (before.nodesLeft < budget.nodesLeft || before.valuesLeft < budget.valuesLeft);
-  if (isCutShort || files.areLarge()) return threads(() => openInThread(job, files.fetchOnce, signal));
+  if (isCutShort || files.areLarge()) return openInThread(job, files.fetchOnce, reader);
   for (const part of ['nodesLeft', 'valuesLeft', 'charactersLeft'] as const) budget[part] -= before[part] - trial[part];
   return opened;
+}
+
+/** Here it is only files that can take so long. */
+async function withinReadingTime(open: () => Promise<OpenedDocument>): Promise<OpenedDocument> {
+  const timer = new AbortController();
+  const timeout = setTimeout(() => timer.abort(new Error(tookTooLong)), limits.documentReadingMs);
+  try {
+    return await untilAborted(timer.signal, open);
+  } finally {
+    clearTimeout(timeout);
+  }
 }
 
 /** Fetches each file once. `fetchSmall` rejects when all files together are no longer small. */
@@ -124,46 +142,32 @@ function sizeOf(source: object): number {
   return characters;
 }
 
-async function openInThread(job: DocumentJob, fetchFile: FetchFile, signal: AbortSignal): Promise<OpenedDocument> {
-  signal.throwIfAborted();
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const worker = new Worker(new URL(`./open-document-thread.${extension}`, import.meta.url), {
-    workerData: job,
-    transferList: transferable(job),
-    resourceLimits: { maxOldGenerationSizeMb: threadMegabytes },
-  });
-  const { promise, resolve, reject } = Promise.withResolvers<OpenedDocument>();
-  const onAbort = (): void => reject(signal.reason as Error);
-  signal.addEventListener('abort', onAbort, { once: true });
+async function openInThread(job: DocumentJob, fetchFile: FetchFile, { kind, caller, signal }: DocumentReader): Promise<OpenedDocument> {
+  const { port1, port2 } = new MessageChannel();
   const operations: Operation[] = [];
-  worker.on('message', (message: FromThread) => {
-    switch (message.type) {
-      case 'file-wanted':
-        return void answerThread(worker, message.url, fetchFile);
-      case 'converted':
-        operations.push(...message.operations);
-        // Whatever else waits comes first.
-        return void setImmediate(() => post(worker, { type: 'more-wanted' }));
-      case 'failed':
-        return reject(new Error(message.problem));
-      case 'opened': {
-        Object.assign(job.budget, message.budget);
-        const { opened } = message;
-        return resolve({ ...opened, conversion: { ...opened.conversion, operations } });
-      }
-    }
+  port1.on('message', (message: FromDocumentJob) => {
+    if (message.type === 'file-wanted') return void answerJob(port1, message.url, fetchFile);
+    operations.push(...message.operations);
+    // Whatever else waits comes first.
+    return void setImmediate(() => post(port1, { type: 'more-wanted' }));
   });
-  worker.once('error', (error) => reject(isOutOfMemory(error) ? new Error(tooMuchMemory, { cause: error }) : error));
-  const exited = once(worker, 'exit').catch(() => undefined);
-  void exited.then(() => reject(new Error('The document could not be read.')));
   try {
-    const opened = await promise;
-    // It ends by itself: to be stopped amid its work is hard on a thread, and only for those that do not end.
-    await Promise.race([exited, pause(lingerMs, undefined, { ref: false })]);
-    return opened;
+    const { opened, budget } = await pools[kind].run({
+      job: openInWorker,
+      data: { job, port: port2 },
+      transfer: [port2, ...transferable(job)],
+      caller,
+      signal,
+      timeoutMs: limits.documentReadingMs,
+    });
+    Object.assign(job.budget, budget);
+    return { ...opened, conversion: { ...opened.conversion, operations } };
+  } catch (error) {
+    if (error instanceof TookTooLong) throw new Error(tookTooLong, { cause: error });
+    if (error instanceof TookTooMuchMemory) throw new Error(tooMuchMemory, { cause: error });
+    throw error;
   } finally {
-    signal.removeEventListener('abort', onAbort);
-    await worker.terminate();
+    port1.close();
   }
 }
 
@@ -174,19 +178,15 @@ function transferable({ source }: DocumentJob): ArrayBuffer[] {
     : [];
 }
 
-async function answerThread(worker: Worker, url: string, fetchFile: FetchFile): Promise<void> {
-  const answer: ToThread = await fetchFile(url).then(
+async function answerJob(port: MessagePort, url: string, fetchFile: FetchFile): Promise<void> {
+  const answer: ToDocumentJob = await fetchFile(url).then(
     (bytes) => ({ type: 'file', url, bytes }),
     (error: unknown) => ({ type: 'file', url, problem: error instanceof Error ? error.message : String(error) }),
   );
-  post(worker, answer);
+  post(port, answer);
 }
 
-function post(worker: Worker, message: ToThread): void {
-  // eslint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-  worker.postMessage(message);
-}
-
-function isOutOfMemory(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+function post(port: MessagePort, message: ToDocumentJob): void {
+  // eslint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
+  port.postMessage(message);
 }

@@ -4,6 +4,7 @@ import { limits } from '../../../src/core/limits.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import { createRegisteredBudget } from '../../../src/tools/openapi/conversion-budget.ts';
 import { documentUrl, loadDocument, type DocumentPlace, type LoadOptions } from '../../../src/tools/openapi/load-document.ts';
+import type { DocumentReader } from '../../../src/tools/openapi/open-document-aside.ts';
 import type { OpenedDocument } from '../../../src/tools/openapi/open-document.ts';
 import { scriptedServer, silence, type ScriptedAnswer } from './scripted-server.ts';
 
@@ -14,10 +15,11 @@ const place: DocumentPlace = {
   trust: { kind: 'configured', origin: 'http://tools.test:8000' },
 };
 const never = new AbortController().signal;
+const readerUntil = (signal: AbortSignal): DocumentReader => ({ kind: 'registered', caller: 'tools', signal });
 const options = (): LoadOptions => ({ job: { budget: createRegisteredBudget(), isChecked: false } });
 
 async function load(where: DocumentPlace, send: SendOutbound, signal = never): Promise<OpenedDocument> {
-  const loaded = await loadDocument(where, send, { ...options(), signal });
+  const loaded = await loadDocument(where, send, { ...options(), reader: readerUntil(signal) });
   if (loaded.type === 'unchanged') throw new Error('unchanged');
   return loaded.opened;
 }
@@ -131,9 +133,9 @@ describe('a document that is there already', () => {
   const text = '{"openapi":"3.1.0","paths":{}}';
   const again = async (answers: ScriptedAnswer[]): Promise<{ types: string[]; sent: Record<string, string>[] }> => {
     const { send, requests } = scriptedServer(() => answers.shift() ?? { status: 500 });
-    const first = await loadDocument(place, send, { ...options(), signal: never });
+    const first = await loadDocument(place, send, { ...options(), reader: readerUntil(never) });
     const known = first.type === 'loaded' ? first.version : undefined;
-    const second = await loadDocument(place, send, { ...options(), signal: never, known });
+    const second = await loadDocument(place, send, { ...options(), reader: readerUntil(never), known });
     return { types: [first.type, second.type], sent: requests.map(({ headers }) => headers ?? {}) };
   };
 
@@ -167,7 +169,7 @@ describe('files that a document refers to', () => {
     [false, ['http://tools.test:8000/api/openapi.json?token=hidden'], []],
   ])('are fetched with the same headers and trust where that is allowed: %s', async (takesFiles, urls, names) => {
     const { send, requests } = scriptedServer(({ url }) => answers(url));
-    const loaded = await loadDocument(place, send, { ...options(), takesFiles, signal: never });
+    const loaded = await loadDocument(place, send, { ...options(), takesFiles, reader: readerUntil(never) });
     expect(requests.map(({ url }) => url)).toEqual(urls);
     for (const request of requests) expect(request).toMatchObject({ headers: place.headers, trust: place.trust });
     const functions = loaded.type === 'loaded' ? loaded.opened.conversion.operations.map(({ operationId }) => operationId) : [];

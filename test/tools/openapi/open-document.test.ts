@@ -1,21 +1,24 @@
-import type { Worker } from 'node:worker_threads';
+import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { createRegisteredBudget, createRequestBudget } from '../../../src/tools/openapi/conversion-budget.ts';
-import { openDocumentAside } from '../../../src/tools/openapi/open-document-aside.ts';
+import { openDocumentAside, type DocumentReader } from '../../../src/tools/openapi/open-document-aside.ts';
+import { openDocumentInWorker, type FromDocumentJob, type ToDocumentJob } from '../../../src/tools/openapi/open-document-job.ts';
 import { openDocument, type DocumentJob, type OpenedDocument } from '../../../src/tools/openapi/open-document.ts';
+import { begunJobs, watchWorkerJobs } from '../../_support/worker-jobs.ts';
 
 const lines = Array.from({ length: 2_000 }, (_, index) => `  /path${index}: { get: { summary: s } }`);
 const bigYaml = `openapi: 3.1.0\ninfo: { title: Big, version: "1" }\npaths:\n${lines.join('\n')}\n`;
 const never = new AbortController().signal;
+const reader: DocumentReader = { kind: 'requested', caller: 'key-1', signal: never };
 const noFiles = (): Promise<never> => Promise.reject(new Error('no files here'));
 
 function jobOf(source: DocumentJob['source'], more: Partial<DocumentJob> = {}): DocumentJob {
   return { source, budget: createRegisteredBudget(), isChecked: false, ...more };
 }
 
-function openAside(source: DocumentJob['source'], signal = never): Promise<OpenedDocument> {
-  return openDocumentAside(jobOf(source), noFiles, signal);
+function openAside(source: DocumentJob['source'], more: Partial<DocumentReader> = {}): Promise<OpenedDocument> {
+  return openDocumentAside(jobOf(source), noFiles, { ...reader, ...more });
 }
 
 describe('openDocument', () => {
@@ -64,33 +67,25 @@ describe('a document whose references double at each step', () => {
 
 describe('openDocumentAside', () => {
   it('reads large documents in a thread, with the same result', async () => {
-    const workers: Worker[] = [];
-    const onWorker = (worker: Worker): void => void workers.push(worker);
-    process.on('worker', onWorker);
+    const events = watchWorkerJobs();
     const json = JSON.stringify({ openapi: '3.0.0', paths: { '/a': { get: { description: 'd'.repeat(100_000) } } } });
     const object = JSON.parse(json) as JsonObject;
     for (const source of [bigYaml, new TextEncoder().encode(bigYaml), json, object]) {
       const direct = await openDocument(jobOf(source), noFiles);
       expect(await openAside(source)).toEqual(direct);
     }
-    process.off('worker', onWorker);
-    expect(workers).toHaveLength(4);
+    expect(begunJobs(events)).toBe(4);
   });
 
   it('starts no thread for a small one', async () => {
-    let started = 0;
-    const onWorker = (): void => void (started += 1);
-    process.on('worker', onWorker);
+    const events = watchWorkerJobs();
     await openAside('{"openapi":"3.0.0","paths":{}}');
     await openAside({ openapi: '3.0.0', paths: {} });
-    process.off('worker', onWorker);
-    expect(started).toBe(0);
+    expect(begunJobs(events)).toBe(0);
   });
 
   it('ends its own attempt at a small one that takes long, and begins anew in a thread', async () => {
-    const workers: Worker[] = [];
-    const onWorker = (worker: Worker): void => void workers.push(worker);
-    process.on('worker', onWorker);
+    const events = watchWorkerJobs();
     const requested: string[] = [];
     const fetchFile = (url: string): Promise<Uint8Array> => {
       requested.push(url);
@@ -105,11 +100,10 @@ describe('openDocumentAside', () => {
     const [budget, spent] = [createRegisteredBudget(), createRegisteredBudget()];
     await openDocument(jobOf(source, { url: 'http://a.test/openapi.json', budget: spent }), fetchFile);
     requested.length = 0;
-    const opened = await openDocumentAside(jobOf(source, { url: 'http://a.test/openapi.json', budget }), fetchFile, never);
-    process.off('worker', onWorker);
+    const opened = await openDocumentAside(jobOf(source, { url: 'http://a.test/openapi.json', budget }), fetchFile, reader);
     expect(opened).toEqual(direct);
     expect(opened.conversion.operations).toHaveLength(60);
-    expect(workers).toHaveLength(1);
+    expect(begunJobs(events)).toBe(1);
     // The file is fetched once, and the attempt costs nothing.
     expect(requested).toEqual(['http://a.test/big.json']);
     expect(budget).toEqual(spent);
@@ -124,38 +118,39 @@ describe('openDocumentAside', () => {
       '}}',
     ],
   ])('reads large files of a small one in a thread (%s)', async (_, line, head, end) => {
-    let started = 0;
-    const onWorker = (): void => void (started += 1);
-    process.on('worker', onWorker);
+    const events = watchWorkerJobs();
     const lineEnd = end === '}}' ? ',' : '\n';
     const text = `${head}${Array.from({ length: 250 }, (_unused, index) => line(index)).join(lineEnd)}${end}`;
     const fetchFile = (): Promise<Uint8Array> => Promise.resolve(new TextEncoder().encode(text));
     const requestBody = { content: { 'application/json': { schema: { $ref: 'big' } } } };
     const job = jobOf({ openapi: '3.1.0', paths: { '/a': { post: { requestBody } } } }, { url: 'http://a.test/openapi.json' });
-    const opened = await openDocumentAside(job, fetchFile, never);
-    process.off('worker', onWorker);
+    const opened = await openDocumentAside(job, fetchFile, reader);
     expect(opened.conversion.warnings).toEqual([]);
     expect(Object.keys(opened.conversion.operations[0]?.spec.parameters['properties'] ?? {})).toHaveLength(250);
-    expect(started).toBe(1);
+    expect(begunJobs(events)).toBe(1);
   });
 
   it('takes what a small one cost from the budget', async () => {
     const [budget, spent] = [createRegisteredBudget(), createRegisteredBudget()];
     const source = { openapi: '3.1.0', paths: { '/a': { get: {} } } };
     await openDocument(jobOf(source, { budget: spent }), noFiles);
-    await openDocumentAside(jobOf(source, { budget }), noFiles, never);
+    await openDocumentAside(jobOf(source, { budget }), noFiles, reader);
     expect(budget).toEqual(spent);
     expect(budget).not.toEqual(createRegisteredBudget());
   });
 
   it('is read in slices, so that nothing waits for the whole of it', async () => {
-    const messages: string[] = [];
-    const onWorker = (worker: Worker): void => void worker.on('message', ({ type }: { type: string }) => messages.push(type));
-    process.on('worker', onWorker);
-    await openAside(bigYaml);
-    process.off('worker', onWorker);
-    expect(messages.filter((type) => type === 'converted').length).toBeGreaterThan(3);
-    expect(messages.at(-1)).toBe('opened');
+    const { port1, port2 } = new MessageChannel();
+    const sizes: number[] = [];
+    port1.on('message', (message: FromDocumentJob) => {
+      sizes.push(message.type === 'converted' ? message.operations.length : 0);
+      // eslint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
+      port1.postMessage({ type: 'more-wanted' } satisfies ToDocumentJob);
+    });
+    const { opened } = await openDocumentInWorker({ job: jobOf(bigYaml), port: port2 });
+    expect(opened.conversion.operations).toEqual([]);
+    expect(sizes.length).toBeGreaterThan(3);
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(lines.length);
   });
 
   it('reports what is wrong with a large one in the same words', async () => {
@@ -165,40 +160,47 @@ describe('openDocumentAside', () => {
 
   it('ends the thread with the signal and rejects with its reason', async () => {
     const controller = new AbortController();
-    const opening = openAside(bigYaml, controller.signal);
+    const opening = openAside(bigYaml, { signal: controller.signal });
     controller.abort(new Error('left'));
     await expect(opening).rejects.toThrow('left');
   });
 
-  it('runs two threads at a time, and whoever leaves does not wait for a turn', async () => {
-    let running = 0;
-    let most = 0;
-    const onWorker = (worker: Worker): void => {
-      running += 1;
-      most = Math.max(most, running);
-      worker.once('exit', () => (running -= 1));
-    };
-    process.on('worker', onWorker);
+  it('gives each caller a thread before anyone a second one, and whoever leaves does not wait', async () => {
+    const events = watchWorkerJobs();
     const leaver = new AbortController();
-    const staying = [0, 1, 2, 3].map(() => openAside(bigYaml));
-    const leaving = openAside(bigYaml, leaver.signal);
+    const staying = ['a', 'a', 'a', 'b', 'c'].map((caller) => openAside(bigYaml, { caller }));
+    const leaving = openAside(bigYaml, { caller: 'a', signal: leaver.signal });
     leaver.abort(new Error('left'));
     const first = await Promise.race([leaving.catch((error: unknown) => error), ...staying]);
     expect(first).toEqual(new Error('left'));
-    expect(await Promise.all(staying)).toHaveLength(4);
-    process.off('worker', onWorker);
-    expect(most).toBe(2);
+    expect(await Promise.all(staying)).toHaveLength(5);
+    expect(events.filter(({ type }) => type === 'begun').map(({ caller }) => caller)).toEqual(['a', 'b', 'c', 'a', 'a']);
+    const running = events.map((_, index) => events.slice(0, index + 1).reduce((sum, { type }) => sum + (type === 'begun' ? 1 : -1), 0));
+    expect(Math.max(...running)).toBe(2);
+  });
+
+  it("reads registered servers' documents at once, whatever requests have brought", async () => {
+    const events = watchWorkerJobs();
+    const requested = ['a', 'b', 'c', 'd', 'e', 'f'].map((caller) => openAside(bigYaml, { caller }));
+    await openAside(bigYaml, { kind: 'registered', caller: 'weather' });
+    expect(
+      events
+        .filter(({ type }) => type === 'begun')
+        .slice(0, 3)
+        .map(({ caller }) => caller),
+    ).toEqual(['a', 'b', 'weather']);
+    await Promise.all(requested);
   });
 
   it('takes what a thread spent from the budget that several documents share', async () => {
     const budget = createRequestBudget();
     const before = budget.nodesLeft;
-    const one = await openDocumentAside(jobOf(bigYaml, { budget }), noFiles, never);
+    const one = await openDocumentAside(jobOf(bigYaml, { budget }), noFiles, reader);
     const cost = before - budget.nodesLeft;
     expect(cost).toBeGreaterThan(lines.length);
     expect(one.conversion.operations).toHaveLength(lines.length);
     budget.nodesLeft = Math.floor(cost * 1.5);
-    const both = await Promise.all([0, 1].map(() => openDocumentAside(jobOf(bigYaml, { budget }), noFiles, never)));
+    const both = await Promise.all([0, 1].map(() => openDocumentAside(jobOf(bigYaml, { budget }), noFiles, reader)));
     expect(both[0]?.conversion.operations).toHaveLength(lines.length);
     expect(both[1]?.conversion.operations.length).toBeLessThan(lines.length);
   });
@@ -233,7 +235,7 @@ components: { schemas: { Name: { type: string, maxLength: 5 } } }
   it.each(['here', 'in a thread'])('becomes one, %s', async (place) => {
     asked.length = 0;
     const source = place === 'here' ? yaml : `${yaml}# ${'x'.repeat(100_000)}\n`;
-    const { conversion, isOneFile } = await openDocumentAside(jobOf(source, { url: root }), fetchFile, never);
+    const { conversion, isOneFile } = await openDocumentAside(jobOf(source, { url: root }), fetchFile, reader);
     const { operations, omitted, warnings } = conversion;
     expect(operations.map(({ spec }) => [spec.name, spec.parameters])).toEqual([
       ['pets', { type: 'object', properties: { limit: { type: 'integer', maximum: 9 } }, required: [] }],
