@@ -219,7 +219,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   await server.register(chatRoute, {
     callerOf,
     startRun: runs.start,
-    runInBackground: createBackgroundRuns({ runs, relay, limiter, log: parts.logger }),
+    runInBackground: createBackgroundRuns({ runs, relay, log: parts.logger }),
     stallMs: config.clientStallTimeoutMs,
     now,
   });

@@ -1,29 +1,52 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isJsonObject } from '../core/json.ts';
-import type { RateLimiter } from '../core/rate-limit.ts';
+import type { RateLimiter, Release } from '../core/rate-limit.ts';
 import { callerOf } from './guard.ts';
+import { findAccess } from './route-roles.ts';
 
-/** Routes that make a backend or a tool work, as they are registered. Everything else is cheap. */
-const countedRoutes: ReadonlySet<string> = new Set([
-  'POST /v1/chat/completions',
-  'POST /api/chat/completions',
-  'POST /api/v1/chat/completions',
-  'POST /v1/embeddings',
-  'POST /api/tools/*',
-  'POST /mcp',
-  'POST /api/runs/:id/approvals/:call_id',
+/** Routes of every caller that make neither a backend nor a tool work, and so are not counted. A new `POST` route is counted unless it stands here. */
+const freeRoutes: ReadonlySet<string> = new Set([
+  'POST /v1/chat/completions/:id',
+  'POST /api/runs/:id/cancel',
+  'POST /api/runs/:id/calls/:call_id/cancel',
+  'POST /api/tasks/stop/:id',
 ]);
 
-/** Holds callers to the limits of their keys, from the request to the end of its answer. To be installed after the guard. */
+interface Admission {
+  release: Release;
+  /** Something that outlives the answer releases it. */
+  isTakenOver: boolean;
+}
+
+const admissions = new WeakMap<FastifyRequest, Admission>();
+
+/**
+ * Holds callers to the limits of their keys, from the request to the end of its answer. What is counted follows from the route, never from what
+ * the body says about itself. To be installed after the guard.
+ */
 export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimiter, 'admit'>): void {
   app.addHook('preHandler', async (request, reply) => {
-    if (!countedRoutes.has(`${request.method} ${request.routeOptions.url ?? ''}`)) return;
-    // Asking what there is costs nothing.
-    if (request.routeOptions.url === '/mcp' && !(isJsonObject(request.body) && request.body['method'] === 'tools/call')) return;
-    // A run in the background outlives its answer: it is counted where it starts.
-    if (isJsonObject(request.body) && request.body['background'] === true) return;
-    const release = await limiter.admit(callerOf(request));
-    reply.raw.once('close', release);
-    if (reply.raw.destroyed) release();
+    if (!isCounted(request)) return;
+    const admission: Admission = { release: await limiter.admit(callerOf(request)), isTakenOver: false };
+    admissions.set(request, admission);
+    const end = (): void => {
+      if (!admission.isTakenOver) admission.release();
+    };
+    reply.raw.once('close', end);
+    if (reply.raw.destroyed) end();
   });
+}
+
+/** For work that goes on after the answer: from now on the request counts until this is called. */
+export function takeOverAdmission(request: FastifyRequest): Release {
+  const admission = admissions.get(request);
+  if (admission === undefined) return () => undefined;
+  admission.isTakenOver = true;
+  return admission.release;
+}
+
+function isCounted({ method, routeOptions: { url = '' }, body }: FastifyRequest): boolean {
+  if (method !== 'POST' || findAccess(method, url) !== 'user' || freeRoutes.has(`${method} ${url}`)) return false;
+  // By this field the protocol decides what is done: listing costs nothing, calling does.
+  return url !== '/mcp' || (isJsonObject(body) && body['method'] === 'tools/call');
 }

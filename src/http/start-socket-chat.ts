@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../core/caller.ts';
-import type { RateLimiter, Release } from '../core/rate-limit.ts';
+import type { Release } from '../core/rate-limit.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import { parseChatBody } from './parse-chat-body.ts';
 import type { ParsedChat } from './parse-chat-body.ts';
@@ -22,19 +22,18 @@ export function startSocketChat(runs: RunStarter): StartChat {
 export interface BackgroundRunsOptions {
   runs: RunStarter;
   relay: BrowserRelay;
-  limiter: Pick<RateLimiter, 'admit'>;
   log: FastifyBaseLogger;
 }
 
 /**
  * A chat that came over HTTP with `background: true`: streams to the caller's session until its end.
  * Resolves with the run's id once the session has taken the first frame, or with nothing when there is no such session.
+ * `release` is called when the run is over.
  */
-export function createBackgroundRuns({ runs, relay, limiter, log }: BackgroundRunsOptions) {
-  return async ({ request }: ParsedChat, caller: Caller): Promise<string | undefined> => {
+export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions) {
+  return async ({ request }: ParsedChat, caller: Caller, release: Release): Promise<string | undefined> => {
     const sessionId = request.sessionId ?? '';
     const leave = new AbortController();
-    const release = await limiter.admit(caller);
     const { run, events } = startOr(release, () => runs.start(request, caller, leave));
     const first = Promise.withResolvers<boolean>();
     const watched: BrowserRelay = {

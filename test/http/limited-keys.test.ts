@@ -80,6 +80,24 @@ describe('a key with limits', () => {
     expect((await send('POST', chats, { body: chat })).status, 'another key').toBe(200);
   });
 
+  test.each<[string, string]>([
+    ['POST', chats],
+    ['POST', '/api/chat/completions'],
+    ['POST', '/api/v1/chat/completions'],
+    ['POST', '/v1/embeddings'],
+    ['POST', invoke],
+    ['POST', '/mcp'],
+    ['POST', '/api/runs/none/approvals/none'],
+  ])('is held to them at %s %s whatever the fields of the body say', async (method, path) => {
+    const { make, send, model } = await openGateway();
+    model.finish();
+    const { key } = await make({ limits: { requests_per_minute: 1 } });
+    expect((await send('POST', chats, { body: { ...chat, background: true, session_id: 'none' }, key })).status).toBe(400);
+    const fields = { background: true, stream: false, metadata: { task: 'title' }, method: 'tools/call', jsonrpc: '2.0', id: 1 };
+    const refused = await send(method, path, { body: { ...chat, ...fields, input: 'a', arguments: {} }, key });
+    expect(refused.status).toBe(429);
+  });
+
   test('may have so many requests under way, until their answers end or their clients leave', async () => {
     const { make, send, model } = await openGateway();
     const { key } = await make({ limits: { concurrent_runs: 1 } });

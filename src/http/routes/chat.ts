@@ -2,8 +2,10 @@ import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastif
 import type { Caller } from '../../core/caller.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { Release } from '../../core/rate-limit.ts';
 import { createAnswerRun } from '../answer-run.ts';
 import type { AnswerOptions, AnswerRun, StartedRun } from '../answer-run.ts';
+import { takeOverAdmission } from '../limit-callers.ts';
 import { parseChatBody } from '../parse-chat-body.ts';
 import type { ParsedChat } from '../parse-chat-body.ts';
 
@@ -11,8 +13,8 @@ export interface ChatRouteOptions extends AnswerOptions {
   callerOf(request: FastifyRequest): Caller;
   /** Starts a run for the request; the controller aborts it. @throws GatewayError `server_shutting_down`. */
   startRun(request: ChatRequest, caller: Caller, leave: AbortController): StartedRun;
-  /** Streams the run to the caller's websocket session instead; false when the session is not there. */
-  runInBackground(parsed: ParsedChat, caller: Caller): Promise<string | undefined>;
+  /** Streams the run to the caller's websocket session instead, and releases it at its end; nothing when the session is not there. */
+  runInBackground(parsed: ParsedChat, caller: Caller, release: Release): Promise<string | undefined>;
 }
 
 /** `POST /v1/chat/completions` and its two aliases: one handler, the same run streaming and not. */
@@ -31,7 +33,7 @@ async function answer(
 ): Promise<unknown> {
   const caller = options.callerOf(request);
   const parsed = parseChatBody(request.body);
-  if (parsed.isBackground) return background(parsed, caller, options);
+  if (parsed.isBackground) return background(request, parsed, options);
 
   const { includeUsage, includeEvents, isLegacy } = parsed;
   const { model, stream } = parsed.request;
@@ -44,7 +46,7 @@ async function answer(
   return options.answerRun({ request, reply, leave }, started, { model, stream, includeUsage, includeEvents });
 }
 
-async function background(parsed: ParsedChat, caller: Caller, options: ChatRouteOptions): Promise<unknown> {
+async function background(request: FastifyRequest, parsed: ParsedChat, options: ChatRouteOptions): Promise<unknown> {
   if (parsed.request.sessionId === undefined) {
     throw new GatewayError(
       'invalid_request',
@@ -52,7 +54,7 @@ async function background(parsed: ParsedChat, caller: Caller, options: ChatRoute
       { param: 'session_id' },
     );
   }
-  const runId = await options.runInBackground(parsed, caller);
+  const runId = await options.runInBackground(parsed, options.callerOf(request), takeOverAdmission(request));
   if (runId === undefined) {
     throw new GatewayError(
       'invalid_request',
