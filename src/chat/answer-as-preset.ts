@@ -7,12 +7,13 @@ import type { RunContext } from '../core/run.ts';
 import { answerChat } from './answer-chat.ts';
 import type { ChatServices } from './answer-chat.ts';
 import { applyPresets } from './apply-preset.ts';
+import { requireModel } from './require-model.ts';
 import type { Handoff } from './run-chat.ts';
 import { Rest } from './succession.ts';
 
 /**
  * One run under the preset that the request names as its model, if it is one, and under those it hands over to.
- * @throws GatewayError as `answerChat`; `invalid_request` for presets in a circle, `tool_loop` is none: too many hand-overs end with words.
+ * @throws GatewayError as `answerChat`; `forbidden` for a model that the caller's key may not use; `invalid_request` for presets in a circle, `tool_loop` is none: too many hand-overs end with words.
  */
 export async function* answerAsPreset(
   request: ChatRequest,
@@ -22,6 +23,7 @@ export async function* answerAsPreset(
   let asked = request;
   let before: string[] | undefined;
   for (let handoffs = 0; ; handoffs += 1) {
+    requireModel(run.caller, asked.model);
     run.wait?.answers(asked);
     const applied = await applyPresets(asked, services.presets);
     const [preset] = applied.presets;

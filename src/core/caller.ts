@@ -12,3 +12,11 @@ export interface Caller {
   readonly tools?: readonly string[];
   readonly limits?: CallerLimits;
 }
+
+/**
+ * Whether the caller's key may ask a model, or a preset, which is one: it must be named itself, whichever way leads to it. What an allowed preset
+ * stands on need not be named. An entry without a tag means its `latest` too, as it does everywhere else.
+ */
+export function isModelAllowed({ models }: Pick<Caller, 'models'>, id: string): boolean {
+  return models === undefined || models.some((entry) => entry === id || `${entry}:latest` === id);
+}

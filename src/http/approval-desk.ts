@@ -70,7 +70,7 @@ export function createApprovalDesk({ store, tokens, remembered, log, runs }: App
       const { again } = run;
       if (again !== undefined) requireSame(answer, again.decided, call);
       else if (answer.decision === 'approve' && answer.args !== undefined) requireFit(answer.args, call);
-      runs.requireReady(caller, run.model);
+      runs.requireReady(caller, run.request);
       // A log that is asked for the first time looks who waits: it must find this run before it is closed, and be readable before the token is spent.
       await log.find(runId);
       // The token goes out shortly before the answer that carries it has ended.

@@ -1,4 +1,4 @@
-import { isModelAllowed } from '../chat/require-model.ts';
+import { isModelAllowed } from '../core/caller.ts';
 import type { Caller } from '../core/caller.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelFinder } from '../core/model.ts';

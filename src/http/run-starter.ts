@@ -8,7 +8,7 @@ import { answerAsPreset } from '../chat/answer-as-preset.ts';
 import { isCancelled, keepFailedRun } from '../chat/keep-failed-run.ts';
 import type { ChatServices } from '../chat/answer-chat.ts';
 import type { PresetBook } from '../core/preset.ts';
-import { requireModel } from '../chat/require-model.ts';
+import { requireModels } from '../chat/require-model.ts';
 import { withRest } from '../chat/succession.ts';
 import { createCallRegistry } from './call-registry.ts';
 import type { CancellableCalls } from './call-registry.ts';
@@ -31,8 +31,8 @@ export interface RunStarter {
   start: (request: ChatRequest, caller: Caller, leave: AbortController) => StartedRun;
   /** Goes on with a run that has waited, under its own id, for the caller who decided. @throws GatewayError as `start` */
   resume: (run: WaitingRun, decided: readonly DecidedCall[], who: { caller: Caller; leave: AbortController }) => Promise<StartedRun>;
-  /** @throws GatewayError where `start` would for this model. */
-  requireReady: (caller: Caller, model: string) => void;
+  /** @throws GatewayError where `start` would for this request. */
+  requireReady: (caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>) => void;
   /** Resolves when no run of this id is under way; false when that takes longer. */
   whenOver: (runId: string, timeoutMs: number) => Promise<boolean>;
   countRunning(): number;
@@ -85,9 +85,9 @@ export function createRunStarter({ services, newRunId, log, waits, sessionEvents
     for (const run of running.values()) if (run.callerId === callerId) run.leave.abort(reason);
   }
 
-  function requireReady(caller: Caller, model: string): void {
+  function requireReady(caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>): void {
     drain.requireOpen(caller.id);
-    requireModel(caller, model);
+    requireModels(caller, request);
   }
 
   interface Beginning {
@@ -142,7 +142,7 @@ export function createRunStarter({ services, newRunId, log, waits, sessionEvents
 
   return {
     start(request, caller, leave) {
-      requireReady(caller, request.model);
+      requireReady(caller, request);
       const { model, mode } = request;
       const runId = newRunId();
       const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
@@ -155,13 +155,13 @@ export function createRunStarter({ services, newRunId, log, waits, sessionEvents
       const { id: runId, model, request } = run;
       let recorder: RunRecorder | undefined;
       try {
-        requireReady(caller, model);
+        requireReady(caller, request);
         recorder = await log.resume(runId);
         if (recorder === undefined && (await log.find(runId))?.status === 'cancelled')
           throw new GatewayError('run_cancelled', 'The run was cancelled before it went on.');
         recorder ??= log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
         // Meanwhile a shutdown may have begun.
-        requireReady(caller, model);
+        requireReady(caller, request);
       } catch (error) {
         if (error instanceof GatewayError && error.code === 'run_cancelled') throw error;
         // The decision is taken, and must not be lost: sent again, it goes on.

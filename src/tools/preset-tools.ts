@@ -1,13 +1,16 @@
+import { isModelAllowed } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { PresetBook, PresetRecord } from '../core/preset.ts';
 import type { RunContext } from '../core/run.ts';
 import type { AskPreset, Tool } from '../core/tool.ts';
 import { legalName } from './name-functions.ts';
-import type { Candidate } from './offer-tools.ts';
+import { leftOutWarning } from './offer-tools.ts';
+import type { Candidate, Warning } from './offer-tools.ts';
 import type { ToolSource } from './tool-source.ts';
 
-const marked = /^preset:(?<id>.+)$/;
+const prefix = 'preset:';
 /** Ids that an error message lists; more would bury its point. */
 const maxListedIds = 20;
 
@@ -20,36 +23,42 @@ export function createPresetTools({ presets, ask }: { presets: PresetBook; ask: 
     const transfer = await transferOf(run);
     if (toolIds === undefined) return { candidates: transfer, warnings: [] };
     const known = await presets.list();
-    const wanted = toolIds.map((toolId) => {
-      if (!mayUse(toolId, run)) throw forbidden(toolId);
-      return known.find(({ id }) => toolId === `preset:${id}`) ?? unknown(toolId, known);
-    });
+    const wanted: PresetRecord[] = [];
+    const warnings: Warning[] = [];
+    for (const toolId of toolIds) {
+      const isListed = run.preset?.tools?.includes(toolId) === true;
+      const isAllowed = isModelAllowed(run.caller, toolId.slice(prefix.length));
+      if (isListed && !isAllowed) warnings.push(forbiddenModel(toolId));
+      else if (!isAllowed || !(isListed || mayUse(toolId, run.caller))) throw forbidden(toolId);
+      else wanted.push(known.find(({ id }) => toolId === `${prefix}${id}`) ?? unknown(toolId, known));
+    }
     const asTools = [...new Set(wanted)].map((preset): Candidate => ({ ...candidateOf(preset, ask), isNamed: true }));
-    return { candidates: [...asTools, ...transfer], warnings: [] };
+    return { candidates: [...asTools, ...transfer], warnings };
   }
 
-  async function transferOf({ preset }: RunContext): Promise<Candidate[]> {
+  async function transferOf({ preset, caller }: RunContext): Promise<Candidate[]> {
     if (preset === undefined || preset.subAgents.length === 0) return [];
     const known = await presets.list();
-    const agents = preset.subAgents.flatMap((id) => known.find((other) => other.id === id) ?? []);
+    const agents = preset.subAgents.flatMap((id) => known.find((other) => other.id === id && isModelAllowed(caller, id)) ?? []);
     return agents.length === 0
       ? []
       : [{ wanted: 'transfer_to_agent', key: 'transfer_to_agent', isNamed: true, toTool: (name) => transferTool(name, agents) }];
   }
 
   return {
-    claims: (toolId) => marked.test(toolId),
+    claims: (toolId) => toolId.startsWith(prefix) && toolId !== prefix,
     supplyFor,
-    async list({ tools }) {
+    async list(caller) {
       const known = await presets.list();
-      return known.filter(({ id }) => tools === undefined || tools.includes(`preset:${id}`)).map((preset) => candidateOf(preset, ask));
+      const isWithin = ({ id }: PresetRecord): boolean => isModelAllowed(caller, id) && mayUse(`${prefix}${id}`, caller);
+      return known.filter(isWithin).map((preset) => candidateOf(preset, ask));
     },
   };
 }
 
-/** A preset that lists another one may use it, whatever the caller's key is limited to: an administrator has said so. */
-function mayUse(toolId: string, { caller, preset }: RunContext): boolean {
-  return caller.tools === undefined || caller.tools.includes(toolId) || preset?.tools?.includes(toolId) === true;
+/** What a preset lists it may use as a tool without this: an administrator has said so. As a model, the caller's key must name it in any case. */
+function mayUse(toolId: string, { tools }: Caller): boolean {
+  return tools === undefined || tools.includes(toolId);
 }
 
 function candidateOf(preset: PresetRecord, ask: AskPreset): Candidate {
@@ -93,6 +102,11 @@ function transferTool(name: string, agents: readonly PresetRecord[]): Tool {
 
 function oneText(name: string, description: string): JsonObject {
   return { type: 'object', properties: { [name]: { type: 'string', description } }, required: [name] };
+}
+
+function forbiddenModel(toolId: string): Warning {
+  const reason = 'this key may not use it as a model';
+  return leftOutWarning('model_forbidden', `The preset "${toolId.slice(prefix.length)}"`, reason);
 }
 
 function forbidden(toolId: string): GatewayError {

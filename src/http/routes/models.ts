@@ -1,5 +1,6 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import { isModelAllowed, requireModel } from '../../chat/require-model.ts';
+import { requireFurtherModels, requireModel } from '../../chat/require-model.ts';
+import { isModelAllowed } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
@@ -34,6 +35,7 @@ export const modelRoutes: FastifyPluginCallback<ModelRouteOptions> = (app, optio
     if (!isJsonObject(request.body)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and input.');
     const model = ownValue(request.body, 'model');
     if (typeof model === 'string') requireModel(options.callerOf(request), model);
+    requireFurtherModels(options.callerOf(request), request.body);
     const leave = new AbortController();
     reply.raw.once('close', () => leave.abort(new DOMException('The client left', 'AbortError')));
     const answer = await options.embed(request.body, leave.signal);

@@ -1,5 +1,5 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import { isModelAllowed } from '../../chat/require-model.ts';
+import { isModelAllowed } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
