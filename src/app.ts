@@ -200,7 +200,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     // Names and states alone: reasons hold addresses of the inside, and this answer needs no key.
     report: async () => ({
       backends: (await models.backends()).map(({ name, state, models: count }) => ({ name, state, models: count })),
-      tool_servers: (await tools.servers()).map(({ id, state, functions }) => ({ id, state, functions })),
+      tool_servers: (await tools.servers()).map(({ error: _inside, ...server }) => server),
     }),
   });
   await server.register(rootRoute, { version });

@@ -26,7 +26,7 @@ export async function examineToolServers(
   const limit = pLimit(parallelServers);
   // A look remembers nothing.
   const facts = { readFact: async () => undefined, writeFact: async () => undefined };
-  const mcp = loadMcpServers({ send, facts, version, onListChanged: () => undefined });
+  const mcp = loadMcpServers({ send, facts, version, onListChanged: () => undefined, onProcessEnded: () => undefined });
   const open: OpenServer = (record, signal) =>
     openServer(record, send, { signal, isChecked: false, openMcp: (...asked) => mcp.verify(...asked) });
   const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, open, isContainer ? send : undefined))));

@@ -4,6 +4,9 @@ import type { ModelFinder } from './core/model.ts';
 import type { ToolServerRecord } from './core/registry.ts';
 import type { ServerNews } from './tools/revive-servers.ts';
 
+/** A server may have a thousand functions. */
+const maxNamedFunctions = 20;
+
 /** A log with levels; pino's is one. */
 interface FaultLog {
   info: (fields: object, message: string) => void;
@@ -34,6 +37,15 @@ export function tellServerNews(log: FaultLog): (record: ToolServerRecord, news: 
   return ({ id, wantedId }, news) => {
     if (news.type === 'broken')
       log.warn({ tool_server: id, reason: news.reason }, `the tool server "${id}" cannot be used: chats go on without it`);
+    if (news.type === 'slow')
+      log.warn({ tool_server: id }, `the tool server "${id}" is still being opened: chats go on without it, and have it when that is done`);
+    if (news.type === 'process_ended')
+      log.warn({ tool_server: id, stderr: news.stderr }, `the process of the tool server "${id}" has ended; the next call starts it anew`);
+    if (news.type === 'held')
+      log.warn(
+        { tool_server: id, functions: news.functions.slice(0, maxNamedFunctions), count: news.functions.length },
+        `the definitions of functions of "${id}" have changed since they were first seen: they are left out until an administrator agrees (POST /api/tool-servers/${id}/refresh shows them)`,
+      );
     if (news.type === 'mended') log.info({ tool_server: id }, `the tool server "${id}" can be used again`);
     if (news.type === 'renamed')
       log.warn({ tool_server: id, wanted_id: wantedId }, `the tool server "${wantedId}" has the id "${id}" here`);

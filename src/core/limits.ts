@@ -78,6 +78,8 @@ export const limits = {
   moduleLoadMs: 10_000,
   /** A module that takes longer joins the others later: the first chats wait for the folder. */
   modulePatienceMs: 2_000,
+  /** A registered tool server that takes longer to open joins the chats later. */
+  serverPatienceMs: 2_000,
   /** Modules in `tools_dir`; more is another folder, taken by mistake. */
   toolModules: 500,
   /** Functions and toolsets of one module. */
@@ -135,6 +137,10 @@ export const limits = {
   /** Finding out whether it speaks the protocol of 2026: old servers over pipes answer nothing. */
   mcpProbeTimeoutMs: 5_000,
   mcpListTimeoutMs: 10_000,
+  /** Of what a process writes to stderr: the end, in which it says why it ended. */
+  mcpErrorOutputBytes: 8 * 1024,
+  mcpErrorOutputLines: 10,
+  mcpErrorOutputLineCharacters: 300,
   /** What no limit of the runtime ends; as long as tools may run at all. */
   mcpAnswerMs: 30 * 60 * 1000,
   /** A stream for news may be silent for long; after this it is opened anew. */

@@ -17,6 +17,8 @@ export interface ServerReport {
   /** Functions that are held, because their definition is not the one that was first seen, as they are now; absent where there are none. */
   held?: { name: string; operation: string; changed: string[]; fingerprint: string; description: string; parameters: JsonObject }[];
   warnings: string[];
+  /** The last lines that its process has written to stderr, without credentials and control characters; absent where there are none. */
+  stderr?: string[];
   /** Of all functions together. */
   tokens: number;
 }

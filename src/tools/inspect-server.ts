@@ -70,6 +70,7 @@ function toKeptReport({ server, record }: { server: OpenedServer; record: ToolSe
 
 function toOpenedReport(server: OpenedServer, record: ToolServerRecord): ServerReport {
   const { functions, withheld, held = [], conversion, about } = server;
+  const stderr = server.stderr?.() ?? [];
   const listed = functions.map(({ method, path, spec }) => ({
     name: spec.name,
     operation: `${method} ${path}`,
@@ -86,6 +87,7 @@ function toOpenedReport(server: OpenedServer, record: ToolServerRecord): ServerR
     omitted: [...conversion.omitted, ...withheld],
     ...(held.length > 0 && { held: held.map(toHeldReport) }),
     warnings: [...remarksOnCredential(functions, record), ...conversion.warnings, ...about.remarks, ...remarksOnWords(functions)],
+    ...(stderr.length > 0 && { stderr }),
     tokens: listed.reduce((sum, { tokens }) => sum + tokens, 0),
   };
 }

@@ -6,6 +6,9 @@ const maxNameLength = 64;
 const hashLength = 6;
 const legal = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
+/** Why a function has another name, where its own is taken. */
+export const clashReason = 'another function has this name';
+
 /** An entry that wants a name. `key` identifies it whatever its place in the list; for an operation its method and path. */
 export interface NameWish<T> {
   wanted: string;
@@ -66,7 +69,7 @@ function toNamedEntry<T>({ wanted, plain, entry }: NameWish<T> & { plain: string
 }
 
 function reasonFor(wanted: string, isPlain: boolean): string {
-  if (!isPlain) return 'another function has this name';
+  if (!isPlain) return clashReason;
   if (wanted.length > maxNameLength && legal.test(wanted.slice(0, maxNameLength))) return `longer than ${maxNameLength} characters`;
   return 'function names consist of letters, digits, "_" and "-", and do not begin with a digit or "-"';
 }

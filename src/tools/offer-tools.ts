@@ -2,7 +2,7 @@ import { limits } from '../core/limits.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../core/tool.ts';
 import { estimateFunctionTokens } from './estimate-tokens.ts';
 import { createFindTools } from './find-tools.ts';
-import { uniqueNames } from './name-functions.ts';
+import { clashReason, uniqueNames } from './name-functions.ts';
 import type { NamedEntry } from './name-functions.ts';
 import type { SearchFunctions } from './search-functions.ts';
 
@@ -63,12 +63,13 @@ export function* nameInGroups(groups: OfferOptions['groups'], taken: Set<string>
 export async function offerTools({ groups, callerNames, query = '', searchIn }: OfferOptions): Promise<ToolOffer> {
   const named: Named[] = [];
   const taken = new Set(callerNames);
-  const warnings: Warning[] = [];
+  const renames: Rename[] = [];
   for (const { name, entry, renamed } of nameInGroups(groups, taken)) {
     const tool = entry.toTool(name);
     named.push({ candidate: entry, tool });
-    if (renamed !== undefined) warnings.push(renamedWarning(tool, renamed));
+    if (renamed !== undefined) renames.push({ ...renamed, server: tool.server });
   }
+  const warnings = renamedWarnings(renames);
   const room = Math.max(0, limits.offeredFunctions - callerNames.length);
   if (named.length <= room && tokensOf(named) <= limits.offeredTokens) return { tools: byName(named), warnings };
 
@@ -139,8 +140,37 @@ export function leftOutWarning(code: string, what: string, reason: string): Warn
   return { code, message: `${what} is left out: ${reason.replace(/\.$/, '')}.` };
 }
 
-function renamedWarning(tool: Tool, { from, to, reason }: { from: string; to: string; reason: string }): Warning {
-  return { code: 'function_renamed', message: `The function "${from}" of ${tool.server} is offered as "${to}": ${reason}.` };
+interface Rename {
+  server: string;
+  from: string;
+  to: string;
+  reason: string;
+}
+
+/** One for each server and reason: a server that is there twice clashes in every function. */
+function renamedWarnings(renames: readonly Rename[]): Warning[] {
+  const groups = Map.groupBy(renames, ({ server, reason }) => `${server}\n${reason}`);
+  return [...groups.values()].map((group) => ({ code: 'function_renamed', message: renamedMessage(group) }));
+}
+
+function renamedMessage(group: readonly Rename[]): string {
+  const [{ server, from, to, reason } = { server: '', from: '', to: '', reason: '' }] = group;
+  if (group.length === 1) return `The function "${from}" of ${server} is offered as "${to}": ${reason}.`;
+  const reasons = reason === clashReason ? 'other functions have their names' : reason;
+  const names = group.slice(0, listedNames).map((rename) => `"${rename.from}" as "${rename.to}"`);
+  return `${group.length} functions of ${server} are offered under other names (${reasons}): ${names.join(', ')}${andMore(group.length)}.`;
+}
+
+/** Names that a warning shows; more would bury its point. */
+const listedNames = 5;
+
+export function listNames(names: readonly string[]): string {
+  const shown = names.slice(0, listedNames).map((name) => `"${name.slice(0, 100)}"`);
+  return `${shown.join(', ')}${andMore(names.length)}`;
+}
+
+function andMore(count: number): string {
+  return count > listedNames ? ` and ${count - listedNames} more` : '';
 }
 
 function tooManyWarning(wanted: number, offered: number): Warning {

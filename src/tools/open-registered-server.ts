@@ -26,23 +26,24 @@ export interface OpenedServer {
   /** By what it is known again; undefined where that cannot be said, as of a document in several files. */
   loaded: DocumentVersion | undefined;
   isChecked: boolean;
+  /** The last lines that the server's process has written to stderr by now; absent where there is none. */
+  stderr?: () => string[];
   /** Functions that are not offered until an administrator agrees to their new definition; absent where there are none. */
   held?: HeldFunction[];
   createTool(operation: Operation, offeredName: string): Tool;
 }
 
-/** A function whose definition has changed since it was first seen. Its tool only says so. */
+/** A function whose definition has changed since it was first seen. */
 export interface HeldFunction {
   operation: Operation;
   changed: string[];
   fingerprint: string;
-  createTool(offeredName: string): Tool;
 }
 
-/** `unsupported`: trying again does not help. `reason` is for operators: it may name addresses. */
+/** `unsupported`: trying again does not help. `reason` is for operators: it may name addresses. `isOpening`: nobody knows yet. */
 export type Opening =
   | { type: 'opened'; server: OpenedServer }
-  | { type: 'unreachable'; reason: string }
+  | { type: 'unreachable'; reason: string; isOpening?: true }
   | { type: 'unsupported'; reason: string };
 
 export interface OpeningOptions {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { limits } from '../core/limits.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import { openServer } from './open-registered-server.ts';
@@ -7,23 +8,27 @@ import type { Opening, OpenMcp } from './open-registered-server.ts';
 /** A server that failed is left alone for this long, so that not every chat waits for it. */
 export const failureMemoryMs = 10_000;
 
-/** A chat waits no longer for a server, which may be a process that is being installed; longer than a document may take, whose own words say more. */
-const openingWaitMs = 12_000;
-/** What failed or took too long the last time is looked for beside the chat. */
+/** How long whoever needs this very server waits for it: longer than a document may take, whose own error says more than "still being opened". */
+const neededWaitMs = 12_000;
+/** What failed the last time is opened again beside the chat. */
 const reopeningWaitMs = 1_000;
+
+const stillOpening = 'it is still being opened; later chats have it when that is done';
 
 export interface RegisteredServers {
   /**
-   * Loads the server's document at the first call and keeps its functions. Where that takes long it goes on for later calls, and this one gets
-   * `unreachable`. @throws the signal's reason
+   * Loads the server's document at the first call and keeps its functions. Where that takes longer than `limits.serverPatienceMs` (with `isNeeded`:
+   * twelve seconds) it goes on for later calls, and this one gets `unreachable`. @throws the signal's reason
    */
-  open(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
+  open(record: ToolServerRecord, signal: AbortSignal, isNeeded?: boolean): Promise<Opening>;
   /** Loads it anew; what is kept stays in use meanwhile, and afterwards too when this fails. Gives what came of it. @throws the signal's reason */
   refresh(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** The same without a validator's remarks, on the gateway's own account. */
   renew(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** What is known without asking the server. */
   stateOf(record: ToolServerRecord): Opening | undefined;
+  /** Whether it is being opened, and somebody has waited for it in vain. */
+  isSlow(record: ToolServerRecord): boolean;
   /** Loads that failed one after the other, and when the last one ended, by `now`; undefined when the last one did not fail, or there was none. */
   failuresOf(record: ToolServerRecord): { count: number; reason: string; endedAt: number } | undefined;
   /** When it was last loaded or found unchanged, by `now`. */
@@ -44,8 +49,8 @@ export interface RegisteredServersOptions {
 interface Entry {
   record: ToolServerRecord;
   loading: Promise<Opening> | undefined;
-  /** A chat has already waited for it in vain. */
-  isSlow: boolean;
+  /** The load that somebody has waited for in vain: nobody else does before it has ended. */
+  slow: Promise<Opening> | undefined;
   /** What chats get. An `opened` one is not given up for a failure. */
   opening: Opening | undefined;
   failures: { count: number; reason: string; endedAt: number } | undefined;
@@ -66,7 +71,7 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
   function entryFor(record: ToolServerRecord): Entry {
     const known = findEntry(record);
     if (known !== undefined) return known;
-    const entry: Entry = { record, loading: undefined, isSlow: false, opening: undefined, failures: undefined, loadedAt: undefined };
+    const entry: Entry = { record, loading: undefined, slow: undefined, opening: undefined, failures: undefined, loadedAt: undefined };
     entries.set(record.id, entry);
     return entry;
   }
@@ -98,13 +103,17 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
     entry.failures = { count: (entry.failures?.count ?? 0) + 1, reason: opening.reason, endedAt: now() };
   }
 
-  function open(record: ToolServerRecord, signal: AbortSignal): Promise<Opening> {
+  function open(record: ToolServerRecord, signal: AbortSignal, isNeeded = false): Promise<Opening> {
     const entry = entryFor(record);
     const { opening, failures, loading } = entry;
     if (opening !== undefined && opening.type !== 'unreachable') return Promise.resolve(opening);
     const isRecent = failures !== undefined && now() - failures.endedAt < failureMemoryMs;
     if (opening !== undefined && isRecent) return Promise.resolve(opening);
-    return inTime(waitFor(loading ?? startLoading(entry, false), signal), entry);
+    const load = loading ?? startLoading(entry, false);
+    return inTime(waitFor(load, signal), patienceFor(entry, { load, isNeeded }), () => {
+      entry.slow = load;
+      return { type: 'unreachable', reason: failures?.reason ?? stillOpening, isOpening: true };
+    });
   }
 
   return {
@@ -112,6 +121,10 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
     refresh: (record, signal) => waitFor(startLoading(entryFor(record), true), signal),
     renew: (record, signal) => waitFor(startLoading(entryFor(record), false), signal),
     stateOf: (record) => findEntry(record)?.opening,
+    isSlow(record) {
+      const entry = findEntry(record);
+      return entry?.loading !== undefined && entry.slow === entry.loading;
+    },
     failuresOf: (record) => findEntry(record)?.failures,
     loadedAt: (record) => findEntry(record)?.loadedAt,
     keepOnly(ids) {
@@ -130,13 +143,15 @@ function waitFor<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<V
   });
 }
 
-function inTime(opening: Promise<Opening>, entry: Entry): Promise<Opening> {
+function patienceFor({ failures, slow }: Entry, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {
+  if (isNeeded) return neededWaitMs;
+  if (slow === load) return 0;
+  return failures === undefined ? limits.serverPatienceMs : reopeningWaitMs;
+}
+
+/** What has come within the time, else what `giveUp` says. */
+function inTime(opening: Promise<Opening>, patienceMs: number, giveUp: () => Opening): Promise<Opening> {
   const { promise: late, resolve } = Promise.withResolvers<Opening>();
-  const reason = entry.failures?.reason ?? 'It is still being opened; later chats have it when that is done.';
-  const giveUp = (): void => {
-    entry.isSlow = true;
-    resolve({ type: 'unreachable', reason });
-  };
-  const timer = setTimeout(giveUp, entry.failures === undefined && !entry.isSlow ? openingWaitMs : reopeningWaitMs);
+  const timer = setTimeout(() => resolve(giveUp()), patienceMs);
   return Promise.race([opening, late]).finally(() => clearTimeout(timer));
 }

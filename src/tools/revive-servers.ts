@@ -13,11 +13,27 @@ export function retryDelayMs(failures: number): number {
   return Math.min(firstRetryMs * 2 ** Math.max(0, failures - 1), longestRetryMs);
 }
 
-/** What happened to a server. `renamed`: the id that it asked for is its `wantedId`. */
-export type ServerNews = { type: 'broken'; reason: string } | { type: 'mended' } | { type: 'renamed' };
+/**
+ * What happened to a server. `slow`: it is still being opened. `renamed`: the id that it asked for is its `wantedId`. `held`: the functions that
+ * wait for an administrator to agree to their changed definition. `process_ended`: by itself; the next call starts it anew.
+ */
+export type ServerNews =
+  | { type: 'broken'; reason: string }
+  | { type: 'slow' }
+  | { type: 'mended' }
+  | { type: 'renamed' }
+  | { type: 'held'; functions: string[] }
+  | { type: 'process_ended'; stderr: string[] };
+
+/** What was told of a server last. */
+interface Told {
+  record: ToolServerRecord;
+  state: 'usable' | 'slow' | 'broken';
+  held: string;
+}
 
 export interface ServerReviverOptions {
-  servers: Pick<RegisteredServers, 'open' | 'renew' | 'stateOf' | 'failuresOf' | 'loadedAt'>;
+  servers: Pick<RegisteredServers, 'open' | 'renew' | 'stateOf' | 'isSlow' | 'failuresOf' | 'loadedAt'>;
   /** Every registered server. */
   listRecords: () => Promise<readonly ToolServerRecord[]>;
   /** The clock of `servers`. */
@@ -38,7 +54,7 @@ export function createServerReviver({ servers, listRecords, now, signal, onNews 
 } {
   let timer: NodeJS.Timeout | undefined;
   /** By id, as they were when they were told of. */
-  const seen = new Map<string, { record: ToolServerRecord; isBroken: boolean }>();
+  const seen = new Map<string, Told>();
 
   function isDue(record: ToolServerRecord): boolean {
     if (!record.isEnabled) return false;
@@ -50,16 +66,20 @@ export function createServerReviver({ servers, listRecords, now, signal, onNews 
   }
 
   function tellOf(record: ToolServerRecord): void {
-    const state = servers.stateOf(record);
-    if (!record.isEnabled || state === undefined) return;
+    const opening = servers.stateOf(record);
+    if (!record.isEnabled || (opening === undefined && !servers.isSlow(record))) return;
     const before = seen.get(record.id);
     const known = before?.record === record ? before : undefined;
-    const reason = whyUseless(state);
-    const isBroken = reason !== undefined;
-    seen.set(record.id, { record, isBroken });
+    const reason = opening && whyUseless(opening);
+    const state = opening === undefined ? 'slow' : reason === undefined ? 'usable' : 'broken';
+    const functions = opening?.type === 'opened' ? (opening.server.held ?? []).map(({ operation }) => operation.path) : [];
+    const held = JSON.stringify(functions);
+    seen.set(record.id, { record, state, held });
     if (known === undefined && record.wantedId !== undefined) onNews(record, { type: 'renamed' });
-    if (isBroken && known?.isBroken !== true) onNews(record, { type: 'broken', reason });
-    if (!isBroken && known?.isBroken === true) onNews(record, { type: 'mended' });
+    if (state === 'slow' && known?.state !== 'slow') onNews(record, { type: 'slow' });
+    if (reason !== undefined && known?.state !== 'broken') onNews(record, { type: 'broken', reason });
+    if (state === 'usable' && known !== undefined && known.state !== 'usable') onNews(record, { type: 'mended' });
+    if (functions.length > 0 && held !== known?.held) onNews(record, { type: 'held', functions });
   }
 
   async function reviveDue(): Promise<void> {
@@ -88,5 +108,5 @@ export function createServerReviver({ servers, listRecords, now, signal, onNews 
 /** Undefined when it offers something. */
 function whyUseless(state: Opening): string | undefined {
   if (state.type !== 'opened') return state.reason;
-  return state.server.functions.length === 0 ? 'its document gives no function; the report of the server says why' : undefined;
+  return state.server.functions.length === 0 ? 'it gives no function; the report of the server says why' : undefined;
 }

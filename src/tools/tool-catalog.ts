@@ -12,7 +12,7 @@ import type { ChosenServer } from './choose-servers.ts';
 import { createServerInspector } from './inspect-server.ts';
 import type { CreateWays } from './mcp/create-transports.ts';
 import { loadMcpServers } from './mcp/load-mcp-servers.ts';
-import { leftOutWarning, nameInGroups, offerTools } from './offer-tools.ts';
+import { leftOutWarning, listNames, nameInGroups, offerTools } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import type { OpenedServer, Opening } from './open-registered-server.ts';
 import { createRegisteredServers } from './registered-servers.ts';
@@ -48,6 +48,8 @@ export interface ToolServerState {
   id: string;
   state: 'ok' | 'unreachable' | 'not_loaded';
   functions: number;
+  /** Functions that wait for an administrator to agree to their changed definition; absent: none. */
+  held?: number;
   error?: string;
 }
 
@@ -79,6 +81,7 @@ export function createToolCatalog({
     facts: registry,
     version: clientVersion,
     gatewayId,
+    onProcessEnded: (record, stderr) => onServerNews?.(record, { type: 'process_ended', stderr }),
     onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
     ...(createMcpWays && { createWays: createMcpWays }),
   });
@@ -103,17 +106,20 @@ export function createToolCatalog({
   async function openChosen(chosen: ChosenServer, run: RunContext): Promise<SuppliedFunctions> {
     const { record } = chosen;
     if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
-    const opening = await registered.open(record, run.signal);
-    if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
     const { functions } = chosen;
-    const held = heldCandidates(chosen, opening.server);
-    if (functions === undefined)
-      return { candidates: candidatesOf(chosen, opening.server), warnings: held.map(({ wanted }) => heldWarning(record, wanted)) };
-    // Whoever names one is told why it does not run.
-    const candidates = [...candidatesOf(chosen, opening.server), ...held];
-    requireFunctions(chosen, new Set(candidates.map((candidate) => candidate.wanted)));
-    const named = candidates.filter((candidate) => functions.has(candidate.wanted));
-    return { candidates: named.map((candidate) => ({ ...candidate, isNamed: true })), warnings: [] };
+    const opening = await registered.open(record, run.signal, functions !== undefined);
+    if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
+    const candidates = candidatesOf(chosen, opening.server);
+    const held = heldNames(chosen, opening.server);
+    if (functions === undefined) return { candidates, warnings: heldWarnings(record, held) };
+    requireFunctions(chosen, new Set([...candidates.map(({ wanted }) => wanted), ...held]));
+    return {
+      candidates: candidates.filter(({ wanted }) => functions.has(wanted)).map((candidate) => ({ ...candidate, isNamed: true })),
+      warnings: heldWarnings(
+        record,
+        held.filter((name) => functions.has(name)),
+      ),
+    };
   }
 
   async function offerFor(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
@@ -160,7 +166,9 @@ export function createToolCatalog({
     const ids = caller.tools?.filter((toolId) => !sources.some((source) => source.claims(toolId)));
     const servers = serversInReach(await listRecords(), ids).filter(({ record }) => record.isEnabled);
     const others = await Promise.all(sources.map((source) => source.list(caller, signal)));
-    const openings = await Promise.all(servers.map(async (server) => ({ server, opening: await registered.open(server.record, signal) })));
+    const openings = await Promise.all(
+      servers.map(async (server) => ({ server, opening: await registered.open(server.record, signal, true) })),
+    );
     const candidates = openings.map(({ server, opening }) => (opening.type === 'opened' ? candidatesOf(server, opening.server) : []));
     return [...nameInGroups([...others, ...candidates], new Set())].map(({ name, entry }) => toListedTool(entry, name));
   }
@@ -193,18 +201,19 @@ function lastWords(messages: readonly ChatMessage[]): string {
   return questions.map((message) => textOf(message.content)).join('\n');
 }
 
-function heldCandidates({ record, reach }: ChosenServer, { held = [] }: OpenedServer): Candidate[] {
-  const candidates = held.map(({ operation, ...entry }): Candidate => ({
-    wanted: operation.spec.name,
-    key: `${record.id} held ${operation.path}`,
-    toTool: (offeredName) => entry.createTool(offeredName),
-  }));
-  return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));
+/** Of functions whose definition has changed, as far as the caller's key reaches. */
+function heldNames({ reach }: ChosenServer, { held = [] }: OpenedServer): string[] {
+  return held.map(({ operation }) => operation.spec.name).filter((name) => reach === undefined || reach.has(name));
 }
 
-function heldWarning(record: ToolServerRecord, name: string): Warning {
-  const reason = 'its definition is not the one that was first seen; an administrator can agree to the new one';
-  return leftOutWarning('definition_changed', `The function "${name}" of "${record.id}"`, reason);
+/** One for the server, however many they are. */
+function heldWarnings(record: ToolServerRecord, names: readonly string[]): Warning[] {
+  if (names.length === 0) return [];
+  const message =
+    names.length === 1
+      ? `The function ${listNames(names)} of "${record.id}" is left out, because its definition has changed since it was first seen. An administrator can agree to it.`
+      : `${names.length} functions of "${record.id}" are left out, because their definitions have changed since they were first seen: ${listNames(names)}. An administrator can agree to them.`;
+  return [{ code: 'definition_changed', message }];
 }
 
 /** As far as the caller's key reaches. */
@@ -228,7 +237,10 @@ function toListedTool(candidate: Candidate, name: string): ListedTool {
 function toState(record: ToolServerRecord, opening: Opening | undefined): ToolServerState {
   const { id } = record;
   if (opening === undefined || !record.isEnabled) return { id, state: 'not_loaded', functions: 0 };
-  if (opening.type === 'opened') return { id, state: 'ok', functions: opening.server.functions.length };
+  if (opening.type === 'opened') {
+    const held = opening.server.held?.length ?? 0;
+    return { id, state: 'ok', functions: opening.server.functions.length, ...(held > 0 && { held }) };
+  }
   return { id, state: opening.type === 'unreachable' ? 'unreachable' : 'not_loaded', functions: 0, error: opening.reason };
 }
 
@@ -239,7 +251,7 @@ function failureWarning(record: ToolServerRecord, opening: Exclude<Opening, { ty
   return leftOut(
     record,
     record.type === 'mcp' ? 'mcp_unavailable' : 'tool_server_unreachable',
-    mayKnow ? opening.reason : 'it cannot be reached',
+    mayKnow ? opening.reason : opening.isOpening === true ? 'it is still being opened' : 'it cannot be reached',
   );
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
+import { limits } from '../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
 import type { Opening } from '../../src/tools/open-registered-server.ts';
 import { createRegisteredServers, failureMemoryMs } from '../../src/tools/registered-servers.ts';
@@ -56,32 +57,57 @@ describe('opening a registered server', () => {
     expect(script.requests).toHaveLength(3);
   });
 
-  it('holds up a chat for seconds at most, and for one where it failed before, and goes on for later ones', async () => {
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
-    const loads: PromiseWithResolvers<Opening>[] = [];
-    const openMcp = (): Promise<Opening> => {
-      loads.push(Promise.withResolvers());
-      return loads.at(-1)?.promise ?? Promise.reject(new Error('none'));
-    };
-    const servers = createRegisteredServers({ send: scriptedSend({}).send, openMcp, now: Date.now });
-    opened.push(servers);
-    const record = toolServerRecord({ type: 'mcp' });
-    const openWithin = async (ms: number): Promise<Opening | 'waits'> => {
-      const opening = servers.open(record, never);
-      await vi.advanceTimersByTimeAsync(ms);
-      return Promise.race([opening, Promise.resolve('waits' as const)]);
-    };
-    expect(await openWithin(11_000)).toBe('waits');
-    expect(await openWithin(12_000)).toEqual({ type: 'unreachable', reason: expect.stringContaining('still being opened') });
-    expect(await openWithin(1_000)).toMatchObject({ type: 'unreachable' });
-    expect(loads).toHaveLength(1);
-    loads[0]?.resolve({ type: 'unreachable', reason: 'hung' });
-    await vi.advanceTimersByTimeAsync(failureMemoryMs);
-    expect(await openWithin(1_000)).toEqual({ type: 'unreachable', reason: 'hung' });
-    expect(loads).toHaveLength(2);
-    loads[1]?.resolve({ type: 'unsupported', reason: 'there' });
-    expect(await openWithin(0)).toEqual({ type: 'unsupported', reason: 'there' });
+  describe('that takes long', () => {
+    function slowServers() {
+      vi.useFakeTimers();
+      onTestFinished(() => void vi.useRealTimers());
+      const loads: PromiseWithResolvers<Opening>[] = [];
+      const openMcp = (): Promise<Opening> => {
+        loads.push(Promise.withResolvers());
+        return loads.at(-1)?.promise ?? Promise.reject(new Error('none'));
+      };
+      const servers = createRegisteredServers({ send: scriptedSend({}).send, openMcp, now: Date.now });
+      opened.push(servers);
+      const record = toolServerRecord({ type: 'mcp' });
+      const openWithin = async (ms: number, isNeeded = false): Promise<Opening | 'waits'> => {
+        const opening = servers.open(record, never, isNeeded);
+        await vi.advanceTimersByTimeAsync(ms);
+        return Promise.race([opening, Promise.resolve('waits' as const)]);
+      };
+      return { loads, servers, record, openWithin };
+    }
+    const stillOpening = { type: 'unreachable', reason: expect.stringContaining('still being opened'), isOpening: true };
+
+    it('holds up the first chat for a moment and later ones not at all, and joins them when it is there', async () => {
+      const { loads, servers, record, openWithin } = slowServers();
+      const first = servers.open(record, never);
+      expect(servers.isSlow(record)).toBe(false);
+      await vi.advanceTimersByTimeAsync(limits.serverPatienceMs);
+      expect(await first).toEqual(stillOpening);
+      expect(servers.isSlow(record)).toBe(true);
+      expect(await openWithin(0)).toEqual(stillOpening);
+      expect(loads).toHaveLength(1);
+      loads[0]?.resolve({ type: 'unsupported', reason: 'there' });
+      expect(await openWithin(0)).toEqual({ type: 'unsupported', reason: 'there' });
+      expect(servers.isSlow(record)).toBe(false);
+    });
+
+    it('is waited for by whoever names it, as long as a document may take', async () => {
+      const { loads, openWithin } = slowServers();
+      expect(await openWithin(limits.documentTimeoutMs, true)).toBe('waits');
+      expect(await openWithin(limits.serverPatienceMs)).toEqual(stillOpening);
+      expect(await openWithin(limits.documentTimeoutMs, true)).toBe('waits');
+      expect(loads).toHaveLength(1);
+    });
+
+    it('and has failed is opened again beside the chat, which waits for a second', async () => {
+      const { loads, openWithin } = slowServers();
+      await openWithin(limits.serverPatienceMs);
+      loads[0]?.resolve({ type: 'unreachable', reason: 'hung' });
+      await vi.advanceTimersByTimeAsync(failureMemoryMs);
+      expect(await openWithin(1_000)).toEqual({ type: 'unreachable', reason: 'hung', isOpening: true });
+      expect(loads).toHaveLength(2);
+    });
   });
 
   it('lets one who waits leave without taking the document from the others', async () => {

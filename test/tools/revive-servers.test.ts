@@ -3,6 +3,8 @@ import { GatewayError, OutboundError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
 import { createRegisteredServers } from '../../src/tools/registered-servers.ts';
+import type { OpenedServer, Opening } from '../../src/tools/open-registered-server.ts';
+import type { ServerNews } from '../../src/tools/revive-servers.ts';
 import { createServerReviver, firstRetryMs, longestRetryMs, retryDelayMs } from '../../src/tools/revive-servers.ts';
 import { toolServerRecord } from '../registry/registry-contract.ts';
 import { documentWith, scriptedSend } from './scripted-send.ts';
@@ -97,5 +99,48 @@ describe('servers that failed', () => {
     expect(script.requests).toHaveLength(1);
     reviver.close();
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('what is told of servers', () => {
+  const opened = (held: string[]): Opening => ({
+    type: 'opened',
+    server: { functions: [{}], held: held.map((path) => ({ operation: { path } })) } as unknown as OpenedServer,
+  });
+  const failed: Opening = { type: 'unreachable', reason: 'down' };
+
+  it.each<[string, (Opening | 'slow' | undefined)[], ServerNews[]]>([
+    ['one that opens', [undefined, opened([])], []],
+    ['one that hangs, then opens', ['slow', 'slow', opened([])], [{ type: 'slow' }, { type: 'mended' }]],
+    ['one that hangs, then fails', ['slow', failed, failed], [{ type: 'slow' }, { type: 'broken', reason: 'down' }]],
+    ['changed definitions, once', [opened(['pay']), opened(['pay'])], [{ type: 'held', functions: ['pay'] }]],
+    [
+      'further changed definitions',
+      [opened([]), opened(['pay']), opened(['pay', 'ask']), opened([])],
+      [
+        { type: 'held', functions: ['pay'] },
+        { type: 'held', functions: ['pay', 'ask'] },
+      ],
+    ],
+  ])('%s', async (_name, states, expected) => {
+    const record = toolServerRecord();
+    const news: ServerNews[] = [];
+    let state: Opening | 'slow' | undefined;
+    const reviver = createServerReviver({
+      servers: {
+        open: async () => failed,
+        renew: async () => failed,
+        stateOf: () => (state === 'slow' ? undefined : state),
+        isSlow: () => state === 'slow',
+        failuresOf: () => undefined,
+        loadedAt: () => 0,
+      },
+      listRecords: async () => [record],
+      now: () => 0,
+      signal: new AbortController().signal,
+      onNews: (_record, told) => news.push(told),
+    });
+    for (state of states) await reviver.reviveDue();
+    expect(news).toEqual(expected);
   });
 });

@@ -149,8 +149,21 @@ describe('names', () => {
     expect(names.filter((name) => !/^(?:now|zone)_/.test(name))).toEqual(['now', 'route', 'zone']);
     expect(given.tools.get('now')?.label).toBe('time/now');
     expect(labels(given).at(-1)).toBe('now');
-    expect(given.warnings).toMatchObject([{ code: 'function_renamed' }, { code: 'function_renamed' }]);
+    expect(given.warnings.map(({ code }) => code)).toContain('function_renamed');
     for (const [name, tool] of given.tools) expect(tool.spec.name).toBe(name);
+  });
+
+  it('that clash in every function of a server are one warning', async () => {
+    const functions = Array.from({ length: 15 }, (_, index) => `f${index}`);
+    const script = scriptedSend({
+      'http://time.test/openapi.json': documentWith(...functions),
+      'http://maps.test/openapi.json': documentWith(...functions),
+    });
+    const { tools, warnings } = await catalogOf([time, maps], script).offerFor(chatRequest(), runContext());
+    expect(tools.size).toBe(30);
+    expect(warnings).toEqual([
+      { code: 'function_renamed', message: expect.stringMatching(/^15 functions of (?:maps|time) .*"f0" as "f0_.* and 10 more/) },
+    ]);
   });
 
   it("of the caller's own tools stay", async () => {

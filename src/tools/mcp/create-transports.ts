@@ -8,6 +8,8 @@ import { callHeaders, callQuery } from '../connection-headers.ts';
 import { requestIdIn } from './answer-watch.ts';
 import type { AnswerWatch } from './answer-watch.ts';
 import type { CallScopes } from './call-scope.ts';
+import { createErrorOutput } from './error-output.ts';
+import type { ErrorOutput } from './error-output.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 
 /** A way to reach a server. `isLegacy`: only servers of the first protocol era speak it. */
@@ -17,6 +19,8 @@ export interface Way {
   /** For each step of getting to know each other. */
   connectTimeoutMs: number;
   createTransport(): Transport;
+  /** Of the process that was started last; absent: no process is started. */
+  errorOutput?: () => ErrorOutput;
 }
 
 export interface WayOptions {
@@ -64,13 +68,22 @@ function processWay({ command, args, environment }: NonNullable<ToolServerRecord
     command,
     args,
     env: { ...getDefaultEnvironment(), ...environment },
-    stderr: 'ignore',
+    stderr: 'pipe',
     maxBufferSize: limits.mcpMessageBytes,
   } as const;
+  let errorOutput = createErrorOutput();
   return {
     name: 'stdio',
     isLegacy: false,
     connectTimeoutMs: limits.mcpProcessStartMs,
-    createTransport: () => new StdioClientTransport(settings),
+    createTransport() {
+      const transport = new StdioClientTransport(settings);
+      const output = createErrorOutput();
+      errorOutput = output;
+      // Read to the end in any case: a process whose pipe is full stands still.
+      transport.stderr?.on('data', (chunk: Uint8Array) => output.add(chunk));
+      return transport;
+    },
+    errorOutput: () => errorOutput,
   };
 }

@@ -1,4 +1,6 @@
 import type { ToolServerRecord } from '../../core/registry.ts';
+import { secretsInAddress } from '../../core/secret-addresses.ts';
+import { isSecretName } from '../../core/secret-names.ts';
 import type { ToolOutcome } from '../../core/tool.ts';
 import { callHeaders, callQuery } from '../connection-headers.ts';
 import { formsOfSecrets, hideInText, hideInValue } from '../hide-values.ts';
@@ -31,5 +33,24 @@ function sentHeaders(record: ToolServerRecord): Record<string, string> {
 
 function credentialsOf(record: ToolServerRecord): string[] {
   const named = Object.entries({ ...sentHeaders(record), ...record.process?.environment }).filter(([name]) => secretName.test(name));
-  return [record.key ?? '', ...named.map(([, value]) => value), ...Object.values(callQuery(record))];
+  const { args = [], environment = {} } = record.process ?? {};
+  const inAddresses = [...args, ...Object.values(environment)].flatMap(secretsInAddress);
+  return [
+    record.key ?? '',
+    ...named.map(([, value]) => value),
+    ...Object.values(callQuery(record)),
+    ...secretsInArguments(args),
+    // Of `user:password` also the password alone.
+    ...inAddresses.flatMap((text) => [text, text.slice(text.indexOf(':') + 1)]),
+  ];
+}
+
+/** The values of `--api-key VALUE`, `--token=VALUE` and `TOKEN=VALUE`. */
+function secretsInArguments(args: readonly string[]): string[] {
+  return args.flatMap((argument, index) => {
+    const [name = '', ...value] = argument.split('=');
+    if (!isSecretName(name)) return [];
+    if (value.length > 0) return [value.join('=')];
+    return name.startsWith('-') ? [args[index + 1] ?? ''] : [];
+  });
 }

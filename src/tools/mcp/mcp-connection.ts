@@ -11,6 +11,7 @@ import { createCallScopes } from './call-scope.ts';
 import { shortened } from './convert-tools.ts';
 import type { CreateWays, Way } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
+import { hideSecrets } from './hide-secrets.ts';
 import { createToolSieve } from './sift-tool-list.ts';
 import type { MalformedTool } from './sift-tool-list.ts';
 import { createStructuredResultValidator } from './validate-structured-result.ts';
@@ -31,6 +32,8 @@ export interface McpConnection {
   isListStale(): boolean;
   /** @throws what the SDK throws, and AnswerCutOff */
   call(name: string, invocation: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult>;
+  /** The last lines that its process has written to stderr, without credentials; empty where there is no process. */
+  errorLines(): string[];
   /** Gives up the present connection, so that the next request opens another one. */
   drop(): Promise<void>;
   /** Closes as soon as no call is under way. */
@@ -44,6 +47,8 @@ export interface McpConnectionOptions {
   version: string;
   /** Told when the server says that its list has changed. */
   onListChanged: () => void;
+  /** Told when a process has ended by itself. */
+  onProcessEnded: () => void;
 }
 
 export function createMcpConnection(record: ToolServerRecord, options: McpConnectionOptions): McpConnection {
@@ -97,8 +102,10 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     // Not earlier: a way that fails must not end the attempt that goes on with the next one.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is no event target
     client.onclose = () => {
-      if (connecting === own) connecting = undefined;
+      const isOwn = connecting === own;
+      if (isOwn) connecting = undefined;
       isStale = true;
+      if (isOwn && way.errorOutput !== undefined && !closing.signal.aborted) options.onProcessEnded();
     };
     return client;
   }
@@ -188,6 +195,7 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     list,
     isListStale: () => isStale,
     call,
+    errorLines: () => ways.flatMap((way) => way.errorOutput?.().lines((line) => hideSecrets(line, record)) ?? []),
     drop,
     retire() {
       isRetiring = true;

@@ -8,7 +8,7 @@ import { convertTools } from './convert-tools.ts';
 import { createWays as createUsualWays } from './create-transports.ts';
 import type { CreateWays } from './create-transports.ts';
 import { createDefinitionPins, noPins } from './definition-pins.ts';
-import type { DefinitionPins, FactStore } from './definition-pins.ts';
+import type { FactStore } from './definition-pins.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import { createMcpConnection } from './mcp-connection.ts';
@@ -41,19 +41,31 @@ export interface McpServersOptions {
   gatewayId?: string | undefined;
   /** Told when a server says that its list has changed. */
   onListChanged: (record: ToolServerRecord) => void;
+  /** Told when the process of a server has ended by itself, with the last lines of its stderr. */
+  onProcessEnded: (record: ToolServerRecord, stderr: string[]) => void;
   /** Tests put scripted peers here. */
   createWays?: CreateWays;
 }
 
+/** Of stderr; the reason stands in one line of the log. */
+const linesInReason = 5;
+
 export function createMcpServers(options: McpServersOptions): McpServers {
-  const { facts, version, gatewayId, onListChanged, createWays = createUsualWays } = options;
+  const { facts, version, gatewayId, onListChanged, onProcessEnded, createWays = createUsualWays } = options;
   const send = gatewayId === undefined ? options.send : refuseItself(options.send, gatewayId);
   const sessions = new Map<string, McpSession>();
   const pins = createDefinitionPins(facts);
 
-  function createSession(record: ToolServerRecord, remembered: DefinitionPins, onChange: () => void): McpSession {
-    const connection = createMcpConnection(record, { send, createWays, version, onListChanged: onChange });
-    return createMcpSession(record, connection, remembered);
+  /** A server that is only tried is not registered: of that nobody is told. */
+  function createSession(record: ToolServerRecord, isRegistered: boolean): McpSession {
+    const connection = createMcpConnection(record, {
+      send,
+      createWays,
+      version,
+      onListChanged: () => isRegistered && onListChanged(record),
+      onProcessEnded: () => isRegistered && onProcessEnded(record, connection.errorLines()),
+    });
+    return createMcpSession(record, connection, isRegistered ? pins : noPins);
   }
 
   /** A record that was changed is another server. */
@@ -61,7 +73,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
     const known = sessions.get(record.id);
     if (known !== undefined && isSame(known.record, record)) return known;
     known?.connection.retire();
-    const session = createSession(record, pins, () => onListChanged(record));
+    const session = createSession(record, true);
     sessions.set(record.id, session);
     return session;
   }
@@ -69,7 +81,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
   return {
     open: (record, asked) => openSession(sessionOf(record), asked, gatewayId),
     async verify(record, asked) {
-      const session = createSession(record, noPins, () => undefined);
+      const session = createSession(record, false);
       try {
         return await openSession(session, asked, gatewayId);
       } finally {
@@ -111,10 +123,12 @@ async function openSession(session: McpSession, { signal, isChecked }: OpeningOp
     const converted = convertTools(listing.tools, listing.malformed, gatewayId);
     return { type: 'opened', server: toOpenedServer(session, { converted, held, prints }, { about: aboutOf(listing), isChecked }) };
   } catch (error) {
-    const reason = hideSecrets(explainMcpFailure(error).message, session.record);
+    const reason = hideSecrets(explainMcpFailure(error).message, session.record).replace(/\.$/, '');
     // The next attempt begins with a new connection, whatever state this one is in.
     await session.connection.drop();
-    return { type: 'unreachable', reason: `The MCP server does not answer as one: ${reason}` };
+    const stderr = session.connection.errorLines().slice(-linesInReason);
+    const said = stderr.length === 0 ? '' : `. On stderr it wrote: ${stderr.join(' | ')}`;
+    return { type: 'unreachable', reason: `The MCP server does not answer as one: ${reason}${said}` };
   }
 }
 

@@ -37,17 +37,6 @@ export function createMcpTool({ record, session, fn, offeredName }: McpToolOptio
   };
 }
 
-/** Stands in the place of a function whose definition has changed, for whoever names it: the new words reach no model. */
-export function createHeldTool({ record, fn, offeredName }: Omit<McpToolOptions, 'session'>): Tool {
-  return {
-    spec: { name: offeredName, description: 'This function is held back.', parameters: { type: 'object', properties: {} } },
-    label: `${record.id}/${fn.operation.spec.name}`,
-    server: record.id,
-    kind: 'mcp',
-    run: async () => changedOutcome(record.id, fn.tool.name),
-  };
-}
-
 interface Target {
   record: ToolServerRecord;
   session: McpSession;

@@ -8,7 +8,7 @@ import type { HeldDefinitions } from './definition-pins.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import type { DefinitionPrint } from './fingerprint.ts';
 import type { McpSession } from './mcp-session.ts';
-import { createHeldTool, createMcpTool } from './mcp-tool.ts';
+import { createMcpTool } from './mcp-tool.ts';
 
 export interface ReadTools {
   converted: ConvertedTools;
@@ -34,11 +34,11 @@ export function toOpenedServer(session: McpSession, { converted, held, prints }:
       operation: fn.operation,
       changed,
       fingerprint: fingerprintOf(prints.get(fn.tool.name) ?? {}),
-      createTool: (offeredName) => createHeldTool({ record, fn, offeredName }),
     })),
     conversion: converted.conversion,
     about: { ...about, remarks: [] },
     loaded: undefined,
+    stderr: () => session.connection.errorLines(),
     isChecked,
     createTool: (operation, offeredName) => createMcpTool({ record, session, fn: requireFunction(byOperation, operation), offeredName }),
   };

@@ -45,6 +45,7 @@ describe('the list of a server', () => {
   test.each([
     ['the same name', [toolOf('same'), toolOf('same')], /twice/],
     ['no name', [toolOf('')], /1 to 256 characters/],
+    ['need of a task', [toolOf('long', { execution: { taskSupport: 'required' } })], /taskSupport/],
     ['a huge schema', [toolOf('huge', { inputSchema: { type: 'object', description: 'x'.repeat(limits.mcpSchemaBytes) } })], /bytes/],
   ])('leaves out what has %s, and says so', async (_name, tools, reason) => {
     const report = await reportOf(mcpCatalog({ ways: scriptedPeer([...tools, toolOf('good')]).ways }));
@@ -95,10 +96,11 @@ describe('a definition that has changed since it was first seen', () => {
     const offer = await offerOf(catalog);
     expect([...offer.tools.keys()]).toEqual(['other']);
     expect(offer.warnings).toMatchObject([{ code: 'definition_changed', message: expect.stringContaining('"echo"') }]);
-    const held = await requireTool(catalog, 'echo', ['server:peer/echo']);
-    expect(JSON.stringify(held.spec)).not.toContain('evil.test');
-    expect(await callTool(held)).toMatchObject({ code: 'definition_changed', state: 'not_started' });
-    expect(peer.calls).toEqual([]);
+    // A request that names it is told as well, and learns nothing of the new words.
+    const named = await offerOf(catalog, ['server:peer/echo']);
+    expect(named).toEqual({ tools: new Map(), warnings: offer.warnings });
+    expect(JSON.stringify(named)).not.toContain('evil.test');
+    expect(await catalog.servers()).toEqual([{ id: 'peer', state: 'ok', functions: 1, held: 1 }]);
 
     const report = await reportOf(catalog);
     expect(report.held).toMatchObject([{ name: 'echo', changed: ['description'], description: evil.description }]);
@@ -107,6 +109,16 @@ describe('a definition that has changed since it was first seen', () => {
     expect(accepted.held).toBeUndefined();
     expect(await names(catalog)).toEqual(['echo', 'other']);
     expect(await names(mcpCatalog({ registry, ways: peer.ways }))).toEqual(['echo', 'other']);
+  });
+
+  test('is told in one warning of its server, however many have changed', async () => {
+    const registry = createMemoryRegistry([mcpRecord()]);
+    const many = (description: string): Tool[] => Array.from({ length: 15 }, (_, index) => toolOf(`tool_${index}`, { description }));
+    const peer = scriptedPeer(many('First'));
+    await names(mcpCatalog({ registry, ways: peer.ways }));
+    peer.tools = many('Second');
+    const { warnings } = await offerOf(mcpCatalog({ registry, ways: peer.ways }));
+    expect(warnings).toEqual([{ code: 'definition_changed', message: expect.stringMatching(/^15 functions of "peer".*and 10 more/) }]);
   });
 
   test.each([

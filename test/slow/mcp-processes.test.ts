@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import type { JsonObject } from '../../src/core/json.ts';
+import { parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
+import { backendOf, listen, testApp } from '../_support/build-app.ts';
+import type { TestApp } from '../_support/build-app.ts';
+import { says, ScriptedModel } from '../_support/scripted-model.ts';
+
+const everything = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url));
+const host = '127.0.0.1:8080';
+
+/** A gateway with one MCP server: a process that runs `script`. */
+async function gatewayWith(script: string, connection: JsonObject = {}): Promise<TestApp> {
+  const process_ = { id: 'peer', type: 'mcp', command: process.execPath, args: ['--input-type=module', '-e', script], ...connection };
+  const app = await testApp(
+    { TOOLWHARF_DEMO: 'false' },
+    {
+      config: { toolServers: parseToolServerConnections([process_], 'file') },
+      backends: [backendOf(new ScriptedModel(says('Hello.'), says('Hello.')), ['model'])],
+    },
+  );
+  onTestFinished(() => app.close());
+  return app;
+}
+
+async function chat(app: TestApp): Promise<string> {
+  const answer = await app.server.inject({
+    method: 'POST',
+    url: '/v1/chat/completions',
+    headers: { host },
+    payload: { model: 'model', messages: [{ role: 'user', content: 'Hi' }] },
+  });
+  expect(answer.statusCode).toBe(200);
+  const run = await app.server.inject({ url: `/api/runs/${String(answer.headers['x-toolwharf-run-id'])}`, headers: { host } });
+  return run.body;
+}
+
+const refresh = async (app: TestApp): Promise<string> =>
+  (await app.server.inject({ method: 'POST', url: '/api/tool-servers/peer/refresh', headers: { host } })).body;
+
+test('the last words of a process that ends at its start are told, without its credentials', { timeout: 60_000 }, async () => {
+  const script = `console.error('\\u001b[31mno database, and the key ' + process.env.API_KEY + ' is old'); process.exitCode = 3`;
+  const app = await gatewayWith(script, { env: { API_KEY: 'correct-horse-battery' } });
+  const words = /On stderr it wrote: no database, and the key \[secret\] is old/;
+  expect(await refresh(app)).toMatch(words);
+  expect(await chat(app)).toMatch(words);
+  await listen(app);
+  await expect.poll(() => app.logLines.join(''), { timeout: 20_000 }).toMatch(words);
+  expect(app.logLines.join('')).not.toContain('horse');
+});
+
+test('the report of a process that answers shows what it wrote', { timeout: 60_000 }, async () => {
+  const app = await gatewayWith(
+    `console.error('read-only: no token'); process.argv[2] = 'stdio'; await import(${JSON.stringify(everything)})`,
+  );
+  const report = JSON.parse(await refresh(app)) as { report?: JsonObject };
+  expect(report).toMatchObject({ ok: true, stderr: expect.arrayContaining(['read-only: no token']) });
+});
+
+test('a process that hangs at its start holds up no chat until it gives up, is told, and joins later', { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-hangs-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const go = join(folder, 'go');
+  const app = await gatewayWith(
+    `import { existsSync } from 'node:fs';
+     while (!existsSync(${JSON.stringify(go)})) await new Promise((resolve) => setTimeout(resolve, 20));
+     process.argv[2] = 'stdio'; await import(${JSON.stringify(everything)})`,
+  );
+  await listen(app);
+  expect(await chat(app)).toContain('still being opened');
+  await expect.poll(() => app.logLines.join(''), { timeout: 5_000 }).toContain('is still being opened: chats go on without it');
+  writeFileSync(go, '');
+  const isReady = async (): Promise<string> => (await app.server.inject({ url: '/ready', headers: { host } })).body;
+  await expect.poll(isReady, { timeout: 30_000 }).toContain('{"id":"peer","state":"ok"');
+  expect(await chat(app)).not.toContain('still being opened');
+  await expect.poll(() => app.logLines.join(''), { timeout: 20_000 }).toContain('can be used again');
+});
+
+test('a process that ends by itself later is told with its last words', { timeout: 60_000 }, async () => {
+  const app = await gatewayWith(
+    `setTimeout(() => { console.error('out of paper'); process.exit(1); }, 4_000); process.argv[2] = 'stdio'; await import(${JSON.stringify(everything)})`,
+  );
+  expect(await refresh(app)).toContain('"ok":true');
+  await expect.poll(() => app.logLines.find((line) => line.includes('has ended')), { timeout: 20_000 }).toContain('out of paper');
+});
