@@ -18,6 +18,7 @@ import type { CatalogBackend, ModelCatalog } from './models/model-catalog.ts';
 import { createModelCatalog } from './models/model-catalog.ts';
 import { withPresets } from './models/preset-models.ts';
 import { forgetWithChats } from './registry/forget-with-chats.ts';
+import { createMemoryChatMemory } from './registry/memory-chat-memory.ts';
 import { createMemoryChats } from './registry/memory-chats.ts';
 import { createPresetStore } from './registry/preset-store.ts';
 import type { PresetStore } from './registry/preset-store.ts';
@@ -66,7 +67,12 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
   const { backends, embed } = createBackends(config, send);
   const presets = createPresetStore({ registry, fixed: config.presets, now, believedMs: presetsBelievedMs });
   const models = withPresets(createModelCatalog({ backends: surroundings.backends ?? backends, now }), presets);
-  const chats = forgetWithChats(surroundings.chats ?? createMemoryChats({ now }), surroundings.chatMemory);
+  const continuation = surroundings.chatMemory?.continuation ?? createMemoryChatMemory();
+  const spare = createMemoryChatMemory();
+  const chats = forgetWithChats(surroundings.chats ?? createMemoryChats({ now }), [
+    ...Object.values({ ...surroundings.chatMemory, continuation }),
+    spare,
+  ]);
   const history = config.storeChats ? [createHistoryTool(chats)] : [];
   const ask = createAskPreset(() => services);
   const gatewayId = newId();
@@ -86,7 +92,14 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
     models,
     tools,
     presets,
-    continuations: createContinuations(now, newCallId),
+    continuations: createContinuations({
+      store: continuation,
+      spare,
+      now,
+      newCallId,
+      onFault: (error) =>
+        logger.error({ err: error }, "what ran beside a caller's own functions cannot be kept or read just now; a restart loses it"),
+    }),
     settings: {
       taskModel: config.taskModel,
       taskModelExternal: config.taskModelExternal,

@@ -48,7 +48,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   });
   const waitingRuns = createSqliteWaitingRuns(connection, secret);
   const memoryOf = (kind: MemoryKind): ChatMemory => createSqliteChatMemory(connection, secret, kind);
-  const chatMemory = { approval: memoryOf('approval'), state: memoryOf('state') };
+  const chatMemory = { approval: memoryOf('approval'), state: memoryOf('state'), continuation: memoryOf('continuation') };
   const stores = { registry, runs: createSqliteRuns(connection), waitingRuns, chatMemory, chats: createSqliteChats(connection) };
   const settings = listSettings(environment, readConfigFile(environment, readTextFile));
   let address = '';

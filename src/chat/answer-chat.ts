@@ -81,7 +81,7 @@ export async function* answerChat(
   for (const source of resumed?.sources ?? request.files.map(sourceOfFile)) yield { type: 'source', source };
 
   const variables = templateValues(request.variables);
-  const prepared = { ...request, messages: preparedMessages(request, run, { services, variables }) };
+  const prepared = { ...request, messages: await preparedMessages(request, run, { services, variables }) };
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
   const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => useFiles(messages, request.files, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
@@ -98,11 +98,11 @@ export async function* answerChat(
 }
 
 /** System prompts with their variables, and what earlier runs of this conversation had executed put back. */
-function preparedMessages(
+async function preparedMessages(
   request: ChatRequest,
   run: RunContext,
   { services, variables }: Pick<Preparation, 'services' | 'variables'>,
-): ChatMessage[] {
+): Promise<ChatMessage[]> {
   const expanded = request.messages.map((message) =>
     message.role === 'system' || message.role === 'developer'
       ? { ...message, content: expandContent(message.content, variables) }

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import type { Caller } from '../core/caller.ts';
+import type { ChatMemory } from '../core/chat-memory.ts';
 import type { ChatMessage, ToolCall } from '../core/chat.ts';
 import { limits } from '../core/limits.ts';
 
@@ -6,61 +8,92 @@ import { limits } from '../core/limits.ts';
 export interface Continuations {
   /**
    * The calls as they are to be handed over. Some backends count their ids anew in every turn: where these ids stand for another turn that is kept,
-   * the calls get ids of their own, or one chat would go on with the results of another.
+   * the calls get ids of their own, or one chat would go on with the results of another. Never rejects.
    */
-  keep(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): ToolCall[];
-  /** The history with the kept messages put back; as it was sent where nothing is kept. */
-  restore(caller: Caller, messages: readonly ChatMessage[]): ChatMessage[];
+  keep(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
+  /** The history with the kept messages put back; as it was sent where nothing is kept. Never rejects. */
+  restore(caller: Caller, messages: readonly ChatMessage[]): Promise<ChatMessage[]>;
 }
 
-interface Kept {
+export interface ContinuationOptions {
+  /** Where turns are kept: for an hour, with a share for each caller. */
+  store: ChatMemory;
+  /** In memory: for turns without results, and while the store cannot be written, because without them a model would call again what has run. */
+  spare: ChatMemory;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  newCallId: () => string;
+  onFault: (error: unknown) => void;
+}
+
+/** A turn as it is kept, as JSON. */
+interface KeptTurn {
   calls: readonly ToolCall[];
-  messages: readonly ChatMessage[];
-  characters: number;
-  expires: number;
+  messages: ChatMessage[];
 }
 
 /**
  * The caller's history knows only its own calls. When it answers them, the calls and results of the gateway are put back around them,
- * so that the model sees the turn as it was. Kept for an hour, by caller and call ids; the oldest go first when there are too many.
+ * so that the model sees the turn as it was. Kept for an hour, by caller and call ids, over a restart too.
  */
-export function createContinuations(now: () => number, newCallId: () => string): Continuations {
-  const kept = new Map<string, Kept>();
-  let characters = 0;
+export function createContinuations({ store, spare, now, newCallId, onFault }: ContinuationOptions): Continuations {
+  /** Turns on their way into the store: a second one of the same ids must not take the place of the first. */
+  const arriving = new Set<string>();
 
-  function drop(key: string): void {
-    characters -= kept.get(key)?.characters ?? 0;
-    kept.delete(key);
+  async function find(id: string): Promise<KeptTurn | undefined> {
+    const value = (await spare.find(id, now())) ?? (await findInStore(id));
+    return value === undefined ? undefined : (JSON.parse(value) as KeptTurn);
   }
-  function makeRoom(): void {
-    for (const [key, { expires }] of kept) {
-      const isTooMuch = kept.size > limits.continuations || characters > limits.continuationsCharacters;
-      // In the order in which they were kept, which is the order in which they expire.
-      if (!isTooMuch && expires >= now()) return;
-      drop(key);
+
+  async function findInStore(id: string): Promise<string | undefined> {
+    try {
+      return await store.find(id, now());
+    } catch (error) {
+      onFault(error);
+      return undefined;
+    }
+  }
+
+  async function save(caller: Caller, turn: KeptTurn): Promise<void> {
+    const time = now();
+    const note = { id: idOf(caller, turn.calls), callerId: caller.id, value: JSON.stringify(turn), expires: time + limits.continuationMs };
+    const bounds = { time, maxNotes: limits.continuations, maxCharacters: limits.continuationsCharacters };
+    // What nothing ran beside can be asked again without harm, and is worth no write.
+    if (!turn.messages.some(({ role }) => role === 'tool')) return spare.keep(note, bounds);
+    try {
+      await store.keep(note, bounds);
+    } catch (error) {
+      onFault(error);
+      await spare.keep(note, bounds);
     }
   }
 
   return {
-    keep(caller, callerCalls, given) {
-      const isTaken = kept.has(keyOf(caller, callerCalls));
-      const calls = isTaken ? callerCalls.map((call) => ({ ...call, id: newCallId() })) : [...callerCalls];
-      const messages = isTaken ? withCalls(given, callerCalls, calls) : given;
-      const key = keyOf(caller, calls);
-      const size = messages.reduce((sum, message) => sum + JSON.stringify(message).length, key.length);
-      kept.set(key, { calls, messages, characters: size, expires: now() + limits.continuationMs });
-      characters += size;
-      makeRoom();
-      return calls;
+    async keep(caller, callerCalls, messages) {
+      const id = idOf(caller, callerCalls);
+      const isArriving = arriving.has(id);
+      arriving.add(id);
+      try {
+        const isTaken = isArriving || (await find(id)) !== undefined;
+        const calls = isTaken ? callerCalls.map((call) => ({ ...call, id: newCallId() })) : [...callerCalls];
+        await save(caller, { calls, messages: isTaken ? withCalls(messages, callerCalls, calls) : [...messages] });
+        return calls;
+      } finally {
+        if (!isArriving) arriving.delete(id);
+      }
     },
-    restore(caller, messages) {
-      return messages.flatMap((message) => {
-        if (message.role !== 'assistant' || message.toolCalls.length === 0) return [message];
-        const found = kept.get(keyOf(caller, message.toolCalls));
-        return found === undefined || found.expires < now() || !isOfSameNames(found.calls, message.toolCalls)
-          ? [message]
-          : [...found.messages];
-      });
+
+    async restore(caller, messages) {
+      const turns = messages.filter((message) => message.role === 'assistant' && message.toolCalls.length > 0);
+      const recent = new Set(turns.slice(-limits.continuationsPerRequest));
+      const restored: ChatMessage[] = [];
+      for (const message of messages) {
+        const sent = message.role === 'assistant' && recent.has(message) ? message.toolCalls : undefined;
+        const found = sent && (await find(idOf(caller, sent)));
+        if (found !== undefined && isOfSameNames(found.calls, sent ?? [])) restored.push(...found.messages);
+        else restored.push(message);
+      }
+      return restored;
     },
   };
 }
@@ -74,11 +107,12 @@ function withCalls(messages: readonly ChatMessage[], old: readonly ToolCall[], c
   });
 }
 
-/** After a restart an id may stand for a turn that was never kept. */
+/** An id that a backend counts may stand for a turn that was never kept. */
 function isOfSameNames(kept: readonly ToolCall[], sent: readonly ToolCall[]): boolean {
   return kept.every(({ id, name }) => sent.some((call) => call.id === id && call.name === name));
 }
 
-function keyOf(caller: Caller, calls: readonly ToolCall[]): string {
-  return JSON.stringify([caller.id, ...calls.map((call) => call.id).toSorted()]);
+/** Ids of calls may hold kilobytes of a provider's signatures. */
+function idOf(caller: Caller, calls: readonly ToolCall[]): string {
+  return hash('sha256', JSON.stringify([caller.id, ...calls.map((call) => call.id).toSorted()]), 'base64url');
 }

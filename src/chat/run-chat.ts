@@ -55,7 +55,7 @@ export interface ChatRun {
   /** What a run that was put away goes on with, in place of `messages`. */
   resumed?: WaitingLoop;
   /** Keeps what was executed beside calls to the caller's own functions, until the caller answers them; gives the calls as they are handed over. */
-  keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): ToolCall[];
+  keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
 }
 
 /**
@@ -98,7 +98,7 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
     budget.spend(reports);
     for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
     if (callerCalls.length > 0) {
-      const handedOver = chat.keepForCaller(callerCalls, messages.slice(state.historyLength));
+      const handedOver = await chat.keepForCaller(callerCalls, messages.slice(state.historyLength));
       for (const call of handedOver) yield { type: 'tool-call', call };
       yield finish('tool_calls', 'tool_calls');
       return undefined;

@@ -29,6 +29,6 @@ export interface ChatMemory {
   forgetAllOf(callerId: string): Promise<void>;
 }
 
-/** `approval`: decisions to be remembered. `state`: what functions remember. */
-export type MemoryKind = 'approval' | 'state';
+/** `approval`: decisions to be remembered. `state`: what functions remember. `continuation`: what ran beside calls to the caller's own functions. */
+export type MemoryKind = 'approval' | 'state' | 'continuation';
 export type ChatMemories = Record<MemoryKind, ChatMemory>;

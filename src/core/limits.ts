@@ -195,6 +195,8 @@ export const limits = {
   /** What the gateway executed beside a caller's own functions waits this long for the caller's answer. */
   continuationMs: 60 * 60 * 1000,
   continuations: 1_000,
+  /** Turns with calls, from the end of a history, that are looked for among what is kept; nobody makes more of them in an hour. */
+  continuationsPerRequest: 256,
   /** A file that stands in an event as a `data:` URI: a picture for a page, not an archive. */
   eventFileCharacters: 1_400_000,
   /** Presets that are kept: all of them are read together. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ChatEvent } from '../../src/core/chat.ts';
-import { createContinuations } from '../../src/chat/continue-run.ts';
+import { memoryContinuations } from '../_support/continuations.ts';
 import { createRunStarter } from '../../src/http/run-starter.ts';
 import type { RunStarterOptions } from '../../src/http/run-starter.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
@@ -79,7 +79,7 @@ async function runOnce(calls: number, chunks: number, log: RunStarterOptions['lo
     models: finderOf({ model: backend }, { nativeTools: 'yes' }),
     tools: offering(...(calls > 0 ? [add, ...others] : [])),
     presets: { list: async () => [], find: async () => undefined },
-    continuations: createContinuations(Date.now, () => 'own'),
+    continuations: memoryContinuations({ now: Date.now }),
     settings: {
       taskModel: undefined,
       taskModelExternal: undefined,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { answerChat } from '../../src/chat/answer-chat.ts';
 import type { ChatServices } from '../../src/chat/answer-chat.ts';
-import { createContinuations } from '../../src/chat/continue-run.ts';
+import { memoryContinuations } from '../_support/continuations.ts';
 import { defaultSelectionTemplate } from '../../src/chat/selection-prompt.ts';
 import { defaultContextTemplate } from '../../src/chat/use-files.ts';
 import type { ChatEvent } from '../../src/core/chat.ts';
@@ -14,10 +14,7 @@ function services(overrides: Partial<Omit<ChatServices, 'settings'>> & { setting
   return {
     models: finderOf({}),
     tools: offering(),
-    continuations: createContinuations(
-      () => 0,
-      () => 'own',
-    ),
+    continuations: memoryContinuations(),
     newCallId: () => `call_${++id}`,
     now: () => 0,
     ...overrides,

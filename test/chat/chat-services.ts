@@ -1,6 +1,6 @@
 import { answerChat } from '../../src/chat/answer-chat.ts';
 import type { ChatServices } from '../../src/chat/answer-chat.ts';
-import { createContinuations } from '../../src/chat/continue-run.ts';
+import { memoryContinuations } from '../_support/continuations.ts';
 import { defaultSelectionTemplate } from '../../src/chat/selection-prompt.ts';
 import { withRest } from '../../src/chat/succession.ts';
 import { defaultContextTemplate } from '../../src/chat/use-files.ts';
@@ -18,10 +18,7 @@ export function answerIn(
     answerChat(request, run, {
       models,
       tools,
-      continuations: createContinuations(
-        () => 0,
-        () => 'own',
-      ),
+      continuations: memoryContinuations(),
       newCallId: () => `call_${++id}`,
       now: () => 0,
       settings: {

@@ -33,7 +33,7 @@ export function loop(backend: ScriptedModel, tools: Tool[], overrides: Partial<C
     path: 'native',
     isSingleCall: false,
     settings: callSettings(),
-    keepForCaller: (calls) => [...calls],
+    keepForCaller: async (calls) => [...calls],
     ...overrides,
   });
 }

@@ -22,7 +22,7 @@ function chatOf(backend: ScriptedModel, tools: Tool[], overrides: Partial<ChatRu
     path: 'native',
     isSingleCall: false,
     settings: { run: runContext(), requestTimeoutMs: undefined, defaultTimeoutMs: 1_000, now: () => 0 },
-    keepForCaller: (calls) => [...calls],
+    keepForCaller: async (calls) => [...calls],
     ...overrides,
   };
 }

@@ -40,6 +40,7 @@ export function storesIn(
     chatMemory: {
       approval: createSqliteChatMemory(connection, secret, 'approval'),
       state: createSqliteChatMemory(connection, secret, 'state'),
+      continuation: createSqliteChatMemory(connection, secret, 'continuation'),
     },
     config: { secret },
     close: () => connection.close(),

@@ -6,7 +6,7 @@ import { calls, says } from '../_support/scripted-model.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { temporaryFolders } from '../registry/temporary-folder.ts';
 import { functionGateway } from '../requirements/function-gateway.ts';
-import { askPlainly, bankGateway, call, decide, pathsSent, storesIn } from './approval-fixture.ts';
+import { askPlainly, bankGateway, call, decide, lastResults, pathsSent, storesIn } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
 
 const newFolder = temporaryFolders();
@@ -102,4 +102,32 @@ test('so is one that was stored as a stream, and one whose approval a preset wit
   expect((await decide(gateway, asked)).statusCode).toBe(200);
   const stored = (await call(gateway, `GET /v1/chat/completions/chatcmpl-${asked.approval.run_id}`)).json<Asked>();
   expect(stored.choices[0]?.message.content).toBe('Done.');
+});
+
+test('a turn with calls of the caller and of the gateway goes on after a restart as if there had been none', async () => {
+  const folder = newFolder();
+  const mixed = calls(['look', { account: 'a' }], ['mine', {}]);
+  const tools = [{ type: 'function', function: { name: 'mine', parameters: { type: 'object', properties: {} } } }];
+  const before = storesIn(folder);
+  const first = await bankGateway({ turns: [mixed], ...before });
+  const [choice] = (await askPlainly(first, { tools })).choices;
+  const theirs = choice?.message.tool_calls ?? [];
+  expect(theirs).toMatchObject([{ function: { name: 'mine' } }]);
+  await first[Symbol.asyncDispose]();
+  await before.close();
+
+  const after = storesIn(folder);
+  const second = await bankGateway({ turns: [says('Seven.')], ...after });
+  const messages = [
+    { role: 'user', content: 'Look.' },
+    { role: 'assistant', content: null, tool_calls: theirs },
+    { role: 'tool', tool_call_id: theirs[0]?.['id'] ?? '', content: 'done' },
+  ];
+  await askPlainly(second, { tools, messages });
+  const turn = second.model.requests[0]?.messages.find((message) => message.role === 'assistant');
+  expect(turn?.toolCalls.map(({ name }) => name)).toEqual(['look', 'mine']);
+  expect(lastResults(second)).toEqual([expect.stringContaining('7'), 'done']);
+  expect(pathsSent(second)).toEqual([]);
+  await second[Symbol.asyncDispose]();
+  await after.close();
 });

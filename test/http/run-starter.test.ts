@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { createContinuations } from '../../src/chat/continue-run.ts';
+import { memoryContinuations } from '../_support/continuations.ts';
 
 import type { Caller } from '../../src/core/caller.ts';
 import { GatewayError } from '../../src/core/errors.ts';
@@ -22,7 +22,7 @@ function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { ru
   const services: RunStarterOptions['services'] = {
     models: finderOf({ model: Array.isArray(turns) ? new ScriptedModel(...turns) : turns }),
     tools: offering(...tools),
-    continuations: createContinuations(Date.now, () => 'own'),
+    continuations: memoryContinuations({ now: Date.now }),
     settings: {
       taskModel: undefined,
       taskModelExternal: undefined,

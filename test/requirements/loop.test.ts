@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { answerChat } from '../../src/chat/answer-chat.ts';
-import { createContinuations } from '../../src/chat/continue-run.ts';
+import { memoryContinuations } from '../_support/continuations.ts';
 import { timeoutMessage } from '../../src/chat/execute-call.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { ModelRequest } from '../../src/core/model.ts';
@@ -218,10 +218,7 @@ describe('a call', () => {
     const services = {
       models: finderOf({ model }),
       tools: offering(tool),
-      continuations: createContinuations(
-        () => time,
-        () => 'own',
-      ),
+      continuations: memoryContinuations({ now: () => time }),
       settings: { ...settings, functionCalling: 'native', maxToolRounds: 10, toolTimeoutMs: 1_000 },
       newCallId: () => 'call',
       now: () => time,

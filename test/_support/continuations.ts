@@ -1,0 +1,17 @@
+import { createContinuations } from '../../src/chat/continue-run.ts';
+import type { ContinuationOptions, Continuations } from '../../src/chat/continue-run.ts';
+import { createMemoryChatMemory } from '../../src/registry/memory-chat-memory.ts';
+
+/** Continuations that are kept in memory. Calls whose ids are taken become `own`. */
+export function memoryContinuations(options: Partial<ContinuationOptions> = {}): Continuations {
+  return createContinuations({
+    store: createMemoryChatMemory(),
+    spare: createMemoryChatMemory(),
+    now: () => 0,
+    newCallId: () => 'own',
+    onFault: (error) => {
+      throw error;
+    },
+    ...options,
+  });
+}
