@@ -14,7 +14,7 @@ export interface PresetSurroundings {
   presets: Pick<PresetBook, 'list'>;
   whyNoModel(id: string): Promise<string | undefined>;
   whyNoTool(toolId: string): Promise<string | undefined>;
-  /** Names and labels of what a preset offers; undefined where not all of it is known just now. */
+  /** Every name of what a preset offers; undefined where not all of it is known just now. */
   namesOffered?(preset: PresetRecord): Promise<ReadonlySet<string> | undefined>;
 }
 
@@ -76,7 +76,7 @@ export function createPresetExaminer({ presets, models, tools }: LiveParts): (pr
         const offer = await offerFor(known.tools, { ...run, preset: known }).catch(() => undefined);
         if (offer === undefined || offer.warnings.length > 0) return undefined;
         const offered = [...offer.tools.values(), ...(offer.finder?.shelf.values() ?? [])];
-        return new Set(offered.flatMap(({ spec, label }) => [spec.name, label]));
+        return new Set(offered.flatMap(({ spec, label, otherNames = [] }) => [spec.name, label, ...otherNames]));
       },
     });
   };

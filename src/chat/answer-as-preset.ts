@@ -1,8 +1,9 @@
+import { strictestRule } from '../core/approval.ts';
 import type { ChatEvent, ChatRequest } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
-import type { PresetBook } from '../core/preset.ts';
+import type { PresetBook, PresetRecord } from '../core/preset.ts';
 import type { RunContext } from '../core/run.ts';
 import { answerChat } from './answer-chat.ts';
 import type { ChatServices } from './answer-chat.ts';
@@ -26,9 +27,11 @@ export async function* answerAsPreset(
     requireModel(run.caller, asked.model);
     run.wait?.answers(asked);
     const applied = await applyPresets(asked, services.presets);
-    const [preset] = applied.presets;
+    const preset = actingPreset(applied.presets);
+    const rule = strictestRule(asked.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
+    const approvalRule = strictestRule(run.approvalRule, rule);
     // A plain model: nothing to change, and every layer costs each event of its answer.
-    const events = answerChat(applied.request, { ...run, preset }, services);
+    const events = answerChat(applied.request, { ...run, preset, approvalRule }, services);
     const isPlain = preset === undefined && handoffs === 0;
     const handoff = yield* isPlain ? events : renamed(events, asked.model, before);
     if (handoff === undefined || handoff instanceof Rest) return handoff;
@@ -40,11 +43,18 @@ export async function* answerAsPreset(
       return undefined;
     }
     before = handoff.functions;
-    asked = await handedOver(asked, handoff, services.presets);
+    asked = await handedOver({ ...asked, approvalRule: rule }, handoff, services.presets);
   }
 }
 
-/** The caller's own words with what the run has added; everything the first preset has put in stays behind. */
+/** The one that was asked, with the tools that it has from those it stands on. */
+function actingPreset([first, ...below]: readonly PresetRecord[]): PresetRecord | undefined {
+  if (first === undefined || first.tools !== undefined) return first;
+  const tools = below.find((preset) => preset.tools !== undefined)?.tools;
+  return tools === undefined ? first : { ...first, tools };
+}
+
+/** The caller's own words with what the run has added; of what the first preset has put in, only what it demands for approvals goes along. */
 async function handedOver(asked: ChatRequest, { preset, messages }: Handoff, presets: PresetBook): Promise<ChatRequest> {
   if ((await presets.find(preset)) === undefined)
     throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);

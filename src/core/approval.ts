@@ -150,6 +150,21 @@ export interface RunWaits {
   resume(run: WaitingRun, decided: readonly DecidedCall[], sources: readonly Source[]): RunWait;
 }
 
+/** Which calls wait for a human: all, none, or those of the functions named. */
+export type ApprovalRule = boolean | readonly string[];
+
+/** What several rules demand together: a call waits where any of them says so. */
+export function strictestRule(...rules: readonly (ApprovalRule | undefined)[]): ApprovalRule {
+  if (rules.includes(true)) return true;
+  const names = rules.flatMap((rule) => (typeof rule === 'object' ? rule : []));
+  return names.length > 0 && names;
+}
+
+/** Whether a rule means a function, whatever it is called in this offer. */
+export function isMeantBy(rule: ApprovalRule, { spec, label, otherNames = [] }: Pick<Tool, 'spec' | 'label' | 'otherNames'>): boolean {
+  return typeof rule === 'boolean' ? rule : [spec.name, label, ...otherNames].some((name) => rule.includes(name));
+}
+
 /** By what a function is known again: its name, what a model reads of it, and where it runs. */
 export function definitionOf({ spec, label, server, kind }: Tool): string {
   return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind]);

@@ -1,4 +1,4 @@
-import type { PendingApproval } from './approval.ts';
+import type { ApprovalRule, PendingApproval } from './approval.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { RunEvent } from './run.ts';
 
@@ -117,6 +117,8 @@ export interface ChatRequest {
   isTask: boolean;
   /** Another preset has handed the conversation over: the result at its end answers no call of this one. */
   isHandover?: true;
+  /** What the presets that handed the conversation over demand; never a client's word. */
+  approvalRule?: ApprovalRule;
   /** How the answer goes back over HTTP, which is where tokens of approvals can be returned; absent for an answer over a socket. Legacy: with `function_call`. */
   reply?: { includeUsage: boolean; includeEvents: boolean; isLegacy?: true };
   /** `store: true`: the caller would like the answer kept. `metadata` as it was sent. */

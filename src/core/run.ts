@@ -1,4 +1,4 @@
-import type { RunWait } from './approval.ts';
+import type { ApprovalRule, RunWait } from './approval.ts';
 import type { Caller } from './caller.ts';
 import type { ChatMessage, InlineFile } from './chat.ts';
 import type { JsonObject } from './json.ts';
@@ -17,6 +17,11 @@ export interface RunContext {
   readonly signal: AbortSignal;
   /** The preset that answers just now. */
   readonly preset?: PresetRecord | undefined;
+  /**
+   * What the presets on the way to here demand: the acting one and those it stands on, those that handed over to it, and those that have called
+   * it as a tool. The strictest holds.
+   */
+  readonly approvalRule?: ApprovalRule | undefined;
   /** Ids of the presets that wait for this one, the outermost first. */
   readonly presetPath?: readonly string[];
   /** Absent where nobody could name a call to cancel it, as when a single function is invoked. */

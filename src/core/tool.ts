@@ -154,6 +154,8 @@ export interface Tool {
   /** Registered server's id or the request-supplied server's URL, for events. */
   readonly server: string;
   readonly kind: 'openapi' | 'browser' | 'function' | 'mcp' | 'preset';
+  /** Further names by which a rule may mean it: its own before a clash renamed it, the document's, its entries of `tool_ids`. */
+  readonly otherNames?: readonly string[];
   /** The tool's own time limit; undefined: the request's, else the preset's, else the default. */
   readonly timeoutMs?: number;
   /** Whether a limit that was passed is told to the model (default) or ends the run. */

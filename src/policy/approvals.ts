@@ -1,4 +1,4 @@
-import { definitionOf, responseData } from '../core/approval.ts';
+import { definitionOf, isMeantBy, responseData } from '../core/approval.ts';
 import type { ApprovalAnswer } from '../core/approval.ts';
 import type { AskBrowser, BrowserReply } from '../core/browser-question.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
@@ -87,9 +87,8 @@ export function createApprovalGate({ askBrowser, remembered, objectionTo, timeou
 }
 
 async function needsApproval({ tool, args, run }: ApprovalRequest): Promise<boolean> {
-  const byPreset = run.preset?.needsApproval;
-  if (byPreset === true && tool.isHelper !== true) return true;
-  if (Array.isArray(byPreset) && (byPreset.includes(tool.spec.name) || byPreset.includes(tool.label))) return true;
+  const { approvalRule = false } = run;
+  if (isMeantBy(approvalRule, tool) && !(approvalRule === true && tool.isHelper === true)) return true;
   return typeof tool.needsApproval === 'function' ? tool.needsApproval(args) : tool.needsApproval === true;
 }
 

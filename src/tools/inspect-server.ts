@@ -129,7 +129,8 @@ function toShown(report: ServerReport, record: ToolServerRecord): ServerReport {
 function remarksOnApproval({ ok, functions, renamed }: ServerReport, record: ToolServerRecord): string[] {
   const wanted = configValue(record, 'needs_approval');
   if (!ok || !Array.isArray(wanted)) return [];
-  const known = new Set([...functions.map(({ name }) => name), ...renamed.map(({ from }) => from)]);
+  const own = functions.flatMap(({ name }) => [name, `${record.id}/${name}`, `server:${record.id}/${name}`]);
+  const known = new Set([...own, ...renamed.map(({ from }) => from)]);
   const unknown = wanted.filter((name) => typeof name !== 'string' || !known.has(name)).map((name) => JSON.stringify(name));
   if (unknown.length === 0) return [];
   return [`needs_approval names ${unknown.join(', ')}, which is no function on offer here: nothing waits for it. Correct the name.`];

@@ -22,6 +22,8 @@ export interface Candidate {
   whenTaken?: string;
   /** What is searched; the same object as long as the function is unchanged. Absent: the tool's own. */
   spec?: ToolSpec;
+  /** Further names by which an approval rule may mean it, such as the document's own. */
+  otherNames?: readonly string[];
   toTool(offeredName: string): Tool;
 }
 
@@ -65,7 +67,7 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
   const taken = new Set(callerNames);
   const renames: Rename[] = [];
   for (const { name, entry, renamed } of nameInGroups(groups, taken)) {
-    const tool = entry.toTool(name);
+    const tool = withNames(entry.toTool(name), entry);
     named.push({ candidate: entry, tool });
     if (renamed !== undefined) renames.push({ ...renamed, server: tool.server });
   }
@@ -81,6 +83,11 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
   if (search === undefined) return { tools: byName(offered), warnings };
   const tool = createFindTools(finderName(taken), { tools: named.map((entry) => entry.tool), search });
   return { tools: byName(offered), warnings, finder: { tool, shelf: byName(named) } };
+}
+
+/** Whatever it is called in this offer, it is still the function of its own name. */
+function withNames(tool: Tool, { wanted, id, otherNames = [] }: Candidate): Tool {
+  return { ...tool, otherNames: [wanted, id ?? `server:${tool.label}`, ...otherNames] };
 }
 
 /** In the order: named by the request, best match, then evenly from the front of every server. */

@@ -162,6 +162,7 @@ function gatewayCandidate(
   return (operation) => ({
     wanted: operation.spec.name,
     key: `${index} ${operation.method} ${operation.path}`,
+    otherNames: [operation.operationId],
     toTool: (offeredName) => {
       const tool = createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
       return withServerApproval(tool, operation, rules);
@@ -177,6 +178,7 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
   return (operation) => ({
     wanted: operation.spec.name,
     key: `${index} ${operation.method} ${operation.path}`,
+    otherNames: [operation.operationId],
     toTool: (offeredName) => {
       const tool = createBrowserTool({
         spec: { ...operation.spec, name: offeredName },
@@ -213,7 +215,7 @@ function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestSe
       });
       return withServerApproval(tool, ruled, rules);
     };
-    return [{ wanted: spec.name, key: `${index} ${ownName} ${position}`, toTool }];
+    return [{ wanted: spec.name, key: `${index} ${ownName} ${position}`, otherNames: [ownName], toTool }];
   });
   const what = (position: number): string => `The function tool_servers.${index}.specs.${position}`;
   const unusable = nameless.map((position) => leftOutWarning('function_invalid', what(position), 'it has no name'));

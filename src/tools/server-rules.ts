@@ -1,3 +1,4 @@
+import { isMeantBy } from '../core/approval.ts';
 import type { RequestToolServer } from '../core/chat.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonValue } from '../core/json.ts';
@@ -34,11 +35,12 @@ export function configValue({ extra }: Pick<ServerRules, 'extra'>, key: string):
   return isJsonObject(config) ? ownValue(config, key) : undefined;
 }
 
-/** The tool as `needs_approval` wants it: true for all calls, or the names of functions, the document's or the legal ones. */
+/** The tool as `needs_approval` wants it: true for all calls, or names of functions, the document's, the legal ones or those under which they are offered. */
 export function withServerApproval(tool: Tool, { operationId, spec }: Pick<Ruled, 'operationId' | 'spec'>, rules: ServerRules): Tool {
   const wanted = configValue(rules, 'needs_approval');
-  const isNamed = Array.isArray(wanted) && (wanted.includes(operationId) || wanted.includes(spec.name));
-  return wanted === true || isNamed ? { ...tool, needsApproval: true } : tool;
+  const rule = Array.isArray(wanted) ? wanted.filter((name) => typeof name === 'string') : wanted === true;
+  const isMeant = isMeantBy(rule, { ...tool, otherNames: [operationId, spec.name, `server:${tool.label}`] });
+  return isMeant ? { ...tool, needsApproval: true } : tool;
 }
 
 /** Exact names, the document's or the legal one: `search` must not let `web_search` through. A blocked name stays blocked. */

@@ -222,6 +222,7 @@ function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Ca
     wanted: operation.spec.name,
     key: `${record.id} ${operation.method} ${operation.path}`,
     spec: operation.spec,
+    otherNames: [operation.operationId],
     ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
     toTool: (offeredName) => withServerApproval(server.createTool(operation, offeredName), operation, record),
   }));

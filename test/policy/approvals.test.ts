@@ -37,8 +37,7 @@ async function decideOn(
 }
 
 function preset(needsApproval: PresetRecord['needsApproval']): RunContext {
-  const record = { id: 'p', origin: 'file' as const, baseModel: 'm', subAgents: [], params: {}, createdAt: 0 };
-  return runContext({ preset: { ...record, ...(needsApproval !== undefined && { needsApproval }) } });
+  return runContext({ approvalRule: needsApproval });
 }
 
 /** A run that goes on with one decision. */

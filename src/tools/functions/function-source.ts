@@ -71,6 +71,7 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
       wanted: entry.definition.name,
       key: entry.id,
       id: entry.id,
+      otherNames: namesOf(entry),
       ...(isNamed && { isNamed }),
       toTool: (offeredName) => toTool(entry, offeredName),
     };
@@ -100,6 +101,11 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
       return (await enabledAmong(inReach, run)).map((entry) => toCandidate(entry, false));
     },
   };
+}
+
+/** As the toolsets name it that hold it. */
+function namesOf({ definition: { name }, toolsets }: ShelvedFunction): string[] {
+  return [...toolsets].flatMap((id) => [`${id}/${name}`, `toolset:${id}/${name}`]);
 }
 
 function holdForRun(version: ShelvedFunction['version'], { whenOver }: RunContext): void {
