@@ -35,7 +35,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./
 # A new volume takes over the owner of the folder it covers. Numbers, because Kubernetes cannot check names for `runAsNonRoot`.
-RUN mkdir /data && chown 1000:1000 /data
+RUN mkdir -m 700 /data && chown 1000:1000 /data
 USER 1000:1000
 VOLUME /data
 EXPOSE 8080

@@ -39,6 +39,7 @@ import { storedChatRoutes } from './http/routes/stored-chats.ts';
 import { socketRoute } from './http/routes/socket.ts';
 import { toolServerRoutes } from './http/routes/tool-servers.ts';
 import { toolRoutes } from './http/routes/tools.ts';
+import { createExpiryWatch } from './http/watch-expiry.ts';
 import { createRunStarter } from './http/run-starter.ts';
 import { createSessionEvents } from './http/session-events.ts';
 import { createToolServerDesk } from './http/tool-server-desk.ts';
@@ -131,6 +132,20 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const pepper = derivePepper(config.secret ?? newId());
   const hasFixedKey = config.adminKey !== undefined;
   const isLoopback = isLoopbackName(config.host);
+  const closeSessionsOf = (callerId: string): Promise<void> =>
+    // Sockets of other replicas look after their keys themselves, only later.
+    relay.closeSessionsOf(callerId).catch((error: unknown) => {
+      parts.logger.warn({ err: error, caller_id: callerId }, 'other replicas could not be told to close the sockets of a key');
+    });
+  const expiry = createExpiryWatch({
+    now,
+    findKey: async (id) => (await registry.listKeys()).find((record) => record.id === id),
+    onExpired(callerId) {
+      runs.cancelEvery(callerId, 'The run was cancelled, because the key it was started with has expired.');
+      calls.cancelAllOf(callerId, 'expired');
+      void closeSessionsOf(callerId);
+    },
+  });
   const startKey = isLoopback && !hasFixedKey ? createKeyText() : undefined;
   const authenticator = createAuthenticator({
     registry,
@@ -140,6 +155,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     pepper,
     now,
     allowedOrigins: config.corsOrigins,
+    onExpiring: expiry.watch,
   });
   const keys = createKeyRing({
     registry,
@@ -156,11 +172,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
       else runs.cancelEvery(callerId, 'The run was cancelled, because the key it was started with was changed.');
       calls.cancelAllOf(callerId, cause);
     },
-    // Sockets of other replicas look after their keys themselves, only later.
-    closeSessionsOf: (callerId) =>
-      relay.closeSessionsOf(callerId).catch((error: unknown) => {
-        parts.logger.warn({ err: error, caller_id: callerId }, 'other replicas could not be told to close the sockets of a key');
-      }),
+    closeSessionsOf,
   });
 
   const server = fastify({
@@ -187,7 +199,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
       exposedHeaders: ['x-toolwharf-run-id', 'x-request-id', 'retry-after'],
     });
 
-  installGuard(server, { authenticator });
+  installGuard(server, { authenticator, now });
   installCallerLimits(server, limiter);
   await server.register(settingRoutes, { settings: parts.settings ?? [], limits, version });
   await server.register(healthRoutes, {
@@ -253,6 +265,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     createFirstKey: keys.createFirst,
     async close() {
       await Promise.all([runs.drain(config.drainTimeoutMs), calls.drain(config.drainTimeoutMs)]);
+      expiry.close();
       await tools.close();
       await extensions.close();
       await relay.close();

@@ -8,6 +8,7 @@ import type { ChatMemory, MemoryKind } from './core/chat-memory.ts';
 import { openBundledTime } from './bundled-time.ts';
 import { createDatabaseConnection } from './registry/database-connection.ts';
 import { createLayeredRegistry } from './registry/layered-registry.ts';
+import { openDataFolder } from './registry/data-folder.ts';
 import { databaseFile } from './registry/open-database.ts';
 import { loadSecret } from './registry/secret-file.ts';
 import { createSqliteRegistry } from './registry/sqlite-registry.ts';
@@ -31,6 +32,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment, readTextFile, process.stdout.isTTY);
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   warnOfUnused(config, logger);
+  // Before anything is read or made there.
+  const dataFolder = openDataFolder(config.dataDir);
+  if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
   const secret = loadSecret(config.dataDir, config.secret);
   const file = databaseFile(config.databaseUrl);
   const connection = createDatabaseConnection({ file, now: Date.now });
@@ -71,6 +75,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     await app.close();
     await time.close();
     await registry.close();
+    dataFolder.release();
   });
 }
 

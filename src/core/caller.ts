@@ -11,6 +11,8 @@ export interface Caller {
   readonly models?: readonly string[];
   readonly tools?: readonly string[];
   readonly limits?: CallerLimits;
+  /** When the key ends, in milliseconds since 1970; undefined: never. */
+  readonly expiresAt?: number;
 }
 
 /**

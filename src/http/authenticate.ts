@@ -31,6 +31,8 @@ export interface AuthenticatorOptions {
   adminKey: string | undefined;
   /** The administrator key of this start, which changes need while the gateway is open. Kept in memory alone; good until the process ends. */
   startKey?: string | undefined;
+  /** A key that will end was shown; called again each time. */
+  onExpiring?: (keyId: string, expiresAt: number) => void;
   /** Whether the gateway listens on a loopback address only. */
   isLoopback: boolean;
   /** Origins of pages that the operator named; they count as own. */
@@ -67,10 +69,11 @@ export function createAuthenticator({
   pepper,
   now,
   allowedOrigins = [],
+  onExpiring,
 }: AuthenticatorOptions): Authenticator {
   const fixedHash = adminKey === undefined ? undefined : digest(adminKey);
   const startHash = startKey === undefined ? undefined : digest(startKey);
-  const stored = createStoredKeys({ registry, now });
+  const stored = createStoredKeys({ registry, now, onExpiring });
 
   const isKey = (token: string, expected: Buffer | undefined): boolean =>
     expected !== undefined && timingSafeEqual(digest(token), expected);

@@ -10,7 +10,7 @@ export interface CallsUnderWay {
    */
   run<Value>(caller: Caller, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
   /** Ends the calls of a key; after its deletion no other one begins. */
-  cancelAllOf(callerId: string, cause: 'deleted' | 'changed'): void;
+  cancelAllOf(callerId: string, cause: 'deleted' | 'changed' | 'expired'): void;
   /** Nothing begins any more; resolves when all have ended, at the latest after `timeoutMs`, and then ends the rest. */
   drain(timeoutMs: number): Promise<void>;
 }
@@ -42,7 +42,7 @@ export function createCallsUnderWay(): CallsUnderWay {
       if (cause === 'deleted') drain.closeTo(callerId);
       const reason = new GatewayError(
         'run_cancelled',
-        `The call was cancelled, because its key was ${cause}; whether it took effect is unknown.`,
+        `The call was cancelled, because its key ${cause === 'expired' ? 'has' : 'was'} ${cause}; whether it took effect is unknown.`,
       );
       for (const call of running) if (call.callerId === callerId) call.leave.abort(reason);
     },

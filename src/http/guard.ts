@@ -1,15 +1,18 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
-import { startKeyNeeded } from './authenticate.ts';
+import { invalidKey, startKeyNeeded } from './authenticate.ts';
 import type { Authenticator } from './authenticate.ts';
 import { sendNothingHere } from './error-handler.ts';
+import { refuseTwoHosts } from './malformed-requests.ts';
 import { findAccess, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from './unread-bodies.ts';
 
 export interface GuardOptions {
   authenticator: Pick<Authenticator, 'requireCaller'>;
+  /** Milliseconds since 1970. */
+  now: () => number;
   /** Default: the gateway's own table. */
   table?: Readonly<Record<string, Access>>;
 }
@@ -18,7 +21,7 @@ export interface GuardOptions {
  * Lets every request in or not, by the table of routes, before its body is read. To be installed before the routes: one that is registered
  * later and has no row throws at its registration, so that a forgotten route is closed by a start that fails, not open.
  */
-export function installGuard(app: FastifyInstance, { authenticator, table = routeRoles }: GuardOptions): void {
+export function installGuard(app: FastifyInstance, { authenticator, now, table = routeRoles }: GuardOptions): void {
   app.decorateRequest('caller');
   app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) {
@@ -27,12 +30,13 @@ export function installGuard(app: FastifyInstance, { authenticator, table = rout
     }
   });
   app.addHook('onRequest', async (request, reply) => {
-    // There is nothing behind it to protect; but its body would be read, and parsed, for everybody.
-    if (request.is404) {
-      leaveBodyUnread(request, reply);
-      return sendNothingHere(app, request, reply);
-    }
     try {
+      refuseTwoHosts(request);
+      // There is nothing behind it to protect; but its body would be read, and parsed, for everybody.
+      if (request.is404) {
+        leaveBodyUnread(request, reply);
+        return sendNothingHere(app, request, reply);
+      }
       const access = findAccess(request.method, request.routeOptions.url ?? '', table);
       refuseUselessBody(request, access);
       if (access === 'public' || access === 'socket') return undefined;
@@ -41,10 +45,21 @@ export function installGuard(app: FastifyInstance, { authenticator, table = rout
       request.setDecorator('caller', caller);
     } catch (error) {
       leaveBodyUnread(request, reply);
+      endWithAnswer(request, reply);
       throw error;
     }
     return undefined;
   });
+  // A body may be on its way for longer than its key is good.
+  app.addHook('preHandler', async (request) => {
+    const { expiresAt } = request.getDecorator<Caller | undefined>('caller') ?? {};
+    if (expiresAt !== undefined && expiresAt <= now()) throw invalidKey(true);
+  });
+}
+
+/** Node no longer looks after the connection of an upgrade, and the websocket server does not yet. */
+function endWithAnswer(request: FastifyRequest, reply: FastifyReply): void {
+  if (request.headers.upgrade !== undefined) reply.raw.once('finish', () => request.raw.socket.destroySoon());
 }
 
 /** What is no known access is for administrators. */

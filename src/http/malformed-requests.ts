@@ -30,6 +30,15 @@ export function refuseMalformedRequest(this: FastifyInstance, error: Error & { c
   socket.destroySoon();
 }
 
+/**
+ * Node keeps the first of two `Host` headers and drops the other one (RFC 9112 section 3.2 wants a 400); a proxy may have looked at the second.
+ * @throws GatewayError `invalid_request`
+ */
+export function refuseTwoHosts({ raw }: FastifyRequest): void {
+  const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host');
+  if (hosts.length > 1) throw new GatewayError('invalid_request', 'The request names its Host twice. Send the header once.');
+}
+
 function toShown(code: string | undefined): GatewayError {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new GatewayError(

@@ -15,6 +15,14 @@ interface Entry {
   readAt: number;
 }
 
+export interface StoredKeysOptions {
+  registry: Registry;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** A key that will end was shown; called again each time. */
+  onExpiring?: ((keyId: string, expiresAt: number) => void) | undefined;
+}
+
 export interface StoredKeys {
   /** Undefined for an unknown hash and for an expired key. @throws GatewayError `storage_unavailable` */
   findCaller(hash: string): Promise<Caller | undefined>;
@@ -24,7 +32,7 @@ export interface StoredKeys {
 }
 
 /** The keys of the store as callers, with a small memory. Unknown hashes are not remembered: anybody could fill it with them. */
-export function createStoredKeys({ registry, now }: { registry: Registry; now: () => number }): StoredKeys {
+export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOptions): StoredKeys {
   const entries = new Map<string, Entry>();
   let any: { answer: boolean; readAt: number } | undefined;
   /** Grows with every change: what was being read meanwhile may be the state before it. */
@@ -52,7 +60,9 @@ export function createStoredKeys({ registry, now }: { registry: Registry; now: (
   return {
     async findCaller(hash) {
       const entry = await readEntry(hash);
-      return entry === undefined || isExpired(entry.record, now()) ? undefined : entry.caller;
+      if (entry === undefined || isExpired(entry.record, now())) return undefined;
+      if (entry.caller.expiresAt !== undefined) onExpiring?.(entry.caller.id, entry.caller.expiresAt);
+      return entry.caller;
     },
     async hasAny() {
       if (any !== undefined && isFresh(any.readAt)) return any.answer;
@@ -74,7 +84,7 @@ export function isExpired({ expiresAt }: KeyRecord, time: number): boolean {
   return expiresAt !== undefined && expiresAt <= time;
 }
 
-function toCaller({ id, role, models, tools, limits }: KeyRecord): Caller {
+function toCaller({ id, role, models, tools, limits, expiresAt }: KeyRecord): Caller {
   const held = toLimits(limits ?? {});
   return {
     id,
@@ -82,6 +92,7 @@ function toCaller({ id, role, models, tools, limits }: KeyRecord): Caller {
     isOpen: false,
     ...(models === undefined ? {} : { models }),
     ...(tools === undefined ? {} : { tools }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(Object.keys(held).length === 0 ? {} : { limits: held }),
   };
 }

@@ -260,6 +260,67 @@ describe('a change', () => {
     expect(await browser.closed).toMatchObject({ code: 4401 });
   });
 
+  test('that nobody announces, such as expiry, ends sockets, streams and calls at that moment', async () => {
+    const { make, send, clock, app } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey, WS_PING_INTERVAL_MS: '600000' });
+    const url = await listen(app);
+    // The clock of the gateway stands still: it asks again and again until the key has ended.
+    const { id, key } = await make({ role: 'user', expires_at: new Date(start + 20).toISOString() });
+    const browser = await connectFakeBrowser({ url, token: key });
+    const streams = await connectFakeBrowser({ url, token: (await make({ role: 'user' })).key });
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ ...chat, stream: true });
+    const stream = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body });
+    clock.time += 20;
+    expect(await browser.closed).toMatchObject({ code: 4401 });
+    const text = await stream.text();
+    expect(text).toContain('run_cancelled');
+    expect(text).toContain('has expired');
+    expect(streams.socket.readyState, "another key's").toBe(streams.socket.OPEN);
+    await send('PATCH', `/api/keys/${id}`, { expires_at: null });
+    (await connectFakeBrowser({ url, token: key })).terminate();
+    streams.terminate();
+  });
+
+  test('of an expiry that is put off ends nothing at the earlier moment', async () => {
+    const looked = Promise.withResolvers<void>();
+    const registry = createMemoryRegistry();
+    let isWatching = false;
+    const listKeys = (): ReturnType<typeof registry.listKeys> => {
+      if (isWatching) looked.resolve();
+      return registry.listKeys();
+    };
+    const { make, clock, app } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey }, { registry: { ...registry, listKeys } });
+    const { id, key } = await make({ role: 'user', expires_at: new Date(start + 20).toISOString() });
+    const browser = await connectFakeBrowser({ url: await listen(app), token: key });
+    // By another process, so that this one does not hear of it.
+    const record = (await registry.listKeys()).find((candidate) => candidate.id === id);
+    if (record !== undefined) await registry.changeKey({ ...record, expiresAt: start + 40_000 });
+    isWatching = true;
+    clock.time += 20;
+    await looked.promise;
+    browser.send({ type: 'nonsense', data: {} });
+    await browser.next('error');
+    expect(browser.socket.readyState).toBe(browser.socket.OPEN);
+    browser.terminate();
+  });
+
+  test('by expiry stops the chat whose body was still on its way', async () => {
+    const { make, clock, app } = await openOffice();
+    const { key } = await make({ role: 'user', expires_at: new Date(start + 1_000).toISOString() });
+    const body = JSON.stringify(chat);
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'content-length': String(body.length) };
+    const admitted = new Promise<void>((resolve) => app.server.server.once('request', () => setImmediate(resolve)));
+    const outgoing = request(`${await listen(app)}/v1/chat/completions`, { method: 'POST', headers });
+    const answered = once(outgoing, 'response') as Promise<[IncomingMessage]>;
+    outgoing.write(body.slice(0, 5));
+    await admitted;
+    clock.time += 1_000;
+    outgoing.end(body.slice(5));
+    const [response] = await answered;
+    response.resume();
+    expect(response.statusCode).toBe(401);
+  });
+
   test('that another process makes in the store reaches a socket too', async () => {
     const registry = createMemoryRegistry();
     const environment = { TOOLWHARF_ADMIN_KEY: fixedKey, WS_PING_INTERVAL_MS: '20' };

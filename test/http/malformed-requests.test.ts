@@ -27,6 +27,14 @@ test.each<[string, string, number, string]>([
     400,
     'invalid_request',
   ],
+  ['two hosts', `GET /health HTTP/1.1\r\n${host}Host: evil.example\r\n\r\n`, 400, 'invalid_request'],
+  [
+    'two hosts before a socket',
+    `GET /ws HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: 127.0.0.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
+      'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    400,
+    'invalid_request',
+  ],
   ['headers without end', `GET /health HTTP/1.1\r\n${host}cookie: ${'x'.repeat(40_000)}\r\n\r\n`, 431, 'headers_too_large'],
   ['something else than HTTP', 'nonsense\r\n\r\n', 400, 'invalid_request'],
 ])('%s is refused in the form of every error', async (_what, bytes, status, code) => {

@@ -162,7 +162,7 @@ describe('the table', () => {
 
   test('a route without a row keeps the gateway from starting, in a plugin too', async () => {
     const server = fastify();
-    installGuard(server, { authenticator });
+    installGuard(server, { authenticator, now: Date.now });
     expect(() => server.get('/secret', () => 'x')).toThrow('GET /secret has no row');
     await expect(
       (async () => {
@@ -177,7 +177,7 @@ describe('the table', () => {
   test('what is no known access is for administrators', async () => {
     const server = fastify();
     installErrorHandling(server);
-    installGuard(server, { authenticator, table: { 'GET /odd': 'nobody' as Access, 'GET /own': 'user' } });
+    installGuard(server, { authenticator, now: Date.now, table: { 'GET /odd': 'nobody' as Access, 'GET /own': 'user' } });
     server.get('/odd', () => 'x');
     server.get('/own', (request) => callerOf(request).id);
     expect((await server.inject('/odd')).statusCode).toBe(403);

@@ -66,6 +66,20 @@ describe('authentication of a socket', () => {
     expect(await browser.closed).toMatchObject({ code: 4401, reason: 'The first frame is too large for an auth frame.' });
   });
 
+  it('lets a page in however many sockets say nothing: the oldest of those gives way', async () => {
+    const { url } = await openDoor();
+    const first = await connectBrowser({ url, waitsForSession: false });
+    for (let count = 1; count < 256; count += 1) await connectBrowser({ url, waitsForSession: false });
+    expect(first.socket.readyState).toBe(first.socket.OPEN);
+    const page = await connectBrowser({ url, auth: { token: 'ada-key' } });
+    expect(page.sessionId()).toMatch(/./);
+    expect(await first.closed).toMatchObject({ code: 1013 });
+    // The page no longer counts among them.
+    const last = await connectBrowser({ url, waitsForSession: false });
+    expect(browsers.filter(({ socket }) => socket.readyState === socket.OPEN)).toHaveLength(257);
+    expect(last.socket.readyState).toBe(last.socket.OPEN);
+  });
+
   it('keeps frames that come behind the auth frame, without reading them before it is known whose they are', async () => {
     let letIn = (): void => undefined;
     const known = new Promise<void>((resolve) => (letIn = resolve));

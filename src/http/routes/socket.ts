@@ -1,4 +1,5 @@
 import websocket from '@fastify/websocket';
+import type { WebSocket } from '@fastify/websocket';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
@@ -34,13 +35,17 @@ const protocol = 'toolwharf.v1';
 const bearerPrefix = 'bearer.';
 /** Time for a peer to answer our close frame before its connection is cut. */
 const closeTimeoutMs = 2_000;
-/** Sockets that have not said who they are; each is closed after `limits.socketAuthTimeoutMs`. */
+/**
+ * Sockets that have not said who they are; each is closed after `limits.socketAuthTimeoutMs`. One more takes the place of the oldest, so that
+ * strangers who say nothing cannot keep out a page, whose auth frame follows at once.
+ */
 const anonymousSockets = 256;
 
 /** `GET /ws`: checks origin and credential before the upgrade, then serves the socket. */
 export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, options) => {
   const sockets = new Map<string, number>();
-  let anonymous = 0;
+  /** Oldest first. */
+  const anonymous = new Set<WebSocket>();
   /** Found before the upgrade; a socket has to be listened to from its first moment. */
   const credentials = new WeakMap<FastifyRequest, Credential>();
   const chats = createSocketChats({ ...options, log: app.log });
@@ -65,6 +70,16 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
       done();
     },
   });
+
+  function admitAnonymous(socket: WebSocket): void {
+    anonymous.add(socket);
+    const [oldest] = anonymous;
+    if (oldest === undefined || anonymous.size <= anonymousSockets) return;
+    anonymous.delete(oldest);
+    oldest.close(1013, 'Too many sockets wait for their auth frame.');
+    // Whoever floods does not answer the close frame either.
+    oldest.terminate();
+  }
 
   function takeSlot(callerId: string): boolean {
     const taken = sockets.get(callerId) ?? 0;
@@ -95,17 +110,10 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
     },
     wsHandler: (socket, request) => {
       const credential = credentials.get(request) ?? { type: 'refused' };
-      const isAnonymous = credential.type === 'none';
-      if (isAnonymous && anonymous >= anonymousSockets) return socket.close(1013, 'Too many sockets wait for their auth frame.');
-      if (isAnonymous) anonymous += 1;
+      if (credential.type === 'none') admitAnonymous(socket);
       let slotOf: string | undefined;
-      let isCounted = isAnonymous;
-      const forget = (): void => {
-        if (isCounted) anonymous -= 1;
-        isCounted = false;
-      };
       socket.on('close', () => {
-        forget();
+        anonymous.delete(socket);
         if (slotOf !== undefined) releaseSlot(slotOf);
       });
       serveConnection(socket, credential, {
@@ -113,7 +121,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
         chats,
         log: request.log,
         takeSlot(callerId) {
-          forget();
+          anonymous.delete(socket);
           if (!takeSlot(callerId)) return false;
           slotOf = callerId;
           return true;

@@ -4,6 +4,7 @@ import type { PreparedRequest } from '../../core/browser-call.ts';
 import { ArgumentError } from './argument-error.ts';
 import { buildBody, type PlacedValue } from './build-body.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
+import { isDotSegment } from './dot-segment.ts';
 import type { ArgumentPlace, Operation } from './operation.ts';
 import { isReservedHeader } from './reserved-headers.ts';
 import { allowsNull } from './schema-keywords.ts';
@@ -58,7 +59,11 @@ function buildUrl({ path, places }: Operation, values: readonly PlacedValue[], b
   const isWhereItShouldBe =
     url.origin === base.origin &&
     url.pathname.startsWith(`${prefix}/`) &&
-    segmentCount(url.pathname) === segmentCount(prefix) + segmentCount(template);
+    segmentCount(url.pathname) === segmentCount(prefix) + segmentCount(template) &&
+    !url.pathname
+      .slice(prefix.length)
+      .split('/')
+      .some((segment) => isDotSegment(decodeOnce(segment)));
   const names = places.filter((place) => place.in === 'path').map((place) => place.argument);
   // The last word, whatever the checks of the values overlooked: an argument must not lead to another operation.
   if (!isWhereItShouldBe) throw new ArgumentError(`${names.join(', ') || 'path'}: the values lead to another address than ${path}`);
@@ -81,8 +86,12 @@ function refusePathValue(argument: string, text: string): void {
   let decoded = text;
   for (let round = 0; round < 3; round += 1) {
     if (decoded.trim() === '') throw new ArgumentError(`${argument}: must not be empty, because it is a part of the path`);
-    if (decoded.split(/[/\\]/).some((segment) => segment === '.' || segment === '..'))
+    const segments = decoded.split(/[/\\]/);
+    if (segments.some(isDotSegment))
       throw new ArgumentError(`${argument}: must not contain "." or ".." as a step of a path; give the name or id itself`);
+    // To those who cut off path parameters, nothing.
+    if (segments.some((segment) => segment.startsWith(';')))
+      throw new ArgumentError(`${argument}: must not begin with ";", because it is a part of the path`);
     decoded = decodeOnce(decoded);
   }
 }

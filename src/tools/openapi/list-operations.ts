@@ -2,6 +2,7 @@ import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { BudgetSpent, spendOnNames, textCost, type Spend } from './conversion-budget.ts';
+import { isDotSegment } from './dot-segment.ts';
 import { OmittedOperation, type Conversion } from './operation.ts';
 import { followReferences } from './resolve-references.ts';
 
@@ -127,7 +128,7 @@ function derivedId(method: string, path: string): string {
 /** A template that would leave the server's own path, or that no URL can hold. */
 function problemOf(path: string): string | undefined {
   const segments = path.split('/').map((segment) => segment.replaceAll(/%2e/gi, '.'));
-  if (segments.some((segment) => segment === '.' || segment === '..')) return 'its path contains "." or ".."';
+  if (segments.some(isDotSegment)) return 'its path contains "." or ".."';
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u001f\u007f\\]/.test(path)) return 'its path contains a character that no URL can hold';
   return undefined;

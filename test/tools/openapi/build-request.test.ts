@@ -98,6 +98,21 @@ describe('paths', () => {
     },
   );
 
+  it.each(['..;', '..;x=1', '.;', 'a/..;/b', '..%3b', '..%253Bx', '%2e%2e;', ';', ';x', 'a/;b'])(
+    '%j is refused, reserved characters allowed or not, because servers cut path parameters off before they look for dots',
+    (value) => {
+      for (const form of [{ allowReserved: true }, {}]) {
+        const reserved = operationOf(parameter('path', { required: true, ...form }), '/things/{p}/parts', 'get');
+        expect(() => buildRequest(reserved, { p: value }, base)).toThrow(/^p: must not/);
+      }
+    },
+  );
+
+  it.each(['a;b', '...;', '..a;', 'x..;', 'a;..'])('%j stays what it is', (value) => {
+    const reserved = operationOf(parameter('path', { required: true, allowReserved: true }), '/things/{p}', 'get');
+    expect(buildRequest(reserved, { p: value }, base).url).toBe(`${base}/things/${value}`);
+  });
+
   it('half a character is refused', () => {
     expect(() => url({ shelf: '\ud800', book: 'b' })).toThrow(ArgumentError);
   });

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'toolwharf-one-process-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const data = (): string => join(folder, 'data');
+const options = () => ({
+  cwd: folder,
+  env: { PATH: process.env['PATH'], PORT: '0', TOOLWHARF_DATA_DIR: data(), TOOLWHARF_DEMO: 'false', OLLAMA_BASE_URLS: ';' },
+});
+
+/** Resolves when it listens. */
+async function startGateway(): Promise<ChildProcess> {
+  const child = execFile(process.execPath, [program], options());
+  let text = '';
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.on('data', (piece: string) => {
+      text += piece;
+      if (text.includes('listens on')) resolve();
+    });
+    child.stderr?.on('data', (piece: string) => (text += piece));
+    child.once('exit', () => reject(new Error(text)));
+  });
+  return child;
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  child.kill(signal);
+  await once(child, 'exit');
+}
+
+test('a data folder is served by one process at a time, also right after that one was killed', async () => {
+  const first = await startGateway();
+  try {
+    expect((statSync(data()).mode & 0o777).toString(8)).toBe('700');
+    const second = await promisify(execFile)(process.execPath, [program], options()).catch((error: unknown) => error);
+    expect(second).toMatchObject({
+      code: 1,
+      stderr: `toolwharf: Another toolwharf serves from the data folder ${data()}. End that one, or set TOOLWHARF_DATA_DIR to another folder.\n`,
+    });
+    const { stdout } = await promisify(execFile)(process.execPath, [program, 'doctor'], options()).catch(
+      (error: unknown) => error as { stdout: string },
+    );
+    expect(stdout).toContain('can be written');
+    expect(stdout).not.toContain('Another toolwharf');
+  } finally {
+    await end(first, 'SIGKILL');
+  }
+  await end(await startGateway(), 'SIGTERM');
+  await end(await startGateway(), 'SIGTERM');
+});
