@@ -181,7 +181,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     // Node's own guard against bodies that never end, which Fastify switches off; it does not cut answers.
     requestTimeout: 120_000,
     // Model ids hold slashes and digests; the default of 100 characters would turn a long one into a 414.
-    routerOptions: { maxParamLength: 1_024 },
+    // Base URLs with a slash too many are the most common mistake; roles and limits go by the route that was found, whatever its spelling.
+    routerOptions: { maxParamLength: 1_024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     genReqId: () => newId(),
     // The start and end of every request would be two lines each; the run says it in one.
     logController: new LogController({ disableRequestLogging: true }),

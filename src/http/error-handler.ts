@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import { hintAtPlace } from './hint-at-place.ts';
+import { hintAtPlace, tidyPath } from './hint-at-place.ts';
 import { leaveBodyUnread } from './unread-bodies.ts';
 
 /** OpenAI's error body, beside which may stand what was done before. */
@@ -52,7 +52,7 @@ export function installErrorHandling(app: FastifyInstance): void {
 
 /** What no route answers: 405 where another method would be, else 404. */
 export function sendNothingHere(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const path = request.url.split('?', 1)[0] ?? '/';
+  const path = tidyPath(request.url.split('?', 1)[0] ?? '/');
   const allowed = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => app.findRoute({ url: path, method }) !== null);
   if (allowed.length > 0) {
     reply.header('allow', allowed.join(', '));

@@ -2,7 +2,6 @@ const chatPlace = 'POST /v1/chat/completions';
 
 /** What clients ask for that is not here, most often because of their base URL or of an API that they take by default: where to go instead. */
 const hints: [place: RegExp, cure: string][] = [
-  [/^\/{2}/, 'The base URL of this client has a slash too many at its end.'],
   [/^\/v1\/v1\//, 'The base URL of this client names /v1 twice.'],
   [/\/chat\/completions\/[a-z/]+$/, 'The base URL of a client ends with /v1: it adds the rest of the path itself.'],
   [/^\/(?:chat\/completions|completions|models|embeddings|responses)$/, 'The base URL of a client ends with /v1.'],
@@ -18,6 +17,12 @@ const hints: [place: RegExp, cure: string][] = [
     'The API of Ollama is not served: connect to the gateway as an OpenAI-compatible server whose base URL ends with /v1.',
   ],
 ];
+
+/** A path as the router reads it: without doubled slashes, and without one at its end. */
+export function tidyPath(path: string): string {
+  const single = path.replaceAll(/\/{2,}/g, '/');
+  return single.length > 1 && single.endsWith('/') ? single.slice(0, -1) : single;
+}
 
 /** The cure for a wrong path, with a space before it; empty where none is known. `path` has no query and at most 200 characters. */
 export function hintAtPlace(path: string): string {

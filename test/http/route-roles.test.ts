@@ -79,6 +79,32 @@ describe('the door of every route', () => {
     }
   });
 
+  /** How base URLs with a slash too many spell it. */
+  const doubled = (path: string): string => `/${path}`;
+  const trailing = (path: string): string => `${path}/`;
+  const everywhere = (path: string): string => `${path.replaceAll('/', '//')}//`;
+
+  test.each(rows)('%s (%s) is as closed with slashes too many', async (row, access) => {
+    const [method = '', path = ''] = row.split(' ');
+    if (path === '/') return;
+    for (const spell of [doubled, trailing, everywhere]) {
+      const url = spell(path.replace(/:\w+/g, 'nobody').replace('*', 'nothing'));
+      for (const kind of ['none', 'user']) {
+        const key = keys[kind];
+        const headers = { host: '127.0.0.1:8080', ...(key !== undefined && { authorization: `Bearer ${key}` }) };
+        const payload = method === 'GET' ? {} : { payload: {} };
+        const { statusCode, body } = await app.server.inject({ method: method as 'GET', url, headers, ...payload });
+        const refusal = [401, 403].includes(statusCode) ? statusCode : undefined;
+        expect({ url, kind, refusal, isUnknown: body.includes('There is nothing at') }).toEqual({
+          url,
+          kind,
+          refusal: expectedRefusal(access, kind),
+          isUnknown: false,
+        });
+      }
+    }
+  });
+
   test('is walked at every row', () => {
     const unregistered = rows.filter(([row]) => {
       const [method = '', path = ''] = row.split(' ');

@@ -7,6 +7,7 @@ import { limits } from '../../core/limits.ts';
 import type { RateLimiter } from '../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
 import { invalidKey, isOwnOrigin, tokenOf } from '../authenticate.ts';
+import { tidyPath } from '../hint-at-place.ts';
 import { createSocketChats } from '../socket-chats.ts';
 import type { StartChat } from '../socket-chats.ts';
 import { serveConnection } from '../socket-connection.ts';
@@ -132,7 +133,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
 };
 
 function isSocketUpgrade(request: { url?: string; headers: { upgrade?: string } }): boolean {
-  const target = request.url?.split('?', 1)[0];
+  const target = tidyPath(request.url?.split('?', 1)[0] ?? '');
   return target === path && request.headers.upgrade?.toLowerCase() === 'websocket';
 }
 
