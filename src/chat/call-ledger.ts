@@ -9,7 +9,7 @@ export interface LedgerEntry {
   tool: string;
   /** Canonical JSON. */
   args: string;
-  /** Calls since there was something new to learn by one. */
+  /** Calls that began since there was something new to learn by one. */
   count: number;
   /** Of what the last one gave. */
   resultDigest?: string;
@@ -23,17 +23,26 @@ export type LedgerRefusal = { code: ToolErrorCode; message: string };
 
 /**
  * What one run has called. The key is the function and its arguments: ids of calls are new in every turn of a model.
- * It keeps a model from running in a circle, and keeps a call that may have taken effect from being repeated by a retry or a resume.
- * A circle gives the same again and again. Whoever asks until a job is done gets something else each time, and so does who reads once more
- * what another call may have changed meanwhile: such calls count anew.
+ *
+ * The rule for equal calls, the same on every path: one runs at most `limits.identicalCalls` times in a run without giving anything new. A result
+ * that differs from the one before counts as new, and a call that only reads begins anew whenever another call has changed something. What goes
+ * beyond is answered with `duplicate_call_blocked`; functions that may repeat are free of it. It is judged when a call's turn comes, so that it
+ * makes no difference whether equal calls come in one round or in several. A call that may have taken effect is never repeated by a retry or a resume.
  */
 export interface CallLedger {
-  /** Counts a call that a model asked for; says why it must not run. */
-  admit(tool: Tool, args: JsonObject): LedgerRefusal | undefined;
-  /** Just before a call starts, since an equal one may have come to an unknown end meanwhile. */
-  begin(tool: Tool, args: JsonObject): LedgerRefusal | undefined;
+  /** Why a call must not run as things stand. Counts nothing. */
+  objection(tool: Tool, args: JsonObject): LedgerRefusal | undefined;
+  /** For the calls of a round, whether there may be an objection to each when its turn comes; decided are only those without. */
+  mayObject(calls: readonly (RoundCall | undefined)[]): boolean[];
+  /** Counts a call that starts now, or says why it must not. `isResumed`: it was counted when it began. */
+  begin(tool: Tool, args: JsonObject, isResumed?: boolean): LedgerRefusal | undefined;
   settle(tool: Tool, args: JsonObject, outcome: ToolOutcome): void;
   entries(): LedgerEntry[];
+}
+
+export interface RoundCall {
+  tool: Tool;
+  args: JsonObject;
 }
 
 export function createCallLedger(known: readonly LedgerEntry[] = []): CallLedger {
@@ -60,18 +69,31 @@ export function createCallLedger(known: readonly LedgerEntry[] = []): CallLedger
     for (const entry of entries.values()) if (entry !== changed && entry.isReading === true) entry.count = 0;
   }
 
+  function objection(tool: Tool, args: JsonObject): LedgerRefusal | undefined {
+    const entry = entries.get(keyOf(tool.spec.name, canonicalJson(args)));
+    if (entry === undefined) return undefined;
+    if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
+    return tool.mayRepeat !== true && entry.count >= limits.identicalCalls ? duplicate(tool) : undefined;
+  }
+
   return {
-    admit(tool, args) {
-      const entry = entryOf(tool, args);
-      if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
-      if (entry.count >= limits.identicalCalls) return duplicate(tool);
-      entry.count++;
-      return undefined;
+    objection,
+    mayObject(calls) {
+      const counts = new Map<string, number>();
+      return calls.map((call) => {
+        if (call === undefined || call.tool.mayRepeat === true) return false;
+        const key = keyOf(call.tool.spec.name, canonicalJson(call.args));
+        const count = counts.get(key) ?? entries.get(key)?.count ?? 0;
+        counts.set(key, count + 1);
+        return count >= limits.identicalCalls;
+      });
     },
-    begin(tool, args) {
+    begin(tool, args, isResumed = false) {
+      const refusal = isResumed ? undefined : objection(tool, args);
+      if (refusal !== undefined) return refusal;
       const entry = entryOf(tool, args);
-      if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
       entry.state = 'running';
+      if (!isResumed) entry.count++;
       return undefined;
     },
     settle(tool, args, outcome) {
@@ -82,10 +104,14 @@ export function createCallLedger(known: readonly LedgerEntry[] = []): CallLedger
       // The first result is news too, but what it is compared with is still to come.
       if (isNews && entry.resultDigest !== undefined) entry.count = 1;
       entry.resultDigest = digest;
-      if (isNews && outcome.type === 'result' && tool.isReadOnly !== true) countReadersAnew(entry);
+      if (tool.isReadOnly !== true && mayHaveChangedSomething(outcome)) countReadersAnew(entry);
     },
     entries: () => Array.from(entries.values(), (entry) => ({ ...entry })),
   };
+}
+
+function mayHaveChangedSomething(outcome: ToolOutcome): boolean {
+  return outcome.type === 'result' || hasUnknownEnd(outcome);
 }
 
 /** Whether a call may have taken effect although no answer came. Adapters that know more say so by `state`. */

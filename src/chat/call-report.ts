@@ -30,7 +30,9 @@ export interface CallReport {
   cutFromBytes?: number;
   /** It has not run, or not to its end: a decision on it, or on calls within it, comes in another request. */
   isWaiting?: true;
-  /** Then: why, where calls within it wait. */
+  /** It has not run, because it stands behind a call that waits so. */
+  isHeld?: true;
+  /** Of a call that waits: why, where calls within it wait. */
   inner?: InnerWait;
 }
 

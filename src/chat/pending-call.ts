@@ -5,12 +5,14 @@ import { limits } from '../core/limits.ts';
 import type { RunEvent } from '../core/run.ts';
 import type { ApprovalDecision, FollowUp, ToolContext, ToolOutcome } from '../core/tool.ts';
 import { createAskUser } from './ask-user.ts';
+import type { LedgerRefusal } from './call-ledger.ts';
 import { reportOf, timeoutOf } from './call-report.ts';
 import type { CallReport, CallSurroundings, ToolCallSettings } from './call-report.ts';
 import { executeCall, maskFault } from './execute-call.ts';
 import { judgeCall, judgeResult } from './hook-call.ts';
 import { prepareToolCall } from './prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall } from './prepare-tool-call.ts';
+import type { CheckedCall, EndedCall } from './schedule-calls.ts';
 import { superviseCall } from './supervise-call.ts';
 import type { Ending, Supervision } from './supervise-call.ts';
 
@@ -19,10 +21,12 @@ export interface PendingCall {
   readonly call: ToolCall;
   /** Settles once, with whatever came first. Rejects only with GatewayError `tool_failed`, which ends the run. */
   readonly report: Promise<CallReport>;
-  /** Asks whether the call may run; it still waits afterwards. */
-  approve(): Promise<void>;
+  /** Asks whether the call may run; it still waits afterwards. `onAsked` is told when that takes a human. */
+  approve(onAsked?: () => void): Promise<CheckedCall>;
   /** Runs it unless it has ended; resolves when it has settled. */
-  start(): Promise<void>;
+  start(): Promise<EndedCall>;
+  /** It does not run in this request, because it stands behind a call whose approval comes in another one. */
+  hold(): void;
   /** Before its start: it never starts. While it runs: see `Supervision.end`. Settled: nothing. */
   end(ending: Ending): void;
 }
@@ -31,6 +35,7 @@ export function createPendingCall(given: PreparedCall, settings: ToolCallSetting
   let prepared = given;
   let state: 'waiting' | 'running' | 'settled' = 'waiting';
   let supervision: Supervision | undefined;
+  let isSuspended = false;
   const wait = new AbortController();
   const { promise: report, resolve, reject } = Promise.withResolvers<CallReport>();
   // Whoever reads the report meets a rejection; it must not count as unhandled before.
@@ -39,10 +44,16 @@ export function createPendingCall(given: PreparedCall, settings: ToolCallSetting
   function settle(settled: CallReport): void {
     if (state === 'settled') return;
     state = 'settled';
+    isSuspended = settled.isWaiting === true;
     resolve(settled);
   }
   function settleUnrun(outcome: ToolOutcome): void {
     settle(reportOf({ prepared, outcome, durationMs: 0 }, around));
+  }
+  function refuse(refusal: LedgerRefusal): void {
+    const { call, tool, args } = prepared;
+    prepared = { type: 'refused', call, tool, ...(args && { args }), ...refusal };
+    settleUnrun({ type: 'error', ...refusal, state: 'not_started' });
   }
   /** What hooks say of it comes before a human is asked. */
   async function judge(call: ReadyCall): Promise<void> {
@@ -58,38 +69,53 @@ export function createPendingCall(given: PreparedCall, settings: ToolCallSetting
       reject(error);
     }
   }
+  /** Hooks first, then whoever has to approve it. */
+  async function ask(onAsked: (() => void) | undefined): Promise<void> {
+    if (settings.hooks !== undefined && state === 'waiting' && prepared.type === 'ready') await judge(prepared);
+    if (state !== 'waiting' || prepared.type === 'refused' || settings.approvals === undefined) return;
+    const { call, tool, args } = prepared;
+    let decision: ApprovalDecision;
+    try {
+      const tell = (event: RunEvent): void => {
+        around.live?.tell(event);
+        if (event.type === 'approval.request') onAsked?.();
+      };
+      decision = await settings.approvals.decide({ callId: call.id, tool, args, run: settings.run, signal: wait.signal, tell });
+    } catch (error) {
+      return settleUnrun(wait.signal.aborted ? notStarted : { ...maskFault(error, prepared, settings), state: 'not_started' });
+    }
+    if (decision.type === 'refused') settleUnrun({ type: 'error', code: decision.code, message: decision.message, state: 'not_started' });
+    else if (decision.type === 'waiting')
+      settle({ ...reportOf({ prepared, outcome: notDecided(tool.spec.name), durationMs: 0 }, around), isWaiting: true });
+    else if (decision.args !== undefined) {
+      const edited = { ...call, name: tool.spec.name, arguments: JSON.stringify(decision.args) };
+      prepared = { ...prepareToolCall(edited, new Map([[tool.spec.name, tool]])), call };
+      if (prepared.type === 'refused') settleUnrun({ type: 'error', code: prepared.code, message: prepared.message });
+    }
+  }
   if (given.type === 'refused') settleUnrun({ type: 'error', code: given.code, message: given.message });
 
   return {
     call: given.call,
     report,
 
-    async approve() {
-      if (around.inner !== undefined) return;
-      if (settings.hooks !== undefined && state === 'waiting' && prepared.type === 'ready') await judge(prepared);
-      if (state !== 'waiting' || prepared.type === 'refused' || settings.approvals === undefined) return;
-      const { call, tool, args } = prepared;
-      let decision: ApprovalDecision;
-      try {
-        const tell = (event: RunEvent): void => around.live?.tell(event);
-        decision = await settings.approvals.decide({ callId: call.id, tool, args, run: settings.run, signal: wait.signal, tell });
-      } catch (error) {
-        return settleUnrun(wait.signal.aborted ? notStarted : { ...maskFault(error, prepared, settings), state: 'not_started' });
+    async approve(onAsked) {
+      if (around.inner === undefined) {
+        const refusal = prepared.type === 'ready' ? around.ledger?.objection(prepared.tool, prepared.args) : undefined;
+        if (refusal === undefined) await ask(onAsked);
+        else refuse(refusal);
       }
-      if (decision.type === 'refused') settleUnrun({ type: 'error', code: decision.code, message: decision.message, state: 'not_started' });
-      else if (decision.type === 'waiting')
-        settle({ ...reportOf({ prepared, outcome: notDecided(tool.spec.name), durationMs: 0 }, around), isWaiting: true });
-      else if (decision.args !== undefined) {
-        const edited = { ...call, name: tool.spec.name, arguments: JSON.stringify(decision.args) };
-        prepared = { ...prepareToolCall(edited, new Map([[tool.spec.name, tool]])), call };
-        if (prepared.type === 'refused') settleUnrun({ type: 'error', code: prepared.code, message: prepared.message });
-      }
+      if (state === 'waiting') return 'ready';
+      return isSuspended ? 'suspended' : 'over';
     },
 
     async start() {
-      if (state !== 'waiting' || prepared.type === 'refused') return;
-      const refusal = around.ledger?.begin(prepared.tool, prepared.args);
-      if (refusal !== undefined) return settleUnrun({ type: 'error', ...refusal, state: 'not_started' });
+      if (state !== 'waiting' || prepared.type === 'refused') return 'over';
+      const refusal = around.ledger?.begin(prepared.tool, prepared.args, around.inner !== undefined);
+      if (refusal !== undefined) {
+        refuse(refusal);
+        return 'over';
+      }
       state = 'running';
       const timeoutMs = timeoutOf(prepared.tool, settings);
       using own = superviseCall({ idleMs: timeoutMs, totalMs: settings.totalTimeoutMs ?? limits.toolTotalTimeoutMs });
@@ -100,6 +126,11 @@ export function createPendingCall(given: PreparedCall, settings: ToolCallSetting
         state = 'settled';
         reject(error);
       }
+      return isSuspended ? 'suspended' : 'over';
+    },
+
+    hold() {
+      if (state === 'waiting') settle({ ...reportOf({ prepared, outcome: held, durationMs: 0 }, around), isHeld: true });
     },
 
     end(ending) {
@@ -119,6 +150,14 @@ const notStarted = {
 } as const;
 
 /** What the model is told where the run cannot wait either. */
+const held = {
+  type: 'error',
+  code: 'tool_cancelled',
+  message: 'A call before this one needs an approval that cannot be waited for just now, so this one was not run.',
+  state: 'not_started',
+} as const;
+
+/** The same of the call that needs the approval. */
 function notDecided(name: string): ToolOutcome {
   const message = `'${name}' needs a human's approval, which cannot be waited for just now; it was not run.`;
   return { type: 'error', code: 'approval_required', message, state: 'not_started' };

@@ -5,7 +5,7 @@ import { eventIdOf, withinOf } from '../core/approval.ts';
 import type { RunWait, WaitingCall } from '../core/approval.ts';
 import type { Turn } from './ask-model.ts';
 import type { CallReport } from './call-report.ts';
-import { reportEvents } from './run-tools.ts';
+import { isUnfinished, reportEvents } from './run-tools.ts';
 import type { TurnSeparator } from './separate-turns.ts';
 import { toSettledCall, toWaitingCalls } from './waiting-loop.ts';
 import type { WaitingLoop } from './waiting-loop.ts';
@@ -30,7 +30,7 @@ const shownCharacters = 200;
  */
 export async function* putAway({ wait, turn, reports, loop, separator }: PutAwayRound): AsyncGenerator<ChatEvent, boolean> {
   const calls = toWaitingCalls(reports);
-  const settled = reports.flatMap((report, place) => (report.isWaiting === true ? [] : [toSettledCall(report, place)]));
+  const settled = reports.flatMap((report, place) => (isUnfinished(report) ? [] : [toSettledCall(report, place)]));
   const inner = reports.flatMap((report, place) =>
     report.inner === undefined ? [] : [{ place, args: report.prepared.args ?? {}, run: report.inner.run }],
   );
@@ -50,7 +50,7 @@ export async function* putAway({ wait, turn, reports, loop, separator }: PutAway
       const data = { id: eventIdOf(call), tool: call.tool, decision: 'unavailable', ...withinOf(call) };
       yield { type: 'run-event', event: { type: 'approval.response', data } };
     }
-    for (const report of reports) if (report.isWaiting === true) yield* reportEvents(report);
+    for (const report of reports) if (isUnfinished(report)) yield* reportEvents(report);
     return false;
   }
 }

@@ -42,6 +42,7 @@ export function readSelection(answer: string, specs: readonly ToolSpec[], isCut:
   const found = piecesOf(answer, specs, isCut);
   const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
   for (const call of found.calls) addCall(read, call, specs);
+  for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
   for (const { name, reason } of found.damaged) addDamaged(read, { name, reason }, specs);
   return read;
 }

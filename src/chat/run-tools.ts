@@ -11,7 +11,8 @@ import { createPendingCall } from './pending-call.ts';
 import type { PendingCall } from './pending-call.ts';
 import { prepareToolCall } from './prepare-tool-call.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
-import { scheduleCalls } from './schedule-calls.ts';
+import { orderOf, scheduleCalls } from './schedule-calls.ts';
+import type { ScheduledCall } from './schedule-calls.ts';
 
 export interface ToolRound {
   tools: ReadonlyMap<string, Tool>;
@@ -58,13 +59,13 @@ export async function* runTools(calls: readonly ToolCall[], round: ToolRound): A
       for (const call of prepared) yield { type: 'run-event', event: { type: 'tool.call', data: callData(call) } };
     }
     if (signal.aborted) leave();
-    void startAll(pending, prepared);
+    void scheduleCalls(toScheduled(pending, prepared, round));
     const reports: CallReport[] = [];
     for (const call of pending) {
       const report = yield* live.until(call.report);
       const isOld = round.resumed?.has(reports.length) === true;
       reports.push(report);
-      if (!isOld && report.isWaiting !== true) yield* reportEvents(report);
+      if (!isOld && !isUnfinished(report)) yield* reportEvents(report);
     }
     signal.throwIfAborted();
     return reports;
@@ -77,8 +78,14 @@ export async function* runTools(calls: readonly ToolCall[], round: ToolRound): A
 }
 
 function settledCall(report: CallReport): PendingCall {
-  const nothing = async (): Promise<void> => undefined;
-  return { call: report.prepared.call, report: Promise.resolve(report), approve: nothing, start: nothing, end: () => undefined };
+  return {
+    call: report.prepared.call,
+    report: Promise.resolve(report),
+    approve: async () => 'over',
+    start: async () => 'over',
+    hold: () => undefined,
+    end: () => undefined,
+  };
 }
 
 /** Until it has settled, a call can be cancelled from elsewhere. Gives what ends that earlier. */
@@ -88,21 +95,30 @@ function registerCall(call: PendingCall, registry: CallRegistry | undefined): ()
   return forget;
 }
 
-/** Approvals are asked for at once; a call that waits for one holds no place among those that run. */
-async function startAll(pending: readonly PendingCall[], prepared: readonly PreparedCall[]): Promise<void> {
-  await scheduleCalls(
-    pending.map((call, index) => ({
-      isAlone: prepared[index]?.tool?.isSequential === true,
-      ready: call.approve(),
-      work: () => call.start(),
-    })),
-  );
+/**
+ * Approvals are asked for at once, except for a call that its like before it may make one too many: whether it may run is known when those have
+ * ended.
+ */
+function toScheduled(pending: readonly PendingCall[], prepared: readonly PreparedCall[], { around, resumed }: ToolRound): ScheduledCall[] {
+  const toRun = prepared.map((call, place) => (call.type === 'ready' && resumed?.has(place) !== true ? call : undefined));
+  const mayObject = around.ledger?.mayObject(toRun);
+  return pending.map((call, place): ScheduledCall => {
+    const own = toRun[place];
+    return {
+      // What has settled already need not wait for its turn.
+      order: own === undefined ? 'parallel' : orderOf(own.tool),
+      isCheckedLate: mayObject?.[place] === true,
+      check: (onAsked) => call.approve(onAsked),
+      run: () => call.start(),
+      hold: () => call.hold(),
+    };
+  });
 }
 
 function prepareInRound(
   call: ToolCall,
   index: number,
-  { tools, around, resumed, inner, finderName, callsLeft = limits.callsPerRound }: ToolRound,
+  { tools, resumed, inner, finderName, callsLeft = limits.callsPerRound }: ToolRound,
 ): PreparedCall {
   const code = 'tool_error';
   if (index >= limits.callsPerRound) {
@@ -114,13 +130,9 @@ function prepareInRound(
     return { type: 'refused', call, tool: undefined, code, message };
   }
   const prepared = prepareToolCall(call, tools, finderName);
-  if (resumed !== undefined) {
-    if (prepared.type === 'refused') return prepared.code === 'tool_not_found' ? goneTool(prepared) : prepared;
-    return { ...prepared, args: inner?.get(index)?.args ?? prepared.args };
-  }
-  const refusal = prepared.type === 'ready' ? around.ledger?.admit(prepared.tool, prepared.args) : undefined;
-  if (refusal === undefined || prepared.type === 'refused') return prepared;
-  return { type: 'refused', call, tool: prepared.tool, args: prepared.args, ...refusal };
+  if (resumed === undefined) return prepared;
+  if (prepared.type === 'refused') return prepared.code === 'tool_not_found' ? goneTool(prepared) : prepared;
+  return { ...prepared, args: inner?.get(index)?.args ?? prepared.args };
 }
 
 function goneTool(prepared: PreparedCall): PreparedCall {
@@ -142,6 +154,11 @@ function callData(prepared: PreparedCall): JsonObject {
   const args = prepared.args ?? call.arguments.slice(0, 2_000);
   const repairs = prepared.type === 'ready' && prepared.repairs.length > 0 ? { repairs: prepared.repairs } : {};
   return { id: call.id, tool: tool?.spec.name ?? call.name, args, server: tool?.server ?? null, ...repairs };
+}
+
+/** It goes on in another request, together with the rest of its round. */
+export function isUnfinished({ isWaiting, isHeld }: CallReport): boolean {
+  return isWaiting === true || isHeld === true;
 }
 
 export function* reportEvents(report: CallReport): Generator<ChatEvent> {

@@ -81,9 +81,13 @@ export async function* selectCalls(question: SelectionQuestion): AsyncGenerator<
 
 async function* choose(question: SelectionQuestion, account: Account): AsyncGenerator<ModelEvent, Selection> {
   const isMany = question.offered.length > limits.selectedAtOnce;
-  const specs = isMany ? yield* chooseNames(question, account) : question.offered;
-  if (specs.length === 0) return nothing;
-  if (isMany && specs.every((spec) => takesNothing(spec))) return { calls: specs.map(({ name }) => ({ name, args: {} })), refused: [] };
+  const chosen = isMany ? yield* chooseNames(question, account) : question.offered;
+  if (chosen.length === 0) return nothing;
+  if (isMany && chosen.every((spec) => takesNothing(spec))) {
+    const calls = chosen.slice(0, question.maxCalls).map(({ name }) => ({ name, args: {} }));
+    return { calls, refused: [] };
+  }
+  const specs = [...new Set(chosen)];
   const messages = selectionMessages(question.messages, specs, question);
   if (messages === undefined) return nothing;
   const answer = yield* ask(question, { purpose: 'selection', messages, specs, account });
@@ -106,7 +110,7 @@ async function* choose(question: SelectionQuestion, account: Account): AsyncGene
   return settled(isMissing ? second.slice(0, question.maxCalls) : withRepairs(entries, second));
 }
 
-/** The functions whose arguments are worth asking for. */
+/** The functions that are to be called, as often and in the order that the model names them. */
 async function* chooseNames(question: SelectionQuestion, account: Account): AsyncGenerator<ModelEvent, ToolSpec[]> {
   const bare = question.offered.map((spec) => ({ ...spec, parameters: { type: 'object', properties: {} } }));
   const messages = selectionMessages(question.messages, bare, question);
@@ -120,8 +124,7 @@ async function* chooseNames(question: SelectionQuestion, account: Account): Asyn
   const entries = isMissing
     ? yield* askAgain(question, { purpose: 'selection_names', messages: [...messages, demandMessage(bare)], specs: bare, account })
     : read.entries;
-  const names = new Set(entries.map((entry) => entry.spec.name));
-  return question.offered.filter((spec) => names.has(spec.name));
+  return entries.flatMap(({ spec }) => question.offered.find(({ name }) => name === spec.name) ?? []);
 }
 
 interface SelectionAsking extends Pick<Asking, 'purpose'> {

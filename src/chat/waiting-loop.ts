@@ -36,7 +36,7 @@ export interface WaitingLoop {
 }
 
 /** A report without what only this process knows. */
-export interface SettledCall extends Omit<CallReport, 'prepared' | 'isWaiting' | 'inner'> {
+export interface SettledCall extends Omit<CallReport, 'prepared' | 'isWaiting' | 'isHeld' | 'inner'> {
   place: number;
   isReady: boolean;
   args?: JsonObject;

@@ -162,10 +162,14 @@ export interface Tool {
   readonly timeoutBehavior?: 'result' | 'abort';
   /** What an exception becomes: an error for the model (default), the end of the run, or the text that this function makes of it. */
   readonly onError?: 'result' | 'abort' | ((error: unknown) => string | Promise<string>);
-  /** Never runs beside another call of its round. */
+  /** Never runs beside another call of its round, whatever else is said of it. */
   readonly isSequential?: boolean;
-  /** Changes nothing (a GET): it may be tried again, and a cancelled call has had no effect. */
+  /** Changes nothing (a GET): it runs beside others of its kind, may be tried again, and a cancelled call has had no effect. */
   readonly isReadOnly?: boolean;
+  /** The order of its calls does not matter: it runs beside others although it may change something. */
+  readonly isParallel?: boolean;
+  /** Equal calls of one run are all meant: `limits.identicalCalls` does not hold for it. */
+  readonly mayRepeat?: boolean;
   /** Twice is the same as once (a PUT): it may be tried again although the first call may have taken effect. */
   readonly isIdempotent?: boolean;
   /** For so long an equal call of the same caller gets the same result without being executed; undefined: never. */

@@ -73,6 +73,8 @@ const config = z.looseObject({
   /** Kept in `extra`, where the catalogue reads them; checked here, because a typing error in them must not lift a protection. */
   needs_approval: z.union([z.boolean(), z.array(z.string())]).nullish(),
   read_only: z.boolean().nullish(),
+  parallel: z.boolean().nullish(),
+  repeats: z.boolean().nullish(),
   execution: z.enum(['gateway', 'browser']).nullish(),
 });
 

@@ -14,16 +14,19 @@ export interface BrowserToolOptions {
   prepare?: (args: JsonObject) => PreparedRequest;
   callBrowser: CallBrowser;
   timeoutMs: number;
+  /** Known where a document gives the method. */
+  isReadOnly?: boolean;
 }
 
 /** A function that runs in the user's browser: only that browser can reach the server, or holds the key to it. */
 export function createBrowserTool(options: BrowserToolOptions): Tool {
-  const { spec, label, ownName, server, prepare, callBrowser, timeoutMs } = options;
+  const { spec, label, ownName, server, prepare, callBrowser, timeoutMs, isReadOnly = false } = options;
   return {
     spec,
     label,
     server: server.url,
     kind: 'browser',
+    isReadOnly,
     timeoutMs,
     async run(invocation) {
       const prepared = prepare === undefined ? undefined : tryPrepare(prepare, invocation.args);

@@ -19,7 +19,7 @@ import type { OpenedDocument } from './openapi/open-document.ts';
 import { openDocumentAside } from './openapi/open-document-aside.ts';
 import { createBaseUrls } from './openapi/server-base-url.ts';
 import { toSpecs } from './request-specs.ts';
-import { rulesOfRequest, whyWithheld, withServerApproval } from './server-rules.ts';
+import { isSafeMethod, rulesOfRequest, whyWithheld, withServerRules } from './server-rules.ts';
 
 export interface RequestServersOptions {
   send: SendOutbound;
@@ -165,7 +165,7 @@ function gatewayCandidate(
     otherNames: [operation.operationId],
     toTool: (offeredName) => {
       const tool = createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
-      return withServerApproval(tool, operation, rules);
+      return withServerRules(tool, operation, rules);
     },
   });
 }
@@ -186,10 +186,11 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
         ownName: operation.operationId,
         server: { url: server.url, ...(isJsonObject(info) && { info }) },
         prepare: (args) => buildRequest(operation, args, baseUrlFor(operation)),
+        isReadOnly: isSafeMethod(operation.method),
         callBrowser,
         timeoutMs,
       });
-      return withServerApproval(tool, operation, rules);
+      return withServerRules(tool, operation, rules);
     },
   });
 }
@@ -213,7 +214,7 @@ function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestSe
         callBrowser,
         timeoutMs,
       });
-      return withServerApproval(tool, ruled, rules);
+      return withServerRules(tool, ruled, rules);
     };
     return [{ wanted: spec.name, key: `${index} ${ownName} ${position}`, otherNames: [ownName], toTool }];
   });

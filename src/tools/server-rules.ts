@@ -24,6 +24,11 @@ export function rulesOfRequest({ config = {} }: Pick<RequestToolServer, 'config'
   };
 }
 
+/** RFC 9110, section 9.2.1: such a request changes nothing. */
+export function isSafeMethod(method: string | undefined): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
 /** A list, or one text with commas as Open WebUI writes it. */
 function namesIn(value: JsonValue | undefined): string[] {
   const entries = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [];
@@ -36,19 +41,28 @@ export function configValue({ extra }: Pick<ServerRules, 'extra'>, key: string):
 }
 
 /** The tool as `needs_approval` wants it: true for all calls, or names of functions, the document's, the legal ones or those under which they are offered. */
-export function withServerApproval(tool: Tool, { operationId, spec }: Pick<Ruled, 'operationId' | 'spec'>, rules: ServerRules): Tool {
+function withServerApproval(tool: Tool, { operationId, spec }: Pick<Ruled, 'operationId' | 'spec'>, rules: ServerRules): Tool {
   const wanted = configValue(rules, 'needs_approval');
   const rule = Array.isArray(wanted) ? wanted.filter((name) => typeof name === 'string') : wanted === true;
   const isMeant = isMeantBy(rule, { ...tool, otherNames: [operationId, spec.name, `server:${tool.label}`] });
   return isMeant ? { ...tool, needsApproval: true } : tool;
 }
 
+/** The tool as the connection wants it: approvals, the order of its calls and the bound on equal ones. */
+export function withServerRules(tool: Tool, operation: Pick<Ruled, 'operationId' | 'spec'>, rules: ServerRules): Tool {
+  const ruled = withServerApproval(tool, operation, rules);
+  return {
+    ...ruled,
+    ...(configValue(rules, 'parallel') === true && { isParallel: true }),
+    ...(configValue(rules, 'repeats') === true && { mayRepeat: true }),
+  };
+}
+
 /** Exact names, the document's or the legal one: `search` must not let `web_search` through. A blocked name stays blocked. */
 export function whyWithheld({ operationId, spec, method, tags = [] }: Ruled, rules: ServerRules): string | undefined {
   const isNamed = (name: JsonValue): boolean => name === operationId || name === spec.name;
-  const isReading = method === 'GET' || method === 'HEAD';
   const shown = method ?? 'not known';
-  if (configValue(rules, 'read_only') === true && !isReading) return `read_only lets GET and HEAD through, and this is ${shown}`;
+  if (configValue(rules, 'read_only') === true && !isSafeMethod(method)) return `read_only lets GET and HEAD through, and this is ${shown}`;
   const methods = configValue(rules, 'methods');
   const isOneOf = (entry: JsonValue): boolean => typeof entry === 'string' && entry.toUpperCase() === method;
   if (Array.isArray(methods) && methods.length > 0 && !methods.some(isOneOf)) return `methods does not name ${shown}`;

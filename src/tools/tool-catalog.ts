@@ -18,7 +18,7 @@ import type { OpenedServer, Opening } from './open-registered-server.ts';
 import { createRegisteredServers } from './registered-servers.ts';
 import { openRequestServers } from './request-servers.ts';
 import type { SuppliedFunctions } from './request-servers.ts';
-import { withServerApproval } from './server-rules.ts';
+import { withServerRules } from './server-rules.ts';
 import { createServerReviver } from './revive-servers.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import type { ToolSource } from './tool-source.ts';
@@ -224,7 +224,7 @@ function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Ca
     spec: operation.spec,
     otherNames: [operation.operationId],
     ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
-    toTool: (offeredName) => withServerApproval(server.createTool(operation, offeredName), operation, record),
+    toTool: (offeredName) => withServerRules(server.createTool(operation, offeredName), operation, record),
   }));
   return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));
 }

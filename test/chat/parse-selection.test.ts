@@ -24,9 +24,20 @@ test.each([
   expect(parseSelection(text).calls).toEqual([call]);
 });
 
-test('several calls are read in order, once each', () => {
+test('several calls are read in order, and equal ones of a list are all meant', () => {
   const other = '{"name": "b", "parameters": {}}';
-  expect(parseSelection(`${json}\n${other}\n${json}`).calls.map((found) => found.name)).toEqual(['get_time', 'b']);
+  const names = (answer: string): string[] => parseSelection(answer).calls.map((found) => found.name);
+  expect(names(`${json}\n${other}\n${json}`)).toEqual(['get_time', 'b', 'get_time']);
+  expect(names(`{"tool_calls": [${json}, ${other}, ${json}, ${json}]}`)).toEqual(['get_time', 'b', 'get_time', 'get_time']);
+});
+
+test.each([
+  ['behind words', `[${json}, ${json}]\nSo the calls are:\n[${json}, ${json}]`, 2],
+  ['as a whole', `{"tool_calls": [${json}]}\n{"tool_calls": [${json}]}`, 1],
+])('a selection that is stated once more %s is one selection, and says so', (_place, answer, count) => {
+  const selection = parseSelection(answer);
+  expect(selection.calls).toEqual(Array.from({ length: count }, () => call));
+  expect(selection.restated).toEqual(Array.from({ length: count }, () => 'get_time'));
 });
 
 test.each([

@@ -44,15 +44,19 @@ test('text before a call is kept in the answer and in the history', async () => 
   expect(model.requests[1]?.messages[1]).toMatchObject({ role: 'assistant', content: 'Let me look.' });
 });
 
-test('calls of one turn run at the same time and report in call order', async () => {
+test('calls of one turn that only read run at the same time and report in call order', async () => {
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const started: string[] = [];
   const waiting = (name: string, gate: Promise<void>) =>
-    toolNamed(name, async () => {
-      started.push(name);
-      await gate;
-      return { type: 'result', value: name };
-    });
+    toolNamed(
+      name,
+      async () => {
+        started.push(name);
+        await gate;
+        return { type: 'result', value: name };
+      },
+      { isReadOnly: true },
+    );
   const model = new ScriptedModel(calls(['slow', {}], ['fast', {}]), says('Done.'));
   const run = collect(
     runChat(
@@ -76,7 +80,7 @@ test('at most eight calls run at once', async () => {
     running--;
     return { type: 'result', value: 1 };
   };
-  const tool = toolNamed('a', work, { parameters: { type: 'object', properties: { n: { type: 'integer' } } } });
+  const tool = toolNamed('a', work, { isReadOnly: true, parameters: { type: 'object', properties: { n: { type: 'integer' } } } });
   const model = new ScriptedModel(calls(...Array.from({ length: 30 }, (_, n): [string, unknown] => ['a', { n }])), says('Done.'));
   const events = await collect(runChat(chatOf(model, [tool])));
   expect(most).toBe(8);

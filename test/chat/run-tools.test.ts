@@ -7,24 +7,38 @@ import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { collect, eventsOf, runContext, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { callSettings, loop, numbered, resultsBefore } from './loop-fixture.ts';
 
-test('a sequential function never runs beside another, and all keep their order', async () => {
+/** Each tool writes down when it begins and when it ends. */
+function logging(log: string[], name: string, options: Partial<Tool> = {}): Tool {
+  const answer = async (): Promise<ToolOutcome> => {
+    log.push(`+${name}`);
+    await new Promise((resolve) => setImmediate(resolve));
+    log.push(`-${name}`);
+    return { type: 'result', value: name };
+  };
+  return toolNamed(name, answer, options);
+}
+const reading = { isReadOnly: true };
+
+test('calls that only read run together, every other call alone and in its place, and all report in their order', async () => {
   const log: string[] = [];
-  const tool = (name: string, options: Partial<Tool> = {}) =>
-    toolNamed(
-      name,
-      async (): Promise<ToolOutcome> => {
-        log.push(`+${name}`);
-        await new Promise((resolve) => setImmediate(resolve));
-        log.push(`-${name}`);
-        return { type: 'result', value: name };
-      },
-      options,
-    );
-  const tools = [tool('a'), tool('b'), tool('alone', { isSequential: true }), tool('c')];
-  const model = new ScriptedModel(calls(['a', {}], ['b', {}], ['alone', {}], ['c', {}], ['a', {}]), says('Done.'));
+  const tools = [logging(log, 'a', reading), logging(log, 'b', reading), logging(log, 'write'), logging(log, 'move')];
+  const model = new ScriptedModel(calls(['a', {}], ['b', {}], ['write', {}], ['move', {}], ['b', {}], ['a', {}]), says('Done.'));
   await collect(loop(model, tools));
-  expect(log).toEqual(['+a', '+b', '-a', '-b', '+alone', '-alone', '+c', '+a', '-c', '-a']);
-  expect(resultsBefore(model, 1)).toEqual(['a', 'b', 'alone', 'c', 'a']);
+  expect(log).toEqual(['+a', '+b', '-a', '-b', '+write', '-write', '+move', '-move', '+b', '+a', '-b', '-a']);
+  expect(resultsBefore(model, 1)).toEqual(['a', 'b', 'write', 'move', 'b', 'a']);
+});
+
+test('a parallel function runs beside others, not beside a write, and a sequential one beside none even if it only reads', async () => {
+  const log: string[] = [];
+  const tools = [
+    logging(log, 'a', { isParallel: true }),
+    logging(log, 'b', reading),
+    logging(log, 'write'),
+    logging(log, 'alone', { ...reading, isSequential: true }),
+  ];
+  const model = new ScriptedModel(calls(['a', {}], ['b', {}], ['alone', {}], ['a', {}], ['b', {}], ['write', {}]), says('Done.'));
+  await collect(loop(model, tools));
+  expect(log).toEqual(['+a', '+b', '-a', '-b', '+alone', '-alone', '+a', '+b', '-a', '-b', '+write', '-write']);
 });
 
 test('status and progress are shown while the call runs, and resolve when they were delivered', async () => {
@@ -127,28 +141,31 @@ test('a function may end the run by its failure; its siblings are ended with it'
   expect(siblingSignal?.aborted).toBe(true);
 });
 
-test('a gate is asked for each call between its check and its start, and siblings run meanwhile', async () => {
+test('a gate is asked for each call between its check and its start, and what only reads runs meanwhile', async () => {
   const asked: ApprovalRequest[] = [];
   const decision = Promise.withResolvers<ApprovalDecision>();
   const approvals = {
     decide: async (request: ApprovalRequest): Promise<ApprovalDecision> => {
       asked.push(request);
-      return request.tool.spec.name === 'pay' ? decision.promise : { type: 'approved' };
+      if (request.tool.spec.name !== 'pay') return { type: 'approved' };
+      request.tell({ type: 'approval.request', data: {} });
+      return decision.promise;
     },
   };
   const ran: unknown[] = [];
-  const tool = (name: string) =>
+  const tool = (name: string, options: Partial<Tool> = {}) =>
     toolNamed(
       name,
       ({ args }) => {
         ran.push([name, args]);
         return { type: 'result', value: name };
       },
-      numbered,
+      { ...numbered, ...options },
     );
-  const turn = calls(['pay', { n: 'x' }], ['pay', { n: 1 }], ['look', { n: 2 }]);
+  const turn = calls(['pay', { n: 'x' }], ['pay', { n: 1 }], ['look', { n: 2 }], ['note', { n: 3 }]);
   const model = new ScriptedModel(turn, says('Done.'));
-  const run = collect(loop(model, [tool('pay'), tool('look')], { settings: callSettings({ approvals }) }));
+  const tools = [tool('pay'), tool('look', reading), tool('note')];
+  const run = collect(loop(model, tools, { settings: callSettings({ approvals }) }));
   await vi.waitFor(() => expect(ran).toEqual([['look', { n: 2 }]]));
   decision.resolve({ type: 'approved', args: { n: '7' } });
   await run;
@@ -156,9 +173,13 @@ test('a gate is asked for each call between its check and its start, and sibling
   expect(asked.map(({ tool: { spec }, args }) => [spec.name, args])).toEqual([
     ['pay', { n: 1 }],
     ['look', { n: 2 }],
+    ['note', { n: 3 }],
   ]);
-  expect(ran[1]).toEqual(['pay', { n: 7 }]);
-  expect(resultsBefore(model, 1).slice(1)).toEqual(['pay', 'look']);
+  expect(ran.slice(1)).toEqual([
+    ['pay', { n: 7 }],
+    ['note', { n: 3 }],
+  ]);
+  expect(resultsBefore(model, 1).slice(1)).toEqual(['pay', 'look', 'note']);
 });
 
 test('calls that wait for approval hold no place among those that run', async () => {
@@ -171,7 +192,7 @@ test('calls that wait for approval hold no place among those that run', async ()
       ran.push(args['n']);
       return { type: 'result', value: 1 };
     },
-    numbered,
+    { ...numbered, isParallel: true },
   );
   const waiting = Array.from({ length: limits.parallelToolCalls }, (_, n): [string, unknown] => ['pay', { n }]);
   const model = new ScriptedModel(calls(...waiting, ['pay', { n: 99 }]), says('Done.'));

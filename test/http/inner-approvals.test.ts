@@ -130,7 +130,7 @@ describe('an approval that a preset called as a tool needs', () => {
     ]);
   });
 
-  test('waits beside a call of the outer run, each with its own decision', async () => {
+  test('comes after that of a call of the outer run which stands before it, and what stands behind waits with both', async () => {
     const turns = [
       turn(['x', 'pay', { amount: 1 }], ['x', 'payer', { request: 'Pay 1.' }], ['y', 'look', {}]),
       turn(['x', 'pay', { amount: 1 }], ['z', 'refund', { amount: 2 }]),
@@ -138,28 +138,26 @@ describe('an approval that a preset called as a tool needs', () => {
       says('So it is.'),
     ];
     await using gateway = await gatewayWith(turns);
-    const asked = await askPlainly(gateway, { tool_ids: ['preset:payer', 'server:bank'] });
-    expect(shownBy(asked)).toEqual([
-      ['x', 'pay', { amount: 1 }],
+    const outer = await askPlainly(gateway, { tool_ids: ['preset:payer', 'server:bank'] });
+    expect(shownBy(outer)).toEqual([['x', 'pay', { amount: 1 }]]);
+    expect(pathsSent(gateway)).toEqual([]);
+    const inner = (await decide(gateway, outer)).json<Asked>();
+    expect(shownBy(inner)).toEqual([
       ['x.x', 'pay', { amount: 1 }],
       ['x.z', 'refund', { amount: 2 }],
     ]);
-    expect(pathsSent(gateway)).toEqual(['/look']);
-    expect((await decide(gateway, asked, { place: 1, decision: 'reject', message: 'Not twice.' })).json()).toEqual({
-      waiting: ['x', 'x.z'],
-    });
-    expect((await decide(gateway, asked, { place: 2, arguments: { amount: 3 } })).json()).toEqual({ waiting: ['x'] });
-    expect(textOf((await decide(gateway, asked)).json<Asked>())).toBe('So it is.');
-    expect(gateway.sent.map(({ url, body }) => [new URL(url).pathname, body])).toEqual(
-      expect.arrayContaining([
-        ['/pay', '{"amount":1}'],
-        ['/refund', '{"amount":3}'],
-      ]),
-    );
-    expect(gateway.sent).toHaveLength(3);
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+    const rejection = { place: 0, decision: 'reject', message: 'Not twice.' };
+    expect((await decide(gateway, inner, rejection)).json()).toEqual({ waiting: ['x.z'] });
+    expect(textOf((await decide(gateway, inner, { place: 1, arguments: { amount: 3 } })).json<Asked>())).toBe('So it is.');
+    expect(gateway.sent.map(({ url, body }) => [new URL(url).pathname, body])).toEqual([
+      ['/pay', '{"amount":1}'],
+      ['/refund', '{"amount":3}'],
+      ['/look', expect.anything()],
+    ]);
     const read = gateway.model.requests[2]?.messages.flatMap((each) => (each.role === 'tool' ? [each.content] : []));
     expect(read).toEqual([expect.stringContaining('The user says: Not twice.'), expect.stringContaining('refunded')]);
-    expect((await readRun(gateway, asked)).status).toBe('completed');
+    expect((await readRun(gateway, inner)).status).toBe('completed');
   });
 
   test('may come again after it was given, with arguments that are checked, and what was said before is not lost', async () => {
@@ -182,16 +180,19 @@ describe('an approval that a preset called as a tool needs', () => {
     expect(String(result).replaceAll(/\s+/g, ' ')).toBe('First. Second. Both.');
   });
 
-  test('goes to the preset that needs it where two of them wait at once', async () => {
+  test('is asked of one preset after the other, where two of them stand in one round', async () => {
     const paying = turn(['in', 'pay', { amount: 5 }]);
-    const turns = [turn(['a', 'payer', { request: 'First.' }], ['b', 'payer', { request: 'Second.' }]), paying, paying];
-    await using gateway = await gatewayWith([...turns, says('One of two.'), says('Two of two.'), says('Done.')]);
+    const turns = [turn(['a', 'payer', { request: 'First.' }], ['b', 'payer', { request: 'Second.' }]), paying];
+    await using gateway = await gatewayWith([...turns, says('One of two.'), paying, says('Two of two.'), says('Done.')]);
     const asked = await askPlainly(gateway, withPayer);
-    expect(asked.approval.calls.map(({ id }) => id)).toEqual(['a.in', 'b.in']);
-    await decide(gateway, asked, { decision: 'reject' });
-    expect(textOf((await decide(gateway, asked, { place: 1 })).json<Asked>())).toBe('Done.');
+    expect(asked.approval.calls.map(({ id }) => id)).toEqual(['a.in']);
+    const again = (await decide(gateway, asked, { decision: 'reject' })).json<Asked>();
+    expect(again.approval.calls.map(({ id }) => id)).toEqual(['b.in']);
+    expect(textOf((await decide(gateway, again)).json<Asked>())).toBe('Done.');
     expect(pathsSent(gateway)).toEqual(['/pay']);
-    const inner = gateway.model.requests.slice(3, 5).map(({ messages }) => [messages[0]?.content, messages.at(-1)?.content]);
+    const inner = [gateway.model.requests[2], gateway.model.requests[4]]
+      .map((request) => request?.messages ?? [])
+      .map((messages) => [messages[0]?.content, messages.at(-1)?.content]);
     expect(inner).toEqual([
       ['First.', expect.stringContaining('rejected')],
       ['Second.', expect.stringContaining('paid')],

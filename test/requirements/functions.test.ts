@@ -293,7 +293,7 @@ describe('a function that needs approval', () => {
   });
 });
 
-test('calls of a round run side by side, and a sequential function beside none of them', async () => {
+test('calls of a round whose order does not matter run side by side, and a sequential function beside none of them', async () => {
   const source = `${imports}
     let running = 0;
     const most = async () => { running += 1; const seen = running; for (let i = 0; i < 5; i += 1) await new Promise(setImmediate); running -= 1; return seen };

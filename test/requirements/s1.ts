@@ -190,9 +190,12 @@ export const streamingRequirements: Requirement[] = [
   },
   {
     id: 'S1-22',
-    behaviour: 'Calls of one round run side by side unless a function is marked `sequential`; such a one never runs beside another.',
+    behaviour:
+      'Calls of one round that only read, or are marked `sequential: false`, run side by side; every other one runs alone, in its place.',
     status: 'verified',
-    tests: ['test/requirements/functions.test.ts > calls of a round run side by side, and a sequential function beside none of them'],
+    tests: [
+      'test/requirements/functions.test.ts > calls of a round whose order does not matter run side by side, and a sequential function beside none of them',
+    ],
   },
   {
     id: 'S1-23',

@@ -154,7 +154,7 @@ export const functionRequirements: Requirement[] = [
       'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > is asked on the outer run under the path of the calls, and its result comes back through both',
       'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > outlives a restart, and nothing that has run runs again',
       'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > is found two levels deep',
-      'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > waits beside a call of the outer run, each with its own decision',
+      'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > comes after that of a call of the outer run which stands before it, and what stands behind waits with both',
       'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > may come again after it was given, with arguments that are checked, and what was said before is not lost',
       'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > that is to be remembered holds in the preset and outside of it, for this chat',
       'test/http/inner-approvals.test.ts > an approval that a preset called as a tool needs > does not open a way around the end of a circle',
@@ -182,10 +182,10 @@ export const functionRequirements: Requirement[] = [
   },
   {
     id: 'S2-20',
-    behaviour: 'The calls of one round are started together, up to a fixed number at a time.',
+    behaviour: 'The calls of one round that only read are started together, up to a fixed number at a time; the others keep their order.',
     status: 'verified',
     tests: [
-      'test/chat/run-chat.test.ts > calls of one turn run at the same time and report in call order',
+      'test/chat/run-chat.test.ts > calls of one turn that only read run at the same time and report in call order',
       'test/chat/run-chat.test.ts > at most eight calls run at once',
     ],
   },

@@ -68,7 +68,9 @@ function account(messages: readonly ChatMessage[]): string {
 
 const number = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
 const servers = [
-  serverOf('lab', documentOf({ measure: number, measure_slowly: number, fail: number, wait_forever: { type: 'object', properties: {} } })),
+  serverOf('lab', documentOf({ measure: number, measure_slowly: number, fail: number, wait_forever: { type: 'object', properties: {} } }), {
+    extra: { config: { parallel: true } },
+  }),
   serverOf('bank', documentOf({ pay: { type: 'object', properties: { amount: { type: 'integer' } }, required: ['amount'] } }), {
     extra: { config: { needs_approval: true } },
   }),
@@ -118,6 +120,7 @@ test('a conversation with thirty calls, slow, failing, cancelled, in the browser
     tool_servers: [
       {
         url: 'http://page.test',
+        config: { parallel: true },
         specs: [{ name: 'read_page', description: 'Reads', parameters: { type: 'object', properties: { part: { type: 'integer' } } } }],
       },
     ],

@@ -14,6 +14,8 @@ export interface Selection {
   calls: SelectedCall[];
   /** What had to be mended, for the run's `selection` event. */
   repairs: string[];
+  /** Names of calls that were left out because the answer states its selection once more. */
+  restated: string[];
   /** What was meant as a call and must not run. */
   damaged: { name?: string; reason: DamageReason }[];
   /** False when no selection could be read at all, which is not the same as an empty one. */
@@ -29,29 +31,51 @@ export interface SelectionReading {
 
 /**
  * Reads the answer to the selection prompt: `{"tool_calls":[{"name","parameters"}]}`, or calls in any of the forms that models were trained on,
- * with thinking, fences and prose around it. Nothing inside a thinking block is ever a call. A call that is repeated counts once.
+ * with thinking, fences and prose around it. Nothing inside a thinking block is ever a call. Equal calls of one list are all meant; those that an
+ * answer states again, behind words ("so the call is …") or as a whole selection, are the same ones.
  */
 export function parseSelection(answer: string, { tools = [], isCut = false }: SelectionReading = {}): Selection {
   const parser = createToolCallParser({ tools });
   const isTooLong = answer.length > limits.argumentsBytes;
   const pieces = [...parser.push(answer.slice(0, limits.argumentsBytes)), ...parser.flush({ isCut: isCut || isTooLong })];
-  const selection: Selection = { calls: [], repairs: [], damaged: [], isReadable: false };
-  const seen = new Set<string>();
+  const selection: Selection = { calls: [], repairs: [], restated: [], damaged: [], isReadable: false };
+  const stated: StatedCalls = { before: new Set(), inThisList: new Set() };
   for (const piece of pieces.slice(pieces.findLastIndex((piece) => piece.type === 'retraction') + 1)) {
     if (piece.type === 'damaged')
       selection.damaged.push({ ...(piece.name === undefined ? {} : { name: piece.name }), reason: piece.reason });
     if (piece.type === 'nothing-chosen') selection.isReadable = true;
-    if (piece.type === 'call') addCall(selection, seen, piece);
+    if (piece.type === 'text' && piece.text.trim() !== '') endList(stated);
+    if (piece.type === 'call') addCall(selection, stated, piece);
   }
   return selection;
 }
 
-function addCall(selection: Selection, seen: Set<string>, piece: Extract<AnswerPiece, { type: 'call' }>): void {
+/** Calls as text: those of earlier lists of the answer, and those of the one that is being read. */
+interface StatedCalls {
+  before: Set<string>;
+  inThisList: Set<string>;
+}
+
+/** A selection of a single call stands in the piece as a whole, with what is around it. */
+const wholeSelection = /^\s*\{\s*"tool_calls"/;
+
+function endList({ before, inThisList }: StatedCalls): void {
+  for (const text of inThisList) before.add(text);
+  inThisList.clear();
+}
+
+function addCall(selection: Selection, stated: StatedCalls, piece: Extract<AnswerPiece, { type: 'call' }>): void {
   const call = { name: piece.name, arguments: piece.arguments };
   const text = JSON.stringify(call);
   selection.isReadable = true;
-  if (seen.has(text) || selection.calls.length >= limits.callsPerRound) return;
-  seen.add(text);
+  if (wholeSelection.test(piece.text)) endList(stated);
+  if (stated.before.has(text)) {
+    selection.restated.push(call.name);
+    return;
+  }
+  stated.inThisList.add(text);
+  // One more than may run, so that the selection is seen to be too large.
+  if (selection.calls.length > limits.callsPerRound) return;
   selection.calls.push(call);
   for (const repair of piece.repairs) if (!selection.repairs.includes(repair)) selection.repairs.push(repair);
 }

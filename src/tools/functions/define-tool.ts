@@ -4,7 +4,7 @@ import type { FunctionTool, ToolDefinition, ToolParameters } from './function-de
 import { readSchema } from './read-schema.ts';
 
 const legalName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
-const flags = ['default', 'strict', 'sequential', 'idempotent', 'consumesFiles', 'worker'];
+const flags = ['default', 'strict', 'readOnly', 'parallel', 'sequential', 'repeats', 'idempotent', 'consumesFiles', 'worker'];
 const switches = ['isEnabled', 'needsApproval'];
 const lists = ['inputGuardrails', 'outputGuardrails'];
 const delays = ['timeoutMs', 'cacheTtlMs'];
@@ -77,7 +77,8 @@ function problemOfOptions(fields: Record<string, unknown>): string | undefined {
   for (const key of lists) if (isSet(key) && !isListOfFunctions(fields[key])) return `${key} is a list of functions`;
   for (const key of delays)
     if (isSet(key) && !isDelay(fields[key])) return `${key} is a number of milliseconds above zero; leave it out for none`;
-  const { timeoutBehavior, onError } = fields;
+  const { timeoutBehavior, onError, parallel, sequential } = fields;
+  if (isSet('parallel') && parallel === sequential) return 'parallel and sequential exclude each other; leave one of them out';
   if (isSet('timeoutBehavior') && timeoutBehavior !== 'result' && timeoutBehavior !== 'abort')
     return 'timeoutBehavior is "result" or "abort"';
   const isReaction = onError === 'result' || onError === 'abort' || typeof onError === 'function';

@@ -78,8 +78,14 @@ export interface ToolDefinition<Parameters extends ToolParameters = ToolParamete
   timeoutMs?: number;
   timeoutBehavior?: 'result' | 'abort';
   onError?: 'result' | 'abort' | ((error: unknown) => Soon<string>);
-  /** Never beside another call of its round. */
+  /** It changes nothing: it may run beside other calls of its round that only read, and may be tried again. */
+  readOnly?: boolean;
+  /** It may run beside other calls of its round although it may change something: their order does not matter. */
+  parallel?: boolean;
+  /** `true`: never beside another call of its round, even where it only reads. `false`: the same as `parallel: true`. */
   sequential?: boolean;
+  /** Equal calls of one run are all meant, however many there are. */
+  repeats?: boolean;
   /** Twice is the same as once: it may be tried again. */
   idempotent?: boolean;
   /** For so long an equal call of the same caller gets the same result. */

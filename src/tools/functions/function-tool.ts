@@ -28,7 +28,8 @@ export interface FunctionToolOptions {
 /** A function of this process behind the port that the loop knows. */
 export function createFunctionTool(options: FunctionToolOptions): Tool {
   const { definition, offeredName, label, server, path, hold } = options;
-  const { timeoutMs, timeoutBehavior, onError, sequential, idempotent, cacheTtlMs, consumesFiles, needsApproval } = definition.options;
+  const { timeoutMs, timeoutBehavior, onError, consumesFiles, needsApproval } = definition.options;
+  const { readOnly, parallel, sequential, repeats, idempotent, cacheTtlMs } = definition.options;
   return {
     spec: specOf(definition, offeredName),
     label,
@@ -38,6 +39,9 @@ export function createFunctionTool(options: FunctionToolOptions): Tool {
     ...(timeoutBehavior !== undefined && { timeoutBehavior }),
     ...(onError !== undefined && { onError }),
     ...(sequential !== undefined && { isSequential: sequential }),
+    ...(readOnly !== undefined && { isReadOnly: readOnly }),
+    ...((parallel === true || sequential === false) && { isParallel: true }),
+    ...(repeats !== undefined && { mayRepeat: repeats }),
     ...(idempotent !== undefined && { isIdempotent: idempotent }),
     ...(cacheTtlMs !== undefined && { cacheTtlMs }),
     ...(consumesFiles !== undefined && { consumesFiles }),

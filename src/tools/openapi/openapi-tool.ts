@@ -4,6 +4,7 @@ import type { RunContext } from '../../core/run.ts';
 import type { PreparedRequest } from '../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { formsOfSecrets, hideInText, hideInValue } from '../hide-values.ts';
+import { isSafeMethod } from '../server-rules.ts';
 import { ArgumentError, buildRequest } from './build-request.ts';
 import type { CredentialSet, Operation } from './operation.ts';
 import { readResponse } from './read-response.ts';
@@ -53,8 +54,8 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
     server,
     kind: 'openapi',
     // RFC 9110 section 9.2: safe methods change nothing, and PUT and DELETE twice are as once.
-    isReadOnly: operation.method === 'GET',
-    isIdempotent: ['GET', 'PUT', 'DELETE'].includes(operation.method),
+    isReadOnly: isSafeMethod(operation.method),
+    isIdempotent: ['GET', 'HEAD', 'PUT', 'DELETE'].includes(operation.method),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(maxResultBytes === undefined ? {} : { maxResultBytes }),
     async run(invocation) {
