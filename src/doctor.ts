@@ -16,6 +16,8 @@ import { examineToolServers } from './examine-tool-servers.ts';
 import { getLocally, localUrl } from './healthcheck.ts';
 import { isLoopbackName } from './http/authenticate.ts';
 import { outliveOwnCode } from './outlive-own-code.ts';
+import { databaseFile } from './registry/open-database.ts';
+import { requireAnsweringStorage } from './registry/require-storage.ts';
 import { createOutbound } from './policy/outbound-request.ts';
 import type { ImportModule } from './tools/functions/load-module.ts';
 import { version } from './version.ts';
@@ -31,12 +33,14 @@ export interface DoctorParts {
 
 /**
  * Prints what is in force and what is wrong, and ends the process: a module of functions may have begun something that never ends. Exit code 1 when
- * something is broken. @throws ConfigError for a wrong setting
+ * something is broken. @throws ConfigError for a wrong setting, GatewayError for a data folder that does not answer
  */
 export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   const left: Finding[] = [];
+  const config = readConfig(environment, readTextFile);
+  await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
   // As in the gateway: what a module leaves behind must not take the report away.
-  outliveOwnCode(readConfig(environment, readTextFile), {
+  outliveOwnCode(config, {
     error: ({ err, module = 'a module' }, message) =>
       void left.push({ level: 'warning', text: `${module} leaves behind: ${String(err)}`, cure: message }),
   });

@@ -10,6 +10,7 @@ import { createDatabaseConnection } from './registry/database-connection.ts';
 import { createLayeredRegistry } from './registry/layered-registry.ts';
 import { openDataFolder } from './registry/data-folder.ts';
 import { databaseFile } from './registry/open-database.ts';
+import { requireAnsweringStorage, requireUsableDatabase } from './registry/require-storage.ts';
 import { loadSecret } from './registry/secret-file.ts';
 import { createSqliteRegistry } from './registry/sqlite-registry.ts';
 import { createSqliteChatMemory } from './registry/sqlite-chat-memory.ts';
@@ -32,12 +33,14 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment, readTextFile, process.stdout.isTTY);
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   warnOfUnused(config, logger);
+  const file = databaseFile(config.databaseUrl);
   // Before anything is read or made there.
+  await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: file });
   const dataFolder = openDataFolder(config.dataDir);
   if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
   const secret = loadSecret(config.dataDir, config.secret);
-  const file = databaseFile(config.databaseUrl);
   const connection = createDatabaseConnection({ file, now: Date.now });
+  await requireUsableDatabase(connection);
   const store = createSqliteRegistry({ file, secret, connection, believedMs: registryBelievedMs });
   const time = await openBundledTime({
     store,

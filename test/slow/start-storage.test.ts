@@ -1,0 +1,121 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
+
+const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
+
+let folder = '';
+let file = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'toolwharf-start-'));
+  file = join(folder, 'toolwharf.db');
+});
+afterEach(() => {
+  chmodSync(folder, 0o700);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function makeDatabase(): Promise<void> {
+  const registry = createSqliteRegistry({ file, secret: 's' });
+  await registry.writeFact('seen', 'yes');
+  await registry.close();
+}
+
+interface Ended {
+  code: unknown;
+  stdout: string;
+  stderr: string;
+}
+
+/** Starts the program, which is stopped after twenty seconds; then `code` is no number. */
+function start(command = 'serve', before: readonly string[] = []): Promise<Ended> {
+  const words = [...before, process.execPath, program, command];
+  const env = { PATH: process.env['PATH'], PORT: '0', TOOLWHARF_DATA_DIR: folder, OLLAMA_BASE_URLS: ';', TOOLWHARF_SECRET: 'x'.repeat(32) };
+  return new Promise((resolve) => {
+    execFile(words[0] ?? '', words.slice(1), { cwd: folder, env, timeout: 20_000, killSignal: 'SIGKILL' }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : (error.code ?? error.signal), stdout, stderr }),
+    );
+  });
+}
+
+const oneLine = (...words: string[]): object => ({
+  code: 1,
+  stdout: expect.not.stringContaining('listens on'),
+  stderr: expect.stringMatching(new RegExp(`^toolwharf: [^\\n]*${words.join('[^\\n]*')}[^\\n]*\\n$`)),
+});
+
+describe('a start with a database that cannot be used ends with one line', () => {
+  test('when it is damaged', async () => {
+    await makeDatabase();
+    const content = readFileSync(file);
+    content.fill(0x5a, 4_096, 8_192);
+    writeFileSync(file, content);
+    expect(await start()).toEqual(oneLine('toolwharf.db is damaged', 'restore it'));
+  });
+
+  test('when it is no database', async () => {
+    writeFileSync(file, 'Dear diary, '.repeat(1_000));
+    expect(await start()).toEqual(oneLine('toolwharf.db is damaged or no database', 'restore it'));
+    expect(readFileSync(file, 'utf8')).toContain('Dear diary');
+  });
+
+  test("when it is another program's", async () => {
+    const database = new DatabaseSync(file);
+    database.exec('CREATE TABLE songs (name TEXT)');
+    database.close();
+    expect(await start()).toEqual(oneLine('toolwharf.db is a database of another program', 'DATABASE_URL'));
+  });
+
+  test('when a newer release wrote it', async () => {
+    await makeDatabase();
+    const database = new DatabaseSync(file);
+    database.exec('PRAGMA user_version = 9999');
+    database.close();
+    expect(await start()).toEqual(oneLine('toolwharf.db was written by a newer release', 'Start that release'));
+  });
+
+  test('when a folder has its name', async () => {
+    mkdirSync(file);
+    expect(await start()).toEqual(oneLine('toolwharf.db cannot be opened: it is a folder', 'correct the path'));
+  });
+
+  /** The superuser may write everywhere, unless this right is taken away. */
+  const withoutRights = process.getuid?.() === 0 ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : [];
+
+  test.skipIf(withoutRights.length > 0 && !canRun('setpriv'))('when it cannot be written', async () => {
+    await makeDatabase();
+    chmodSync(file, 0o400);
+    expect(await start('serve', withoutRights)).toEqual(oneLine('toolwharf.db cannot be written', 'right to write'));
+    chmodSync(file, 0o600);
+    chmodSync(folder, 0o500);
+    expect(await start('serve', withoutRights)).toEqual(oneLine('cannot be (?:used|opened|written)'));
+  });
+
+  function canRun(name: string): boolean {
+    try {
+      execFileSync(name, ['--version']);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+});
+
+/** To open a pipe that nobody writes to is to wait for ever, as it is for a file on a dead network drive. */
+describe.skipIf(process.platform === 'win32')('a data folder that does not answer', () => {
+  test.each(['toolwharf.db', 'toolwharf.db-wal'])('in %s ends the start with one line', async (name) => {
+    if (name !== 'toolwharf.db') await makeDatabase();
+    execFileSync('mkfifo', [join(folder, name)]);
+    expect(await start()).toEqual(oneLine(`${name} does not answer`, 'TOOLWHARF_DATA_DIR'));
+  });
+
+  test('ends the doctor with the same line', async () => {
+    execFileSync('mkfifo', [file]);
+    expect(await start('doctor')).toEqual(oneLine('toolwharf.db does not answer', 'TOOLWHARF_DATA_DIR'));
+  });
+});
