@@ -178,8 +178,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const server = fastify({
     loggerInstance: parts.logger,
     bodyLimit: config.bodyLimitBytes,
-    // Node's own guard against bodies that never end, which Fastify switches off; it does not cut answers.
-    requestTimeout: 120_000,
+    // Behind the pace that bodies have to keep: the largest one at six kilobytes a second. It does not cut answers.
+    requestTimeout: 30 * 60_000,
     // Model ids hold slashes and digests; the default of 100 characters would turn a long one into a 414.
     // Base URLs with a slash too many are the most common mistake; roles and limits go by the route that was found, whatever its spelling.
     routerOptions: { maxParamLength: 1_024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },

@@ -134,7 +134,8 @@ export interface InlineFile {
 export interface RequestToolServer {
   url: string;
   path?: string;
-  openapi?: JsonObject;
+  /** An object, or the text of one. */
+  openapi?: JsonObject | string;
   info?: JsonObject;
   specs?: JsonObject[];
   authType: 'none' | 'bearer' | 'basic' | 'header' | 'query';

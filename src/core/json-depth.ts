@@ -1,5 +1,6 @@
 const quote = 0x22;
 const backslash = 0x5c;
+const comma = 0x2c;
 
 /**
  * Whether JSON text nests deeper than this, without parsing it: the parser needs seconds for megabytes of brackets. One pass that skips strings
@@ -17,6 +18,25 @@ export function isTextDeeperThan(text: string, maxDepth: number): boolean {
       depth += 1;
       if (depth > maxDepth) return true;
     } else if ((code | 0x20) === 0x7d) depth -= 1;
+  }
+  return false;
+}
+
+/**
+ * Whether JSON text holds more values than this, without parsing it: it counts what opens or separates values, so lists and objects without
+ * content count once and names of fields not at all. One pass that ends at the first value too many.
+ */
+export function hasMoreValuesThan(text: string, maxValues: number): boolean {
+  let values = 1;
+  for (let position = 0; position < text.length; position += 1) {
+    const code = text.charCodeAt(position);
+    if (code === quote) {
+      position = endOfString(text, position);
+      if (position === -1) return false;
+    } else if (code === comma || (code | 0x20) === 0x7b) {
+      values += 1;
+      if (values > maxValues) return true;
+    }
   }
   return false;
 }

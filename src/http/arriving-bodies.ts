@@ -5,14 +5,19 @@ import { GatewayError } from '../core/errors.ts';
 export interface ArrivingBodies {
   /** A body of this caller, to be read in place of the request. */
   count: (incoming: IncomingMessage, owner: string) => Transform;
-  /** It is read, or nobody wants it any more. */
+  /** It is parsed, or nobody wants it any more. */
   release: (incoming: IncomingMessage) => void;
+  /** Its client has left. */
+  leave: (incoming: IncomingMessage) => void;
+  /** Fires when it is cut off, or its client leaves, while it waits to be parsed. */
+  signalOf: (incoming: IncomingMessage) => AbortSignal;
 }
 
 interface ArrivingBody {
   owner: string;
   bytes: number;
   counted: Transform;
+  leave: AbortController;
 }
 
 /**
@@ -39,10 +44,11 @@ export function createArrivingBodies(maxBytes: number): ArrivingBodies {
     add(body, -body.bytes);
   }
 
-  /** One that is whole already only waits for its turn, and makes room in a moment. */
+  /** One that is whole already only waits to be parsed, and makes room in a moment; it is cut off where there is no other. */
   function findVictim(): [IncomingMessage, ArrivingBody] | undefined {
     const [heaviest] = [...sums].reduce((most, next) => (next[1] > most[1] ? next : most), ['', 0]);
-    return [...bodies].findLast(([incoming, { owner, bytes }]) => owner === heaviest && bytes > 0 && !incoming.complete);
+    const own = [...bodies].filter(([, { owner, bytes }]) => owner === heaviest && bytes > 0);
+    return own.findLast(([incoming]) => !incoming.complete) ?? own.at(-1);
   }
 
   const isTooMuch = (): boolean => sum > maxBytes;
@@ -52,6 +58,7 @@ export function createArrivingBodies(maxBytes: number): ArrivingBodies {
       const victim = findVictim();
       if (victim === undefined) return;
       release(victim[0]);
+      victim[1].leave.abort(overloaded());
       victim[1].counted.destroy(overloaded());
     }
   }
@@ -68,7 +75,8 @@ export function createArrivingBodies(maxBytes: number): ArrivingBodies {
         return pass(null, piece);
       },
     });
-    const body: ArrivingBody = { owner, bytes: 0, counted };
+    const leave = new AbortController();
+    const body: ArrivingBody = { owner, bytes: 0, counted, leave };
     bodies.set(incoming, body);
     counted.once('error', () => release(incoming));
     // It also closes after its end, when the last pieces may still be on their way.
@@ -78,7 +86,13 @@ export function createArrivingBodies(maxBytes: number): ArrivingBodies {
     return counted;
   }
 
-  return { count, release };
+  function leave(incoming: IncomingMessage): void {
+    const body = bodies.get(incoming);
+    release(incoming);
+    body?.leave.abort(new DOMException('The client left', 'AbortError'));
+  }
+
+  return { count, release, leave, signalOf: (incoming) => bodies.get(incoming)?.leave.signal ?? new AbortController().signal };
 }
 
 function overloaded(): GatewayError {

@@ -4,6 +4,17 @@ import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 
 const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
+
+/** Whether an object has more fields than this, without a list of them. */
+export function hasMoreKeys(object: object, maxKeys: number): boolean {
+  let keys = 0;
+  for (const _key in object) {
+    keys += 1;
+    if (keys > maxKeys) return true;
+  }
+  return false;
+}
+
 const contentSchema = z.union(
   [z.string(), z.array(z.looseObject({ type: z.string() })).max(10_000)],
   'must be a string or an array of parts',
@@ -33,7 +44,8 @@ const serverConfig = z.looseObject({
 export const serverSchema = z.looseObject({
   url: z.string().max(2_048),
   path: z.string().max(2_048).nullish(),
-  openapi: jsonObject.nullish(),
+  /** As an object, or as its text in JSON or YAML. */
+  openapi: z.union([jsonObject, z.string()], 'must be a document or its text').nullish(),
   info: jsonObject.nullish(),
   specs: z.array(jsonObject).max(1_000).nullish(),
   auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query'], 'must be one of none, bearer, basic, header, query').nullish(),
@@ -65,7 +77,7 @@ export const bodySchema = z.looseObject({
   session_id: z.string().max(256).nullish(),
   chat_id: z.string().max(256).nullish(),
   id: z.string().max(256).nullish(),
-  variables: jsonObject.nullish(),
+  variables: jsonObject.refine((value) => !hasMoreKeys(value, limits.variables), `must have at most ${limits.variables} fields`).nullish(),
   files: z.array(jsonObject).max(1_000).nullish(),
   metadata: jsonObject.nullish(),
   stream_options: jsonObject.nullish(),

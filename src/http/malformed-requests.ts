@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
 import { errorBody, sendError } from './error-handler.ts';
 
 /** For Fastify's option `frameworkErrors`: addresses that cannot be read, which no route and no hook sees. */
@@ -19,15 +20,22 @@ export function refuseMalformedRequest(this: FastifyInstance, error: Error & { c
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   const shown = toShown(error.code);
   this.log.info({ code: shown.code, status: shown.status, cause: error.code }, 'request refused');
+  endWithError(socket, shown);
+}
+
+/** Answers without a reply, in the middle of a request, and ends the connection. */
+export function endWithError(socket: Socket, shown: GatewayError): void {
   const body = JSON.stringify(errorBody(shown));
   const head = [
     `HTTP/1.1 ${shown.status} ${STATUS_CODES[shown.status] ?? ''}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
+    ...(shown.retryAfter === undefined ? [] : [`retry-after: ${shown.retryAfter}`]),
   ];
-  if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
-  socket.destroySoon();
+  if (socket.writable) socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  // Closed with unread bytes it would be reset, and a client that still sends would never read why.
+  setTimeout(() => socket.destroy(), limits.refusedBodyLingerMs).unref();
 }
 
 /**

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isDeeperThan } from '../../src/core/json.ts';
-import { isTextDeeperThan } from '../../src/core/json-depth.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../../src/core/json-depth.ts';
 
 test.each<[string, number, boolean]>([
   ['1', 0, false],
@@ -22,4 +22,13 @@ test('it says of text what is said of its value', () => {
     expect(isTextDeeperThan(text, depth)).toBe(isDeeperThan(JSON.parse(text), depth));
   });
   fc.assert(property, { numRuns: 500 });
+});
+
+test.each<[string, number]>([
+  ['[1,2,3]', 4],
+  ['{"a":{"b":[]}}', 4],
+  ['["a,b,[", "\\",{"]', 3],
+  ['[[],[],[]]', 7],
+])('%s holds %d values, texts and names not looked into', (text, values) => {
+  expect([hasMoreValuesThan(text, values), hasMoreValuesThan(text, values - 1)]).toEqual([false, true]);
 });

@@ -1,0 +1,85 @@
+import { parse } from 'secure-json-parse';
+import { isTextDeeperThan } from '../core/json-depth.ts';
+import { isJsonObject } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+
+/** What is to be parsed, and what of it may come back: whoever receives a value pays for each part of it once more. */
+export interface ParseTask {
+  source: string | Uint8Array;
+  maxDepth: number;
+  maxValues: number;
+  /** Different names of fields. */
+  maxFieldNames: number;
+  /** Numbers that stand directly in lists; they do not count as values. */
+  maxNumbers: number;
+  /** What a field `__proto__` or `constructor` with a prototype does. */
+  prototypes: 'refuse' | 'remove';
+  /**
+   * Where documents stand, as names of fields, with `*` for the entries of a list: `tool_servers.*.openapi`. They come back as JSON text, which
+   * costs next to nothing to receive, and do not count.
+   */
+  documents: readonly string[];
+}
+
+export type ParsedJson = { type: 'value'; value: JsonValue } | { type: 'invalid'; message: string } | { type: 'too_deep' } | TooMuch;
+export interface TooMuch {
+  type: 'too_much';
+  /** What there are too many of. */
+  of: 'values' | 'field names' | 'numbers';
+}
+
+/** The job of `parseJsonAside`. Never throws for what is wrong with the text. */
+export function parseJsonJob(task: ParseTask): ParsedJson {
+  const text = typeof task.source === 'string' ? task.source : new TextDecoder().decode(task.source);
+  if (isTextDeeperThan(text, task.maxDepth)) return { type: 'too_deep' };
+  const action = task.prototypes === 'refuse' ? 'error' : 'remove';
+  let value: JsonValue;
+  try {
+    value = parse(text, { protoAction: action, constructorAction: action }) as JsonValue;
+  } catch (error) {
+    return { type: 'invalid', message: error instanceof Error ? error.message : String(error) };
+  }
+  for (const place of task.documents) documentsToText(value, place.split('.'));
+  return findTooMuch(value, task) ?? { type: 'value', value };
+}
+
+function documentsToText(value: JsonValue | undefined, [name, ...rest]: readonly string[]): void {
+  if (name === undefined) return;
+  if (name === '*') {
+    if (Array.isArray(value)) for (const entry of value) documentsToText(entry, rest);
+    return;
+  }
+  if (!isJsonObject(value) || !Object.hasOwn(value, name)) return;
+  if (rest.length > 0) documentsToText(value[name], rest);
+  else if (isJsonObject(value[name])) value[name] = JSON.stringify(value[name]);
+}
+
+function findTooMuch(root: JsonValue, { maxValues, maxFieldNames, maxNumbers }: ParseTask): TooMuch | undefined {
+  const names = new Set<string>();
+  const waiting: (JsonValue[] | JsonObject)[] = [];
+  let values = 0;
+  let numbers = 0;
+  const count = (value: JsonValue | undefined): void => {
+    values += 1;
+    if (typeof value === 'object' && value !== null) waiting.push(value);
+  };
+  const countEntry = (entry: JsonValue): void => {
+    if (typeof entry === 'number') numbers += 1;
+    else count(entry);
+  };
+  const countFields = (object: JsonObject): void => {
+    for (const name in object) {
+      names.add(name);
+      count(object[name]);
+    }
+  };
+  count(root);
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    if (Array.isArray(node)) node.forEach(countEntry);
+    else countFields(node);
+    if (values > maxValues) return { type: 'too_much', of: 'values' };
+    if (names.size > maxFieldNames) return { type: 'too_much', of: 'field names' };
+    if (numbers > maxNumbers) return { type: 'too_much', of: 'numbers' };
+  }
+  return undefined;
+}

@@ -1,0 +1,25 @@
+import { limits } from '../core/limits.ts';
+import type { parseJsonJob, ParsedJson, ParseTask } from './parse-json-job.ts';
+import { runAside } from './run-aside.ts';
+import { jobOf } from './worker-pool.ts';
+
+export type { ParsedJson, ParseTask, TooMuch } from './parse-json-job.ts';
+
+const job = jobOf<typeof parseJsonJob>(import.meta.url, './parse-json-job', 'parseJsonJob');
+
+/**
+ * Parses JSON in a thread, and gives it back only within the task's limits, so that receiving it takes a few milliseconds. A buffer is handed over:
+ * whoever gave it does not use it again.
+ * @throws as `runAside`
+ */
+export function parseJsonAside(
+  task: ParseTask,
+  { caller, signal }: { caller: string; signal?: AbortSignal | undefined },
+): Promise<ParsedJson> {
+  return runAside({ job, data: task, transfer: buffersOf(task.source), caller, signal, timeoutMs: limits.parseTimeoutMs });
+}
+
+function buffersOf(source: string | Uint8Array): ArrayBuffer[] {
+  if (typeof source === 'string' || !(source.buffer instanceof ArrayBuffer)) return [];
+  return source.byteLength === source.buffer.byteLength ? [source.buffer] : [];
+}
