@@ -244,8 +244,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   await server.register(keyRoutes, { keys, hasFixedKey, now });
   await server.register(presetRoutes, { presets, toWire: toPresetWire, doubtsOf: createPresetExaminer({ presets, models, tools }) });
   const desk = createToolServerDesk(registry, {
-    parseConnection: (value) => parseToolServerConnection(value, 'database'),
-    parseConnections: (values) => parseToolServerConnections(values, 'database'),
+    parseConnection: (value, idSource) => parseToolServerConnection(value, 'database', idSource),
+    parseConnections: (values, titles) => parseToolServerConnections(values, 'database', titles && { titles }),
   });
   await server.register(toolServerRoutes, { desk, inspector: tools.inspector });
   await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });

@@ -141,7 +141,7 @@ function readToolServers(settings: SettingsReader, file: ConfigFile | undefined)
   if (file === undefined) return fromEnvironment;
   const taken = new Set(fromEnvironment.map((record) => record.id));
   const fromFile = parseNamed(`tool_servers in ${file.path}`, () =>
-    parseToolServerConnections(ownValue(file.entries, 'tool_servers') ?? [], 'file', taken),
+    parseToolServerConnections(ownValue(file.entries, 'tool_servers') ?? [], 'file', { taken }),
   );
   return [...fromEnvironment, ...fromFile];
 }

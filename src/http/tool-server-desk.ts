@@ -14,9 +14,9 @@ const maxToolServers = 1_000;
 
 /** How connections are read; what they give has the origin `database`. @throws GatewayError `invalid_request` with `param`. */
 export interface ConnectionParser {
-  parseConnection: (value: unknown) => ToolServerRecord;
-  /** Ids that are derived are made different from each other. */
-  parseConnections: (values: unknown) => ToolServerRecord[];
+  parseConnection: (value: unknown, idSource?: { title?: string | undefined; taken?: ReadonlySet<string> }) => ToolServerRecord;
+  /** Ids that are derived are made different from each other. `titles`: of the entries' documents, by index. */
+  parseConnections: (values: unknown, titles?: ReadonlyMap<number, string>) => ToolServerRecord[];
 }
 
 /** The registered tool servers under the rules of their administration. Every function may reject with GatewayError `storage_unavailable`. */
@@ -26,12 +26,14 @@ export interface ToolServerDesk {
   require(id: string): Promise<ToolServerRecord>;
   /** A connection that is not kept; the secrets of the one that leads to the same place fill in for those left out. */
   parse(value: unknown): Promise<ToolServerRecord>;
-  /** @throws GatewayError `conflict` */
-  create(value: unknown): Promise<ToolServerRecord>;
+  /** An enabled connection that has no id of its own and leads to no known server: its id is to come from its document's title. */
+  findUnnamed(value: unknown): Promise<ToolServerRecord | undefined>;
+  /** `title`: of its document, for a connection without an id. @throws GatewayError `conflict` */
+  create(value: unknown, title?: string): Promise<ToolServerRecord>;
   /** @throws GatewayError `not_found`, `read_only` */
   change(id: string, value: unknown): Promise<ToolServerRecord>;
   /** Replaces all that can be replaced; gives everything there is afterwards. @throws GatewayError `read_only` for a change to a fixed one. */
-  replace(values: unknown): Promise<ToolServerRecord[]>;
+  replace(values: unknown, titles?: ReadonlyMap<number, string>): Promise<ToolServerRecord[]>;
   /** @throws GatewayError `not_found`, `read_only` */
   delete(id: string): Promise<void>;
 }
@@ -65,11 +67,24 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
       return parseConnection(before === undefined ? value : keepSecrets(before, value));
     },
 
-    create: (value) =>
+    async findUnnamed(value) {
+      if (!isJsonObject(value) || idOf(value) !== undefined) return undefined;
+      if (findAtPlace(value, await registry.listToolServers()).length > 0) return undefined;
+      const record = parsedOrUndefined(() => parseConnection(withoutShownOnly(value)));
+      return record?.isEnabled === true ? record : undefined;
+    },
+
+    create: (value, title) =>
       inTurn(async () => {
         refuseMasks(value);
-        const record = parseConnection(withoutShownOnly(value));
-        if ((await registry.listToolServers('all')).length >= maxToolServers)
+        const known = await registry.listToolServers('all');
+        const record = parseConnection(withoutShownOnly(value), { title, taken: new Set(known.map(({ id }) => id)) });
+        const [same] = isJsonObject(value) && idOf(value) === undefined ? findAtPlace(value, known) : [];
+        if (same !== undefined) {
+          const cure = 'Change that one (PATCH), or give this connection an "id" of its own.';
+          throw new GatewayError('conflict', `The tool server "${same.id}" leads to the same document. ${cure}`);
+        }
+        if (known.length >= maxToolServers)
           throw new GatewayError('conflict', `There are ${maxToolServers} tool servers already; delete some first.`);
         await registry.createToolServer(record);
         return requireRecord(record.id);
@@ -85,10 +100,10 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
         return requireRecord(id);
       }),
 
-    replace: (values) =>
+    replace: (values, titles) =>
       inTurn(async () => {
         const records = await registry.listToolServers('all');
-        const wanted = parseConnections(withSecretsOf(records, values));
+        const wanted = parseConnections(withSecretsOf(records, values), titles);
         for (const record of wanted) requireUnchanged(record, records);
         await registry.replaceToolServers(wanted);
         return registry.listToolServers('all');
@@ -96,6 +111,16 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
 
     delete: (id) => inTurn(() => registry.deleteToolServer(id)),
   };
+}
+
+/** What is wrong with it is told by whoever creates it. */
+function parsedOrUndefined(parse: () => ToolServerRecord): ToolServerRecord | undefined {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
 
 /**

@@ -40,21 +40,35 @@ const ownKeys = new Set([
   'process',
 ]);
 
-/**
- * One connection in the gateway's or Open WebUI's shape. Its id is `id`, else `info.id`, else made from the URL.
- * @throws GatewayError `invalid_request`; message and `param` name the field, and no value is repeated.
- */
-export function parseToolServerConnection(value: unknown, origin: Origin): ToolServerRecord {
-  const connection = checked(value, { place: [], origin });
-  return toRecord(connection, wantedId(connection), origin);
+/** What an id is made from that a connection does not name itself. */
+export interface IdSource {
+  /** Of the server's document. */
+  title?: string | undefined;
+  /** Ids that are in use. */
+  taken?: ReadonlySet<string>;
 }
 
 /**
- * A list of connections. An `id` that is there twice is an error; ids that were derived get a number instead, so that a list from elsewhere works.
+ * One connection in the gateway's or Open WebUI's shape. Its id is `id`, else `info.id`, else made from the title of its document, where that is
+ * known, else from the URL; one that was made gets a number where it is taken.
+ * @throws GatewayError `invalid_request`; message and `param` name the field, and no value is repeated.
+ */
+export function parseToolServerConnection(value: unknown, origin: Origin, { title, taken = new Set() }: IdSource = {}): ToolServerRecord {
+  const connection = checked(value, { place: [], origin });
+  const wanted = wantedId(connection, title);
+  return toRecord(connection, ownId(connection) === '' ? freeId(wanted, new Set(taken)) : wanted, origin);
+}
+
+/**
+ * A list of connections; `titles` has those of their documents by index, where they are known. An `id` that is there twice is an error; ids that were derived get a number instead, so that a list from elsewhere works.
  * @param taken ids of records that come from another place.
  * @throws GatewayError `invalid_request`, its path beginning with the entry's index.
  */
-export function parseToolServerConnections(value: unknown, origin: Origin, taken: ReadonlySet<string> = new Set()): ToolServerRecord[] {
+export function parseToolServerConnections(
+  value: unknown,
+  origin: Origin,
+  { taken = new Set(), titles = new Map() }: Pick<IdSource, 'taken'> & { titles?: ReadonlyMap<number, string> } = {},
+): ToolServerRecord[] {
   if (!Array.isArray(value)) throw invalid([], 'must be an array of connections');
   if (value.length > maxConnections) throw invalid([], `must not have more than ${maxConnections} connections`);
   const connections = value.map((entry: unknown, index) => checked(entry, { place: [index], origin }));
@@ -66,8 +80,9 @@ export function parseToolServerConnections(value: unknown, origin: Origin, taken
     if (used.has(id)) throw invalid([index, 'id'], `"${id}" is already used; give each connection its own id`);
     used.add(id);
   }
-  return connections.map((connection) => {
-    const id = connection.id ? wantedId(connection) : freeId(wantedId(connection), used);
+  return connections.map((connection, index) => {
+    const wanted = wantedId(connection, titles.get(index));
+    const id = connection.id ? wanted : freeId(wanted, used);
     return toRecord(connection, id, origin);
   });
 }
@@ -97,9 +112,14 @@ function invalid(place: readonly PropertyKey[], problem: string): GatewayError {
   );
 }
 
-function wantedId(connection: Connection): string {
+/** Empty where the connection names none that could be used. */
+function ownId(connection: Connection): string {
+  return legalId(connection.id ?? '') || legalId(connection.info?.id ?? '');
+}
+
+function wantedId(connection: Connection, title = ''): string {
   const { host, pathname } = new URL(connection.url);
-  return legalId(connection.id ?? '') || legalId(connection.info?.id ?? '') || legalId(`${host}${pathname}`) || 'server';
+  return ownId(connection) || legalId(title) || legalId(`${host}${pathname}`) || 'server';
 }
 
 function legalId(text: string): string {

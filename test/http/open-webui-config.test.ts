@@ -33,11 +33,11 @@ test('the list has the shape of Open WebUI, with every key empty', async () => {
     headers: {},
     key: '',
     config: { enable: true, default: true, function_name_filter_list: 'route,!place', tags: [] },
-    info: { id: 'maps-test', name: 'Maps', description: 'Ways' },
+    info: { id: 'clocks', name: 'Maps', description: 'Ways' },
     spec_type: 'url',
     origin: 'database',
   });
-  expect((await app.ask('GET', '/api/tools')).body.data.map(({ id }: { id: string }) => id)).toContain('maps-test/route');
+  expect((await app.ask('GET', '/api/tools')).body.data.map(({ id }: { id: string }) => id)).toContain('clocks/route');
 });
 
 test('a key that is left out or empty is kept for the same address, and taken away with auth_type "none"', async () => {
@@ -47,9 +47,9 @@ test('a key that is left out or empty is kept for the same address, and taken aw
   const { key: _key, ...withoutKey } = connection;
   await post(connection);
   await post({ ...connection, key: '', url: 'http://maps.test/' });
-  expect(await keys()).toEqual([['maps-test', 'secret-1']]);
+  expect(await keys()).toEqual([['clocks', 'secret-1']]);
   await post(withoutKey);
-  expect(await keys()).toEqual([['maps-test', 'secret-1']]);
+  expect(await keys()).toEqual([['clocks', 'secret-1']]);
   await post({ ...withoutKey, info: { id: 'better' } });
   expect(await keys()).toEqual([['better', 'secret-1']]);
   await post(withoutKey, { ...connection, key: 'secret-2', info: { id: 'better' } });
@@ -61,7 +61,7 @@ test('a key that is left out or empty is kept for the same address, and taken aw
   expect(await keys()).toEqual([['elsewhere-test', undefined]]);
   await post(connection);
   await post({ ...connection, key: '', auth_type: 'none' });
-  expect(await keys()).toEqual([['maps-test', undefined]]);
+  expect(await keys()).toEqual([['clocks', undefined]]);
 });
 
 test('verifying gives the functions as specs', async () => {

@@ -82,8 +82,8 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   server.decorateRequest('caller');
   server.addHook('onRequest', async (request) => request.setDecorator('caller', caller));
   const desk = createToolServerDesk(registry, {
-    parseConnection: (value) => parseToolServerConnection(value, 'database'),
-    parseConnections: (values) => parseToolServerConnections(values, 'database'),
+    parseConnection: (value, idSource) => parseToolServerConnection(value, 'database', idSource),
+    parseConnections: (values, titles) => parseToolServerConnections(values, 'database', titles && { titles }),
   });
   await server.register(toolServerRoutes, { desk, inspector: tools.inspector });
   await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });

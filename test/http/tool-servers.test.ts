@@ -59,9 +59,47 @@ describe('creating a tool server', () => {
     await using app = await adminApp();
     const entry = { url: 'http://maps.test/openapi.json', path: 'openapi.json', auth_type: 'bearer' };
     const created = await app.ask('POST', '/api/tool-servers', { ...entry, key: 'secret-key' });
-    expect(created.body).toMatchObject({ id: 'maps-test', url: 'http://maps.test', path: 'openapi.json', report: { ok: true } });
+    expect(created.body).toMatchObject({ id: 'clocks', url: 'http://maps.test', path: 'openapi.json', report: { ok: true } });
     await app.ask('PUT', '/api/tool-servers', [entry]);
-    expect(await app.registry.listToolServers()).toMatchObject([{ id: 'maps-test', url: 'http://maps.test', key: 'secret-key' }]);
+    expect(await app.registry.listToolServers()).toMatchObject([{ id: 'clocks', url: 'http://maps.test', key: 'secret-key' }]);
+  });
+
+  it('names one without an id after the title of its document, with a number where that is taken', async () => {
+    await using app = await adminApp();
+    const idOf = async (connection: Json): Promise<string> => (await app.ask('POST', '/api/tool-servers', connection)).body.id;
+    expect(await idOf({ url: 'http://maps.test' })).toBe('clocks');
+    expect(await idOf({ url: 'http://clock.test' })).toBe('clocks-2');
+    expect(await idOf({ url: 'http://maps.test', info: { id: 'named' } })).toBe('named');
+    expect(await idOf({ url: 'http://spec.test', spec: { ...documentWith('x'), info: { title: 'Über Räume!' } } })).toBe('ber-r-ume');
+    expect(await idOf({ url: 'http://foreign.test', spec: { ...documentWith('x'), info: { title: '天気' } } })).toBe('foreign-test');
+    expect(await idOf({ url: 'http://silent.test' })).toBe('silent-test');
+  });
+
+  it('refuses a second one without an id that leads to the same document', async () => {
+    await using app = await adminApp();
+    await app.ask('POST', '/api/tool-servers', { url: 'http://maps.test' });
+    const again = await app.ask('POST', '/api/tool-servers', { url: 'http://maps.test/' });
+    expect([again.status, again.body.error.message]).toEqual([409, expect.stringContaining('"clocks"')]);
+    expect((await app.ask('POST', '/api/tool-servers', { url: 'http://maps.test', id: 'second' })).status).toBe(201);
+  });
+
+  it('names entries of a new list in the same way, and keeps the ids of those that are there', async () => {
+    await using app = await adminApp();
+    await app.ask('POST', '/api/tool-servers', { url: 'http://maps.test', id: 'old' });
+    const list = [{ url: 'http://maps.test' }, { url: 'http://clock.test' }, { url: 'http://clock.test', path: 'other.json' }];
+    const ids = async (): Promise<string[]> => (await app.registry.listToolServers()).map(({ id }) => id);
+    await app.ask('PUT', '/api/tool-servers', list);
+    expect(await ids()).toEqual(['old', 'clocks', 'clock-test']);
+    await app.ask('PUT', '/api/tool-servers', list);
+    expect(await ids()).toEqual(['old', 'clocks', 'clock-test']);
+  });
+
+  it('keeps a server with a broken document, marked, and gives its report', async () => {
+    await using app = await adminApp();
+    app.script.answers.set('http://broken.test/openapi.json', { hello: 'world' });
+    const { status, body } = await app.ask('POST', '/api/tool-servers', { url: 'http://broken.test' });
+    expect([status, body.id, body.report.ok, body.report.error]).toEqual([201, 'broken-test', false, expect.stringMatching(/\w/)]);
+    expect((await app.ask('GET', '/api/tool-servers/broken-test')).body.report).toMatchObject({ ok: false });
   });
 
   it('keeps one that cannot be reached, and says so', async () => {
@@ -216,8 +254,8 @@ describe('changing a tool server', () => {
       },
     };
     const desk = createToolServerDesk(slow, {
-      parseConnection: (value) => parseToolServerConnection(value, 'database'),
-      parseConnections: (values) => parseToolServerConnections(values, 'database'),
+      parseConnection: (value, idSource) => parseToolServerConnection(value, 'database', idSource),
+      parseConnections: (values, titles) => parseToolServerConnections(values, 'database', titles && { titles }),
     });
     await Promise.all([desk.change('maps', { config: { tags: ['a'] } }), desk.change('maps', { info: { name: 'M' } })]);
     expect(await store.findToolServer('maps')).toMatchObject({ tags: ['a'], name: 'M' });

@@ -3,7 +3,8 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
 
 const parse = (value: unknown) => parseToolServerConnection(value, 'file');
-const ids = (value: unknown, taken?: ReadonlySet<string>) => parseToolServerConnections(value, 'file', taken).map((record) => record.id);
+const ids = (value: unknown, taken?: ReadonlySet<string>) =>
+  parseToolServerConnections(value, 'file', taken && { taken }).map((record) => record.id);
 
 function thrownBy(run: () => unknown): unknown {
   try {

@@ -5,6 +5,7 @@ import { isJsonObject } from '../../core/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ServerReport } from '../../core/server-report.ts';
 import { errorBody, toGatewayError } from '../error-handler.ts';
+import { findTitles } from '../find-titles.ts';
 import { callerOf } from '../guard.ts';
 import { loadReports } from '../report-servers.ts';
 import { toOpenWebUiWire, toReportWire } from '../tool-server-wire.ts';
@@ -27,7 +28,8 @@ export const openWebUiConfigRoutes: FastifyPluginCallback<ToolServerRouteOptions
   app.get(path, async () => toList(await desk.list()));
   app.post(path, (request, reply) =>
     untilLeave(reply, async (signal) => {
-      const records = await desk.replace(entriesIn(request.body));
+      const entries = entriesIn(request.body);
+      const records = await desk.replace(entries, await findTitles({ desk, inspector }, entries, signal));
       request.log.info({ by: callerOf(request).id }, 'tool servers replaced');
       await loadReports(inspector, records, signal);
       return toList(records);
@@ -56,7 +58,7 @@ function toVerified(report: ServerReport): JsonObject {
 }
 
 /** @throws GatewayError `invalid_request` */
-function entriesIn(body: unknown): unknown {
+function entriesIn(body: unknown): unknown[] {
   const entries = isJsonObject(body) ? body['TOOL_SERVER_CONNECTIONS'] : undefined;
   if (!Array.isArray(entries))
     throw new GatewayError('invalid_request', 'TOOL_SERVER_CONNECTIONS: must be an array of connections.', {

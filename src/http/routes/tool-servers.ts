@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { isJsonObject } from '../../core/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ServerReport, ToolServerInspector } from '../../core/server-report.ts';
+import { findTitle, findTitles } from '../find-titles.ts';
 import { callerOf } from '../guard.ts';
 import { knownReport, loadReport, loadReports } from '../report-servers.ts';
 import type { ToolServerDesk } from '../tool-server-desk.ts';
@@ -25,14 +26,15 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
   });
   app.post('/api/tool-servers', (request, reply) =>
     untilLeave(reply, async (signal) => {
-      const record = await desk.create(request.body);
+      const record = await desk.create(request.body, await findTitle({ desk, inspector }, request.body, signal));
       log(request, record.id, 'tool server created');
       return reply.code(201).send(toShown(record, await inspector.refresh(record, signal)));
     }),
   );
   app.put('/api/tool-servers', (request, reply) =>
     untilLeave(reply, async (signal) => {
-      const records = await desk.replace(listIn(request.body));
+      const list = listIn(request.body);
+      const records = await desk.replace(list, await findTitles({ desk, inspector }, list, signal));
       log(request, undefined, 'tool servers replaced');
       const reports = await loadReports(inspector, records, signal);
       return { data: records.map((record, index) => toListed(record, reports[index] ?? knownReport(inspector, record))) };
