@@ -1,7 +1,7 @@
 import { readBackends } from './config/backends.ts';
 import type { BackendConfig } from './config/backends.ts';
 import { ConfigError } from './config/config-error.ts';
-import { parseConfigFile } from './config/config-file.ts';
+import { parseConfigFile, withoutRedis } from './config/config-file.ts';
 import type { ConfigFile } from './config/config-file.ts';
 import { readModuleSections } from './config/module-sections.ts';
 import type { ModuleSettings } from './config/module-sections.ts';
@@ -43,7 +43,6 @@ export interface Config {
   readonly databaseUrl: string;
   /** Whether `store: true` of a chat is obeyed. */
   readonly storeChats: boolean;
-  readonly redisUrl: string | undefined;
   readonly adminKey: string | undefined;
   readonly secret: string | undefined;
   /** Undefined: the demo model is listed until a backend is configured. */
@@ -73,6 +72,7 @@ const defaultPath = './toolwharf.yaml';
  * @throws ConfigError for the first wrong value.
  */
 export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, isTerminal = false): Config {
+  requireNoPlanned(environment);
   const file = readConfigFile(environment, readFile);
   const settings = createSettingsReader(environment, file);
   const dataDir = settings.read('TOOLWHARF_DATA_DIR');
@@ -95,7 +95,6 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
     dataDir,
     databaseUrl: settings.read('DATABASE_URL') ?? `sqlite:${dataDir.replace(/\/+$/, '')}/toolwharf.db`,
     storeChats: settings.read('STORE_CHATS'),
-    redisUrl: settings.read('REDIS_URL'),
     adminKey: settings.read('TOOLWHARF_ADMIN_KEY'),
     secret: settings.read('TOOLWHARF_SECRET'),
     demo: settings.read('TOOLWHARF_DEMO'),
@@ -111,7 +110,6 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
     logFormat: settings.read('LOG_FORMAT') ?? (isTerminal ? 'pretty' : 'json'),
     modules: readModuleSections(file),
   };
-  requireSharedSecret(config);
   return deepFreeze(config);
 }
 
@@ -168,10 +166,7 @@ function parseNamed<Value>(name: string, parse: () => Value): Value {
   }
 }
 
-/** Replicas that made their own secrets would refuse each other's signatures. */
-function requireSharedSecret(config: Config): void {
-  if (config.secret !== undefined) return;
-  const shared = config.redisUrl !== undefined ? 'REDIS_URL' : config.databaseUrl.startsWith('sqlite:') ? undefined : 'DATABASE_URL';
-  if (shared === undefined) return;
-  throw new ConfigError(`TOOLWHARF_SECRET is required with ${shared}; set the same value on every replica, from \`openssl rand -hex 32\`.`);
+/** Whoever sets it expects several replicas to work together, and they would not. */
+function requireNoPlanned(environment: NodeJS.ProcessEnv): void {
+  if ((environment['REDIS_URL'] ?? '').trim() !== '') throw new ConfigError(`REDIS_URL: ${withoutRedis}; unset it.`);
 }

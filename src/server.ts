@@ -3,7 +3,6 @@ import closeWithGrace from 'close-with-grace';
 import { buildApp } from './app.ts';
 import { ConfigError, readConfig, readConfigFile } from './config.ts';
 import { listSettings } from './config/describe-settings.ts';
-import type { Config } from './config.ts';
 import type { ChatMemory, MemoryKind } from './core/chat-memory.ts';
 import { openBundledTime } from './bundled-time.ts';
 import { createDatabaseConnection } from './registry/database-connection.ts';
@@ -32,7 +31,6 @@ const closingMs = 5_000;
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment, readTextFile, process.stdout.isTTY);
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
-  warnOfUnused(config, logger);
   const file = databaseFile(config.databaseUrl);
   // Before anything is read or made there.
   await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: file });
@@ -102,10 +100,4 @@ function showStartKey(key: string | undefined, address: string): void {
 function announcement(address: string, isOpen: boolean): string {
   const authentication = isOpen ? 'open to this machine, no key needed for chats' : 'send your key as "Authorization: Bearer <key>"';
   return `toolwharf ${version} listens on ${address} (${authentication})`;
-}
-
-/** Settings that are read and checked, and have no effect yet: whoever sets one should know. */
-function warnOfUnused(config: Config, logger: ReturnType<typeof createLogger>): void {
-  if (config.redisUrl !== undefined)
-    logger.warn({ setting: 'REDIS_URL' }, 'REDIS_URL has no effect in this version, which runs as one replica');
 }

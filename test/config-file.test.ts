@@ -95,6 +95,7 @@ backends:
 
   it.each<[string, RegExp]>([
     ['prot: 1', /^\.\/toolwharf\.yaml: "prot" is not a known setting; did you mean "port"\?/],
+    ['redis_url: redis://r', /redis_url: this version runs as one process and cannot use Redis; take it out/],
     ['tool_server: []', /did you mean "tool_servers"/],
     ['OLLAMA_BASE_URLS: x', /did you mean "ollama_base_urls"/],
     ['port: abc', /^port in \.\/toolwharf\.yaml: "abc" is not a whole number/],

@@ -49,7 +49,7 @@ describe('without any setting', () => {
       logFormat: 'json',
       modules: { toolsDir: undefined, toolsets: [], hooks: [] },
     });
-    expect(read({})).toMatchObject({ demo: undefined, adminKey: undefined, secret: undefined, redisUrl: undefined, taskModel: undefined });
+    expect(read({})).toMatchObject({ demo: undefined, adminKey: undefined, secret: undefined, taskModel: undefined });
   });
 
   it('is frozen to its last list', () => {
@@ -147,7 +147,8 @@ describe('each variable', () => {
 
   it.each([
     ['DATABASE_URL', 'mysql://user:CANARY@host'],
-    ['REDIS_URL', 'http://CANARY'],
+    ['DATABASE_URL', 'postgres://user:CANARY@host/x'],
+    ['REDIS_URL', 'redis://user:CANARY@host'],
     ['TOOLWHARF_SECRET', 'CANARY'],
     ['TOOLWHARF_ADMIN_KEY', 'CANARY with spaces'],
     ['OPENAI_API_KEYS', 'CANARY with spaces'],
@@ -162,11 +163,16 @@ describe('each variable', () => {
     expect(problem).not.toContain('CANARY');
   });
 
-  it('demands a shared secret once several replicas can share a store', () => {
-    expect(problemOf(() => read({ REDIS_URL: 'redis://r' }))).toMatch(/^TOOLWHARF_SECRET is required with REDIS_URL; set/);
-    expect(problemOf(() => read({ DATABASE_URL: 'postgres://p' }))).toMatch(/^TOOLWHARF_SECRET is required with DATABASE_URL/);
-    const secret = 'a-secret-of-enough-length';
-    expect(read({ REDIS_URL: 'redis://r', TOOLWHARF_SECRET: secret })).toMatchObject({ redisUrl: 'redis://r', secret });
+  it.each([
+    ['DATABASE_URL', 'postgres://p/x', /^DATABASE_URL: its value names a PostgreSQL database, which this version cannot use; set sqlite:/],
+    ['DATABASE_URL', 'postgresql://p/x', /PostgreSQL database, which this version cannot use/],
+    ['REDIS_URL', 'redis://r', /^REDIS_URL: this version runs as one process and cannot use Redis; unset it/],
+  ])('%s=%s says that it is not supported', (name, value, expected) => {
+    expect(problemOf(() => read({ [name]: value, TOOLWHARF_SECRET: 'a-secret-of-enough-length' }))).toMatch(expected);
+  });
+
+  it('reads an empty REDIS_URL as none', () => {
+    expect(() => read({ REDIS_URL: ' ' })).not.toThrow();
   });
 });
 

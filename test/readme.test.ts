@@ -39,14 +39,14 @@ describe('reading the README', () => {
       '| variable | default | meaning |',
       '|---|---|---|',
       '| `HOST` | `127.0.0.1` | where it listens |',
-      '| `REDIS_URL` | – | the bus |',
+      '| `TASK_MODEL` | – | the chooser |',
       '| `LOG_FORMAT` | `json` (`pretty` on a terminal) | one of `json \\| pretty` |',
       '| `npm start` | no setting | |',
       'The variable `PORT` in a sentence is none either.',
     ].join('\n');
     expect(settingRows(table)).toEqual([
       { name: 'HOST', default: '127.0.0.1' },
-      { name: 'REDIS_URL', default: '' },
+      { name: 'TASK_MODEL', default: '' },
       { name: 'LOG_FORMAT', default: 'json (pretty on a terminal)' },
     ]);
   });

@@ -51,8 +51,11 @@ function firstLine(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/:$/, '');
 }
 
+export const withoutRedis = 'this version runs as one process and cannot use Redis';
+
 function requireKnown(key: string, path: string): void {
   if (knownKeys.includes(key)) return;
+  if (key === 'redis_url') throw new ConfigError(`${path}: redis_url: ${withoutRedis}; take it out.`);
   throw new ConfigError(`${path}: "${key}" is not a known setting; did you mean "${nearestWord(key, knownKeys).word}"?`);
 }
 

@@ -95,13 +95,13 @@ export function templateWith(placeholder: string): ParseValue<string> {
   };
 }
 
-export function addressWith(schemes: readonly string[], example: string): ParseValue<string> {
-  return (value) => {
-    const address = text(value);
-    if (schemes.some((scheme) => address.startsWith(scheme) && address.length > scheme.length)) return address;
-    throw new InvalidValue(`does not start with ${schemes.join(' or ')}`, `set for example ${example}`);
-  };
-}
+export const sqliteAddress: ParseValue<string> = (value) => {
+  const address = text(value);
+  if (/^postgres(?:ql)?:/.test(address))
+    throw new InvalidValue('names a PostgreSQL database, which this version cannot use', 'set sqlite:<file>, or unset it', 'its value');
+  if (/^sqlite:./.test(address)) return address;
+  throw new InvalidValue('does not start with sqlite:', 'set for example sqlite:./data/toolwharf.db', 'its value');
+};
 
 /** Travels in HTTP headers: visible ASCII only (RFC 9110, section 5.5), and no spaces. */
 export function credential(minLength: number): ParseValue<string> {

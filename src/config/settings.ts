@@ -1,7 +1,6 @@
 import { limits } from '../core/limits.ts';
 import { modeNames } from '../core/mode-names.ts';
 import {
-  addressWith,
   browserOrigin,
   credential,
   delayMs,
@@ -14,6 +13,7 @@ import {
   listOf,
   longestDelayMs,
   oneOf,
+  sqliteAddress,
   templateWith,
   text,
   wholeNumber,
@@ -89,31 +89,27 @@ export const settingTable = {
   TOOLWHARF_DATA_DIR: { fallback: './data', parse: text, meaning: 'folder of everything the gateway keeps; created when missing' },
   DATABASE_URL: {
     shownDefault: 'sqlite:<data dir>/toolwharf.db',
-    parse: addressWith(['sqlite:', 'postgres://', 'postgresql://'], 'postgres://user:password@host/toolwharf'),
+    parse: sqliteAddress,
     isSecret: true,
-    meaning: '`sqlite:<file>` or `postgres://…`',
+    meaning: '`sqlite:<file>`',
   },
   STORE_CHATS: {
     fallback: 'false',
     parse: flag,
     meaning: '`true`: chats sent with `"store": true` are kept for 30 days and can be searched by the function `search_chats`',
   },
-  REDIS_URL: {
-    parse: addressWith(['redis://', 'rediss://'], 'redis://127.0.0.1:6379'),
-    isSecret: true,
-    meaning: 'relay, limits and invalidation across replicas',
-  },
   TOOLWHARF_ADMIN_KEY: { parse: credential(1), isSecret: true, meaning: 'fixed administrator key' },
   TOOLWHARF_SECRET: {
     shownDefault: 'generated into the data folder',
     parse: credential(16),
     isSecret: true,
-    meaning: 'signs approvals and encrypts stored credentials; required with PostgreSQL or Redis',
+    meaning: 'signs approvals and encrypts stored credentials',
   },
   TOOLWHARF_DEMO: {
-    shownDefault: 'until a backend is configured',
+    shownDefault: 'while nothing else is configured',
     parse: flag,
-    meaning: '`true` or `false`: whether the demo model and the bundled tool server are there',
+    meaning:
+      'the `demo` model (by default there until a backend is configured) and the bundled tool server `time` (registered at a first start without tool servers): `true` has both, `false` neither',
   },
   TOOL_SERVER_EGRESS: {
     fallback: 'public',
