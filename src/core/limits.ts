@@ -184,6 +184,12 @@ export const limits = {
   socketMessagesPerMinute: 600,
   /** Of one socket; a browser that runs many tools at once stays far below. */
   socketFramesPerSecond: 400,
+  /** What one socket may send a second, and at once after a pause; one that sends more is read more slowly. */
+  socketBytesPerSecond: 1024 * 1024,
+  socketBurstBytes: 4 * 1024 * 1024,
+  /** The same for all sockets of one caller. */
+  callerSocketBytesPerSecond: 4 * 1024 * 1024,
+  callerSocketBurstBytes: 8 * 1024 * 1024,
   /** Time to authenticate on a socket that was opened without a credential. */
   socketAuthTimeoutMs: 5_000,
   /** How long a session waits for its browser to come back. */

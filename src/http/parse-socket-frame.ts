@@ -1,11 +1,11 @@
-import { parse } from 'secure-json-parse';
 import { z } from 'zod';
 import type { BrowserQuestion } from '../core/browser-question.ts';
 import { describeIssue } from '../core/describe-issue.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../core/json.ts';
-import { isTextDeeperThan } from '../core/json-depth.ts';
+import { GatewayError } from '../core/errors.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
+import { parseInPlace, parseJsonBody } from './parse-json-body.ts';
 
 /** What a browser may say on the socket. */
 export type ClientFrame =
@@ -44,17 +44,43 @@ const frameSchemas = {
 } as const;
 const knownTypes = Object.keys(frameSchemas);
 
-/** One text frame: `{type, data:{…}}`, or flat as `{type, …}`. Unknown types and malformed data are told, never thrown. */
-export function parseSocketFrame(text: string): ParsedFrame {
-  if (text.length > limits.smallBodyBytes && isTextDeeperThan(text, limits.jsonDepth)) return tooDeep();
-  let value: unknown;
+/**
+ * One text frame: `{type, data:{…}}`, or flat as `{type, …}`. Unknown types and malformed data are told, never thrown. A promise where it holds so
+ * much that it is parsed aside.
+ */
+export function readSocketFrame(bytes: Buffer, options: { caller: string; signal: AbortSignal }): ParsedFrame | Promise<ParsedFrame> {
+  return readInPlace(bytes) ?? readAside(bytes, options);
+}
+
+const reading = { maxDepth: limits.jsonDepth, prototypes: 'remove' } as const;
+/** Within a message, as in a body. */
+const documents = ['data.tool_servers.*.openapi', 'tool_servers.*.openapi'];
+
+function readInPlace(bytes: Buffer): ParsedFrame | undefined {
   try {
-    value = parse(text, { protoAction: 'remove', constructorAction: 'remove' });
-  } catch {
-    return invalid('A frame must be JSON.');
+    const parsed = parseInPlace(bytes, reading);
+    return parsed === undefined ? undefined : toFrame(parsed.value);
+  } catch (error) {
+    return refused(error);
   }
+}
+
+async function readAside(bytes: Buffer, options: { caller: string; signal: AbortSignal }): Promise<ParsedFrame> {
+  try {
+    // The frame shares its memory with others of its socket, and is copied.
+    return toFrame(await parseJsonBody(Buffer.from(bytes), { ...reading, ...options, documents }));
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+function refused(error: unknown): ParsedFrame {
+  return invalid(error instanceof GatewayError ? error.message.replace('The body', 'The frame') : 'The frame cannot be read.');
+}
+
+function toFrame(value: JsonValue): ParsedFrame {
   if (!isJsonObject(value)) return invalid('A frame must be an object {type, data}.');
-  if (isDeeperThan(value, limits.jsonDepth)) return tooDeep();
+  if (isDeeperThan(value, limits.jsonDepth)) return invalid(`A frame may nest ${limits.jsonDepth} levels deep, no deeper.`);
   const type = ownValue(value, 'type');
   if (typeof type !== 'string') return invalid('A frame needs a type.');
   if (!isKnownType(type)) return invalid(`Unknown type ${JSON.stringify(type.slice(0, 64))}. Known: ${knownTypes.join(', ')}.`);
@@ -73,10 +99,6 @@ function dataOf(frame: JsonObject): JsonObject {
   if (isJsonObject(data)) return data;
   const { type: _type, ...fields } = frame;
   return fields;
-}
-
-function tooDeep(): ParsedFrame {
-  return invalid(`A frame may nest ${limits.jsonDepth} levels deep, no deeper.`);
 }
 
 function invalid(message: string): ParsedFrame {

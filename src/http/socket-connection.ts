@@ -6,7 +6,8 @@ import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import type { RelaySession, SessionSocket } from '../relay/session.ts';
-import { parseSocketFrame } from './parse-socket-frame.ts';
+import type { ByteBudget } from './byte-budget.ts';
+import { readSocketFrame } from './parse-socket-frame.ts';
 import type { ClientFrame, ParsedFrame } from './parse-socket-frame.ts';
 import type { SocketChats } from './socket-chats.ts';
 import { errorFrame } from './socket-wire.ts';
@@ -29,18 +30,18 @@ export interface ConnectionOptions {
   chats: SocketChats;
   /** Undefined when the token is unknown. @throws GatewayError `storage_unavailable` */
   authenticateToken(token: string): MaybePromise<Caller | undefined>;
-  /** Counts the socket for its caller until it closes; false when the caller has enough of them. */
-  takeSlot(callerId: string): boolean;
+  /** Counts the socket for its caller until it closes, and gives what all sockets of the caller may send; undefined when it has enough of them. */
+  takeSlot(callerId: string): ByteBudget | undefined;
   pingIntervalMs: number;
   log: FastifyBaseLogger;
 }
 
-/** Frames that came while a session was being opened; more than this is a flood. */
-const earlyFrames = 256;
-/** All of them: nobody knows yet who sent them. */
-const earlyCharacters = limits.socketFrameBytes;
+/** Frames that came while a session was being opened, or an earlier frame is parsed aside; more than this is a flood. */
+const waitingFrames = 256;
+/** All of them: perhaps nobody knows yet who sent them. */
+const waitingBytes = limits.socketFrameBytes;
 /** A key and the id of a session, with room to spare: strangers make the gateway parse no more. */
-const authFrameCharacters = 8_192;
+const authFrameBytes = 8_192;
 /** Frames that make no sense; a client that keeps sending them is broken or hostile. */
 const invalidFrames = 20;
 
@@ -58,9 +59,13 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   let isOver = false;
   let framesSeen = 0;
   let badFrames = 0;
+  let budgetOfCaller: ByteBudget | undefined;
+  const left = new AbortController();
+  /** Whether a frame is being parsed aside: those behind it must not overtake it. */
+  let isParsing = false;
   /** As they came; `undefined` is a binary one. */
-  const early: (string | undefined)[] = [];
-  let earlySize = 0;
+  const waiting: (Buffer | undefined)[] = [];
+  let waitingSize = 0;
 
   const authTimer = setTimeout(() => end(4401, 'No auth frame came in time.'), limits.socketAuthTimeoutMs);
   // A key that expires, or that another process deletes, is announced by nobody.
@@ -68,8 +73,9 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   keyTimer.unref();
   const watch = watchSocket(socket, { pingIntervalMs: options.pingIntervalMs, onFailure: end });
   socket.on('message', (data, isBinary) => {
-    watch.countFrame();
-    receive(isBinary ? undefined : (data as Buffer).toString());
+    const bytes = data as Buffer;
+    watch.countFrame(bytes.byteLength, budgetOfCaller);
+    receive(isBinary ? undefined : bytes);
   });
   socket.on('close', leave);
 
@@ -98,6 +104,8 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
 
   function leave(): void {
     isOver = true;
+    waiting.length = 0;
+    left.abort(new DOMException('The socket is closed', 'AbortError'));
     clearTimeout(authTimer);
     clearInterval(keyTimer);
     watch.stop();
@@ -125,7 +133,8 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   async function open(by: Caller, resume?: string): Promise<void> {
     isOpening = true;
     clearTimeout(authTimer);
-    if (caller === undefined && !options.takeSlot(by.id)) return end(1013, `More than ${limits.socketsPerCaller} sockets of one caller.`);
+    budgetOfCaller ??= options.takeSlot(by.id);
+    if (budgetOfCaller === undefined) return end(1013, `More than ${limits.socketsPerCaller} sockets of one caller.`);
     caller = by;
     const before = session;
     const socketOfSession = newLine();
@@ -159,23 +168,49 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
 
   function admitEarly(): void {
     isOpening = false;
-    earlySize = 0;
-    for (const text of early.splice(0)) receive(text);
+    readWaiting();
   }
 
   /** `undefined` for a binary frame. */
-  function receive(text: string | undefined): void {
+  function receive(frame: Buffer | undefined): void {
     if (isOver) return;
-    if (!isOpening) return read(text);
-    early.push(text);
-    earlySize += text?.length ?? 0;
-    if (early.length > earlyFrames || earlySize > earlyCharacters) end(1008, 'Too many frames before the session was open.');
+    if (mayRead() && waiting.length === 0) return read(frame);
+    waiting.push(frame);
+    waitingSize += frame?.byteLength ?? 0;
+    if (waiting.length > waitingFrames || waitingSize > waitingBytes) end(1008, 'Too many frames at once.');
   }
 
-  function read(text: string | undefined): void {
-    if (caller === undefined && (text?.length ?? 0) > authFrameCharacters)
+  function mayRead(): boolean {
+    return !isOpening && !isParsing && !isOver;
+  }
+
+  function readWaiting(): void {
+    while (waiting.length > 0 && mayRead()) {
+      const frame = waiting.shift();
+      waitingSize -= frame?.byteLength ?? 0;
+      read(frame);
+    }
+  }
+
+  function read(frame: Buffer | undefined): void {
+    if (caller === undefined && (frame?.byteLength ?? 0) > authFrameBytes)
       return end(4401, 'The first frame is too large for an auth frame.');
-    handle(text === undefined ? { type: 'invalid', message: 'Frames are text, not binary.' } : parseSocketFrame(text));
+    if (frame === undefined) return handle({ type: 'invalid', message: 'Frames are text, not binary.' });
+    const parsed = readSocketFrame(frame, { caller: caller?.id ?? '', signal: left.signal });
+    if (parsed instanceof Promise) void handleLater(parsed);
+    else handle(parsed);
+  }
+
+  /** Nothing more is read from the socket meanwhile. */
+  async function handleLater(parsing: Promise<ParsedFrame>): Promise<void> {
+    isParsing = true;
+    watch.hold();
+    const parsed = await parsing;
+    watch.release();
+    isParsing = false;
+    if (isOver) return;
+    handle(parsed);
+    readWaiting();
   }
 
   function handle(parsed: ParsedFrame): void {

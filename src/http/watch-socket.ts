@@ -1,12 +1,17 @@
 import type { WebSocket } from '@fastify/websocket';
 import { limits } from '../core/limits.ts';
+import { createByteBudget } from './byte-budget.ts';
+import type { ByteBudget } from './byte-budget.ts';
 
 /** A peer that misses so many pings in a row is gone, whatever TCP says. */
 const missedPings = 2;
 
 export interface SocketWatch {
-  /** Counts a frame: too many in a second are a flood. */
-  countFrame(): void;
+  /** Counts a frame: too many in a second are a flood, and too many bytes are read more slowly. `ofCaller` counts those of all its sockets. */
+  countFrame(bytes: number, ofCaller?: ByteBudget): void;
+  /** Reads nothing more from the socket until it is released as often as it was held. */
+  hold(): void;
+  release(): void;
   stop(): void;
 }
 
@@ -18,6 +23,18 @@ export function watchSocket(
   let unanswered = 0;
   let windowStart = performance.now();
   let frames = 0;
+  let holds = 0;
+  const budget = createByteBudget({ perSecond: limits.socketBytesPerSecond, burst: limits.socketBurstBytes });
+
+  function hold(): void {
+    holds += 1;
+    socket.pause();
+  }
+
+  function release(): void {
+    holds -= 1;
+    if (holds === 0) socket.resume();
+  }
 
   const isAlive = (): void => {
     unanswered = 0;
@@ -39,8 +56,15 @@ export function watchSocket(
   timer.unref();
 
   return {
-    countFrame() {
+    hold,
+    release,
+    countFrame(bytes, ofCaller) {
       isAlive();
+      const waitMs = Math.max(budget.take(bytes), ofCaller?.take(bytes) ?? 0);
+      if (waitMs > 0) {
+        hold();
+        setTimeout(release, waitMs).unref();
+      }
       const now = performance.now();
       if (now - windowStart > 1_000) {
         windowStart = now;

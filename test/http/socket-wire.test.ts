@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/core/json.ts';
-import { parseSocketFrame } from '../../src/http/parse-socket-frame.ts';
+import { readSocketFrame } from '../../src/http/parse-socket-frame.ts';
 import { createChatFrames } from '../../src/http/socket-wire.ts';
 
 const head = { runId: 'r', model: 'm', chatId: undefined, messageId: undefined };
@@ -58,6 +58,6 @@ describe('the frames of a client', () => {
     ['{"type":"message","content":"hi","mode":"react"}', { type: 'message', fields: { content: 'hi', mode: 'react' } }],
     ['{"type":"message","data":{"content":"hi","__proto__":{"admin":true}}}', { type: 'message', fields: { content: 'hi' } }],
   ])('%s', (text, frame) => {
-    expect(parseSocketFrame(text)).toEqual({ type: 'frame', frame });
+    expect(readSocketFrame(Buffer.from(text), { caller: 'ada', signal: new AbortController().signal })).toEqual({ type: 'frame', frame });
   });
 });

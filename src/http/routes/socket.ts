@@ -8,6 +8,8 @@ import type { RateLimiter } from '../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
 import { invalidKey, isOwnOrigin, tokenOf } from '../authenticate.ts';
 import { tidyPath } from '../hint-at-place.ts';
+import { createByteBudget } from '../byte-budget.ts';
+import type { ByteBudget } from '../byte-budget.ts';
 import { createSocketChats } from '../socket-chats.ts';
 import type { StartChat } from '../socket-chats.ts';
 import { serveConnection } from '../socket-connection.ts';
@@ -32,8 +34,11 @@ export interface SocketRouteOptions {
 }
 
 const path = '/ws';
+const callerBudget = { perSecond: limits.callerSocketBytesPerSecond, burst: limits.callerSocketBurstBytes };
 const protocol = 'toolwharf.v1';
 const bearerPrefix = 'bearer.';
+/** The time in which what a caller may send at once comes back. */
+const budgetMemoryMs = (limits.callerSocketBurstBytes / limits.callerSocketBytesPerSecond) * 1_000;
 /** Time for a peer to answer our close frame before its connection is cut. */
 const closeTimeoutMs = 2_000;
 /**
@@ -44,7 +49,7 @@ const anonymousSockets = 256;
 
 /** `GET /ws`: checks origin and credential before the upgrade, then serves the socket. */
 export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, options) => {
-  const sockets = new Map<string, number>();
+  const sockets = new Map<string, { count: number; budget: ByteBudget }>();
   /** Oldest first. */
   const anonymous = new Set<WebSocket>();
   /** Found before the upgrade; a socket has to be listened to from its first moment. */
@@ -82,17 +87,20 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
     oldest.terminate();
   }
 
-  function takeSlot(callerId: string): boolean {
-    const taken = sockets.get(callerId) ?? 0;
-    if (taken >= limits.socketsPerCaller) return false;
-    sockets.set(callerId, taken + 1);
-    return true;
+  function takeSlot(callerId: string): ByteBudget | undefined {
+    const taken = sockets.get(callerId) ?? { count: 0, budget: createByteBudget(callerBudget) };
+    if (taken.count >= limits.socketsPerCaller) return undefined;
+    taken.count += 1;
+    sockets.set(callerId, taken);
+    return taken.budget;
   }
 
   function releaseSlot(callerId: string): void {
-    const taken = sockets.get(callerId) ?? 0;
-    if (taken <= 1) sockets.delete(callerId);
-    else sockets.set(callerId, taken - 1);
+    const taken = sockets.get(callerId);
+    if (taken === undefined) return;
+    taken.count -= 1;
+    // Not at once: whoever comes again in a moment has no new bytes.
+    if (taken.count === 0) setTimeout(() => void (taken.count === 0 && sockets.delete(callerId)), budgetMemoryMs).unref();
   }
 
   app.route({
@@ -123,9 +131,9 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
         log: request.log,
         takeSlot(callerId) {
           anonymous.delete(socket);
-          if (!takeSlot(callerId)) return false;
-          slotOf = callerId;
-          return true;
+          const budget = takeSlot(callerId);
+          if (budget !== undefined) slotOf = callerId;
+          return budget;
         },
       });
     },
