@@ -176,7 +176,7 @@ async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGe
   const model = { ...preparation.model, backend: recorded(preparation.model.backend) };
   const isHandover = request.isHandover === true && preparation.resumed === undefined;
   const wrapping = { model, recorded, models: services.models, settings: services.settings, variables, withFiles, isHandover };
-  const inMode = yield* backendInMode({ ...wrapping, newCallId: services.newCallId, signal: run.signal }, choice);
+  const inMode = yield* backendInMode({ ...wrapping, newCallId: services.newCallId, caller: run.caller, signal: run.signal }, choice);
   const onRefusal = (): void => services.models.rememberNoTools(model.record.id);
   const asked = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;
   const mayConsume = choice.path !== 'prompt' && request.files.length > 0 && fileConsumersIn(offer).size > 0;

@@ -5,7 +5,7 @@ import type { RunContext } from '../core/run.ts';
 import { ToolError } from '../core/tool.ts';
 import type { ToolContext } from '../core/tool.ts';
 import type { Supervision } from './supervise-call.ts';
-import { argumentErrors } from './validate-arguments.ts';
+import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
 
 /** How functions ask the user; absent where nobody could be asked. */
 export interface UserQuestions {
@@ -47,7 +47,7 @@ export function createAskUser({ run, questions, supervision, tool, args }: Askin
     async ask(title, { message = '', schema } = {}) {
       const data = await put('input', { title, message, ...(schema !== undefined && { schema }) });
       const value = data === undefined || ownValue(data, 'cancelled') === true ? undefined : ownValue(data, 'value');
-      if (value !== undefined && schema !== undefined) requireFit(value, schema, tool);
+      if (value !== undefined && schema !== undefined) await requireFit(value, { schema, tool, run });
       return value;
     },
     async confirm(title, message = '') {
@@ -58,10 +58,10 @@ export function createAskUser({ run, questions, supervision, tool, args }: Askin
 }
 
 /** @throws ToolError */
-function requireFit(value: JsonValue, schema: JsonObject, tool: string): void {
+async function requireFit(value: JsonValue, { schema, tool, run }: { schema: JsonObject; tool: string; run: CallingRun }): Promise<void> {
   const errors = isJsonObject(value)
-    ? argumentErrors(value, schema)
-    : argumentErrors({ value }, { type: 'object', properties: { value: schema }, required: ['value'] });
+    ? await argumentProblems(value, schema, run)
+    : await argumentProblems({ value }, { type: 'object', properties: { value: schema }, required: ['value'] }, run);
   if (errors.length > 0) throw new ToolError(`What the user gave to '${tool}' has not the form that was asked for: ${errors.join('; ')}.`);
 }
 

@@ -20,6 +20,7 @@ export interface ModeBackendOptions {
   newCallId: () => string;
   /** Another preset has handed the conversation over: the result at its end answers no call of this one. */
   isHandover: boolean;
+  caller: { readonly id: string };
   signal: AbortSignal;
 }
 
@@ -33,9 +34,9 @@ export async function* backendInMode(
   if (path === 'react') return reasonAndAct({ backend, newCallId });
   if (path === 'native') return rescueCalls({ backend: sendThoughtsBack(backend), newCallId });
   const task = yield* taskModel(options);
-  const { variables, withFiles, isHandover } = options;
+  const { variables, withFiles, isHandover, caller } = options;
   const template = settings.selectionTemplate;
-  return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover });
+  return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller });
 }
 
 /** The selection's own model where one is set and known: a small one is enough to choose, and saves the large one's time. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../core/json.ts';
 import type { Tool } from '../core/tool.ts';
-import { prepareToolCall } from './prepare-tool-call.ts';
+import { prepareToolCall, type CallingRun } from './prepare-tool-call.ts';
 
 export interface ShownFunction {
   /** The offered name. */
@@ -9,7 +9,7 @@ export interface ShownFunction {
 }
 
 /** Why arguments that a human has changed do not fit the function, in words for that human; undefined where they do. */
-export function objectionTo(args: JsonObject, { name, parameters }: ShownFunction): string | undefined {
+export async function objectionTo(args: JsonObject, { name, parameters }: ShownFunction, run: CallingRun): Promise<string | undefined> {
   const shown: Tool = {
     spec: { name, description: '', parameters },
     label: name,
@@ -17,6 +17,6 @@ export function objectionTo(args: JsonObject, { name, parameters }: ShownFunctio
     kind: 'function',
     run: () => Promise.reject(new Error('only its schema is asked for')),
   };
-  const prepared = prepareToolCall({ id: '', name, arguments: JSON.stringify(args) }, new Map([[name, shown]]));
+  const prepared = await prepareToolCall({ id: '', name, arguments: JSON.stringify(args) }, new Map([[name, shown]]), run);
   return prepared.type === 'refused' ? prepared.message : undefined;
 }

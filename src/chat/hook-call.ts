@@ -25,7 +25,7 @@ export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSet
       return { prepared, outcome: { type: 'error', code: 'tool_error', message: decision.message, state: 'not_started' } };
     case 'arguments': {
       const changed = { ...call, name: tool.spec.name, arguments: JSON.stringify(decision.args) };
-      return { prepared: { ...prepareToolCall(changed, new Map([[tool.spec.name, tool]])), call } };
+      return { prepared: { ...(await prepareToolCall(changed, new Map([[tool.spec.name, tool]]), run)), call } };
     }
   }
 }

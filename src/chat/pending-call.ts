@@ -89,7 +89,10 @@ export function createPendingCall(given: PreparedCall, settings: ToolCallSetting
       settle({ ...reportOf({ prepared, outcome: notDecided(tool.spec.name), durationMs: 0 }, around), isWaiting: true });
     else if (decision.args !== undefined) {
       const edited = { ...call, name: tool.spec.name, arguments: JSON.stringify(decision.args) };
-      prepared = { ...prepareToolCall(edited, new Map([[tool.spec.name, tool]])), call };
+      const checked = await prepareToolCall(edited, new Map([[tool.spec.name, tool]]), settings.run).catch(() => undefined);
+      // Only a run that is left ends the check.
+      if (checked === undefined || state !== 'waiting') return settleUnrun(notStarted);
+      prepared = { ...checked, call };
       if (prepared.type === 'refused') settleUnrun({ type: 'error', code: prepared.code, message: prepared.message });
     }
   }

@@ -6,7 +6,7 @@ import { limits } from '../core/limits.ts';
 import type { Tool, ToolErrorCode } from '../core/tool.ts';
 import { coerceArguments } from './coerce-arguments.ts';
 import { findOfferedName } from './find-offered-name.ts';
-import { argumentErrors } from './validate-arguments.ts';
+import { checkValue } from '../validation/check-value.ts';
 
 /** A call that may run, or the reason why it must not. */
 export type PreparedCall = ReadyCall | RefusedCall;
@@ -29,21 +29,38 @@ export interface RefusedCall {
   message: string;
 }
 
+/** Whose call it is; the signal ends a check that takes long. */
+export interface CallingRun {
+  caller: { readonly id: string };
+  signal?: AbortSignal | undefined;
+}
+
 /**
- * Finds, parses, fits and checks one call, without any effect. Only tools offered in this run are found.
+ * Finds, parses, fits and checks one call, without any effect, as `fitToolCall` and then with the function's schema.
+ * @throws the signal's reason
+ */
+export async function prepareToolCall(
+  call: ToolCall,
+  tools: ReadonlyMap<string, Tool>,
+  { caller, signal, finderName }: CallingRun & { finderName?: string | undefined },
+): Promise<PreparedCall> {
+  const fitted = fitToolCall(call, tools, finderName);
+  if (fitted.type === 'refused') return fitted;
+  const { tool, args } = fitted;
+  const problems = await argumentProblems(args, tool.spec.parameters, { caller, signal });
+  if (problems.length === 0) return fitted;
+  const message = `Invalid arguments for '${tool.spec.name}': ${problems.join('; ')}.`;
+  return { type: 'refused', call, tool, args, code: 'args_invalid', message };
+}
+
+/**
+ * Finds, parses and fits one call. Only tools offered in this run are found.
  * Damaged arguments never run: they are told to the model, which may call again; `finderName` is the function by which it finds others.
  */
-export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName?: string): PreparedCall {
+export function fitToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName?: string): PreparedCall {
   const match = findOfferedName(call.name, [...tools.keys()]);
   const tool = match.type === 'unknown' ? undefined : tools.get(match.name);
-  const refuse = (code: ToolErrorCode, message: string, args?: JsonObject): PreparedCall => ({
-    type: 'refused',
-    call,
-    tool,
-    code,
-    message,
-    ...(args && { args }),
-  });
+  const refuse = (code: ToolErrorCode, message: string): PreparedCall => ({ type: 'refused', call, tool, code, message });
   if (match.type === 'unknown' || tool === undefined)
     return refuse('tool_not_found', unknownName(call.name, match.type === 'unknown' ? match.candidates : [], finderName));
   if (Buffer.byteLength(call.arguments) > limits.argumentsBytes) {
@@ -60,10 +77,24 @@ export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>
     );
   }
   const { args, changes } = coerceArguments(parsed, tool.spec.parameters);
-  const errors = argumentErrors(args, tool.spec.parameters);
-  if (errors.length > 0) return refuse('args_invalid', `Invalid arguments for '${tool.spec.name}': ${errors.join('; ')}.`, args);
   const repairs = match.type === 'repaired' ? [`name: "${call.name}" read as "${match.name}"`, ...changes] : changes;
   return { type: 'ready', call, tool, args, repairs };
+}
+
+/**
+ * Why arguments must not run, a sentence each; empty when they fit. Those that are too expensive to check are refused: whoever chooses them must
+ * not choose whether they are checked. @throws the signal's reason
+ */
+export async function argumentProblems(args: JsonObject, schema: JsonObject, { caller, signal }: CallingRun): Promise<string[]> {
+  const check = await checkValue(args, schema, { caller: caller.id, signal });
+  switch (check.type) {
+    case 'fits':
+      return [];
+    case 'faulty':
+      return check.errors;
+    case 'unchecked':
+      return [`what they hold, with the schema of this function, ${check.reason}`];
+  }
 }
 
 /** An empty text is what models send for functions without arguments; a JSON text in a JSON string is decoded once. */

@@ -7,7 +7,7 @@ import { findOfferedName } from './find-offered-name.ts';
 import type { AnswerPiece, DamageReason, ReadEntry } from './parse-tool-calls/call-pieces.ts';
 import { parseSelection } from './parse-tool-calls/parse-selection.ts';
 import { createToolCallParser } from './parse-tool-calls/tool-call-parser.ts';
-import { argumentErrors } from './validate-arguments.ts';
+import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
 
 /** One call of a selection: it fits, or its function is known and it must not run as it is. */
 export type SelectedEntry =
@@ -37,11 +37,18 @@ const damageInWords: Readonly<Record<DamageReason, string>> = {
   too_large: 'it is too large',
 };
 
-/** Reads an answer to the selection prompt and fits its calls to the functions on offer: shortened names and near types are understood. */
-export function readSelection(answer: string, specs: readonly ToolSpec[], isCut: boolean): ReadSelection {
+/**
+ * Reads an answer to the selection prompt and fits its calls to the functions on offer: shortened names and near types are understood.
+ * @throws the run signal's reason
+ */
+export async function readSelection(
+  answer: string,
+  specs: readonly ToolSpec[],
+  { isCut, run }: { isCut: boolean; run: CallingRun },
+): Promise<ReadSelection> {
   const found = piecesOf(answer, specs, isCut);
   const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
-  for (const call of found.calls) addCall(read, call, specs);
+  for (const call of found.calls) await addCall(read, call, { specs, run });
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
   for (const { name, reason } of found.damaged) addDamaged(read, { name, reason }, specs);
   return read;
@@ -79,7 +86,11 @@ function isEntry(piece: AnswerPiece): piece is ReadEntry {
   return piece.type === 'call' || piece.type === 'damaged';
 }
 
-function addCall(read: ReadSelection, call: { name: string; arguments: JsonObject }, specs: readonly ToolSpec[]): void {
+async function addCall(
+  read: ReadSelection,
+  call: { name: string; arguments: JsonObject },
+  { specs, run }: { specs: readonly ToolSpec[]; run: CallingRun },
+): Promise<void> {
   const spec = specOf(call.name, specs);
   if (spec === undefined) {
     read.dropped.push({ name: call.name.slice(0, 200), reason: damageInWords.unknown_name });
@@ -87,7 +98,7 @@ function addCall(read: ReadSelection, call: { name: string; arguments: JsonObjec
   }
   if (spec.name !== call.name) read.repaired.push(`name: "${call.name.slice(0, 200)}" read as "${spec.name}"`);
   const { args, changes } = coerceArguments(call.arguments, spec.parameters);
-  const problems = isDeeperThan(args, limits.jsonDepth) ? ['they are nested too deep'] : argumentErrors(args, spec.parameters);
+  const problems = isDeeperThan(args, limits.jsonDepth) ? ['they are nested too deep'] : await argumentProblems(args, spec.parameters, run);
   if (problems.length > 0) read.entries.push({ type: 'faulty', spec, problems, isCut: false });
   else {
     read.repaired.push(...changes);

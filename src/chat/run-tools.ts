@@ -43,7 +43,8 @@ export async function* runTools(calls: readonly ToolCall[], round: ToolRound): A
   const { settings } = round;
   const { signal, calls: registry } = settings.run;
   const live = createLiveEvents();
-  const prepared = calls.map((call, index) => prepareInRound(call, index, round));
+  const prepared: PreparedCall[] = [];
+  for (const [index, call] of calls.entries()) prepared.push(await prepareInRound(call, index, round));
   const pending = prepared.map((call, place) => {
     const settled = round.resumed?.get(place);
     if (settled !== undefined) return settledCall(settled);
@@ -115,11 +116,11 @@ function toScheduled(pending: readonly PendingCall[], prepared: readonly Prepare
   });
 }
 
-function prepareInRound(
+async function prepareInRound(
   call: ToolCall,
   index: number,
-  { tools, resumed, inner, finderName, callsLeft = limits.callsPerRound }: ToolRound,
-): PreparedCall {
+  { tools, settings, resumed, inner, finderName, callsLeft = limits.callsPerRound }: ToolRound,
+): Promise<PreparedCall> {
   const code = 'tool_error';
   if (index >= limits.callsPerRound) {
     const message = `More than ${limits.callsPerRound} calls in one turn: this one was not run. Call it again in the next turn.`;
@@ -129,7 +130,7 @@ function prepareInRound(
     const message = `More than ${limits.callsPerRun} calls in one answer: this one was not run. Answer with what is known.`;
     return { type: 'refused', call, tool: undefined, code, message };
   }
-  const prepared = prepareToolCall(call, tools, finderName);
+  const prepared = await prepareToolCall(call, tools, { ...settings.run, finderName });
   if (resumed === undefined) return prepared;
   if (prepared.type === 'refused') return prepared.code === 'tool_not_found' ? goneTool(prepared) : prepared;
   return { ...prepared, args: inner?.get(index)?.args ?? prepared.args };

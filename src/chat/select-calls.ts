@@ -28,6 +28,7 @@ export interface SelectionQuestion {
   maxCalls: number;
   /** The request demands a call. */
   isForced: boolean;
+  caller: { readonly id: string };
   signal: AbortSignal;
 }
 
@@ -91,7 +92,7 @@ async function* choose(question: SelectionQuestion, account: Account): AsyncGene
   const messages = selectionMessages(question.messages, specs, question);
   if (messages === undefined) return nothing;
   const answer = yield* ask(question, { purpose: 'selection', messages, specs, account });
-  const read = readSelection(answer.text, specs, answer.isCut);
+  const read = await readSelection(answer.text, specs, { isCut: answer.isCut, run: question });
   note(account, read, answer);
   if (answer.isCut) return nothing;
   const entries = withinBounds(read.entries, question, account);
@@ -116,7 +117,7 @@ async function* chooseNames(question: SelectionQuestion, account: Account): Asyn
   const messages = selectionMessages(question.messages, bare, question);
   if (messages === undefined) return [];
   const answer = yield* ask(question, { purpose: 'selection_names', messages, specs: bare, account });
-  const read = readSelection(answer.text, bare, answer.isCut);
+  const read = await readSelection(answer.text, bare, { isCut: answer.isCut, run: question });
   // What it wrote as arguments was written without their schemas.
   note(account, { ...read, repaired: read.repaired.filter((repair) => repair.startsWith('name:')) }, answer);
   if (answer.isCut) return [];
@@ -158,7 +159,7 @@ async function* ask(
 async function* askAgain(question: SelectionQuestion, asking: SelectionAsking): AsyncGenerator<ModelEvent, SelectedEntry[]> {
   try {
     const answer = yield* ask(question, asking);
-    const read = readSelection(answer.text, asking.specs, answer.isCut);
+    const read = await readSelection(answer.text, asking.specs, { isCut: answer.isCut, run: question });
     asking.account.repaired.push(...read.repaired.filter((repair) => !asking.account.repaired.includes(repair)));
     return answer.isCut ? [] : read.entries;
   } catch (error) {

@@ -23,6 +23,7 @@ export interface SelectionOptions {
   newCallId: () => string;
   /** The tool result at the end of the first question is another preset's. */
   isHandover: boolean;
+  caller: { readonly id: string };
 }
 
 /**
@@ -67,6 +68,7 @@ function questionOf(request: ModelRequest, options: SelectionOptions): Selection
     variables: options.variables,
     maxCalls: isSingle ? 1 : limits.callsPerRound,
     isForced: forced !== undefined,
+    caller: options.caller,
     signal: request.signal,
   };
 }

@@ -69,7 +69,7 @@ export function createApprovalDesk({ store, tokens, remembered, log, runs }: App
       requireToken(tokens.check(token, { runId, waitId: run.waitId, callId, args: call.args }));
       const { again } = run;
       if (again !== undefined) requireSame(answer, again.decided, call);
-      else if (answer.decision === 'approve' && answer.args !== undefined) requireFit(answer.args, call);
+      else if (answer.decision === 'approve' && answer.args !== undefined) await requireFit(answer.args, call, caller);
       runs.requireReady(caller, run.request);
       // A log that is asked for the first time looks who waits: it must find this run before it is closed, and be readable before the token is spent.
       await log.find(runId);
@@ -135,7 +135,7 @@ function requireToken(state: 'valid' | 'expired' | 'invalid'): void {
 }
 
 /** Before the token is spent: whoever mistypes can correct it. @throws GatewayError `invalid_request` */
-function requireFit(args: JsonObject, { tool, parameters }: WaitingCall): void {
-  const objection = objectionTo(args, { name: tool, parameters });
+async function requireFit(args: JsonObject, { tool, parameters }: WaitingCall, caller: Caller): Promise<void> {
+  const objection = await objectionTo(args, { name: tool, parameters }, { caller });
   if (objection !== undefined) throw new GatewayError('invalid_request', `arguments: ${objection}`, { param: 'arguments' });
 }

@@ -4,6 +4,7 @@ import type { AskBrowser, BrowserReply } from '../core/browser-question.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
+import type { RunContext } from '../core/run.ts';
 import type { ApprovalDecision, ApprovalGate, ApprovalRequest, ToolSpec } from '../core/tool.ts';
 import type { RememberedApprovals } from './remembered-approvals.ts';
 
@@ -11,7 +12,7 @@ export interface ApprovalGateOptions {
   askBrowser: AskBrowser;
   remembered: RememberedApprovals;
   /** Why arguments that a human has changed do not fit the function, in words; undefined where they do. */
-  objectionTo: (args: JsonObject, spec: ToolSpec) => string | undefined;
+  objectionTo: (args: JsonObject, spec: ToolSpec, run: RunContext) => Promise<string | undefined>;
   /** How long a session may take, each time that it is asked. */
   timeoutMs: number;
 }
@@ -33,7 +34,9 @@ export function createApprovalGate({ askBrowser, remembered, objectionTo, timeou
       const edited =
         reply.type === 'answered' && ownValue(reply.data, 'decision') === 'approve' ? ownValue(reply.data, 'params') : undefined;
       if (edited === undefined || edited === null) return reply;
-      objection = isJsonObject(edited) ? objectionTo(edited, tool.spec) : `The arguments of '${tool.spec.name}' are not a JSON object.`;
+      objection = isJsonObject(edited)
+        ? await objectionTo(edited, tool.spec, run)
+        : `The arguments of '${tool.spec.name}' are not a JSON object.`;
       if (objection === undefined || tries >= limits.approvalTries) return { ...reply, objection };
       if (isJsonObject(edited)) params = edited;
     }

@@ -23,7 +23,7 @@ export async function measureFunctionCall(): Promise<number> {
   const call = async (): Promise<void> => {
     count += 1;
     const asked = { id: `call-${count}`, name: 'add', arguments: `{"left":${count},"right":2}` };
-    const { outcome } = await runToolCall(prepareToolCall(asked, tools), settings);
+    const { outcome } = await runToolCall(await prepareToolCall(asked, tools, run), settings);
     if (outcome.type !== 'result' || outcome.value !== count + 2) throw new Error(`the call gave ${JSON.stringify(outcome)}`);
   };
   return (await microsecondsOf(call, 2_000)) / 1_000;

@@ -14,9 +14,10 @@ function working(work: Work, options: Partial<Tool> = {}): Tool {
   return { ...toolNamed('work', 1), ...options, run: (invocation, context) => work(invocation, context as ToolContext) };
 }
 
-function run(tool: Tool, settings: Partial<ToolCallSettings> = {}) {
-  const prepared = prepareToolCall({ id: 'call-1', name: tool.spec.name, arguments: '{}' }, toolMap(tool));
-  return runToolCall(prepared, callSettings(settings));
+async function run(tool: Tool, settings: Partial<ToolCallSettings> = {}) {
+  const all = callSettings(settings);
+  const prepared = await prepareToolCall({ id: 'call-1', name: tool.spec.name, arguments: '{}' }, toolMap(tool), all.run);
+  return runToolCall(prepared, all);
 }
 
 const never = (): Promise<never> => new Promise(() => undefined);

@@ -4,7 +4,7 @@ import { createCallLedger } from '../../src/chat/call-ledger.ts';
 import type { CallReport } from '../../src/chat/call-report.ts';
 import { createPendingCall } from '../../src/chat/pending-call.ts';
 import type { PendingCall } from '../../src/chat/pending-call.ts';
-import { prepareToolCall } from '../../src/chat/prepare-tool-call.ts';
+import { fitToolCall } from '../../src/chat/prepare-tool-call.ts';
 import type { Tool, ToolContext, ToolOutcome } from '../../src/core/tool.ts';
 import { runContext, toolMap, toolNamed } from '../_support/tools.ts';
 import { callSettings, numbered } from './loop-fixture.ts';
@@ -62,7 +62,7 @@ function addCall(real: Real, isReadOnly: boolean): void {
   };
   const call = { id: `call-${real.calls.length}`, name: 'work', arguments: JSON.stringify({ n: real.calls.length }) };
   const settings = callSettings({ defaultTimeoutMs: 60_000, run: runContext() });
-  live.pending = createPendingCall(prepareToolCall(call, toolMap(tool)), settings, { ledger: createCallLedger() });
+  live.pending = createPendingCall(fitToolCall(call, toolMap(tool)), settings, { ledger: createCallLedger() });
   void live.pending.report.then((report) => live.settlements.push(report));
   real.calls.push(live);
 }

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { prepareToolCall } from '../../src/chat/prepare-tool-call.ts';
-import { toolMap, toolNamed } from '../_support/tools.ts';
+import { runContext, toolMap, toolNamed } from '../_support/tools.ts';
 import { threadMilliseconds } from '../_support/thread-time.ts';
+
+const run = runContext();
 
 const seedNames = [
   'get_current_utc_get_current_utc_time_get',
@@ -18,24 +20,24 @@ test.each([
   ['GET-CURRENT-UTC-get-current-utc-time-get', 'get_current_utc_get_current_utc_time_get'],
   ['time/format_current_time_format_time_post', 'format_current_time_format_time_post'],
   ['list_time_zones', 'list_time_zones_list_time_zones_get'],
-])('the name %s is understood as %s', (written, expected) => {
-  const prepared = prepareToolCall({ id: '1', name: written, arguments: '{}' }, seedTools);
+])('the name %s is understood as %s', async (written, expected) => {
+  const prepared = await prepareToolCall({ id: '1', name: written, arguments: '{}' }, seedTools, run);
   expect(prepared.type === 'ready' && prepared.tool.spec.name).toBe(expected);
 });
 
 test.each([['get_current'], ['get'], ['get_cur'], ['time'], ['constructor'], ['__proto__'], [''], ['get_current_locale']])(
   'the name %s fits no function or more than one, and is refused',
-  (written) => {
-    expect(prepareToolCall({ id: '1', name: written, arguments: '{}' }, seedTools)).toMatchObject({
+  async (written) => {
+    expect(await prepareToolCall({ id: '1', name: written, arguments: '{}' }, seedTools, run)).toMatchObject({
       type: 'refused',
       code: 'tool_not_found',
     });
   },
 );
 
-test('a twin renamed for a clash does not make a shortened name ambiguous', () => {
+test('a twin renamed for a clash does not make a shortened name ambiguous', async () => {
   const twins = toolMap(...['list_zones_get_3d3f22', 'list_zones_get'].map((name) => toolNamed(name, 1)));
-  const prepared = prepareToolCall({ id: '1', name: 'list_zones', arguments: '{}' }, twins);
+  const prepared = await prepareToolCall({ id: '1', name: 'list_zones', arguments: '{}' }, twins, run);
   expect(prepared.type === 'ready' && prepared.tool.spec.name).toBe('list_zones_get');
 });
 
@@ -71,8 +73,8 @@ test.each([
   ['{"place": "{\\"x\\": \\"2\\"}"}', { place: { x: 2 } }],
   ['{"unit": "hours", "invented": 1}', { unit: 'hours' }],
   ['{"__proto__": {"polluted": 1}, "count": 1}', { count: 1 }],
-])('the arguments %s become %j', (text, expected) => {
-  const prepared = prepareToolCall({ id: '1', name: 'f', arguments: text }, tools);
+])('the arguments %s become %j', async (text, expected) => {
+  const prepared = await prepareToolCall({ id: '1', name: 'f', arguments: text }, tools, run);
   expect(prepared.type === 'ready' && prepared.args).toEqual(expected);
 });
 
@@ -87,57 +89,62 @@ test.each([
   ['strict', '{}', 'args_invalid', 'name: is required'],
   ['f', `{"name": "${'x'.repeat(300_000)}"}`, 'args_too_large', 'Call it again with less'],
   ['f', `{"tags": ${'['.repeat(200)}${']'.repeat(200)}}`, 'args_not_json', 'JSON object'],
-])('%s(%.40s) is refused with %s', (name, text, code, message) => {
-  const prepared = prepareToolCall({ id: '1', name, arguments: text }, tools);
+])('%s(%.40s) is refused with %s', async (name, text, code, message) => {
+  const prepared = await prepareToolCall({ id: '1', name, arguments: text }, tools, run);
   expect(prepared).toMatchObject({ type: 'refused', code, message: expect.stringContaining(message) });
 });
 
-test('a pattern that would block a backtracking engine is checked in linear time', () => {
+test('a pattern that would block a backtracking engine is checked in linear time', async () => {
   const hostile = toolMap(
     toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: [] } }),
   );
   const started = threadMilliseconds();
-  const prepared = prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ a: `${'a'.repeat(40)}!` }) }, hostile);
+  const prepared = await prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ a: `${'a'.repeat(40)}!` }) }, hostile, run);
   expect(prepared).toMatchObject({ type: 'refused', code: 'args_invalid' });
   expect(threadMilliseconds(started)).toBeLessThan(5_000);
 });
 
-test('a schema that cannot be compiled leaves the check to the tool server', () => {
+test('a schema that cannot be compiled leaves the check to the tool server', async () => {
   const broken = toolMap(
     toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'nonsense', pattern: '(' } }, required: [] } }),
   );
-  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{"a": 1}' }, broken)).toMatchObject({ type: 'ready' });
+  expect(await prepareToolCall({ id: '1', name: 'f', arguments: '{"a": 1}' }, broken, run)).toMatchObject({ type: 'ready' });
 });
 
-test('each schema is checked with its own patterns', () => {
+test('each schema is checked with its own patterns', async () => {
   const patterned = (pattern: string) =>
     toolMap(toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'string', pattern } }, required: [] } }));
-  const typeOf = (pattern: string, value: string): string =>
-    prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ a: value }) }, patterned(pattern)).type;
-  expect(typeOf('^first$', 'first')).toBe('ready');
-  expect(typeOf('^[0-9]+$', '42')).toBe('ready');
-  expect(typeOf('^[0-9]+$', 'first')).toBe('refused');
+  const typeOf = async (pattern: string, value: string): Promise<string> =>
+    (await prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ a: value }) }, patterned(pattern), run)).type;
+  expect(await typeOf('^first$', 'first')).toBe('ready');
+  expect(await typeOf('^[0-9]+$', '42')).toBe('ready');
+  expect(await typeOf('^[0-9]+$', 'first')).toBe('refused');
 });
 
-test('a schema that asks for asynchronous validation is checked like any other', () => {
+test('a schema that asks for asynchronous validation is checked like any other', async () => {
   const parameters = { $async: true, type: 'object', properties: { a: { type: 'string' }, $id: { type: 'string' } }, required: ['a'] };
   const asynchronous = toolMap(toolNamed('f', 1, { parameters }));
-  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{}' }, asynchronous)).toMatchObject({ type: 'refused', code: 'args_invalid' });
-  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{"a":"x","$id":"y"}' }, asynchronous)).toMatchObject({
+  expect(await prepareToolCall({ id: '1', name: 'f', arguments: '{}' }, asynchronous, run)).toMatchObject({
+    type: 'refused',
+    code: 'args_invalid',
+  });
+  expect(await prepareToolCall({ id: '1', name: 'f', arguments: '{"a":"x","$id":"y"}' }, asynchronous, run)).toMatchObject({
     type: 'ready',
     args: { a: 'x', $id: 'y' },
   });
 });
 
-test('two schemas of one $id do not meet', () => {
+test('two schemas of one $id do not meet', async () => {
   const named = (type: string) =>
     toolMap(toolNamed('f', 1, { parameters: { $id: 'urn:x', type: 'object', properties: { a: { $id: 'urn:y', type } }, required: [] } }));
-  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{"a": true}' }, named('boolean')).type).toBe('ready');
-  expect(prepareToolCall({ id: '1', name: 'f', arguments: '{"a": "no"}' }, named('integer')).type).toBe('refused');
+  expect((await prepareToolCall({ id: '1', name: 'f', arguments: '{"a": true}' }, named('boolean'), run)).type).toBe('ready');
+  expect((await prepareToolCall({ id: '1', name: 'f', arguments: '{"a": "no"}' }, named('integer'), run)).type).toBe('refused');
 });
 
-test('a name of a megabyte is no name', () => {
+test('a name of a megabyte is no name', async () => {
   const started = threadMilliseconds();
-  expect(prepareToolCall({ id: '1', name: 'get_'.repeat(250_000), arguments: '{}' }, seedTools)).toMatchObject({ code: 'tool_not_found' });
+  expect(await prepareToolCall({ id: '1', name: 'get_'.repeat(250_000), arguments: '{}' }, seedTools, run)).toMatchObject({
+    code: 'tool_not_found',
+  });
   expect(threadMilliseconds(started)).toBeLessThan(1_000);
 });

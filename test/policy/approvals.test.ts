@@ -23,7 +23,7 @@ async function decideOn(
 ): Promise<{ decision: ApprovalDecision; told: RunEvent[] }> {
   const told: RunEvent[] = [];
   const remembered = createRememberedApprovals({ memory: createMemoryChatMemory(), now: () => 0, onFault: () => undefined });
-  const objectionTo = (given: JsonObject): string | undefined => (given['amount'] === 'much' ? 'No number.' : undefined);
+  const objectionTo = async (given: JsonObject): Promise<string | undefined> => (given['amount'] === 'much' ? 'No number.' : undefined);
   const gate = createApprovalGate({ askBrowser: async () => reply, remembered, objectionTo, timeoutMs: 1_000 });
   const request = {
     callId: 'call',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import oasToHar from '@readme/oas-to-har';
 import Oas from 'oas';
 import { describe, expect, it } from 'vitest';
-import { argumentErrors } from '../../src/chat/validate-arguments.ts';
+import { compileSchema } from '../../src/validation/compile-schema.ts';
 import { isJsonObject, type JsonObject } from '../../src/core/json.ts';
 import type { PreparedRequest } from '../../src/core/browser-call.ts';
 import { ArgumentError, buildRequest } from '../../src/tools/openapi/build-request.ts';
@@ -115,7 +115,7 @@ function createOracle(document: JsonObject, operations: readonly Operation[]): (
 function sampleCall(operation: Operation, seed: number): { operation: Operation; args: JsonObject; request: PreparedRequest }[] {
   const { parameters } = operation.spec;
   const args = sampleValue(parameters, parameters, seed);
-  if (!isJsonObject(args) || argumentErrors(args, parameters).length > 0) return [];
+  if (!isJsonObject(args) || (compileSchema(parameters)?.(args) ?? []).length > 0) return [];
   try {
     return [{ operation, args, request: buildRequest(operation, args, base) }];
   } catch (error) {

@@ -82,7 +82,7 @@ export async function invokeFunction(
   if (tool === undefined) return { id, name: nameIn(id), outcome: leftOut(offer), durationMs: 0 };
   const call = { id: `call_${options.newId()}`, name: tool.spec.name, arguments: JSON.stringify(args) };
   const settings = { ...options.runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: options.toolTimeoutMs, now: options.now };
-  const prepared = prepareToolCall(call, new Map([[tool.spec.name, tool]]));
+  const prepared = await prepareToolCall(call, new Map([[tool.spec.name, tool]]), run);
   const { outcome, durationMs } = await runToolCall(prepared, settings, live === undefined ? {} : { live });
   return { id: ownEntry.test(id) ? id : tool.label, name: tool.spec.name, outcome, durationMs };
 }

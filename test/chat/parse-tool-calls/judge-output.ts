@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AnswerPiece } from '../../../src/chat/parse-tool-calls/call-pieces.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import type { ToolCallParserOptions } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
-import { prepareToolCall } from '../../../src/chat/prepare-tool-call.ts';
+import { fitToolCall } from '../../../src/chat/prepare-tool-call.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
+import { compileSchema } from '../../../src/validation/compile-schema.ts';
 import type { Tool, ToolSpec } from '../../../src/core/tool.ts';
 
 export interface ReadAnswer {
@@ -48,8 +49,9 @@ export function judge(pieces: readonly AnswerPiece[], specs: readonly ToolSpec[]
     else if (piece.type === 'retraction') answer.calls = [];
     else if (piece.type === 'damaged') answer.refused.push({ name: piece.name, arguments: piece.arguments });
     else if (piece.type === 'call') {
-      const prepared = prepareToolCall({ id: '1', name: piece.name, arguments: JSON.stringify(piece.arguments) }, tools);
-      if (prepared.type === 'ready') answer.calls.push({ name: prepared.tool.spec.name, arguments: prepared.args });
+      const fitted = fitToolCall({ id: '1', name: piece.name, arguments: JSON.stringify(piece.arguments) }, tools);
+      const isFit = fitted.type === 'ready' && (compileSchema(fitted.tool.spec.parameters)?.(fitted.args) ?? []).length === 0;
+      if (isFit) answer.calls.push({ name: fitted.tool.spec.name, arguments: fitted.args });
       else answer.refused.push({ name: piece.name, arguments: piece.arguments });
     }
   }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
-import { argumentErrors } from '../../../src/chat/validate-arguments.ts';
+import { compileSchema } from '../../../src/validation/compile-schema.ts';
 import type { PreparedRequest } from '../../../src/core/browser-call.ts';
 import { ArgumentError, buildRequest } from '../../../src/tools/openapi/build-request.ts';
 import { createBaseUrls } from '../../../src/tools/openapi/server-base-url.ts';
@@ -63,7 +63,7 @@ describe('every document of openapi-fixtures', () => {
     for (const expected of expectedOf(name).requests ?? []) {
       const operation = operations.find(({ spec }) => spec.name === expected.function);
       if (operation === undefined) throw new Error(`no function ${expected.function}`);
-      expect(argumentErrors(expected.arguments, operation.spec.parameters)).toEqual([]);
+      expect(compileSchema(operation.spec.parameters)?.(expected.arguments)).toEqual([]);
       const { request, refusal } = expected;
       expect(requestOrRefusal(() => buildRequest(operation, expected.arguments, baseUrlFor(operation)))).toEqual({ request, refusal });
     }

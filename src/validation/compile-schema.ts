@@ -1,44 +1,23 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
+import type { ErrorObject } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 
-/** Compiled schemas live as long as the tool that owns them: its schema object is the key. */
-const compiled = new WeakMap<JsonObject, ValidateFunction | 'unusable'>();
+/** What is wrong with a value, a sentence a field that a model can act on; empty when it fits. May throw where a schema leads in a circle. */
+export type FindErrors = (value: JsonValue) => string[];
 
 const shownErrors = 5;
 /** Longer patterns, and longer texts against any pattern, are not checked: RE2 is linear, but its factor grows with the pattern. */
-const patternCharacters = 500;
-const testedCharacters = 10_000;
-/** Larger schemas cost more to compile than their check is worth; the tool server checks anyway. */
-const schemaCharacters = 200_000;
-
-/**
- * What is wrong with arguments, a sentence a field that a model can act on; empty when they fit.
- * A schema that cannot be compiled checks nothing: the tool server still does.
- */
-export function argumentErrors(args: JsonObject, schema: JsonObject): string[] {
-  const validate = validatorOf(schema);
-  if (validate === 'unusable') return [];
-  const isValid: unknown = validate(args);
-  return isValid === true ? [] : (validate.errors ?? []).slice(0, shownErrors).map(sentence);
-}
-
-function validatorOf(schema: JsonObject): ValidateFunction | 'unusable' {
-  const known = compiled.get(schema);
-  if (known !== undefined) return known;
-  const validator = compile(schema);
-  compiled.set(schema, validator);
-  return validator;
-}
+export const patternCharacters = 500;
+export const testedCharacters = 10_000;
 
 /**
  * Schemas come from strangers' documents. Each has a compiler of its own: a shared one keeps every schema for ever, and lets the `$id` of one
- * and the patterns of another meet. Unknown keywords and formats are ignored instead of refused.
+ * and the patterns of another meet. Unknown keywords and formats are ignored instead of refused. Undefined for a
+ * schema that cannot be compiled.
  */
-function compile(schema: JsonObject): ValidateFunction | 'unusable' {
-  if (JSON.stringify(schema).length > schemaCharacters) return 'unusable';
+export function compileSchema(schema: JsonObject): FindErrors | undefined {
   try {
     const ajv = new Ajv2020({
       strict: false,
@@ -46,11 +25,17 @@ function compile(schema: JsonObject): ValidateFunction | 'unusable' {
       validateFormats: false,
       validateSchema: false,
       logger: false,
-      code: { regExp: Object.assign(linearRegExp, { code: 'linearRegExp' }) },
+      // Definitions that are referred to again and again would be written out each time, and the optimizer reads all code once a name.
+      inlineRefs: false,
+      code: { optimize: false, regExp: Object.assign(linearRegExp, { code: 'linearRegExp' }) },
     });
-    return ajv.compile(withoutMachinery(schema) as JsonObject);
+    const validate = ajv.compile(withoutMachinery(schema) as JsonObject);
+    return (value) => {
+      const isValid: unknown = validate(value);
+      return isValid === true ? [] : (validate.errors ?? []).slice(0, shownErrors).map(sentence);
+    };
   } catch {
-    return 'unusable';
+    return undefined;
   }
 }
 
@@ -62,6 +47,8 @@ const machinery: ReadonlySet<string> = new Set([
   '$anchor',
   '$dynamicAnchor',
   '$dynamicRef',
+  '$recursiveAnchor',
+  '$recursiveRef',
   '$vocabulary',
   'id',
 ]);
@@ -108,7 +95,7 @@ function sentence(error: ErrorObject): string {
     case 'additionalProperties':
       return `${join(place, String(params['additionalProperty']))}: is not an argument of this function`;
     case 'const':
-      return `${place}: must be ${JSON.stringify(params['allowedValue'])}`;
+      return `${place}: must be ${JSON.stringify(params['allowedValue']).slice(0, 1_000)}`;
     case 'enum':
       return `${place}: must be one of ${JSON.stringify(params['allowedValues']).slice(0, 1_000)}`;
     case 'type':
