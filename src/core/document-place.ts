@@ -31,6 +31,16 @@ export function toDocumentPlace(url: string, path: string | null | undefined): {
     : { url: server, path: `${held.groups?.['name']}/${document}` };
 }
 
+/** The origin that the document comes from: of the path where it is a full address. Undefined for what is no address. */
+export function documentOrigin({ url, path }: { url: string; path: string }): string | undefined {
+  return originOf(/^https?:\/\//i.test(path) ? path : url);
+}
+
+/** Undefined for what is no address. */
+export function originOf(url: string): string | undefined {
+  return URL.parse(url.trim())?.origin;
+}
+
 function isBelowHost(address: string): boolean {
   return /^https?:\/\/[^/]/i.test(address);
 }

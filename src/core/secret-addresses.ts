@@ -15,6 +15,16 @@ export function maskAddress(text: string): string {
     .replaceAll(parameter, (whole, mark: string, name: string) => (isSecretName(decoded(name)) ? `${mark}${name}=${hidden}` : whole));
 }
 
+/** An address without its credentials: no user information, and no parameter that is named like one. */
+export function withoutSecretsInAddress(text: string): string {
+  const masked = maskAddress(text).replaceAll(`${hidden}@`, '');
+  const [whole = '', fragment] = masked.split('#', 2);
+  const [place = '', query] = whole.split('?', 2);
+  const kept = (query ?? '').split('&').filter((pair) => !pair.endsWith(`=${hidden}`));
+  const address = kept.length === 0 || query === undefined ? place : `${place}?${kept.join('&')}`;
+  return fragment === undefined || isMasked(fragment) ? address : `${address}#${fragment}`;
+}
+
 export function isSecretAddress(text: string): boolean {
   return maskAddress(text) !== text;
 }

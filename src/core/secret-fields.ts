@@ -20,6 +20,23 @@ export function hideSecretFields(fields: JsonObject): JsonObject {
   return isJsonObject(hidden) ? hidden : {};
 }
 
+/** The same fields without what `hideSecretFields` hides. Of a list the entries with a secret are gone as a whole. */
+export function withoutSecretFields(fields: JsonObject): JsonObject {
+  const kept = withoutHidden(fields, hideSecretFields(fields));
+  return isJsonObject(kept) ? kept : {};
+}
+
+/** `shown` is the value with its secrets hidden. Undefined where the value itself is one. */
+function withoutHidden(value: JsonValue, shown: JsonValue | undefined): JsonValue | undefined {
+  if (value === shown) return value;
+  if (Array.isArray(value) && Array.isArray(shown)) return value.filter((entry, position) => entry === shown[position]);
+  if (!isJsonObject(value) || !isJsonObject(shown)) return undefined;
+  const entries = Object.entries(value).map(
+    ([name, child]) => [name, child === undefined ? child : withoutHidden(child, shown[name])] as const,
+  );
+  return Object.fromEntries(entries.filter(([, child]) => child !== undefined));
+}
+
 /**
  * What was sent, with the secrets of before where they were left out or sent back as they are shown. Entries of lists are the ones of the same
  * name, else of the same position. A field with secrets within that was left out as a whole is gone.

@@ -1,19 +1,22 @@
 import { GatewayError } from '../core/errors.ts';
-import type { JsonObject } from '../core/json.ts';
+import { documentOrigin, originOf } from '../core/document-place.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import { isMasked, restoreAddress } from '../core/secret-addresses.ts';
-import { restoreSecretFields } from '../core/secret-fields.ts';
+import { isMasked, isSecretAddress, restoreAddress, withoutSecretsInAddress } from '../core/secret-addresses.ts';
+import { hideSecretFields, restoreSecretFields, withoutSecretFields } from '../core/secret-fields.ts';
+import { refuseMasks } from './refuse-masks.ts';
 import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-server-wire.ts';
 
 /**
- * A change laid over what is there. Fields left out stay; `config`, `info` and `headers` are merged one level deeper. `key: ""` and `key: null`
+ * A change laid over what is there. Fields left out stay, secrets only while the origin of `url` stays; `config`, `info` and `headers` are merged one level deeper. `key: ""` and `key: null`
  * take the key away; a header is taken away by `""`, and stays with `null`, which is how it is shown; `headers: null` takes all away.
  */
-export function mergeConnection(record: ToolServerRecord, change: JsonObject): JsonObject {
+export function mergeConnection(known: ToolServerRecord, change: JsonObject): JsonObject {
+  const record = lenderFor(known, change);
   const before = toConnection(record);
-  const given = restoreUnknown(record, withoutShownOnly(change) as JsonObject);
+  const given = restoreUnknown(record, withoutDropped(known, record, withoutShownOnly(change) as JsonObject));
   const headers = ownValue(given, 'headers');
   return {
     ...before,
@@ -25,6 +28,57 @@ export function mergeConnection(record: ToolServerRecord, change: JsonObject): J
   };
 }
 
+/**
+ * Which secrets of a record are no longer in it after a change: `key`, `headers.x-token`, `path`, `oauth`, `config.webhook`. A new value in the
+ * place of an old one counts as kept.
+ */
+export function droppedSecrets(before: ToolServerRecord, after: ToolServerRecord): string[] {
+  const left = new Set(secretsOf(after).map((name) => name.toLowerCase()));
+  return secretsOf(before).filter((name) => !left.has(name.toLowerCase()));
+}
+
+/** The record whose secrets a change may take over: without any where `url` leads to another origin, for which they were not given. */
+function lenderFor(record: ToolServerRecord, change: JsonObject): ToolServerRecord {
+  const url = ownValue(change, 'url');
+  if (typeof url !== 'string' || originOf(url) === originOf(record.url)) return record;
+  const { key: _key, ...rest } = record;
+  const { unreadable_secrets: _mark, ...extra } = record.extra;
+  const isDocumentMoved = documentOrigin({ url, path: record.path }) !== documentOrigin(record);
+  return {
+    ...rest,
+    headers: {},
+    extra: withoutSecretFields(extra),
+    path: isDocumentMoved ? withoutSecretsInAddress(record.path) : record.path,
+  };
+}
+
+/** A form sends back what it was shown: the names of headers whose values it does not know. @throws GatewayError for a mask within an address. */
+function withoutDropped(known: ToolServerRecord, lender: ToolServerRecord, given: JsonObject): JsonObject {
+  if (lender === known) return given;
+  refuseMasks({ ...given, path: undefined });
+  const headers = ownValue(given, 'headers');
+  if (!isJsonObject(headers)) return given;
+  return { ...given, headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== null)) };
+}
+
+function secretsOf(record: ToolServerRecord): string[] {
+  const { unreadable_secrets: _mark, ...extra } = record.extra;
+  const shown = hideSecretFields(extra);
+  const inside = (name: string): string[] => {
+    const [value, masked] = [ownValue(extra, name), ownValue(shown, name)];
+    if (!isJsonObject(value) || !isJsonObject(masked)) return [];
+    return Object.keys(value).flatMap((field) => (value[field] === masked[field] ? [] : [`${name}.${field}`]));
+  };
+  const hidden = Object.keys(extra).filter((name) => extra[name] !== shown[name]);
+  const own = [
+    ...(record.key === undefined ? [] : ['key']),
+    ...Object.keys(record.headers).map((name) => `headers.${name}`),
+    ...(isSecretAddress(record.path) ? ['path'] : []),
+    ...hidden.flatMap((name) => (name === 'config' || name === 'info' ? inside(name) : [name])),
+  ];
+  return [...new Set([...own, ...unreadableSecretsOf(record)])];
+}
+
 /** Secrets in keys that the gateway has no word for, and in the path. A path that was left out is not one of an answer. */
 function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject {
   // For the parser to refuse.
@@ -33,14 +87,16 @@ function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject
   const { unreadable_secrets: _mark, ...extra } = record.extra;
   return {
     ...restoreSecretFields(extra, given),
-    ...(typeof path === 'string' && { path: restorePath(record.path, path) }),
+    ...(typeof path === 'string' && { path: restorePath(record, { url: ownValue(given, 'url'), path }) }),
   };
 }
 
 /** Under a new name there is no secret to take over, and what only stands for one must not be kept as one. */
-function restorePath(before: string, given: string): string {
-  const path = restoreAddress(before, given);
-  if (!isMasked(path) || isMasked(before)) return path;
+function restorePath(record: ToolServerRecord, { url, path: given }: { url: JsonValue | undefined; path: string }): string {
+  const place = { url: typeof url === 'string' ? url : record.url, path: given };
+  const isSameOrigin = documentOrigin(place) === documentOrigin(record);
+  const path = isSameOrigin ? restoreAddress(record.path, given) : given;
+  if (!isMasked(path) || (isSameOrigin && isMasked(record.path))) return path;
   throw new GatewayError('invalid_request', 'path: "[secret]" stands for a value that is not shown. Write the value.', { param: 'path' });
 }
 
@@ -53,8 +109,9 @@ function isFirstKey(before: JsonObject, given: JsonObject): boolean {
  * An entry of a list that replaces all: only what clients are never shown is taken over from the record before, the key with its way of being
  * sent where none is named. `null` values of headers stand for the values before; `headers` left out means all of them.
  */
-export function keepSecrets(record: ToolServerRecord, sent: JsonObject): JsonObject {
-  const entry = restoreUnknown(record, { config: {}, info: {}, ...sent });
+export function keepSecrets(known: ToolServerRecord, sent: JsonObject): JsonObject {
+  const record = lenderFor(known, sent);
+  const entry = restoreUnknown(record, { config: {}, info: {}, ...withoutDropped(known, record, sent) });
   const headers = ownValue(entry, 'headers');
   return {
     ...entry,

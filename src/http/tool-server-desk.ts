@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { toDocumentPlace } from '../core/document-place.ts';
+import { originOf, toDocumentPlace } from '../core/document-place.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { Registry, ToolServerRecord } from '../core/registry.ts';
 import { restoreAddress } from '../core/secret-addresses.ts';
-import { keepSecrets, mergeConnection } from './merge-connection.ts';
+import { droppedSecrets, keepSecrets, mergeConnection } from './merge-connection.ts';
 import { refuseMasks } from './refuse-masks.ts';
 import { withoutShownOnly } from './tool-server-wire.ts';
 
@@ -17,6 +17,12 @@ export interface ConnectionParser {
   parseConnection: (value: unknown, idSource?: { title?: string | undefined; taken?: ReadonlySet<string> }) => ToolServerRecord;
   /** Ids that are derived are made different from each other. `titles`: of the entries' documents, by index. */
   parseConnections: (values: unknown, titles?: ReadonlyMap<number, string>) => ToolServerRecord[];
+}
+
+export interface ChangedToolServer {
+  record: ToolServerRecord;
+  /** Secrets that were given for the origin which the connection led to before, and were not taken over to the new one. */
+  dropped: string[];
 }
 
 /** The registered tool servers under the rules of their administration. Every function may reject with GatewayError `storage_unavailable`. */
@@ -31,9 +37,9 @@ export interface ToolServerDesk {
   /** `title`: of its document, for a connection without an id. @throws GatewayError `conflict` */
   create(value: unknown, title?: string): Promise<ToolServerRecord>;
   /** @throws GatewayError `not_found`, `read_only` */
-  change(id: string, value: unknown): Promise<ToolServerRecord>;
+  change(id: string, value: unknown): Promise<ChangedToolServer>;
   /** Replaces all that can be replaced; gives everything there is afterwards. @throws GatewayError `read_only` for a change to a fixed one. */
-  replace(values: unknown, titles?: ReadonlyMap<number, string>): Promise<ToolServerRecord[]>;
+  replace(values: unknown, titles?: ReadonlyMap<number, string>): Promise<ChangedToolServer[]>;
   /** @throws GatewayError `not_found`, `read_only` */
   delete(id: string): Promise<void>;
 }
@@ -96,8 +102,9 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
         if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with the fields to change.');
         if (value['id'] !== undefined && value['id'] !== id)
           throw new GatewayError('invalid_request', 'id: cannot be changed; create another connection instead.', { param: 'id' });
-        await registry.changeToolServer({ ...parseConnection(mergeConnection(before, value)), id });
-        return requireRecord(id);
+        const changed = { ...parseConnection(mergeConnection(before, value)), id };
+        await registry.changeToolServer(changed);
+        return { record: await requireRecord(id), dropped: droppedAt(before, changed) };
       }),
 
     replace: (values, titles) =>
@@ -106,7 +113,10 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
         const wanted = parseConnections(withSecretsOf(records, values), titles);
         for (const record of wanted) requireUnchanged(record, records);
         await registry.replaceToolServers(wanted);
-        return registry.listToolServers('all');
+        return (await registry.listToolServers('all')).map((record) => {
+          const before = records.find(({ id }) => id === record.id);
+          return { record, dropped: before === undefined ? [] : droppedAt(before, record) };
+        });
       }),
 
     delete: (id) => inTurn(() => registry.deleteToolServer(id)),
@@ -121,6 +131,10 @@ function parsedOrUndefined(parse: () => ToolServerRecord): ToolServerRecord | un
     if (error instanceof GatewayError) return undefined;
     throw error;
   }
+}
+
+function droppedAt(before: ToolServerRecord, after: ToolServerRecord): string[] {
+  return originOf(before.url) === originOf(after.url) ? [] : droppedSecrets(before, after);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
+import { originOf } from '../core/document-place.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import type { SecretCipher } from './encrypt-secrets.ts';
@@ -61,7 +62,9 @@ export function toToolServerRow(record: ToolServerRecord, before: ToolServerRow 
   const { key, headers, ...rest } = record;
   const { [unreadableSecretsMark]: _mark, ...extra } = rest.extra;
   const { shown, secrets: parts } = splitSecretParts({ ...rest, extra });
-  const old: SealedSecrets = before === undefined ? { headers: {}, parts: {} } : parseSecrets(before.secrets);
+  // What nobody can read now must not go to another origin once it can be read again.
+  const lender = before !== undefined && isSameOrigin(JSON.parse(before.record) as StoredRecord, record) ? before : undefined;
+  const old: SealedSecrets = lender === undefined ? { headers: {}, parts: {} } : parseSecrets(lender.secrets);
   const seal = (text: string, field: string, sealed: string | undefined): string =>
     sealed !== undefined && cipher.decrypt(sealed, { id: record.id, field }) === text
       ? sealed
@@ -87,6 +90,10 @@ export function toToolServerRow(record: ToolServerRecord, before: ToolServerRow 
     }),
   };
   return { id: record.id, record: JSON.stringify(shown), secrets: JSON.stringify(secrets) };
+}
+
+function isSameOrigin(one: StoredRecord, other: StoredRecord): boolean {
+  return originOf(one.url) === originOf(other.url);
 }
 
 /** The row as it is written today, where an earlier release left parts of it in the clear that are sealed now. */

@@ -29,8 +29,12 @@ export const openWebUiConfigRoutes: FastifyPluginCallback<ToolServerRouteOptions
   app.post(path, (request, reply) =>
     untilLeave(reply, async (signal) => {
       const entries = entriesIn(request.body);
-      const records = await desk.replace(entries, await findTitles({ desk, inspector }, entries, signal));
+      const changed = await desk.replace(entries, await findTitles({ desk, inspector }, entries, signal));
       request.log.info({ by: callerOf(request).id }, 'tool servers replaced');
+      // The answer has no place for it.
+      for (const { record, dropped } of changed.filter((change) => change.dropped.length > 0))
+        request.log.warn({ tool_server: record.id, dropped }, 'credentials dropped: the address leads to another origin');
+      const records = changed.map(({ record }) => record);
       await loadReports(inspector, records, signal);
       return toList(records);
     }),

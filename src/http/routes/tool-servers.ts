@@ -7,7 +7,7 @@ import type { ServerReport, ToolServerInspector } from '../../core/server-report
 import { findTitle, findTitles } from '../find-titles.ts';
 import { callerOf } from '../guard.ts';
 import { knownReport, loadReport, loadReports } from '../report-servers.ts';
-import type { ToolServerDesk } from '../tool-server-desk.ts';
+import type { ChangedToolServer, ToolServerDesk } from '../tool-server-desk.ts';
 import { toConnectionWire, toListedReport, toReportWire } from '../tool-server-wire.ts';
 import { untilLeave } from '../watch-leave.ts';
 
@@ -34,10 +34,18 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
   app.put('/api/tool-servers', (request, reply) =>
     untilLeave(reply, async (signal) => {
       const list = listIn(request.body);
-      const records = await desk.replace(list, await findTitles({ desk, inspector }, list, signal));
+      const changed = await desk.replace(list, await findTitles({ desk, inspector }, list, signal));
       log(request, undefined, 'tool servers replaced');
-      const reports = await loadReports(inspector, records, signal);
-      return { data: records.map((record, index) => toListed(record, reports[index] ?? knownReport(inspector, record))) };
+      const reports = await loadReports(
+        inspector,
+        changed.map(({ record }) => record),
+        signal,
+      );
+      return {
+        data: changed.map((change, index) =>
+          toListed(change.record, withDropped(change, reports[index] ?? knownReport(inspector, change.record))),
+        ),
+      };
     }),
   );
   app.get<WithId>('/api/tool-servers/:id', (request, reply) =>
@@ -48,9 +56,10 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
   );
   app.patch<WithId>('/api/tool-servers/:id', (request, reply) =>
     untilLeave(reply, async (signal) => {
-      const record = await desk.change(request.params.id, request.body);
+      const changed = await desk.change(request.params.id, request.body);
+      const { record } = changed;
       log(request, record.id, 'tool server changed');
-      return toShown(record, await loadReport(inspector, record, signal));
+      return toShown(record, withDropped(changed, await loadReport(inspector, record, signal)));
     }),
   );
   app.delete<WithId>('/api/tool-servers/:id', async (request) => {
@@ -90,6 +99,12 @@ function acceptedIn(body: unknown): Map<string, string> {
   if (texts.length > 0 && texts.length === entries.length) return new Map(texts);
   const message = 'functions: must hold the fingerprint of each function, as the report shows it: {"functions": {"name": "fingerprint"}}.';
   throw new GatewayError('invalid_request', message, { param: 'functions' });
+}
+
+function withDropped({ record, dropped }: ChangedToolServer, report: ServerReport): ServerReport {
+  if (dropped.length === 0) return report;
+  const said = `The address leads to another origin (${new URL(record.url).origin}), so what was given for the one before was dropped: ${dropped.join(', ')}. Send it anew if it is meant for this one.`;
+  return { ...report, warnings: [said, ...report.warnings] };
 }
 
 function toShown(record: ToolServerRecord, report: ServerReport): JsonObject {
