@@ -59,6 +59,14 @@ export function createApprovals(config: Config, { logger, askBrowser, now, newId
       store,
       tokens,
       flushLog: () => runLog.flush(),
+      async onGivenUp(runIds) {
+        const message = 'This run waited for an approval when the store was full, and its caller had the most in it. Ask again.';
+        for (const id of runIds) {
+          logger.error({ run_id: id }, 'a run that waited for an approval was given up: its caller had the most in a store that is full');
+          const recorder = await runLog.resume(id).catch(() => undefined);
+          recorder?.end({ status: 'failed', error: { code: 'overloaded', message } });
+        }
+      },
       onFault: (error) => logger.error({ err: error }, 'a cancelled run that waits for an approval cannot be closed just now'),
       newId,
       now,

@@ -2,6 +2,7 @@ import type { Caller } from '../core/caller.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { Tool } from '../core/tool.ts';
+import { FairMap } from '../shared/fair-map.ts';
 import { canonicalJson } from './canonical-json.ts';
 
 /** Results of functions that allow it (`cacheTtlMs`), by caller, function and arguments. Failures are never kept. */
@@ -12,43 +13,30 @@ export interface ResultCache {
 
 interface Kept {
   value: JsonValue;
-  characters: number;
   expires: number;
 }
 
-/** In memory; what was not used for the longest time goes first. */
+/** In memory, with a share for each caller; of that what was not used for the longest time goes first. */
 export function createResultCache(now: () => number): ResultCache {
-  const kept = new Map<string, Kept>();
-  let characters = 0;
-
-  function drop(key: string): void {
-    characters -= kept.get(key)?.characters ?? 0;
-    kept.delete(key);
-  }
+  const bounds = { entries: limits.cachedResults, characters: limits.cachedResultsCharacters };
+  const kept = new FairMap<Kept>(bounds);
 
   return {
     find(caller, tool, args) {
       const key = tool.cacheTtlMs === undefined ? undefined : keyOf(caller, tool, args);
-      const found = key === undefined ? undefined : kept.get(key);
+      const found = key === undefined ? undefined : kept.use(key);
       if (key === undefined || found === undefined) return undefined;
-      kept.delete(key);
-      kept.set(key, found);
       if (found.expires > now()) return { value: structuredClone(found.value) };
-      drop(key);
+      kept.delete(key);
       return undefined;
     },
     keep({ caller, tool, args, value }) {
       const key = tool.cacheTtlMs === undefined ? undefined : keyOf(caller, tool, args);
       if (key === undefined || tool.cacheTtlMs === undefined) return;
-      drop(key);
-      const size = key.length + JSON.stringify(value).length;
-      if (size > limits.cachedResultsCharacters) return;
-      kept.set(key, { value: structuredClone(value), characters: size, expires: now() + tool.cacheTtlMs });
-      characters += size;
-      for (const [oldest] of kept) {
-        if (kept.size <= limits.cachedResults && characters <= limits.cachedResultsCharacters) return;
-        drop(oldest);
-      }
+      kept.delete(key);
+      const characters = key.length + JSON.stringify(value).length;
+      if (characters > bounds.characters) return;
+      kept.set(key, { owner: caller.id, value: { value: structuredClone(value), expires: now() + tool.cacheTtlMs }, characters });
     },
   };
 }

@@ -85,19 +85,25 @@ export type DecisionEffect =
   /** This call was decided before, or the run does not wait for it any more. Nothing was changed. */
   | { type: 'closed' };
 
-/** Of the runs that are open: of one caller, and of all of them as they are kept. */
+/** Of the runs that are open: how many of one caller, and the size of all of them as they are kept. */
 export interface WaitingBounds {
   maxOfCaller: number;
   maxCharacters: number;
 }
 
 /**
+ * Whether a run was kept. Beyond the size of all, a caller who has more than the one who asks loses the oldest ones, which are closed: their ids
+ * are `givenUp`. Whoever has the most, or too many, is refused instead, without an effect.
+ */
+export type KeptWait = { type: 'kept'; givenUp: string[] } | { type: 'refused' };
+
+/**
  * Keeps runs that wait. One implementation keeps them in memory, another in SQLite, encrypted.
  * @throws GatewayError `storage_unavailable`
  */
 export interface WaitingRunStore {
-  /** Adds a run, or opens the one of this id anew. Resolves when it is durable; false, without an effect, beyond the bounds. */
-  keep(run: WaitingRun, bounds: WaitingBounds): Promise<boolean>;
+  /** Adds a run, or opens the one of this id anew. Resolves when it is durable. */
+  keep(run: WaitingRun, bounds: WaitingBounds): Promise<KeptWait>;
   /** Undefined also for one that cannot be read with the present secret. */
   find(id: string): Promise<FoundWait | undefined>;
   /** Writes a decision down, at most one for each call, whoever asks at the same time. */

@@ -45,7 +45,7 @@ export interface ChatHit extends ChatTexts {
   created: number;
 }
 
-/** How much is kept. Beyond a number or size the oldest go first. Sizes are characters as JSON. */
+/** How much is kept. Beyond what a caller may have, the caller's oldest go first; beyond `characters`, those of whoever has the most. Sizes are characters as JSON. */
 export interface ChatBounds {
   ageMs: number;
   chatsPerCaller: number;

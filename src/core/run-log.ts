@@ -79,8 +79,8 @@ export interface RunStore {
    */
   endInterrupted(time: number, waitingIds?: ReadonlySet<string>): Promise<void>;
   /**
-   * Forgets runs that ended before `since` (for one that waits its beginning counts), and the oldest beyond a number and a size of the events
-   * as JSON. What is running is left alone, what waits is left alone by the latter two.
+   * Forgets runs that ended before `since` (for one that waits its beginning counts), and beyond a number and a size of the events as JSON the
+   * oldest of the caller who has the most. What is running is left alone, what waits is left alone by the latter two: neither counts for them.
    */
   prune(bounds: { since: number; maxRuns: number; maxCharacters: number }): Promise<void>;
 }

@@ -2,6 +2,7 @@ import { limits } from '../core/limits.ts';
 import { isOnPage, newestFirst } from '../core/run-log.ts';
 import type { KeptRun, RunLog, RunRecorder, RunStore, RunSummary } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
+import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
 import { createQuestionRecorder } from './record-questions.ts';
 import { recordRun } from './record-run.ts';
 import type { RunRecord } from './record-run.ts';
@@ -16,6 +17,8 @@ const runsPerSave = 2_000;
 const pruneIntervalMs = 10 * 60 * 1000;
 /** Beyond so many new runs it does not wait for that. */
 const savesPerPrune = 2_500;
+/** Of the runs that a store does not take, what is left when there are too many. */
+const keptWhenFull = 0.95;
 
 export interface RunLogOptions {
   store: RunStore;
@@ -64,17 +67,25 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
 
   function touch(entry: Entry): void {
     unsaved.add(entry);
-    // Only a store that refuses lets them pile up; the oldest are given up.
-    if (unsaved.size > limits.unsavedRuns) forgetOldest();
+    // Only a store that refuses lets them pile up; whoever has the most of them loses the oldest.
+    if (unsaved.size > limits.unsavedRuns) giveUpSome();
     schedule();
   }
 
-  function forgetOldest(): void {
-    for (const entry of unsaved) {
-      if (!entry.hasEnded) continue;
+  /** Some at once, so that not every further event looks for the next one. */
+  function giveUpSome(): void {
+    const ended = [...unsaved].filter(({ hasEnded }) => hasEnded);
+    const byId = new Map(ended.map((entry) => [entry.run.id, entry]));
+    const shares = sharesOf(
+      ended.map(({ run }) => run),
+      () => 0,
+    );
+    const kept = Math.max(0, Math.floor(limits.unsavedRuns * keptWhenFull) - (unsaved.size - ended.length));
+    for (const { id } of chooseLosses(shares, { entries: kept, characters: Infinity })) {
+      const entry = byId.get(id);
+      if (entry === undefined) continue;
       unsaved.delete(entry);
-      entries.delete(entry.run.id);
-      return;
+      if (isCurrent(entry)) entries.delete(id);
     }
   }
 

@@ -8,6 +8,8 @@ import type { ApprovalTokens } from './approval-tokens.ts';
 export interface RunWaitsOptions {
   store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
   tokens: Pick<ApprovalTokens, 'sign'>;
+  /** Told of runs that wait no longer, because the store was full and their caller had the most in it. Never rejects. */
+  onGivenUp: (runIds: readonly string[]) => Promise<void>;
   /** Makes the log of the run durable. */
   flushLog: () => Promise<void>;
   /** Told where a run that was cancelled cannot be closed: its tokens hold until they expire. */
@@ -79,18 +81,19 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
 }
 
 /** @throws GatewayError `overloaded` where there is no room for it. */
-async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, now }: RunWaitsOptions): Promise<void> {
+async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onGivenUp, now }: RunWaitsOptions): Promise<void> {
   if (JSON.stringify(run).length > limits.waitingRunCharacters) {
     throw new GatewayError('overloaded', 'This run holds too much to wait for an approval. Send less, or ask over a websocket session.');
   }
   await store.prune(now());
-  const bounds = { maxOfCaller, maxCharacters: limits.waitingRunsCharacters };
-  if (!(await store.keep(run, bounds))) {
+  const kept = await store.keep(run, { maxOfCaller, maxCharacters: limits.waitingRunsCharacters });
+  if (kept.type === 'refused') {
     throw new GatewayError(
       'overloaded',
       'Too many runs wait for approvals. Decide or cancel some of them (GET /api/runs), then ask again.',
     );
   }
+  if (kept.givenUp.length > 0) await onGivenUp(kept.givenUp);
   // What was asked must be readable by the time that somebody can answer.
   await flushLog();
 }

@@ -1,5 +1,7 @@
 import type { ChatBounds, ChatPage, ChatPlace, ChatStore, StoredChat } from '../core/chat-store.ts';
 import { limits } from '../core/limits.ts';
+import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
+import type { ShareBounds } from '../shared/fair-shares.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';
 import { charactersOf, defaultChatBounds } from './chat-bounds.ts';
 
@@ -24,21 +26,18 @@ export function createMemoryChats({ now = Date.now, bounds = defaultChatBounds }
     for (const { id, created } of all()) if (created < now() - bounds.ageMs) texts.delete(id);
   }
 
-  /** Newest first: what no longer fits goes. */
-  function keepWithin(chats: readonly StoredChat[], maxChats: number, maxCharacters: number): void {
-    let characters = 0;
-    for (const [index, chat] of chats.toSorted((left, right) => comparePlaces(right, left)).entries()) {
-      characters += charactersOf(chat);
-      if (index >= maxChats || characters > maxCharacters) texts.delete(chat.id);
-    }
+  /** The oldest of whoever has the most go. */
+  function keepWithin(chats: readonly StoredChat[], kept: ShareBounds): void {
+    const shares = sharesOf(chats.toSorted(comparePlaces), charactersOf);
+    for (const { id } of chooseLosses(shares, kept)) texts.delete(id);
   }
 
   return {
     async save(chat) {
       texts.set(chat.id, JSON.stringify(chat));
       prune();
-      keepWithin(chatsOf(chat.callerId), bounds.chatsPerCaller, bounds.charactersPerCaller);
-      keepWithin(all(), Infinity, bounds.characters);
+      keepWithin(chatsOf(chat.callerId), { entries: bounds.chatsPerCaller, characters: bounds.charactersPerCaller });
+      keepWithin(all(), { entries: Infinity, characters: bounds.characters });
     },
     find: async (callerId, id) => find(callerId, id),
     async list(callerId, page) {

@@ -1,5 +1,6 @@
 import { interruption, isOnPage, newestFirst, statusAfterInterruption } from '../core/run-log.ts';
 import type { KeptRun, RunStore, RunSummary } from '../core/run-log.ts';
+import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
 
 /** Runs as long as the process lives: the twin of the one in SQLite, with texts as there, so that nothing is shared with what was saved. */
 export function createMemoryRuns(): RunStore {
@@ -30,14 +31,10 @@ export function createMemoryRuns(): RunStore {
       }
     },
     async prune({ since, maxRuns, maxCharacters }) {
-      let place = 0;
-      let characters = 0;
-      for (const run of all().toSorted(newestFirst)) {
-        place += 1;
-        characters += JSON.stringify(run.events).length;
-        const isSurplus = run.finished !== undefined && (place > maxRuns || characters > maxCharacters);
-        if (isSurplus || (run.status !== 'running' && (run.finished ?? run.created) < since)) texts.delete(run.id);
-      }
+      for (const run of all()) if (run.status !== 'running' && (run.finished ?? run.created) < since) texts.delete(run.id);
+      const ended = all().filter(({ finished }) => finished !== undefined);
+      const shares = sharesOf(ended.toSorted(newestFirst).toReversed(), ({ events }) => JSON.stringify(events).length);
+      for (const { id } of chooseLosses(shares, { entries: maxRuns, characters: maxCharacters })) texts.delete(id);
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { ApprovalAnswer, WaitingRun, WaitingRunStore } from '../core/approval.ts';
+import { chooseLossesOfOthers, sharesOf } from '../shared/fair-shares.ts';
 import { effectOf } from './decision-effect.ts';
 
 interface Entry {
@@ -21,16 +22,27 @@ export function createMemoryWaitingRuns(): WaitingRunStore {
     entry.answers.clear();
   }
 
+  function close(id: string): boolean {
+    const entry = entries.get(id);
+    if (entry?.isOpen !== true) return false;
+    shut(entry);
+    return true;
+  }
+
   return {
     async keep(run, { maxOfCaller, maxCharacters }) {
-      const others = [...entries].filter(([id, { isOpen }]) => isOpen && id !== run.id).map(([, entry]) => entry);
-      const text = JSON.stringify(run);
-      const characters = others.reduce((sum, other) => sum + other.text.length, text.length);
-      const isTooMany = others.filter(({ callerId }) => callerId === run.callerId).length >= maxOfCaller;
-      if (isTooMany || characters > maxCharacters) return false;
       const { callerId, waitId, expires } = run;
+      const others = [...entries].filter(([id, { isOpen }]) => isOpen && id !== run.id).map(([id, entry]) => ({ id, ...entry }));
+      if (others.filter((other) => other.callerId === callerId).length >= maxOfCaller) return { type: 'refused' };
+      const text = JSON.stringify(run);
+      const shares = sharesOf(others.toSorted(soonestFirst), (other) => other.text.length);
+      const bounds = { entries: Infinity, characters: maxCharacters };
+      const losses = chooseLossesOfOthers({ owner: callerId, characters: text.length }, shares, bounds);
+      if (losses === undefined) return { type: 'refused' };
+      const givenUp = losses.map(({ id }) => id);
+      for (const id of givenUp) close(id);
       entries.set(run.id, { callerId, waitId, expires, isOpen: true, text, answers: new Map() });
-      return true;
+      return { type: 'kept', givenUp };
     },
     async find(id) {
       const entry = entries.get(id);
@@ -46,12 +58,7 @@ export function createMemoryWaitingRuns(): WaitingRunStore {
       if (effect.type === 'noted') entry.answers.set(callId, structuredClone(answer));
       return effect;
     },
-    async close(id) {
-      const entry = entries.get(id);
-      if (entry?.isOpen !== true) return false;
-      shut(entry);
-      return true;
-    },
+    close: async (id) => close(id),
     async openIds(time) {
       return [...entries].flatMap(([id, { isOpen, expires }]) => (isOpen && expires >= time ? [id] : []));
     },
@@ -59,4 +66,10 @@ export function createMemoryWaitingRuns(): WaitingRunStore {
       for (const [id, { expires }] of entries) if (expires < time) entries.delete(id);
     },
   };
+}
+
+/** All wait equally long, so the one that expires first is the oldest. */
+function soonestFirst(left: { id: string; expires: number }, right: { id: string; expires: number }): number {
+  if (left.expires !== right.expires) return left.expires - right.expires;
+  return left.id < right.id ? -1 : 1;
 }

@@ -93,6 +93,12 @@ export const migrations: readonly string[] = [
   CREATE INDEX chat_memory_by_end ON chat_memory (kind, expires);
   CREATE INDEX chat_memory_of_caller ON chat_memory (caller_id, kind);
   `,
+  // What each caller holds is found in the index alone: rows hold whole runs.
+  `
+  DROP INDEX runs_of_caller;
+  CREATE INDEX runs_of_caller ON runs (caller_id, created, id, finished, characters);
+  CREATE INDEX waiting_runs_of_caller ON waiting_runs (caller_id, is_open, expires, id, characters);
+  `,
 ];
 
 export interface MigrationOptions {

@@ -4,7 +4,9 @@ import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import { charactersOf, defaultChatBounds } from './chat-bounds.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';
+import { chooseLosses } from '../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { sharesIn } from './sqlite-shares.ts';
 
 export interface SqliteChatsOptions {
   /** Milliseconds since 1970. */
@@ -126,7 +128,7 @@ function exists(database: DatabaseSync, condition: string, value: SQLInputValue)
   return database.prepare(`SELECT 1 FROM chats WHERE ${condition} LIMIT 1`).get(value) !== undefined;
 }
 
-/** The caller's own oldest go first; what all callers have together is the last bound. */
+/** Each caller has bounds; beyond what all may have together, the oldest of whoever has the most go. */
 function makeRoom(database: DatabaseSync, callerId: string, { chatsPerCaller, charactersPerCaller, characters }: ChatBounds): void {
   const own = `SELECT position, row_number() OVER newest AS place, sum(characters) OVER newest AS total FROM chats INDEXED BY chats_of_caller
     WHERE caller_id = ? WINDOW newest AS (ORDER BY created DESC, id DESC ROWS UNBOUNDED PRECEDING)`;
@@ -136,9 +138,8 @@ function makeRoom(database: DatabaseSync, callerId: string, { chatsPerCaller, ch
   for (const { position } of surplus) remove(database, 'position = ?', Number(position));
   const size = database.prepare('SELECT sum(characters) AS total FROM chats INDEXED BY chats_by_time').get();
   if (Number(size?.['total'] ?? 0) <= characters) return;
-  const all = `SELECT position, sum(characters) OVER (ORDER BY created DESC, id DESC ROWS UNBOUNDED PRECEDING) AS total FROM chats`;
-  const rest = database.prepare(`SELECT position FROM (${all}) WHERE total > ?`).all(characters);
-  for (const { position } of rest) remove(database, 'position = ?', Number(position));
+  const shares = sharesIn(database, { table: 'chats', id: 'position', where: 'TRUE', order: 'created, id' });
+  for (const { id } of chooseLosses(shares, { entries: Infinity, characters })) remove(database, 'position = ?', id);
 }
 
 function list(

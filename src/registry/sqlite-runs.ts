@@ -2,7 +2,9 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { interruption, statusAfterInterruption } from '../core/run-log.ts';
 import type { KeptEvent, KeptRun, RunStore, RunSummary } from '../core/run-log.ts';
 import type { RunStatus } from '../core/run.ts';
+import { chooseLosses } from '../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { sharesIn } from './sqlite-shares.ts';
 
 /**
  * Runs in the gateway's SQLite file. To be given the connection of the registry: through another one every run that is saved would look to it
@@ -92,19 +94,7 @@ function toRun(row: Record<string, unknown>): KeptRun {
 
 function prune(database: DatabaseSync, { since, maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): void {
   database.prepare(`DELETE FROM runs WHERE status <> 'running' AND coalesce(finished, created) < ?`).run(since);
-  // The last one that may stay by its number: found in the index, where numbering all of them would take fifty times as long.
-  const last = database.prepare('SELECT created, id FROM runs ORDER BY created DESC, id DESC LIMIT 1 OFFSET ?').get(maxRuns - 1);
-  if (last !== undefined) {
-    const surplus = 'DELETE FROM runs WHERE finished IS NOT NULL AND (created, id) < (?, ?)';
-    database.prepare(surplus).run(Number(last['created']), String(last['id']));
-  }
-  const size = database.prepare('SELECT sum(characters) AS total FROM runs INDEXED BY runs_by_time').get();
-  if (Number(size?.['total'] ?? 0) <= maxCharacters) return;
-  database
-    .prepare(
-      `DELETE FROM runs WHERE finished IS NOT NULL AND id IN (SELECT id FROM (
-        SELECT id, sum(characters) OVER (ORDER BY created DESC, id DESC ROWS UNBOUNDED PRECEDING) AS total FROM runs
-      ) WHERE total > ?)`,
-    )
-    .run(maxCharacters);
+  const shares = sharesIn(database, { table: 'runs', id: 'id', where: 'finished IS NOT NULL', order: 'created, id' });
+  const remove = database.prepare('DELETE FROM runs WHERE id = ?');
+  for (const { id } of chooseLosses(shares, { entries: maxRuns, characters: maxCharacters })) remove.run(id);
 }

@@ -1,9 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ApprovalAnswer, WaitingRun, WaitingRunStore } from '../core/approval.ts';
+import type { ApprovalAnswer, WaitingBounds, WaitingRun, WaitingRunStore } from '../core/approval.ts';
+import { chooseLossesOfOthers } from '../shared/fair-shares.ts';
+import type { Loss } from '../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { effectOf } from './decision-effect.ts';
 import { createSecretCipher } from './encrypt-secrets.ts';
 import type { SecretCipher } from './encrypt-secrets.ts';
+import { sharesIn } from './sqlite-shares.ts';
 
 /**
  * Runs that wait for approvals, in the gateway's SQLite file. The whole run is sealed: its request may hold keys of tool servers, and a
@@ -15,11 +18,14 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
     keep(run, bounds) {
       const sealed = cipher.encrypt(JSON.stringify(run), runPlace(run));
       return connection.write((database) => {
-        if (!hasRoom(database, run, { ...bounds, characters: sealed.length })) return false;
+        const losses = chooseLossesFor(database, run, { ...bounds, characters: sealed.length });
+        if (losses === undefined) return { type: 'refused' };
+        const givenUp = losses.map((loss) => String(loss.id));
+        for (const other of givenUp) shut(database, other);
         database.prepare('DELETE FROM waiting_answers WHERE run_id = ?').run(run.id);
         const { id, callerId, waitId, expires } = run;
         database.prepare(insert).run(id, callerId, waitId, expires, sealed.length, sealed);
-        return true;
+        return { type: 'kept', givenUp };
       });
     },
 
@@ -109,16 +115,17 @@ function shut(database: DatabaseSync, id: string): boolean {
   return Number(changes) > 0;
 }
 
-function hasRoom(
+/** Undefined where the run's own caller has too many, or the most. */
+function chooseLossesFor(
   database: DatabaseSync,
-  run: WaitingRun,
-  { characters, maxOfCaller, maxCharacters }: { characters: number; maxOfCaller: number; maxCharacters: number },
-): boolean {
-  const others = database.prepare(
-    'SELECT coalesce(sum(caller_id = ?), 0) AS own, coalesce(sum(characters), 0) AS size FROM waiting_runs WHERE is_open = 1 AND id <> ?',
-  );
-  const row = others.get(run.callerId, run.id);
-  return Number(row?.['own']) < maxOfCaller && Number(row?.['size']) + characters <= maxCharacters;
+  { id, callerId }: WaitingRun,
+  { characters, maxOfCaller, maxCharacters }: WaitingBounds & { characters: number },
+): Loss<string | number>[] | undefined {
+  const where = 'is_open = 1 AND id <> ?';
+  const shares = sharesIn(database, { table: 'waiting_runs', id: 'id', where, values: [id], order: 'expires, id' });
+  const own = shares.find(({ owner }) => owner === callerId);
+  if (own !== undefined && own.entries >= maxOfCaller) return undefined;
+  return chooseLossesOfOthers({ owner: callerId, characters }, shares, { entries: Infinity, characters: maxCharacters });
 }
 
 function runPlace({ id, waitId }: { id: string; waitId: string }): { id: string; field: string } {

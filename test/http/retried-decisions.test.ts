@@ -208,7 +208,7 @@ describe('a cancellation of a run whose decision was taken', () => {
     const held = holdDecisions();
     const keeps: boolean[] = [];
     // There is room for the run that waits, and then for none that is to be tried again.
-    const keep: WaitingRunStore['keep'] = async (...given) => keeps.push(true) === 1 && (await held.store.keep(...given));
+    const keep: WaitingRunStore['keep'] = async (...given) => (keeps.push(true) === 1 ? held.store.keep(...given) : { type: 'refused' });
     const adminKey = 'sk-tw-fixed-administrator';
     await using gateway = await bankGateway({
       turns: [calls(['pay', { amount: 5 }]), says('Paid.')],

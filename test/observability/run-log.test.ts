@@ -137,8 +137,16 @@ describe('saving', () => {
     begin('running');
     for (let index = 0; index <= limits.unsavedRuns; index += 1) begin(`run-${index}`).end({ status: 'completed' });
     expect(await log.find('run-1')).toBeUndefined();
-    expect(await log.find('run-2')).toBeDefined();
+    expect(await log.find(`run-${limits.unsavedRuns}`)).toBeDefined();
     expect(await log.find('running')).toBeDefined();
+  });
+
+  test('that stays refused keeps what others have done while one caller fills it', async () => {
+    const { log, begin } = openDesk({ ...createMemoryRuns(), save: () => Promise.reject(new Error('full')) });
+    log.begin({ id: 'of bob', callerId: 'bob', model: 'model', mode: undefined }).end({ status: 'completed' });
+    for (let index = 0; index <= limits.unsavedRuns; index += 1) begin(`run-${index}`).end({ status: 'completed' });
+    expect(await log.find('run-1')).toBeUndefined();
+    expect(await log.find('of bob')).toBeDefined();
   });
 
   test('is finished by closing, and what began while a save was under way is in it', async () => {

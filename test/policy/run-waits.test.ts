@@ -20,6 +20,7 @@ function openWaits() {
     },
     tokens: { sign: ({ callId }) => (steps.push(`sign ${callId}`), `token of ${callId}`) },
     flushLog: async () => void steps.push('flush'),
+    onGivenUp: async (ids) => void steps.push(`gave up ${ids.join(', ')}`),
     onFault: () => undefined,
     newId: () => 'wait',
     now: () => 1_000,

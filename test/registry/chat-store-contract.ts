@@ -167,6 +167,15 @@ export function describeChatStore(name: string, createStore: CreateStore): void 
       expect([await listed(), await listed({}, 'bob')]).toEqual([['chat-3'], ['chat-4', 'chat-5']]);
     });
 
+    it('are forgotten beyond what all may have of whoever has the most, and of nobody else', async () => {
+      const { messages, completion } = storedChat();
+      const one = JSON.stringify(messages).length + JSON.stringify(completion).length;
+      store = storeWithin({ characters: 4 * one });
+      const make = (callerId: string, created: number) => storedChat({ id: `chat-${created}`, callerId, created });
+      await saveAll(make('ada', 1), ...[2, 3, 4, 5, 6].map((created) => make('bob', created)));
+      expect([await listed(), await listed({}, 'bob')]).toEqual([['chat-1'], ['chat-4', 'chat-5', 'chat-6']]);
+    });
+
     it('take the place of one of the same id', async () => {
       await saveAll(storedChat({ answer: 'first' }), storedChat({ answer: 'second' }));
       expect([await listed(), await found('first'), await found('second')]).toEqual([['chat-a'], [], ['chat-a']]);

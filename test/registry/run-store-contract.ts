@@ -121,6 +121,22 @@ export function describeRunStore(name: string, createStore: () => RunStore): voi
       expect(await listed()).toEqual(['run-4', 'run-3', 'run-2', 'waiting', 'running']);
     });
 
+    it('are forgotten beyond number and size of whoever has the most, and of nobody else', async () => {
+      const events: KeptRun['events'] = [{ type: 'warning', time: 1, data: { message: 'x'.repeat(1_000) } }];
+      const size = JSON.stringify(events).length;
+      const flood = Array.from({ length: 9 }, (_, index) =>
+        keptRun({ id: `flood-${index}`, callerId: 'eve', created: 100 + index, events }),
+      );
+      const own = [keptRun({ id: 'old', created: 1, events }), keptRun({ id: 'older', created: 0, events })];
+      await store.save([...flood, ...own]);
+      await store.prune({ ...noBounds, maxRuns: 6 });
+      expect(await listed()).toEqual(['flood-8', 'flood-7', 'flood-6', 'flood-5', 'old', 'older']);
+      await store.prune({ ...noBounds, maxCharacters: 5 * size });
+      expect(await listed()).toEqual(['flood-8', 'flood-7', 'flood-6', 'old', 'older']);
+      await store.prune({ ...noBounds, maxCharacters: 3 * size, maxRuns: 100 });
+      expect((await listed()).filter((id) => !id.startsWith('flood')).length).toBeGreaterThan(0);
+    });
+
     it('are forgotten beyond their size, the oldest first', async () => {
       const events: KeptRun['events'] = [{ type: 'warning', time: 1, data: { message: 'x'.repeat(1_000) } }];
       await store.save(Array.from({ length: 5 }, (_, index) => keptRun({ id: `run-${index}`, created: index, events })));

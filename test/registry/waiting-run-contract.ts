@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ApprovalAnswer, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/approval.ts';
+import type { ApprovalAnswer, KeptWait, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/approval.ts';
 import { chatRequest } from '../_support/tools.ts';
 
 export const noBounds = { maxOfCaller: 100, maxCharacters: 10_000_000 };
+const refused: KeptWait = { type: 'refused' };
+const kept = (...givenUp: string[]): KeptWait => ({ type: 'kept', givenUp });
 const approve: ApprovalAnswer = { decision: 'approve' };
 const reject: ApprovalAnswer = { decision: 'reject', message: "it's ünïcode\u2028" };
 
@@ -28,7 +30,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
 
     it('are found with all their fields, share nothing with what was kept, and are not found by a name every object has', async () => {
       const run = waitingRun();
-      expect(await store.keep(run, noBounds)).toBe(true);
+      expect(await store.keep(run, noBounds)).toEqual(kept());
       run.calls.pop();
       expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: waitingRun() });
       expect(await store.find('constructor')).toBeUndefined();
@@ -94,13 +96,29 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
 
     it('have bounds for each caller and for all, which those that are closed do not count for', async () => {
       const bounds = { ...noBounds, maxOfCaller: 2 };
-      const keep = (id: string, callerId: string): Promise<boolean> => store.keep(waitingRun({ id, callerId }), bounds);
-      expect([await keep('run-a', 'ada'), await keep('run-b', 'ada'), await keep('run-c', 'ada')]).toEqual([true, true, false]);
+      const keep = (id: string, callerId: string): Promise<KeptWait> => store.keep(waitingRun({ id, callerId }), bounds);
+      expect([await keep('run-a', 'ada'), await keep('run-b', 'ada'), await keep('run-c', 'ada')]).toEqual([kept(), kept(), refused]);
       expect(await store.find('run-c')).toBeUndefined();
-      expect([await keep('run-d', 'bob'), await keep('run-b', 'ada')]).toEqual([true, true]);
+      expect([await keep('run-d', 'bob'), await keep('run-b', 'ada')]).toEqual([kept(), kept()]);
       await store.close('run-a');
-      expect(await keep('run-c', 'ada')).toBe(true);
-      expect(await store.keep(waitingRun({ id: 'run-e', callerId: 'eve' }), { ...noBounds, maxCharacters: 1_000 })).toBe(false);
+      expect(await keep('run-c', 'ada')).toEqual(kept());
+      expect(await store.keep(waitingRun({ id: 'run-e', callerId: 'eve' }), { ...noBounds, maxCharacters: 1_000 })).toEqual(refused);
+    });
+
+    it('of the caller who has the most give way, the oldest first, and no others: who has the most is refused', async () => {
+      const large = (id: string, callerId: string, expires: number): WaitingRun =>
+        waitingRun({ id, callerId, expires, loop: { version: 1, text: 'x'.repeat(10_000) } });
+      const bounds = { ...noBounds, maxCharacters: 75_000 };
+      const flood = ['run-a', 'run-b', 'run-c', 'run-d', 'run-e', 'run-f', 'run-g', 'run-h'];
+      const answers: string[] = [];
+      for (const [index, id] of flood.entries()) answers.push((await store.keep(large(id, 'eve', 9_000 - index), bounds)).type);
+      const filled = answers.filter((type) => type === 'kept').length;
+      expect([filled >= 4, answers.at(-1)]).toEqual([true, 'refused']);
+      const newest = flood[filled - 1];
+      expect(await store.keep(large('of-ada', 'ada', 5_000), bounds)).toEqual(kept(newest ?? ''));
+      expect(await store.find(newest ?? '')).toEqual({ callerId: 'eve', type: 'closed' });
+      expect((await store.keep(large('run-i', 'eve', 20_000), bounds)).type).toBe('refused');
+      expect([(await store.find('of-ada'))?.type, (await store.find('run-a'))?.type]).toEqual(['open', 'open']);
     });
 
     it('are named while they are open and good, and forgotten when they have expired', async () => {

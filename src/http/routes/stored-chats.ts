@@ -6,6 +6,7 @@ import type { ChatPage, ChatPlace, ChatStore, ListedChat, StoredChat } from '../
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject } from '../../core/json.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { FairMap } from '../../shared/fair-map.ts';
 import { parseMetadata } from '../stored-chat.ts';
 import { parseChatQuery, parseMessageQuery } from '../parse-chat-query.ts';
 
@@ -21,7 +22,7 @@ type Params = { Params: { id: string } };
 const sweepIntervalMs = 60 * 60 * 1000;
 const longestShownId = 100;
 /** Whoever deletes what a list shows goes on behind something that is not there any more. */
-const maxRememberedPlaces = 1_000;
+const rememberedPlaces = 1_000;
 
 /**
  * The stored completions of OpenAI's API (`chat.completions.retrieve`, `list`, `update`, `delete`, `messages.list`). Everybody has only their
@@ -30,7 +31,7 @@ const maxRememberedPlaces = 1_000;
 export const storedChatRoutes: FastifyPluginCallback<StoredChatRouteOptions> = (app, options, done) => {
   const { store, isStoring } = options;
   const callerIdOf = (request: FastifyRequest): string => options.callerOf(request).id;
-  const deleted = new Map<string, ChatPlace>();
+  const deleted = new FairMap<ChatPlace>({ entries: rememberedPlaces, characters: Infinity });
   let sweep: NodeJS.Timeout | undefined;
 
   function missing(id: string): GatewayError {
@@ -54,9 +55,7 @@ export const storedChatRoutes: FastifyPluginCallback<StoredChatRouteOptions> = (
   }
 
   function rememberPlace(callerId: string, place: ChatPlace): void {
-    const oldest = deleted.keys().next();
-    if (deleted.size >= maxRememberedPlaces && oldest.done !== true) deleted.delete(oldest.value);
-    deleted.set(`${callerId} ${place.id}`, place);
+    deleted.set(`${callerId} ${place.id}`, { owner: callerId, value: place, characters: place.id.length });
   }
 
   app.get('/v1/chat/completions', async (request) => {

@@ -3,6 +3,7 @@ import type { ChatMemory } from '../../core/chat-memory.ts';
 import type { JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/run.ts';
+import { FairMap } from '../../shared/fair-map.ts';
 import type { FunctionState } from './function-definition.ts';
 import { toJson } from './return-values.ts';
 
@@ -34,13 +35,12 @@ const bounds = { maxNotes: limits.stateChats, maxCharacters: limits.stateLasting
 
 /** Without `lasting` they end with this process. A run without a chat has a state of its own, which never outlives it. */
 export function createChatStates(lasting?: LastingStates): ChatStates {
-  const chats = new Map<string, Entries>();
-  let characters = 0;
+  const chats = new FairMap<Entries>({ entries: limits.stateChats, characters: limits.stateTotalCharacters });
 
   /** What an earlier process has kept; what this one has kept meanwhile goes first. */
-  async function load(chat: string, { memory, now, onFault }: LastingStates): Promise<void> {
+  async function load(chat: string, owner: string, { memory, now, onFault }: LastingStates): Promise<void> {
     const text = await memory.find(idOf(chat), now()).catch(onFault);
-    if (!chats.has(chat)) put(chat, new Map(text === undefined ? [] : (JSON.parse(text) as [string, string][])));
+    if (!chats.has(chat)) put(chat, owner, new Map(text === undefined ? [] : (JSON.parse(text) as [string, string][])));
   }
 
   async function save(chat: string, callerId: string, { memory, now, onFault }: LastingStates): Promise<void> {
@@ -48,32 +48,24 @@ export function createChatStates(lasting?: LastingStates): ChatStates {
     await memory.keep({ id: idOf(chat), callerId, value, expires: now() + limits.stateMs }, { ...bounds, time: now() }).catch(onFault);
   }
 
-  function put(chat: string, entries: Entries): void {
-    characters += sizeOf(entries) - sizeOf(chats.get(chat) ?? new Map());
-    // Last used stands last.
-    chats.delete(chat);
-    chats.set(chat, entries);
-    for (const [oldest, forgotten] of chats) {
-      if (chats.size <= limits.stateChats && characters <= limits.stateTotalCharacters) return;
-      chats.delete(oldest);
-      characters -= sizeOf(forgotten);
-    }
+  function put(chat: string, owner: string, entries: Entries): void {
+    chats.set(chat, { owner, value: entries, characters: sizeOf(entries) });
   }
 
-  function keep(chat: string, changed: ReadonlyMap<string, JsonValue | undefined>): void {
+  function keep(chat: string, owner: string, changed: ReadonlyMap<string, JsonValue | undefined>): void {
     const entries = new Map(chats.get(chat));
     for (const [key, value] of changed) {
       if (value === undefined) entries.delete(key);
       else entries.set(key, JSON.stringify(value));
     }
-    put(chat, entries);
+    put(chat, owner, entries);
   }
 
   return {
     async open(run) {
       const chat = JSON.stringify([run.caller.id, run.chatId === undefined ? { run: run.runId } : run.chatId]);
       const isLasting = lasting !== undefined && run.chatId !== undefined;
-      if (isLasting && !chats.has(chat)) await load(chat, lasting);
+      if (isLasting && !chats.has(chat)) await load(chat, run.caller.id, lasting);
       const changed = new Map<string, JsonValue | undefined>();
       function get(key: string): JsonValue | undefined {
         if (changed.has(key)) return structuredClone(changed.get(key));
@@ -89,7 +81,7 @@ export function createChatStates(lasting?: LastingStates): ChatStates {
         },
         async commit() {
           if (changed.size === 0) return;
-          keep(chat, changed);
+          keep(chat, run.caller.id, changed);
           changed.clear();
           if (isLasting) await save(chat, run.caller.id, lasting);
         },

@@ -1,0 +1,37 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { Share } from '../shared/fair-shares.ts';
+
+/** A table with the columns `caller_id` and `characters`. Every text is ours, never input. */
+export interface SharedTable {
+  table: 'chat_memory' | 'chats' | 'runs' | 'waiting_runs';
+  /** The column by which an entry is deleted. */
+  id: 'id' | 'position';
+  /** What counts, with its values. */
+  where: string;
+  values?: readonly SQLInputValue[];
+  /** The oldest first. */
+  order: string;
+}
+
+/** Mostly one entry has to go. */
+const rowsPerPage = 100;
+
+/** What each caller holds of a table. The table must not change before the losses are chosen. */
+export function sharesIn(database: DatabaseSync, shared: SharedTable): Share<string | number>[] {
+  const { table, id, where, values = [], order } = shared;
+  const sums = `SELECT caller_id, count(*) AS entries, sum(characters) AS size FROM ${table} WHERE ${where} GROUP BY caller_id`;
+  const page = `SELECT ${id} AS id, characters FROM ${table} WHERE caller_id = ? AND ${where}
+    ORDER BY ${order} LIMIT ${rowsPerPage} OFFSET ?`;
+  function* oldestOf(owner: string): Generator<{ id: string | number; characters: number }> {
+    for (let offset = 0; ; offset += rowsPerPage) {
+      const rows = database.prepare(page).all(owner, ...values, offset);
+      for (const { id: key, characters } of rows) yield { id: typeof key === 'string' ? key : Number(key), characters: Number(characters) };
+      if (rows.length < rowsPerPage) return;
+    }
+  }
+  const rows = database.prepare(sums).all(...values);
+  return rows.map(({ caller_id: callerId, entries, size }) => {
+    const owner = String(callerId);
+    return { owner, entries: Number(entries), characters: Number(size), oldestFirst: () => oldestOf(owner) };
+  });
+}

@@ -1,0 +1,91 @@
+import { chooseLosses } from './fair-shares.ts';
+import type { Share, ShareBounds } from './fair-shares.ts';
+
+interface Entry<Value> {
+  owner: string;
+  value: Value;
+  characters: number;
+}
+
+interface Holding {
+  owner: string;
+  characters: number;
+  /** In the order in which they were last written or used. */
+  keys: Set<string>;
+}
+
+/** A map that callers share, each entry with its owner. Beyond its bounds whoever holds the most loses what was not written or used for the longest time. */
+export class FairMap<Value> {
+  readonly #bounds: ShareBounds;
+  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #holdings = new Map<string, Holding>();
+  #characters = 0;
+
+  constructor(bounds: ShareBounds) {
+    this.#bounds = bounds;
+  }
+
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  get(key: string): Value | undefined {
+    return this.#entries.get(key)?.value;
+  }
+
+  /** The same, and the entry counts as new from now on. */
+  use(key: string): Value | undefined {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) this.#put(key, entry);
+    return entry?.value;
+  }
+
+  /** Adds or replaces an entry and makes room for it, by other bounds than its own where they are given. */
+  set(key: string, entry: Entry<Value>, bounds: ShareBounds = this.#bounds): void {
+    this.#put(key, { ...entry });
+    if (this.#entries.size <= bounds.entries && this.#characters <= bounds.characters) return;
+    for (const { id } of chooseLosses(this.#shares(), bounds)) this.delete(id);
+  }
+
+  delete(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    this.#characters -= entry.characters;
+    const holding = this.#holdings.get(entry.owner);
+    if (holding === undefined) return;
+    holding.keys.delete(key);
+    holding.characters -= entry.characters;
+    if (holding.keys.size === 0) this.#holdings.delete(entry.owner);
+  }
+
+  deleteAllOf(owner: string): void {
+    for (const key of this.#holdings.get(owner)?.keys ?? []) this.delete(key);
+  }
+
+  /** In the order in which they were last written or used. */
+  *[Symbol.iterator](): Generator<[string, Value]> {
+    for (const [key, { value }] of this.#entries) yield [key, value];
+  }
+
+  #put(key: string, entry: Entry<Value>): void {
+    this.delete(key);
+    this.#entries.set(key, entry);
+    this.#characters += entry.characters;
+    const holding = this.#holdings.get(entry.owner) ?? { owner: entry.owner, characters: 0, keys: new Set() };
+    holding.keys.add(key);
+    holding.characters += entry.characters;
+    this.#holdings.set(entry.owner, holding);
+  }
+
+  *#shares(): Generator<Share<string>> {
+    for (const { owner, characters, keys } of this.#holdings.values()) {
+      yield { owner, entries: keys.size, characters, oldestFirst: () => this.#sized(keys) };
+    }
+  }
+
+  /** One by one: mostly the first is enough. */
+  *#sized(keys: ReadonlySet<string>): Generator<{ id: string; characters: number }> {
+    for (const id of keys) yield { id, characters: this.#entries.get(id)?.characters ?? 0 };
+  }
+}

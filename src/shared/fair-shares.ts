@@ -1,0 +1,96 @@
+/** How much a store may hold, over all owners. */
+export interface ShareBounds {
+  entries: number;
+  /** As it is kept: JSON, or sealed text. */
+  characters: number;
+}
+
+/** What one owner holds of a store. */
+export interface Share<Id> {
+  owner: string;
+  entries: number;
+  characters: number;
+  /** Those that may go, the oldest first. Called only where the owner has to lose some. */
+  oldestFirst(): Iterable<{ id: Id; characters: number }>;
+}
+
+export interface Loss<Id> {
+  owner: string;
+  id: Id;
+}
+
+/**
+ * What has to go until a store keeps within its bounds: each time the oldest entry of the owner who holds the most of what there is too much of.
+ * So nobody loses anything while somebody else holds more. May leave too much where what is left must not go.
+ */
+export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBounds): Loss<Id>[] {
+  const holders = Array.from(shares, (share) => ({ ...holdingOf(share), share, left: undefined as Oldest<Id> | undefined }));
+  let entries = holders.reduce((sum, holder) => sum + holder.entries, 0);
+  let characters = holders.reduce((sum, holder) => sum + holder.characters, 0);
+  const losses: Loss<Id>[] = [];
+  while (holders.length > 0 && (entries > bounds.entries || characters > bounds.characters)) {
+    const measure = entries > bounds.entries ? 'entries' : 'characters';
+    const heaviest = holders.reduce((most, next) => (next[measure] > most[measure] ? next : most));
+    heaviest.left ??= heaviest.share.oldestFirst()[Symbol.iterator]();
+    const oldest = heaviest.left.next();
+    if (oldest.done === true) {
+      holders.splice(holders.indexOf(heaviest), 1);
+      continue;
+    }
+    losses.push({ owner: heaviest.share.owner, id: oldest.value.id });
+    entries -= 1;
+    heaviest.entries -= 1;
+    characters -= oldest.value.characters;
+    heaviest.characters -= oldest.value.characters;
+  }
+  return losses;
+}
+
+type Oldest<Id> = Iterator<{ id: Id; characters: number }>;
+
+function holdingOf<Id>({ entries, characters }: Share<Id>): ShareBounds {
+  return { entries, characters };
+}
+
+/**
+ * What others have to lose so that one more entry fits. Undefined where its own owner would have to lose something: for entries that somebody
+ * relies on, the new one is refused then.
+ */
+export function chooseLossesOfOthers<Id>(
+  added: { owner: string; characters: number },
+  shares: readonly Share<Id>[],
+  bounds: ShareBounds,
+): Loss<Id>[] | undefined {
+  const { owner } = added;
+  const own = shares.find((share) => share.owner === owner) ?? { owner, entries: 0, characters: 0, oldestFirst: () => [] };
+  const grown: Share<Id> = {
+    owner,
+    entries: own.entries + 1,
+    characters: own.characters + added.characters,
+    *oldestFirst() {
+      yield* own.oldestFirst();
+      // Reached where nothing older may go: it does not fit.
+      yield { id: undefined as Id, characters: added.characters };
+    },
+  };
+  const losses = chooseLosses([grown, ...shares.filter((share) => share !== own)], bounds);
+  return losses.some((loss) => loss.owner === owner) ? undefined : losses;
+}
+
+/** The shares of a list, the oldest entry first. */
+export function sharesOf<Entry extends { id: string; callerId: string }>(
+  entries: Iterable<Entry>,
+  charactersOf: (entry: Entry) => number,
+): Share<string>[] {
+  const shares = new Map<string, ShareBounds & { owner: string; all: { id: string; characters: number }[] }>();
+  for (const entry of entries) {
+    const { id, callerId: owner } = entry;
+    const share = shares.get(owner) ?? { owner, entries: 0, characters: 0, all: [] };
+    const characters = charactersOf(entry);
+    share.entries += 1;
+    share.characters += characters;
+    share.all.push({ id, characters });
+    shares.set(owner, share);
+  }
+  return Array.from(shares.values(), ({ all, ...share }) => ({ ...share, oldestFirst: () => all }));
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { FairMap } from '../../src/shared/fair-map.ts';
+import { chooseLosses, chooseLossesOfOthers, sharesOf } from '../../src/shared/fair-shares.ts';
+import type { Share } from '../../src/shared/fair-shares.ts';
+
+/** `eee aa` are three entries of `e` and two of `a`, oldest first, of ten characters each. */
+function holdings(text: string, characters = 10): Share<string>[] {
+  const entries = text
+    .replaceAll(' ', '')
+    .split('')
+    .map((callerId, index) => ({ id: `${callerId}${index}`, callerId }));
+  return sharesOf(entries, () => characters);
+}
+
+const idsOf = (losses: readonly { id: string }[] | undefined): string[] | undefined => losses?.map(({ id }) => id);
+
+describe('what has to go from a store that is full', () => {
+  test.each<[string, number, string[]]>([
+    ['eee a', 4, []],
+    ['eee a', 3, ['e0']],
+    ['a eee', 2, ['e1', 'e2']],
+    ['eeee aa b', 4, ['e0', 'e1', 'e2']],
+    ['e a b', 0, ['e0', 'a1', 'b2']],
+  ])('of %s with room for %i', (text, entries, lost) => {
+    expect(idsOf(chooseLosses(holdings(text), { entries, characters: Infinity }))).toEqual(lost);
+    expect(idsOf(chooseLosses(holdings(text), { entries: Infinity, characters: entries * 10 }))).toEqual(lost);
+  });
+
+  test('is never what somebody holds who has less than another', () => {
+    for (let room = 4; room <= 40; room += 1) {
+      const losses = chooseLosses(holdings(`${'e'.repeat(40)} aaa b`), { entries: room, characters: Infinity });
+      const left = 40 - losses.filter(({ owner }) => owner === 'e').length;
+      expect(losses.some(({ owner }) => owner !== 'e') ? left <= 3 : left >= 1).toBe(true);
+    }
+  });
+
+  test('is the heavy ones where size is short, however few they are', () => {
+    const shares = [...holdings('e', 100), ...holdings('aaaa', 10)];
+    expect(idsOf(chooseLosses(shares, { entries: Infinity, characters: 120 }))).toEqual(['e0']);
+  });
+
+  test('is left where nothing more may go', () => {
+    const stuck: Share<string> = { owner: 'e', entries: 9, characters: 9, oldestFirst: () => [] };
+    expect(idsOf(chooseLosses([stuck, ...holdings('aa')], { entries: 10, characters: Infinity }))).toEqual(['a0']);
+    expect(chooseLosses([stuck], { entries: 1, characters: Infinity })).toEqual([]);
+  });
+});
+
+test('for one entry more others give way who have more; who has the most is refused', () => {
+  const bounds = { entries: Infinity, characters: 40 };
+  expect(idsOf(chooseLossesOfOthers({ owner: 'a', characters: 10 }, holdings('eeee'), bounds))).toEqual(['e0']);
+  expect(idsOf(chooseLossesOfOthers({ owner: 'e', characters: 10 }, holdings('eee a'), bounds))).toBeUndefined();
+  expect(idsOf(chooseLossesOfOthers({ owner: 'a', characters: 50 }, holdings('e'), bounds))).toBeUndefined();
+  expect(idsOf(chooseLossesOfOthers({ owner: 'e', characters: 10 }, holdings('ee a'), bounds))).toEqual([]);
+});
+
+describe('a map with owners', () => {
+  const put = (map: FairMap<string>, key: string, owner: string, characters = 1): void => map.set(key, { owner, value: key, characters });
+
+  test('loses what its heaviest owner has not used for the longest time', () => {
+    const map = new FairMap<string>({ entries: 3, characters: Infinity });
+    put(map, 'of ada', 'ada');
+    for (const key of ['1', '2', '3', '4']) put(map, key, 'eve');
+    expect(Array.from(map, ([key]) => key)).toEqual(['of ada', '3', '4']);
+    map.use('3');
+    put(map, '5', 'eve');
+    expect([map.get('of ada'), map.get('3'), map.get('4')]).toEqual(['of ada', '3', undefined]);
+  });
+
+  test('counts what is replaced or deleted no longer', () => {
+    const map = new FairMap<string>({ entries: Infinity, characters: 10 });
+    put(map, 'a', 'ada', 9);
+    put(map, 'a', 'ada', 4);
+    put(map, 'e', 'eve', 6);
+    expect([map.has('a'), map.has('e')]).toEqual([true, true]);
+    map.delete('e');
+    put(map, 'b', 'ada', 6);
+    expect([map.has('a'), map.has('b')]).toEqual([true, true]);
+    map.deleteAllOf('ada');
+    expect(Array.from(map)).toEqual([]);
+  });
+});
