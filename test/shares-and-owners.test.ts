@@ -1,0 +1,414 @@
+import { DatabaseSync } from 'node:sqlite';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createResultCache } from '../src/chat/result-cache.ts';
+import type { Caller } from '../src/core/caller.ts';
+import type { ChatMemory, MemoryKind } from '../src/core/chat-memory.ts';
+import type { ChatStore } from '../src/core/chat-store.ts';
+import type { WaitingRunStore } from '../src/core/approval.ts';
+import type { JsonObject } from '../src/core/json.ts';
+import { limits } from '../src/core/limits.ts';
+import type { RunStore } from '../src/core/run-log.ts';
+import { createMcpLogLevels } from '../src/http/mcp-log-levels.ts';
+import { createRunLog } from '../src/observability/run-log.ts';
+import { createRateLimiter } from '../src/policy/rate-limits.ts';
+import { createDatabaseConnection } from '../src/registry/database-connection.ts';
+import type { DatabaseConnection } from '../src/registry/database-connection.ts';
+import { createMemoryChatMemory } from '../src/registry/memory-chat-memory.ts';
+import { createMemoryChats } from '../src/registry/memory-chats.ts';
+import { createMemoryRuns } from '../src/registry/memory-runs.ts';
+import { createMemoryWaitingRuns } from '../src/registry/memory-waiting-runs.ts';
+import { migrate } from '../src/registry/migrations.ts';
+import { createSqliteChatMemory } from '../src/registry/sqlite-chat-memory.ts';
+import { createSqliteChats } from '../src/registry/sqlite-chats.ts';
+import { createSqliteRuns } from '../src/registry/sqlite-runs.ts';
+import { createSqliteWaitingRuns } from '../src/registry/sqlite-waiting-runs.ts';
+import { createChatStates } from '../src/tools/functions/chat-state.ts';
+import { listen } from './_support/build-app.ts';
+import { memoryContinuations } from './_support/continuations.ts';
+import { connectFakeBrowser } from './_support/fake-browser.ts';
+import { calls, says } from './_support/scripted-model.ts';
+import type { ScriptStep } from './_support/scripted-model.ts';
+import { runContext, toolNamed } from './_support/tools.ts';
+import { askPlainly, bankGateway, call, pathsSent } from './http/approval-fixture.ts';
+import type { Asked } from './http/approval-fixture.ts';
+import { chatNote } from './registry/chat-memory-contract.ts';
+import { storedChat } from './registry/chat-store-contract.ts';
+import { keptRun } from './registry/run-store-contract.ts';
+import { temporaryFolders } from './registry/temporary-folder.ts';
+import { waitingRun } from './registry/waiting-run-contract.ts';
+import type { Gateway } from './requirements/gateway.ts';
+
+/**
+ * Callers against stores. First table: one caller fills a store, and nobody else loses anything. Second table: nobody reads, changes, decides or
+ * cancels what is another caller's.
+ */
+
+const newFolder = temporaryFolders();
+
+function connect(): DatabaseConnection {
+  const connection = createDatabaseConnection({ file: join(newFolder(), 'toolwharf.db'), now: Date.now });
+  onTestFinished(() => connection.close());
+  return connection;
+}
+
+/** One store with a limit that `count` entries of one caller exceed. */
+interface OpenedStore {
+  put(owner: string, number: number): unknown;
+  has(owner: string, number: number): Promise<boolean> | boolean;
+  /** Where it does so later by itself. */
+  settle?(): Promise<unknown>;
+  count: number;
+  /** Whoever has the most is refused, and loses nothing. */
+  isRefusing?: boolean;
+}
+
+interface StoreRow {
+  store: string;
+  /** The constant that bounds it; `one a caller`: nobody can hold more. */
+  limit: keyof typeof limits | 'one a caller';
+  /** Its table, where it is in SQLite. */
+  table?: string;
+  open(): OpenedStore;
+}
+
+const few = 40;
+const idOf = (owner: string, number: number): string => `${owner}-${number}`;
+const callerOf = (id: string): Caller => ({ id, role: 'user', isOpen: false });
+
+function waitingRuns(store: WaitingRunStore): OpenedStore {
+  const bounds = { maxOfCaller: 1_000, maxCharacters: few * 2_000 };
+  return {
+    count: 2 * few,
+    isRefusing: true,
+    put: (callerId, number) => store.keep(waitingRun({ id: idOf(callerId, number), callerId, loop: { text: 'x'.repeat(2_000) } }), bounds),
+    has: async (owner, number) => (await store.find(idOf(owner, number)))?.type === 'open',
+  };
+}
+
+function runs(store: RunStore): OpenedStore {
+  return {
+    count: 2 * few,
+    put: (callerId, number) => store.save([keptRun({ id: idOf(callerId, number), callerId, created: 1_000 + number })]),
+    settle: () => store.prune({ since: 0, maxRuns: few, maxCharacters: 1_000_000 }),
+    has: async (owner, number) => (await store.find(idOf(owner, number))) !== undefined,
+  };
+}
+
+function notes(memory: ChatMemory): OpenedStore {
+  const bounds = { time: 0, maxNotes: few, maxCharacters: 1_000_000 };
+  return {
+    count: 2 * few,
+    put: (callerId, number) => memory.keep(chatNote({ id: idOf(callerId, number), callerId }), bounds),
+    has: async (owner, number) => (await memory.find(idOf(owner, number), 1)) !== undefined,
+  };
+}
+
+const chatBounds = { ageMs: 1_000_000, chatsPerCaller: 1_000, charactersPerCaller: 1_000_000, characters: 10_000 };
+function chats(store: ChatStore): OpenedStore {
+  return {
+    count: 4 * few,
+    put: (callerId, number) => store.save(storedChat({ id: idOf(callerId, number), callerId, created: 1_000 + number })),
+    has: async (owner, number) => (await store.find(owner, idOf(owner, number))) !== undefined,
+  };
+}
+
+function continuations(): OpenedStore {
+  const kept = memoryContinuations();
+  const callsOf = (owner: string, number: number) => [{ id: idOf(owner, number), name: 'theirs', arguments: '{}' }];
+  const turn = (owner: string, number: number) => ({ role: 'assistant' as const, content: null, toolCalls: callsOf(owner, number) });
+  return {
+    count: limits.continuations + 10,
+    put: (owner, number) =>
+      kept.keep(callerOf(owner), callsOf(owner, number), [turn(owner, number), { role: 'tool', toolCallId: 'g', content: 'done' }]),
+    has: async (owner, number) => (await kept.restore(callerOf(owner), [turn(owner, number)])).length > 1,
+  };
+}
+
+function functionState(): OpenedStore {
+  const states = createChatStates();
+  const open = (owner: string, number: number) => states.open(runContext({ caller: callerOf(owner), chatId: String(number) }));
+  return {
+    count: limits.stateChats + 10,
+    async put(owner, number) {
+      const state = await open(owner, number);
+      state.set('seen', true);
+      await state.commit();
+    },
+    has: async (owner, number) => (await open(owner, number)).get('seen') === true,
+  };
+}
+
+function cachedResults(): OpenedStore {
+  const cache = createResultCache(() => 0);
+  const tool = toolNamed('look', 1, { cacheTtlMs: 1_000 });
+  return {
+    count: limits.cachedResults + 10,
+    put: (owner, number) => cache.keep({ caller: callerOf(owner), tool, args: { number }, value: number }),
+    has: (owner, number) => cache.find(callerOf(owner), tool, { number }) !== undefined,
+  };
+}
+
+function unsavedRuns(): OpenedStore {
+  const store = { ...createMemoryRuns(), save: () => Promise.reject(new Error('full')) };
+  const log = createRunLog({ store, now: Date.now, logger: { error: () => undefined } });
+  onTestFinished(() => log.close());
+  return {
+    count: limits.unsavedRuns + 10,
+    put: (callerId, number) =>
+      log.begin({ id: idOf(callerId, number), callerId, model: 'model', mode: undefined }).end({ status: 'completed' }),
+    has: async (owner, number) => (await log.find(idOf(owner, number))) !== undefined,
+  };
+}
+
+function requestCounts(): OpenedStore {
+  const limiter = createRateLimiter({ now: () => 0 });
+  const held = (id: string): Caller => ({ ...callerOf(id), limits: { requestsPerMinute: 1 } });
+  return {
+    count: 20_000,
+    put: (owner) => limiter.admit(held(owner)).catch(() => undefined),
+    has: (owner, number) =>
+      number > 0 ||
+      limiter.admit(held(owner)).then(
+        () => false,
+        () => true,
+      ),
+  };
+}
+
+function logLevels(): OpenedStore {
+  const levels = createMcpLogLevels();
+  return { count: 2_000, put: (owner) => levels.set(owner, 'error'), has: (owner, number) => number > 0 || !levels.hearsInfo(owner) };
+}
+
+const kinds: [MemoryKind, string, keyof typeof limits][] = [
+  ['approval', 'remembered decisions', 'rememberedApprovals'],
+  ['state', 'state of functions', 'stateChats'],
+  ['continuation', 'turns that go on', 'continuations'],
+];
+const rows: StoreRow[] = [
+  { store: 'runs that wait, in memory', limit: 'waitingRunsCharacters', open: () => waitingRuns(createMemoryWaitingRuns()) },
+  {
+    store: 'runs that wait',
+    limit: 'waitingRunsCharacters',
+    table: 'waiting_runs',
+    open: () => waitingRuns(createSqliteWaitingRuns(connect(), 'secret')),
+  },
+  { store: 'the log of runs, in memory', limit: 'keptRuns', open: () => runs(createMemoryRuns()) },
+  { store: 'the log of runs', limit: 'keptRuns', table: 'runs', open: () => runs(createSqliteRuns(connect())) },
+  { store: 'runs that cannot be written', limit: 'unsavedRuns', open: unsavedRuns },
+  ...kinds.map(([kind, store, limit]): StoreRow => ({
+    store,
+    limit,
+    table: 'chat_memory',
+    open: () => notes(createSqliteChatMemory(connect(), 'secret', kind)),
+  })),
+  { store: 'notes on chats, in memory', limit: 'rememberedApprovals', open: () => notes(createMemoryChatMemory()) },
+  { store: 'turns that go on, in memory', limit: 'continuations', open: continuations },
+  { store: 'state of functions, in memory', limit: 'stateChats', open: functionState },
+  { store: 'results of functions', limit: 'cachedResults', open: cachedResults },
+  {
+    store: 'stored chats, in memory',
+    limit: 'storedChatsCharacters',
+    open: () => chats(createMemoryChats({ now: () => 2_000, bounds: chatBounds })),
+  },
+  {
+    store: 'stored chats',
+    limit: 'storedChatsCharacters',
+    table: 'chats',
+    open: () => chats(createSqliteChats(connect(), { now: () => 2_000, bounds: chatBounds })),
+  },
+  { store: 'counts of requests', limit: 'one a caller', open: requestCounts },
+  { store: 'levels of logs', limit: 'one a caller', open: logLevels },
+];
+
+describe('one caller who fills', () => {
+  test.each(rows.map((row): [string, StoreRow] => [`${row.store} (${row.limit})`, row]))(
+    '%s takes nothing from another',
+    async (_name, row) => {
+      const store = row.open();
+      await store.put('ada', 0);
+      for (let number = 0; number < store.count; number += 1) await store.put('eve', number);
+      await store.settle?.();
+      expect(await store.has('ada', 0)).toBe(true);
+      if (row.limit === 'one a caller') return;
+      // It was full: otherwise this would show nothing.
+      expect(await store.has('eve', store.isRefusing === true ? store.count - 1 : 0)).toBe(false);
+      await store.put('bob', 0);
+      await store.settle?.();
+      expect([await store.has('ada', 0), await store.has('bob', 0)]).toEqual([true, true]);
+    },
+  );
+
+  test('any table of the database that has an owner is among them', () => {
+    const database = new DatabaseSync(':memory:');
+    migrate(database, { file: ':memory:' });
+    const tables = database
+      .prepare(`SELECT m.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.name = 'caller_id'`)
+      .all()
+      .map(({ name }) => String(name));
+    expect(tables.toSorted()).toEqual([...new Set(rows.flatMap(({ table }) => table ?? []))].toSorted());
+    database.close();
+  });
+});
+
+test('one caller who deletes many stored chats leaves others the place of their list', async () => {
+  const now = 1_700_000_000_000;
+  const kept = createMemoryChats({ now: () => now });
+  const chatStore: ChatStore = { ...kept, delete: async (_callerId, id) => ({ id, created: now }) };
+  const { gateway, keys } = await openOffice([], { chats: chatStore });
+  await call(gateway, 'DELETE /v1/chat/completions/gone', { key: keys.ada });
+  for (let number = 0; number < 1_005; number += 1) await call(gateway, `DELETE /v1/chat/completions/chat-${number}`, { key: keys.eve });
+  const statusOf = async (key: string, id: string): Promise<number> =>
+    (await call(gateway, `GET /v1/chat/completions?after=${id}`, { key })).statusCode;
+  expect([await statusOf(keys.ada, 'gone'), await statusOf(keys.eve, 'chat-0'), await statusOf(keys.eve, 'gone')]).toEqual([200, 400, 400]);
+});
+
+const adminKey = 'sk-tw-fixed-administrator';
+
+/** A gateway with the users Ada and Eve, and an administrator. */
+async function openOffice(turns: ScriptStep[][], parts: { chats?: ChatStore } = {}) {
+  const environment = { TOOLWHARF_ADMIN_KEY: adminKey, STORE_CHATS: 'true' };
+  const gateway = await bankGateway({ turns, environment, ...parts });
+  onTestFinished(() => gateway[Symbol.asyncDispose]());
+  async function keyOf(name: string): Promise<string> {
+    const payload = { name, role: 'user' };
+    return (await call(gateway, 'POST /api/keys', { key: adminKey, payload })).json<{ key: string }>().key;
+  }
+  return { gateway, keys: { ada: await keyOf('ada'), eve: await keyOf('eve'), admin: adminKey } };
+}
+
+interface AdasThings {
+  gateway: Gateway;
+  asked: Asked;
+  chatId: string;
+  runningId: string;
+}
+
+/** A run of hers that waits, one that is under way, and a stored chat. */
+async function openAdasThings(): Promise<AdasThings & { keys: Record<'ada' | 'eve' | 'admin', string>; end(): Promise<JsonObject> }> {
+  const gate = Promise.withResolvers<void>();
+  const { gateway, keys } = await openOffice([
+    says('Stored.'),
+    calls(['pay', { amount: 5 }]),
+    [{ type: 'text', text: 'Well' }, gate.promise, { type: 'finish', reason: 'stop' }],
+    says('Paid.'),
+  ]);
+  const stored = await askPlainly(gateway, { store: true, tool_ids: [] }, keys.ada);
+  const asked = await askPlainly(gateway, {}, keys.ada);
+  const slow = askPlainly(gateway, { tool_ids: [] }, keys.ada);
+  const idsUnderWay = async (): Promise<string[]> => {
+    const listed = (await call(gateway, 'GET /api/runs', { key: keys.ada })).json<{ data: { id: string; status: string }[] }>().data;
+    return listed.filter(({ status }) => status === 'running').map(({ id }) => id);
+  };
+  await expect.poll(idsUnderWay).toHaveLength(1);
+  const [runningId = ''] = await idsUnderWay();
+  return {
+    gateway,
+    asked,
+    keys,
+    chatId: String(stored['id']),
+    runningId,
+    async end() {
+      gate.resolve();
+      return slow;
+    },
+  };
+}
+
+type Attempt = (things: AdasThings) => [route: string, payload?: object];
+const decision = (things: AdasThings): object => ({ decision: 'approve', token: things.asked.approval.calls[0]?.token });
+const waitingCallOf = ({ asked }: AdasThings): string => asked.approval.calls[0]?.id ?? '';
+const attempts: [name: string, attempt: Attempt, isOpenToAdministrators: boolean][] = [
+  ['reads a run that waits', ({ asked }) => [`GET /api/runs/${asked.approval.run_id}`], true],
+  ['reads a run that is under way', ({ runningId }) => [`GET /api/runs/${runningId}`], true],
+  [
+    'decides a call',
+    (things) => [`POST /api/runs/${things.asked.approval.run_id}/approvals/${waitingCallOf(things)}`, decision(things)],
+    false,
+  ],
+  ['cancels a call', ({ runningId }) => [`POST /api/runs/${runningId}/calls/call/cancel`], true],
+  ['reads a stored chat', ({ chatId }) => [`GET /v1/chat/completions/${chatId}`], false],
+  ['reads the messages of a stored chat', ({ chatId }) => [`GET /v1/chat/completions/${chatId}/messages`], false],
+  ['changes a stored chat', ({ chatId }) => [`POST /v1/chat/completions/${chatId}`, { metadata: { a: 'b' } }], false],
+  ['deletes a stored chat', ({ chatId }) => [`DELETE /v1/chat/completions/${chatId}`], false],
+  ['cancels a run that waits', ({ asked }) => [`POST /api/runs/${asked.approval.run_id}/cancel`], true],
+  ['cancels a run that is under way', ({ runningId }) => [`POST /api/runs/${runningId}/cancel`], true],
+  ['stops a task', ({ runningId }) => [`POST /api/tasks/stop/${runningId}`], true],
+];
+
+describe('nobody', () => {
+  test('reads, changes, decides or cancels what is another caller’s', async () => {
+    const things = await openAdasThings();
+    const { gateway, keys } = things;
+    for (const [name, attempt, isOpenToAdministrators] of attempts) {
+      const [route, payload] = attempt(things);
+      const strangers = isOpenToAdministrators ? [keys.eve] : [keys.eve, keys.admin];
+      for (const key of strangers) {
+        const answer = await call(gateway, route, { key, ...(payload && { payload }) });
+        expect([name, answer.statusCode, answer.json<Asked>()['error']]).toEqual([
+          name,
+          404,
+          expect.objectContaining({ code: 'not_found' }),
+        ]);
+      }
+    }
+    const lists = ['GET /api/runs', 'GET /v1/chat/completions'].map((route) => call(gateway, route, { key: keys.eve }));
+    expect((await Promise.all(lists)).map((answer) => answer.json<{ data: unknown[] }>().data)).toEqual([[], []]);
+    // All of it is still hers, and as it was.
+    expect((await things.end())['choices']).toMatchObject([{ message: { content: 'Well' } }]);
+    expect(pathsSent(gateway)).toEqual([]);
+    for (const [name, attempt] of attempts.slice(4, 9)) {
+      const [route, payload] = attempt(things);
+      expect([name, (await call(gateway, route, { key: keys.ada, ...(payload && { payload }) })).statusCode]).toEqual([name, 200]);
+    }
+  });
+
+  test('gets another caller’s session, its frames or its calls', async () => {
+    const { gateway, keys } = await openOffice([says('Hello.')]);
+    const url = await listen(gateway.app);
+    const ada = await connectFakeBrowser({ url, token: keys.ada });
+    const sessionId = ada.sessionId();
+    const eve = await connectFakeBrowser({ url, token: keys.eve, auth: { session_id: sessionId } });
+    onTestFinished(() => (ada.terminate(), eve.terminate()));
+    expect(eve.framesOf('session').at(-1)?.data['session_id']).not.toBe(sessionId);
+    const payload = { model: 'model', messages: [{ role: 'user', content: 'hi' }], background: true, session_id: sessionId };
+    const answer = await call(gateway, 'POST /v1/chat/completions', { key: keys.eve, payload });
+    expect([answer.statusCode, ada.framesOf('assistant_start')]).toEqual([400, []]);
+  });
+
+  test('uses what another caller has allowed for a chat, or the turn that another caller goes on with', async () => {
+    const own = { tools: [{ type: 'function', function: { name: 'mine', parameters: { type: 'object', properties: {} } } }] };
+    const turn = (): ScriptStep[] => [
+      { type: 'tool-call', call: { id: 'one', name: 'look', arguments: '{"account":"a"}' } },
+      { type: 'tool-call', call: { id: 'two', name: 'mine', arguments: '{}' } },
+      { type: 'finish', reason: 'tool_calls' },
+    ];
+    const { gateway, keys } = await openOffice([
+      calls(['pay', { amount: 5 }]),
+      says('Paid.'),
+      calls(['pay', { amount: 5 }]),
+      turn(),
+      says('For Ada.'),
+      says('For Eve.'),
+    ]);
+    const inChat = { chat_id: 'kitchen' };
+    const { approval } = await askPlainly(gateway, inChat, keys.ada);
+    const [waiting] = approval.calls;
+    const payload = { decision: 'approve', token: waiting?.token, remember: true };
+    await call(gateway, `POST /api/runs/${approval.run_id}/approvals/${waiting?.id ?? ''}`, { key: keys.ada, payload });
+    expect((await askPlainly(gateway, inChat, keys.eve)).approval.calls).toHaveLength(1);
+
+    const first = await askPlainly(gateway, own, keys.ada);
+    const asked = first.choices[0]?.message as unknown as JsonObject & { tool_calls: { id: string }[] };
+    const messages = [
+      { role: 'user', content: 'Pay 5, please.' },
+      asked,
+      { role: 'tool', tool_call_id: asked.tool_calls[0]?.id ?? '', content: 'done' },
+    ];
+    await askPlainly(gateway, { ...own, messages }, keys.ada);
+    await askPlainly(gateway, { ...own, messages }, keys.eve);
+    const seen = gateway.model.requests.slice(-2).map((request) => request.messages.filter(({ role }) => role === 'tool').length);
+    expect(seen).toEqual([2, 1]);
+  });
+});
