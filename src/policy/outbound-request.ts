@@ -1,7 +1,8 @@
 import { lookup as lookupByDns } from 'node:dns';
 import type { LookupFunction, Socket } from 'node:net';
 
-import { Agent, buildConnector } from 'undici';
+import { Agent, buildConnector, Client, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 
 import { OutboundError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
@@ -185,7 +186,34 @@ function createAgent(reach: Reach, options: OutboundOptions): Agent {
     keepAliveTimeout: keepAliveMs,
     keepAliveMaxTimeout: keepAliveMs,
     maxHeaderSize: responseHeaderBytes,
+    factory: (origin, poolOptions: Pool.Options) =>
+      new Pool(origin, { ...poolOptions, factory: (address, clientOptions: Client.Options) => new OneConnection(address, clientOptions) }),
   });
+}
+
+/** A client has one connection at a time, which it hands to whoever receives an answer on it. */
+class OneConnection extends Client {
+  readonly #standing: { socket?: Socket };
+
+  constructor(origin: URL | string, { connect, ...options }: Client.Options) {
+    const standing: { socket?: Socket } = {};
+    if (typeof connect !== 'function') throw new TypeError('The connector that checks addresses is missing');
+    super(origin, {
+      ...options,
+      connect: (target, callback) =>
+        connect(target, (...made) => {
+          const [, socket] = made;
+          if (socket !== null) standing.socket = socket;
+          callback(...made);
+        }),
+    });
+    this.#standing = standing;
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    if (handler instanceof ResponseReceiver) handler.closeConnection = () => this.#standing.socket?.destroy();
+    return super.dispatch(options, handler);
+  }
 }
 
 /**

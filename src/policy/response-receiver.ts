@@ -39,6 +39,8 @@ const finished: IteratorResult<Uint8Array> = { done: true, value: undefined };
 export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undefined> {
   /** Rejects with what ended the call before the head; the signal's reason when that was it. */
   readonly head: Promise<ResponseHead>;
+  /** Ends the connection on which the answer came. Known once a connection has taken the request. */
+  closeConnection: () => void = () => undefined;
   readonly #options: ReceiverOptions;
   readonly #headSettled: Pick<PromiseWithResolvers<ResponseHead>, 'resolve' | 'reject'>;
   #hasHead = false;
@@ -48,6 +50,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
   #ending: Ending | undefined;
   #reading: Reading | undefined;
   #isUnread = true;
+  #isServerError = false;
   #idleTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ReceiverOptions) {
@@ -79,6 +82,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
     if (status < 200) return;
     this.#idleTimer = setTimeout(this.#stopIdle, this.#options.idleTimeoutMs).unref();
     this.#hasHead = true;
+    this.#isServerError = status >= 500;
     this.#headSettled.resolve({ status, headers });
   }
 
@@ -96,6 +100,8 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
   }
 
   onResponseEnd(): void {
+    // Many servers close the connection on which they have failed, although they do not say so: the next request would be lost on it.
+    if (this.#isServerError) this.closeConnection();
     this.#end({ type: 'whole' });
   }
 

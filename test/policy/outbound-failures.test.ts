@@ -231,3 +231,47 @@ describe('TLS', () => {
     expect(error).toMatchObject({ failure: 'unreachable', message: expect.stringContaining('TLS') });
   });
 });
+
+describe('the connection of an answer', () => {
+  it.each([
+    [200, 1],
+    [404, 1],
+    [500, 2],
+    [503, 2],
+  ])('%d: two calls after another take %d connections', async (status, count) => {
+    const peer = await startServer((request, response) => {
+      request.resume().on('end', () => response.writeHead(status).end('said'));
+    });
+    const door = openDoor();
+    for (let call = 0; call < 2; call++) {
+      expect(await textOf(await door.send({ url: peer.origin, method: 'POST', body: 'x' }))).toBe('said');
+      // A connection that goes back to the pool is there in the next turn of the loop.
+      await settle(5);
+    }
+    expect(peer.connections).toHaveLength(count);
+  });
+
+  it('that has failed may be closed by the server without losing the next call', async () => {
+    const peer = await startPeer((socket) => {
+      socket.on('data', () => undefined);
+      const status = peer.connections.length === 1 ? '500 Oops' : '200 OK';
+      socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 4\r\n\r\nsaid`);
+      // The second request would meet this: nobody answers it.
+      socket.once('data', () => socket.destroy());
+    });
+    const door = openDoor();
+    for (const status of [500, 200]) {
+      const response = await door.send({ url: peer.origin, method: 'POST', body: 'x' });
+      expect([response.status, await textOf(response)]).toEqual([status, 'said']);
+      await settle(5);
+    }
+  });
+
+  it('is closed while calls wait for it, and they get another one', async () => {
+    const peer = await startServer((_request, response) => void response.writeHead(500).end('said'));
+    const door = openDoor({ maxConnectionsPerOrigin: 1 });
+    const answers = await Promise.all(Array.from({ length: 5 }, async () => textOf(await door.send({ url: peer.origin }))));
+    expect(answers).toEqual(Array.from({ length: 5 }, () => 'said'));
+    expect(peer.connections).toHaveLength(5);
+  });
+});

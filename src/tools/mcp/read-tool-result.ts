@@ -6,6 +6,8 @@ import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tool.ts';
 
 /** An error is for a model to read, not a document. */
 const longestErrorText = 8_000;
+/** As of an HTTP answer without a body: a model that reads nothing at all takes it for a failure. */
+const emptyAnswer = 'Done, with an empty answer.';
 const longestUri = 2_048;
 const mediaType = /^[\w.+-]+\/[\w.+-]+$/;
 
@@ -28,7 +30,7 @@ export function readToolResult(result: CallToolResult, server: string): ToolOutc
   }
   const structured = structuredValue(result.structuredContent);
   // Texts beside a structured result are the same once more, for clients that know no structure (specification, server/tools).
-  const value = structured ?? texts.join('\n');
+  const value = structured ?? (texts.join('\n') || emptyAnswer);
   return {
     type: 'result',
     value,

@@ -68,6 +68,14 @@ describe('the result of an MCP tool', () => {
     expect(outcome).toMatchObject({ value: expect.stringMatching(/image\/png.*\nFigure 1$/) });
   });
 
+  test.each([
+    ['no content', []],
+    ['an empty text', [{ type: 'text' as const, text: '' }]],
+  ])('of %s is said in words, as an empty HTTP answer is', (_what, content) => {
+    expect(read(content)).toEqual({ type: 'result', value: 'Done, with an empty answer.' });
+    expect(read(content, { structuredContent: { a: 1 } })).toEqual({ type: 'result', value: { a: 1 } });
+  });
+
   test('is the structure where there is one, without the same as text', () => {
     expect(read([{ type: 'text', text: '{"a":1}' }], { structuredContent: { a: 1 } })).toEqual({ type: 'result', value: { a: 1 } });
   });
