@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'secure-json-parse';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
@@ -11,13 +12,21 @@ export interface CoercedArguments {
 
 /**
  * Fits what a model wrote to the function's schema where the meaning is beyond doubt: `"5"` for a number, `"true"` for a boolean,
- * JSON text for an object or array, one value for a list of it, `null` for an optional argument that was left open. Unknown arguments are dropped, unless the
- * schema takes additional ones. Nothing is invented: what does not fit stays and fails validation.
+ * JSON text for an object or array, one value for a list of it, `null` for an optional argument that was left open. What fits one of several
+ * schemas stays as it is; otherwise the first of them that can be fitted has it. A required argument that was left out has its default, where
+ * there is one. Unknown arguments are dropped, unless the schema takes additional ones. Nothing is invented: what does not fit stays and fails
+ * validation.
  */
 export function coerceArguments(args: JsonObject, schema: JsonObject): CoercedArguments {
   const changes: string[] = [];
-  return { args: coerceObject(args, schema, { path: '', changes, dropsUnknown: true, root: schema }), changes };
+  const budget = { stepsLeft: maxSteps, depth: 0 };
+  return { args: coerceObject(args, schema, { path: '', changes, dropsUnknown: true, root: schema, budget }), changes };
 }
+
+/** Steps of looking for the schema that fits: schemas within schemas, tried on values within values, would take exponential time. */
+const maxSteps = 20_000;
+/** Schemas within schemas; one that is a choice of itself has no end. */
+const maxTrialDepth = 200;
 
 interface Place {
   path: string;
@@ -26,6 +35,11 @@ interface Place {
   dropsUnknown: boolean;
   /** Holds the definitions. */
   root: JsonObject;
+  budget: { stepsLeft: number; depth: number };
+  /** One of several schemas is being tried, so that each step counts. */
+  isTrial?: true;
+  /** A single value does not become a list here. */
+  isUnwrapped?: true;
 }
 
 /** Below these a schema may name arguments too; what none of them takes fails validation. */
@@ -51,28 +65,124 @@ function coerceObject(value: JsonObject, schema: JsonObject, place: Place): Json
     if (childSchema === undefined) {
       if (takesMore || isRequired(key) || !place.dropsUnknown) entries.push([key, child]);
       else place.changes.push(`${path}: unknown argument left out`);
-    } else if (
-      child === null &&
-      !isRequired(key) &&
-      isJsonObject(childSchema) &&
-      statesType(childSchema) &&
-      !allowsType(childSchema, 'null')
-    ) {
+    } else if (child === null && (!isRequired(key) || hasDefault(childSchema)) && !fits(null, childSchema, place)) {
       place.changes.push(`${path}: null left out`);
     } else entries.push([key, coerceValue(child, childSchema, { ...place, path, dropsUnknown: false })]);
   }
-  return Object.fromEntries(entries);
+  const given = Object.fromEntries(entries);
+  return isRequiredList(required) ? { ...given, ...missingDefaults(given, { properties, required }, place) } : given;
+}
+
+function isRequiredList(required: JsonValue | undefined): required is string[] {
+  return Array.isArray(required) && required.every((name) => typeof name === 'string');
+}
+
+/** Of required properties alone: an optional one that is left out has a meaning of its own at many servers. */
+function missingDefaults(
+  given: JsonObject,
+  { properties, required }: { properties: JsonObject; required: string[] },
+  place: Place,
+): JsonObject {
+  const missing = required.flatMap((name): [string, JsonValue][] => {
+    const schema = resolved(ownValue(properties, name), place.root);
+    const value = isJsonObject(schema) ? ownValue(schema, 'default') : undefined;
+    // A default that does not fit would be refused in the model's name.
+    if (Object.hasOwn(given, name) || value === undefined || !fits(value, schema, place)) return [];
+    place.changes.push(`${place.path === '' ? name : `${place.path}.${name}`}: left out, so its default ${shown(value)} is used`);
+    return [[name, structuredClone(value)]];
+  });
+  return Object.fromEntries(missing);
+}
+
+function hasDefault(schema: JsonValue): boolean {
+  return isJsonObject(schema) && ownValue(schema, 'default') !== undefined;
 }
 
 function coerceValue(value: JsonValue, stated: JsonValue, place: Place): JsonValue {
   const schema = resolved(stated, place.root);
-  if (!isJsonObject(schema)) return value;
-  const fitted = wrapped(typeof value === 'string' ? fromText(value, schema) : fromScalar(value, schema), schema);
+  if (!isJsonObject(schema) || (place.isTrial === true && place.budget.stepsLeft-- <= 0)) return value;
+  const branches = branchesOf(schema);
+  if (branches !== undefined) {
+    if (place.budget.depth >= maxTrialDepth || fits(value, schema, place)) return value;
+    place.budget.depth += 1;
+    const chosen = coerceToBranch(value, branches, place);
+    place.budget.depth -= 1;
+    if (chosen !== undefined) return chosen;
+  }
+  const { isUnwrapped, ...inner } = place;
+  const plain = typeof value === 'string' ? fromText(value, schema) : fromScalar(value, schema);
+  const fitted = isUnwrapped === true ? plain : wrapped(plain, schema);
   if (fitted !== value) place.changes.push(`${place.path}: ${shown(value)} read as ${shown(fitted)}`);
-  if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, place.root), place);
+  if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, place.root), inner);
   const items = ownValue(schema, 'items');
   if (!Array.isArray(fitted) || items === undefined) return fitted;
-  return fitted.map((item, index) => coerceValue(item, items, { ...place, path: `${place.path}[${index}]` }));
+  return fitted.map((item, index) => coerceValue(item, items, { ...inner, path: `${place.path}[${index}]` }));
+}
+
+/** The schemas of which one has to fit, where nothing beside them says what the value is. */
+function branchesOf(schema: JsonObject): JsonValue[] | undefined {
+  if (Object.hasOwn(schema, 'type') || Object.hasOwn(schema, 'properties')) return undefined;
+  return [ownValue(schema, 'anyOf'), ownValue(schema, 'oneOf')].find(Array.isArray);
+}
+
+/** A list is made of a single value only where it fits none of them by itself. */
+function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], place: Place): JsonValue | undefined {
+  const { isUnwrapped, ...rest } = place;
+  for (const unwrapped of isUnwrapped === true ? [{ isUnwrapped }] : [{ isUnwrapped: true as const }, {}]) {
+    for (const branch of branches) {
+      if (place.budget.stepsLeft <= 0) return undefined;
+      const trial: Place = { ...rest, ...unwrapped, changes: [], isTrial: true };
+      const fitted = coerceValue(value, branch, trial);
+      if (!fits(fitted, branch, place)) continue;
+      place.changes.push(...trial.changes);
+      return fitted;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Whether a value has the form that a schema asks for, as far as types, choices, properties and items go; patterns, lengths and bounds are left to
+ * the check afterwards. With an exhausted budget everything fits, so that nothing is changed.
+ */
+function fits(value: JsonValue, stated: JsonValue | undefined, place: Place): boolean {
+  const schema = resolved(stated, place.root);
+  if (schema === false) return false;
+  if (!isJsonObject(schema) || place.budget.stepsLeft-- <= 0 || place.budget.depth >= maxTrialDepth) return true;
+  place.budget.depth += 1;
+  const isFitting = hasForm(value, schema, place);
+  place.budget.depth -= 1;
+  return isFitting;
+}
+
+function hasForm(value: JsonValue, schema: JsonObject, place: Place): boolean {
+  const { type, enum: choices, const: fixed, allOf } = schema;
+  if (fixed !== undefined && !isDeepStrictEqual(fixed, value)) return false;
+  if (Array.isArray(choices) && !choices.some((choice) => isDeepStrictEqual(choice, value))) return false;
+  const isOfType = (name: JsonValue): boolean => name === typeOf(value) || (name === 'number' && typeOf(value) === 'integer');
+  if (type !== undefined && ![type].flat().some(isOfType)) return false;
+  for (const branches of [schema['anyOf'], schema['oneOf']])
+    if (Array.isArray(branches) && !branches.some((branch) => fits(value, branch, place))) return false;
+  if (Array.isArray(allOf) && !allOf.every((part) => fits(value, part, place))) return false;
+  if (Array.isArray(value)) return value.every((item) => fits(item, schema['items'], place));
+  return !isJsonObject(value) || membersFit(value, schema, place);
+}
+
+function membersFit(value: JsonObject, schema: JsonObject, place: Place): boolean {
+  const { properties, required, additionalProperties: more } = schema;
+  if (Array.isArray(required) && !required.every((name) => typeof name !== 'string' || Object.hasOwn(value, name))) return false;
+  const named = isJsonObject(properties) ? properties : {};
+  return Object.entries(value).every(([name, child]) => {
+    if (child === undefined) return true;
+    if (Object.hasOwn(named, name)) return fits(child, named[name], place);
+    return more === undefined || Object.hasOwn(schema, 'patternProperties') || fits(child, more, place);
+  });
+}
+
+function typeOf(value: JsonValue): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
 /** Of several kinds of objects the one that a value says it is, by its constants; the schema itself where that is not beyond doubt. */
@@ -141,11 +251,6 @@ function decode(text: string): JsonValue | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** A schema that states no type takes anything, null too. */
-function statesType(schema: JsonObject): boolean {
-  return ['type', 'anyOf', 'oneOf', 'enum', 'const', '$ref', 'allOf'].some((key) => Object.hasOwn(schema, key));
 }
 
 /** Only types that the schema states outright; a schema without `type` allows nothing here, so that nothing is converted. */

@@ -74,9 +74,16 @@ function objectOf({ properties, required, additionalProperties: more }: JsonObje
   const isOpen = more === true || isJsonObject(more);
   if (!isJsonObject(properties)) return isOpen || place.depth > 0 ? { type: 'object' } : closed([], []);
   const entries = Object.entries(properties).map(([name, child]): [string, JsonObject] => [name, narrow(child, deeper(place))]);
-  const needed = (Array.isArray(required) ? required : []).filter((name) => typeof name === 'string' && Object.hasOwn(properties, name));
+  const needed = (Array.isArray(required) ? required : []).filter(
+    (name) => typeof name === 'string' && Object.hasOwn(properties, name) && !hasDefault(properties[name]),
+  );
   const object = closed(entries, needed);
   return isOpen ? { ...object, additionalProperties: true } : object;
+}
+
+/** Whoever leaves such an argument out gets its default, required or not. */
+function hasDefault(schema: JsonValue | undefined): boolean {
+  return isJsonObject(schema) && ownValue(schema, 'default') !== undefined;
 }
 
 function closed(entries: [string, JsonObject][], required: JsonValue[]): JsonObject {

@@ -90,3 +90,95 @@ describe('an argument that stands not among the properties of the root', () => {
     expect(coerceArguments({ a: 1 }, { type: 'object', properties: {} }).args).toEqual({});
   });
 });
+
+describe('a value for which there are several schemas', () => {
+  const integer = { type: 'integer' };
+  const fitted = (schema: JsonObject, value: JsonValue, $defs: JsonObject = {}): unknown =>
+    coerceArguments({ p: value }, { type: 'object', properties: { p: schema }, required: ['p'], $defs }).args['p'];
+
+  it.each<[string, JsonObject]>([
+    ['anyOf', list({ anyOf: [integer, list(integer)] })],
+    ['the list first', list({ oneOf: [list(integer), integer] })],
+    ['references', list({ anyOf: [{ $ref: '#/$defs/One' }, { $ref: '#/$defs/Many' }] })],
+    ['parts', list({ anyOf: [{ allOf: [integer] }, list(integer)] })],
+    ['whole lists', { anyOf: [list(list(integer)), list({ anyOf: [integer, list(integer)] })] }],
+  ])('stays as it is where it fits one of them: %s', (_, schema) => {
+    const $defs = { One: integer, Many: list(integer) };
+    expect(fitted(schema, [185, [222, 259]], $defs)).toEqual([185, [222, 259]]);
+  });
+
+  it.each<[string, JsonObject, JsonValue, JsonValue]>([
+    ['texts for numbers', list({ anyOf: [integer, list(integer)] }), ['185', ['222', 259]], [185, [222, 259]]],
+    ['a number as text, not a list of it', { anyOf: [list(integer), integer] }, '5', 5],
+    ['a word that is none of the choices', { anyOf: [{ type: 'string', enum: ['all'] }, integer] }, '5', 5],
+    ['a single value for a list or nothing', { anyOf: [list(integer), { type: 'null' }] }, 5, [5]],
+    ['JSON text', { anyOf: [integer, { type: 'object', properties: { a: integer }, required: ['a'] }] }, '{"a": "1"}', { a: 1 }],
+  ])('is fitted to the first that takes it: %s', (_, schema, value, expected) => {
+    expect(fitted(schema, value)).toEqual(expected);
+  });
+
+  it('costs a bounded number of steps, and no stack, however the schemas lie within each other', () => {
+    const Self: JsonObject = { anyOf: [{ $ref: '#/$defs/Self' }, { $ref: '#/$defs/Self' }] };
+    expect(fitted({ $ref: '#/$defs/Self' }, 'x', { Self })).toBe('x');
+    const Tree: JsonObject = {
+      anyOf: Array.from({ length: 8 }, (_, n) => ({
+        type: 'object',
+        properties: { next: { $ref: '#/$defs/Tree' }, [`only${n}`]: integer },
+        required: [`only${n}`],
+      })),
+    };
+    let deep: JsonObject = { n: '1' };
+    for (let depth = 0; depth < 60; depth++) deep = { next: deep };
+    expect(fitted({ $ref: '#/$defs/Tree' }, deep, { Tree })).toEqual(deep);
+  });
+});
+
+describe('null', () => {
+  it.each<[string, JsonObject]>([
+    ['a type', { type: ['integer', 'null'] }],
+    ['a choice', { enum: ['a', null] }],
+    ['a constant', { const: null }],
+    ['a reference', { $ref: '#/$defs/Nothing' }],
+    ['one of several schemas', { anyOf: [{ type: 'string' }, { $ref: '#/$defs/Nothing' }] }],
+    ['a part', { allOf: [{ type: ['string', 'null'] }] }],
+    ['nothing at all', { description: 'Anything' }],
+  ])('is kept where %s allows it, required or not, with a default or without', (_, schema) => {
+    const $defs = { Nothing: { type: 'null' } };
+    for (const required of [[], ['p']])
+      for (const more of [{}, { default: 1 }]) {
+        const properties = { p: { ...schema, ...more } };
+        expect(coerceArguments({ p: null }, { type: 'object', properties, required, $defs })).toEqual({ args: { p: null }, changes: [] });
+      }
+  });
+
+  it.each<[string, JsonObject]>([
+    ['its type', { type: 'integer' }],
+    ['its choices', { enum: ['a', 'b'] }],
+    ['each of several schemas', { anyOf: [{ type: 'string' }, { type: 'integer' }] }],
+    ['its parts', { allOf: [{ type: 'string' }] }],
+  ])('is an optional argument that was left out where %s forbids it', (_, schema) => {
+    expect(coerceArguments({ p: null }, { type: 'object', properties: { p: schema } }).args).toEqual({});
+  });
+});
+
+describe('a required argument that has a default', () => {
+  const schema: JsonObject = {
+    type: 'object',
+    properties: {
+      size: { type: 'integer', default: 5 },
+      inner: { type: 'object', properties: { deep: { type: 'boolean', default: false } }, required: ['deep'] },
+      wrong: { type: 'integer', default: 'many' },
+      optional: { type: 'integer', default: 9 },
+    },
+    required: ['size', 'wrong'],
+  };
+
+  it('is filled in where it was left out, within objects too, and the change is told', () => {
+    expect(coerceArguments({ inner: {} }, schema)).toEqual({
+      args: { inner: { deep: false }, size: 5 },
+      changes: ['inner.deep: left out, so its default false is used', 'size: left out, so its default 5 is used'],
+    });
+    expect(coerceArguments({ size: null, inner: { deep: true } }, schema).args).toEqual({ inner: { deep: true }, size: 5 });
+    expect(coerceArguments({ size: 7 }, schema).args).toEqual({ size: 7 });
+  });
+});

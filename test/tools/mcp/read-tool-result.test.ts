@@ -12,7 +12,7 @@ function read(content: Content, rest: Partial<CallToolResult> = {}): ReturnType<
 
 describe('the result of an MCP tool', () => {
   test.each<[name: string, content: Content, value: string]>([
-    ['nothing', [], ''],
+    ['nothing', [], 'Done, with an empty answer.'],
     ['a text', [{ type: 'text', text: 'hello' }], 'hello'],
     [
       'texts',
@@ -68,9 +68,9 @@ describe('the result of an MCP tool', () => {
     expect(outcome).toMatchObject({ value: expect.stringMatching(/image\/png.*\nFigure 1$/) });
   });
 
-  test.each([
+  test.each<[string, Content]>([
     ['no content', []],
-    ['an empty text', [{ type: 'text' as const, text: '' }]],
+    ['an empty text', [{ type: 'text', text: '' }]],
   ])('of %s is said in words, as an empty HTTP answer is', (_what, content) => {
     expect(read(content)).toEqual({ type: 'result', value: 'Done, with an empty answer.' });
     expect(read(content, { structuredContent: { a: 1 } })).toEqual({ type: 'result', value: { a: 1 } });
