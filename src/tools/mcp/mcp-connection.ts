@@ -14,7 +14,7 @@ import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import { createToolSieve } from './sift-tool-list.ts';
 import type { MalformedTool } from './sift-tool-list.ts';
-import { createStructuredResultValidator } from './validate-structured-result.ts';
+import { passingValidator } from './check-structured-result.ts';
 
 export interface McpListing {
   tools: McpTool[];
@@ -70,7 +70,7 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
         // No sampling: a server must not spend the operator's tokens, nor put words into a conversation it cannot see.
         capabilities: { elicitation: { form: { applyDefaults: true } } },
         versionNegotiation: way.isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: limits.mcpProbeTimeoutMs } },
-        jsonSchemaValidator: createStructuredResultValidator(),
+        jsonSchemaValidator: passingValidator,
         listChanged: { tools: { autoRefresh: false, debounceMs: limits.mcpListPauseMs, onChanged: noteChange } },
       },
     );

@@ -2,6 +2,7 @@ import type { Tool as McpDefinition } from '@modelcontextprotocol/client';
 import { readChain } from '../../core/gateway-chain.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { CallState, Tool, ToolContext, ToolErrorCode, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import { structuredFaults } from './check-structured-result.ts';
 import type { McpFunction } from './convert-tools.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpFailure } from './explain-mcp-failure.ts';
@@ -54,6 +55,9 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       if (standing === 'changed') return changedOutcome(record.id, definition.name);
       isReady = true;
       const result = await session.connection.call(definition.name, invocation, context);
+      // A server that makes checks expensive waits for its own alone.
+      const faults = await structuredFaults(result, definition, { caller: `mcp:${record.id}`, signal: invocation.signal });
+      if (faults.length > 0) return misfitOutcome(faults, record);
       return hideInOutcome(readToolResult(result, record.id), record);
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
@@ -91,6 +95,15 @@ function failedOutcome(failure: McpFailure, { record, offeredName }: Target, isR
         'outcome_unknown',
       );
   }
+}
+
+function misfitOutcome(faults: readonly string[], record: ToolServerRecord): ToolOutcome {
+  const said = hideSecrets(faults.join('; '), record);
+  return {
+    type: 'error',
+    code: 'tool_error',
+    message: `The MCP server "${record.id}" gave a result that does not match the output schema of its tool: ${said}.`,
+  };
 }
 
 function changedOutcome(server: string, name: string): ToolOutcome {
