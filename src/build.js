@@ -8,7 +8,8 @@ const at = (path) => new URL(path, root);
 rmSync(at('dist'), { recursive: true, force: true });
 const compiler = at('node_modules/typescript/bin/tsc').pathname;
 execFileSync(process.execPath, [compiler, '--project', at('src/tsconfig.json').pathname], { stdio: 'inherit' });
-for (const file of ['toolwharf.js', 'require-node.js', 'client/toolwharf-client.js']) cpSync(at(`src/${file}`), at(`dist/${file}`));
+for (const file of ['toolwharf.js', 'use-newer-node.js', 'needed-node.js', 'client/toolwharf-client.js'])
+  cpSync(at(`src/${file}`), at(`dist/${file}`));
 
 // The package brings no Node of its own: whoever installs it runs it with theirs.
 const { name, version, description, keywords, license, type, engines, dependencies } = JSON.parse(readFileSync(at('package.json'), 'utf8'));

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Plain JavaScript: it checks the version of Node before anything that an older one could not read is loaded.
-import './require-node.js';
+// Plain JavaScript: before anything that an older Node could not read is loaded, the program goes on with a newer one.
+import './use-newer-node.js';
 import { existsSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 
