@@ -10,6 +10,7 @@ import { limits } from './core/limits.ts';
 import type { SendOutbound } from './core/outbound.ts';
 import type { Registry } from './core/registry.ts';
 import type { RunStore } from './core/run-log.ts';
+import { localUrl } from './healthcheck.ts';
 import { createAuthenticator, isLoopbackName } from './http/authenticate.ts';
 import { createCallsUnderWay } from './http/calls-under-way.ts';
 import { installErrorHandling } from './http/error-handler.ts';
@@ -28,6 +29,7 @@ import { healthRoutes } from './http/routes/health.ts';
 import { settingRoutes } from './http/routes/settings.ts';
 import type { ShownSetting } from './http/routes/settings.ts';
 import { invokeRoute } from './http/routes/invoke.ts';
+import { jwksRoute } from './http/routes/jwks.ts';
 import { keyRoutes } from './http/routes/keys.ts';
 import { presetRoutes } from './http/routes/presets.ts';
 import { mcpRoute } from './http/routes/mcp.ts';
@@ -50,6 +52,7 @@ import { createChatParts } from './create-chat-parts.ts';
 import { openExtensions } from './open-extensions.ts';
 import { createOutbound } from './policy/outbound-request.ts';
 import { toPresetWire } from './registry/preset-schema.ts';
+import { createSessionTokens, withSessionTokens } from './policy/session-tokens.ts';
 import { createRateLimiter } from './policy/rate-limits.ts';
 import { createMemoryRegistry } from './registry/memory-registry.ts';
 import { parseToolServerConnection, parseToolServerConnections } from './registry/tool-server-connection.ts';
@@ -101,7 +104,12 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   requireMode(config.functionCalling);
   const now = parts.now ?? Date.now;
   const outbound = createOutbound({ egress: config.egress });
-  const send = parts.send ?? outbound.send;
+  const sessionTokens = createSessionTokens({
+    secret: config.secret ?? newId(),
+    issuer: () => config.publicUrl ?? localUrl({ host: config.host, port: boundPortOf(server) ?? config.port }),
+    now,
+  });
+  const send = withSessionTokens(parts.send ?? outbound.send, sessionTokens);
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
   const registry = parts.registry ?? createMemoryRegistry(config.toolServers);
@@ -218,6 +226,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   });
   await server.register(rootRoute, { version });
   await server.register(clientRoute);
+  await server.register(jwksRoute, { keySet: () => sessionTokens.keySet() });
   await server.register(socketRoute, {
     relay,
     authenticateToken: (token) => authenticator.findByToken(token),
@@ -276,6 +285,12 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
       await outbound.close();
     },
   };
+}
+
+/** The port that was asked for may be 0. */
+function boundPortOf(server: FastifyInstance): number | undefined {
+  const address = server.server.address();
+  return typeof address === 'object' ? address?.port : undefined;
 }
 
 /** 122 random bits: ids of runs, sessions and calls cannot be guessed. Node draws them in advance, which `randomBytes` does not. */

@@ -23,6 +23,8 @@ export type { BackendConfig } from './config/backends.ts';
 export interface Config {
   readonly host: string;
   readonly port: number;
+  /** Without a slash at its end; undefined: the address that is listened on. */
+  readonly publicUrl: string | undefined;
   /** In the order in which a model id is looked up. */
   readonly backends: readonly BackendConfig[];
   readonly toolServers: readonly ToolServerRecord[];
@@ -79,6 +81,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
   const config: Config = {
     host: settings.read('HOST'),
     port: settings.read('PORT'),
+    publicUrl: settings.read('PUBLIC_URL'),
     backends: readBackends(settings, file),
     toolServers: readToolServers(settings, file),
     presets: readPresets(file),

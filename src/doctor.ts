@@ -17,8 +17,10 @@ import { getLocally, localUrl } from './healthcheck.ts';
 import { isLoopbackName } from './http/authenticate.ts';
 import { outliveOwnCode } from './outlive-own-code.ts';
 import { databaseFile } from './registry/open-database.ts';
+import { findSecret } from './registry/secret-file.ts';
 import { requireAnsweringStorage } from './registry/require-storage.ts';
 import { createOutbound } from './policy/outbound-request.ts';
+import { createSessionTokens, withSessionTokens } from './policy/session-tokens.ts';
 import type { ImportModule } from './tools/functions/load-module.ts';
 import { version } from './version.ts';
 
@@ -50,6 +52,14 @@ export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   process.stdout.write(text, () => process.exit(countBroken(sections) > 0 ? 1 : 0));
 }
 
+/** As the gateway asks tool servers with `auth_type: "session"`; they fetch its key only while it runs. */
+function withTokens(config: Config, send: SendOutbound): SendOutbound {
+  const secret = findSecret(config.dataDir, config.secret);
+  if (secret === undefined) return send;
+  const issuer = (): string => config.publicUrl ?? localUrl(config);
+  return withSessionTokens(send, createSessionTokens({ secret, issuer, now: Date.now }));
+}
+
 /** Looks at everything the gateway would use, with the modules that serve chats, and changes nothing. */
 export async function examineGateway(environment: NodeJS.ProcessEnv, parts: DoctorParts): Promise<Section[]> {
   const config = readConfig(environment, parts.readFile);
@@ -61,7 +71,7 @@ export async function examineGateway(environment: NodeJS.ProcessEnv, parts: Doct
       examineFolder(config.dataDir),
       examinePort(config, () => isGateway(config, outbound.send)),
       examineModels(config, outbound.send, isContainer),
-      examineToolServers(store, outbound.send, isContainer),
+      examineToolServers(store, withTokens(config, outbound.send), isContainer),
       examineFunctions(config, parts.importModule),
     ]);
     const known = { models: models.ids, toolServers: store.toolServers, shelf: functions.shelf };

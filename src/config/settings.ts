@@ -7,6 +7,7 @@ import {
   flag,
   hostName,
   httpOrigin,
+  httpUrl,
   httpUrlOrEmpty,
   json,
   keyOrEmpty,
@@ -37,6 +38,11 @@ const noUnlimited = '; there is no unlimited, so that every answer ends';
 export const settingTable = {
   HOST: { fallback: '127.0.0.1', parse: hostName, meaning: 'address to listen on' },
   PORT: { fallback: '8080', parse: wholeNumber(0, 65_535), meaning: 'port to listen on; 0 takes a free one' },
+  PUBLIC_URL: {
+    shownDefault: 'the address it listens on',
+    parse: (value) => httpUrl(text(value)),
+    meaning: 'where people and tool servers reach the gateway: the issuer of [session tokens](#session-tokens)',
+  },
   TOOLWHARF_CONFIG: { shownDefault: './toolwharf.yaml when it exists', parse: text, meaning: 'path of the configuration file' },
   OLLAMA_BASE_URLS: {
     fallback: 'http://127.0.0.1:11434',

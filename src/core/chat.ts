@@ -138,7 +138,7 @@ export interface RequestToolServer {
   openapi?: JsonObject | string;
   info?: JsonObject;
   specs?: JsonObject[];
-  authType: 'none' | 'bearer' | 'basic' | 'header' | 'query';
+  authType: 'none' | 'bearer' | 'basic' | 'header' | 'query' | 'session';
   authName?: string;
   key?: string;
   headers: Record<string, string>;

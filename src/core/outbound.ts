@@ -11,6 +11,8 @@ export interface OutboundRequest {
   url: string;
   headers?: Record<string, string>;
   body?: string | Uint8Array;
+  /** Id of the user for whom it is sent: it then carries a session token (`auth_type: "session"`), which replaces `authorization`. */
+  sessionUser?: string | undefined;
   trust: Trust;
   signal: AbortSignal;
   /** From the call to the response's headers, the wait for a free connection included. */
@@ -18,6 +20,9 @@ export interface OutboundRequest {
   /** Between two pieces of the body. */
   idleTimeoutMs: number;
 }
+
+/** Who asks for documents and lists of functions, which are read once for all users. No caller has this id. */
+export const gatewayUser = 'toolwharf';
 
 export interface OutboundResponse {
   status: number;

@@ -48,7 +48,9 @@ export const serverSchema = z.looseObject({
   openapi: z.union([jsonObject, z.string()], 'must be a document or its text').nullish(),
   info: jsonObject.nullish(),
   specs: z.array(jsonObject).max(1_000).nullish(),
-  auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query'], 'must be one of none, bearer, basic, header, query').nullish(),
+  auth_type: z
+    .enum(['none', 'bearer', 'basic', 'header', 'query', 'session'], 'must be one of none, bearer, basic, header, query, session')
+    .nullish(),
   auth_name: z.string().max(256).nullish(),
   key: z.string().nullish(),
   headers: z.record(z.string(), z.string()).nullish(),

@@ -12,6 +12,8 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /health': 'public',
   'GET /ready': 'public',
   'GET /client.js': 'public',
+  // A public key, for tool servers.
+  'GET /.well-known/jwks.json': 'public',
   // The answer to a browser's preflight, which never carries a key.
   'OPTIONS *': 'public',
   'GET /ws': 'socket',

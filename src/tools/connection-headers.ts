@@ -1,4 +1,5 @@
 import type { ToolServerRecord } from '../core/registry.ts';
+import { gatewayUser } from '../core/outbound.ts';
 import type { RunContext } from '../core/run.ts';
 import type { CredentialSet } from './openapi/operation.ts';
 import { placeCredential, type Credential } from './place-credential.ts';
@@ -13,6 +14,11 @@ export function callHeaders(
   security?: readonly CredentialSet[],
 ): Record<string, string> {
   return mergeHeaders(expandAll(record.headers, run), credentialHeaders(record, security));
+}
+
+/** For whom a request to this server carries a session token; undefined where its connection uses none. */
+export function sessionUserOf({ authType }: Pick<Credential, 'authType'>, run: Pick<RunContext, 'caller'> | undefined): string | undefined {
+  return authType === 'session' ? (run?.caller.id ?? gatewayUser) : undefined;
 }
 
 /** The key where it goes into the query. */

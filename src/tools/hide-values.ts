@@ -6,6 +6,17 @@ const hidden = '[secret]';
 /** Shorter values are words that a text may hold by chance. */
 const shortestSecret = 8;
 
+/** A text, or a pattern with the flag `g`. */
+export type Secret = string | RegExp;
+
+/** JSON Web Tokens with the head of the gateway's own (`{"alg":"EdDSA",`), whoever they were issued for. */
+const sessionToken = /eyJhbGciOiJFZERTQSIs[\w-]*\.[\w-]+\.[\w-]+/g;
+
+/** What a server may not repeat because its requests carry session tokens. */
+export function sessionSecrets(hasSession: boolean): Secret[] {
+  return hasSession ? [sessionToken] : [];
+}
+
 /** The forms in which a server may repeat what it was sent: whole, without its scheme or name, as in an address, and the password of Basic. */
 export function formsOfSecrets(values: readonly string[]): string[] {
   const forms = values.flatMap((value) => [
@@ -25,12 +36,12 @@ function passwordIn(value: string): string | undefined {
   return pair.slice(pair.indexOf(':') + 1);
 }
 
-export function hideInText(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((rest, secret) => rest.replaceAll(secret, hidden), text);
+export function hideInText(text: string, secrets: readonly Secret[]): string {
+  return secrets.reduce((rest: string, secret) => rest.replaceAll(secret, hidden), text);
 }
 
 /** The same value where nothing had to be hidden. Recursion ends with the value's own depth, which whoever parsed it has bounded. */
-export function hideInValue(value: JsonValue, secrets: readonly string[]): JsonValue {
+export function hideInValue(value: JsonValue, secrets: readonly Secret[]): JsonValue {
   if (secrets.length === 0) return value;
   if (typeof value === 'string') return hideInText(value, secrets);
   if (Array.isArray(value)) {

@@ -2,8 +2,9 @@ import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
+import type { RunContext } from '../core/run.ts';
 import type { Tool } from '../core/tool.ts';
-import { callHeaders, callQuery } from './connection-headers.ts';
+import { callHeaders, callQuery, sessionUserOf } from './connection-headers.ts';
 import { createRegisteredBudget } from './openapi/conversion-budget.ts';
 import { documentUrl, loadDocument, type DocumentVersion } from './openapi/load-document.ts';
 import { openDocumentAside } from './openapi/open-document-aside.ts';
@@ -81,7 +82,6 @@ function whyUnsupported(record: ToolServerRecord): string | undefined {
   const unreadable = unreadableSecrets(record);
   if (unreadable.length > 0)
     return `its stored ${unreadable.join(', ')} cannot be read with this TOOLWHARF_SECRET; give new values, or set the secret they were stored with`;
-  if (record.authType === 'session') return 'auth_type "session" needs signed tokens, which this version does not issue';
   if (configValue(record, 'execution') === 'browser') return 'a registered server cannot be executed in browsers in this version';
   return undefined;
 }
@@ -106,9 +106,11 @@ async function documentOf(
   if (spec !== undefined) return { opened: await openDocumentAside({ ...job, source: spec }, noFiles, reader), version: undefined };
   const { origin } = new URL(documentUrl(url, path));
   // A document on another host is fetched without this server's credentials.
-  const headers = origin === new URL(url).origin ? callHeaders(record, undefined) : {};
+  const isSameOrigin = origin === new URL(url).origin;
+  const headers = isSameOrigin ? callHeaders(record, undefined) : {};
+  const sessionUser = isSameOrigin ? sessionUserOf(record, undefined) : undefined;
   const isEnough = known?.loaded !== undefined && (known.isChecked || !isChecked);
-  const loaded = await loadDocument({ url, path, headers, trust: { kind: 'configured', origin } }, send, {
+  const loaded = await loadDocument({ url, path, headers, sessionUser, trust: { kind: 'configured', origin } }, send, {
     job,
     reader,
     takesFiles: true,
@@ -135,6 +137,7 @@ function toOpenedServer(
     send,
     headersFor: (run: Parameters<typeof callHeaders>[1], security?: CredentialSet[]) => callHeaders(record, run, security),
     queryFor: (security?: CredentialSet[]) => callQuery(record, security),
+    ...(record.authType === 'session' && { sessionUserFor: (run: RunContext) => sessionUserOf(record, run) }),
     key: record.authType === 'none' ? undefined : record.key,
     ...(record.timeoutMs !== undefined && { timeoutMs: record.timeoutMs }),
     ...(record.maxResultBytes !== undefined && { maxResultBytes: record.maxResultBytes }),

@@ -7,7 +7,7 @@ import type { SendOutbound, Trust } from '../core/outbound.ts';
 import type { RunContext } from '../core/run.ts';
 import type { CallBrowser } from '../core/browser-call.ts';
 import { createBrowserTool } from './browser-tool.ts';
-import { callQuery, credentialHeaders, mergeHeaders } from './connection-headers.ts';
+import { callQuery, credentialHeaders, mergeHeaders, sessionUserOf } from './connection-headers.ts';
 import { leftOutWarning } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import { buildRequest } from './openapi/build-request.ts';
@@ -134,8 +134,10 @@ async function openDocumentOf({ server, run, budget }: Place, send: SendOutbound
   const reader = { kind: 'requested', caller: run.caller.id, signal: run.signal } as const;
   if (openapi !== undefined) return openDocumentAside({ ...job, source: openapi }, noFiles, reader);
   const isSameOrigin = new URL(documentUrl(url, path)).origin === new URL(url).origin;
-  const headers = isInBrowser || !isSameOrigin ? {} : gatewayHeaders(server);
-  const loaded = await loadDocument({ url, path, headers, trust: trustOf(run) }, send, { job, reader });
+  const isCredited = !isInBrowser && isSameOrigin;
+  const headers = isCredited ? gatewayHeaders(server) : {};
+  const sessionUser = isCredited ? sessionUserOf(server, run) : undefined;
+  const loaded = await loadDocument({ url, path, headers, sessionUser, trust: trustOf(run) }, send, { job, reader });
   if (loaded.type === 'unchanged') throw new Error('the server sends no document');
   return loaded.opened;
 }
@@ -156,6 +158,7 @@ function gatewayCandidate(
     send,
     headersFor: (_run, security) => gatewayHeaders(server, security),
     queryFor: (security) => callQuery(server, security),
+    ...(server.authType === 'session' && { sessionUserFor: (asked: RunContext) => sessionUserOf(server, asked) }),
     key: server.key,
   };
   const rules = rulesOfRequest(server);

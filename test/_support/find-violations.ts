@@ -27,6 +27,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^undici$/, files: /^src\/policy\/outbound-request\.ts$/ },
   { packages: /^pino(?:-pretty)?$/, files: /^src\/observability\/logger\.ts$/ },
   { packages: /^ollama$/, files: /^src\/models\/ollama[\w-]*\.ts$/ },
+  { packages: /^jose$/, files: /^src\/policy\/session-tokens\.ts$/ },
   { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/parse-document|config[\w/-]*)\.ts$/ },
   { packages: /^(?:ajv|re2js)$/, files: /^src\/validation\/compile-schema\.ts$/ },
   { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/check-document\.ts$/ },

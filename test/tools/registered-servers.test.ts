@@ -187,7 +187,6 @@ describe('opening a registered server', () => {
 
   it.each<[Partial<ToolServerRecord>, RegExp]>([
     [{ type: 'mcp' }, /MCP/],
-    [{ authType: 'session' }, /session/],
     [{ extra: { config: { execution: 'browser' } } }, /browser/],
   ])('says why it leaves %j out', async (record, reason) => {
     expect(await openWith(record)).toEqual({ type: 'unsupported', reason: expect.stringMatching(reason) });

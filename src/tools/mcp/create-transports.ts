@@ -4,7 +4,7 @@ import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotoc
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import { callHeaders, callQuery } from '../connection-headers.ts';
+import { callHeaders, callQuery, sessionUserOf } from '../connection-headers.ts';
 import { requestIdIn } from './answer-watch.ts';
 import type { AnswerWatch } from './answer-watch.ts';
 import type { CallScopes } from './call-scope.ts';
@@ -44,6 +44,7 @@ export const createWays: CreateWays = (record, { send, scopes, answers, signal }
     signal,
     headers: () => callHeaders(record, scopes.current()?.invocation.run),
     query: () => callQuery(record),
+    sessionUser: () => sessionUserOf(record, scopes.current()?.invocation.run),
     watchAnswer(body) {
       const scope = scopes.own();
       const id = scope === undefined ? undefined : requestIdIn(body);

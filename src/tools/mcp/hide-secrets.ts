@@ -3,20 +3,20 @@ import { secretsInAddress } from '../../core/secret-addresses.ts';
 import { isSecretName } from '../../core/secret-names.ts';
 import type { ToolOutcome } from '../../core/tool.ts';
 import { callHeaders, callQuery } from '../connection-headers.ts';
-import { formsOfSecrets, hideInText, hideInValue } from '../hide-values.ts';
+import { formsOfSecrets, hideInText, hideInValue, sessionSecrets } from '../hide-values.ts';
 
 const secretName = /auth|key|token|secret|cookie|pass/i;
 
 /** Messages reach the model and the caller; nothing that was sent may, whatever the server said. */
 export function hideSecrets(text: string, record: ToolServerRecord): string {
   const given = [...Object.values(sentHeaders(record)), ...Object.values(record.process?.environment ?? {})];
-  return hideInText(text, formsOfSecrets([...given, ...credentialsOf(record)]));
+  return hideInText(text, [...formsOfSecrets([...given, ...credentialsOf(record)]), ...sessionSecrets(record.authType === 'session')]);
 }
 
 /** A server may give back what it was sent. In a result only credentials are taken out: an id of the run may be meant to stand there. */
 export function hideInOutcome(outcome: ToolOutcome, record: ToolServerRecord): ToolOutcome {
   if (outcome.type === 'error') return { ...outcome, message: hideSecrets(outcome.message, record) };
-  const secrets = formsOfSecrets(credentialsOf(record));
+  const secrets = [...formsOfSecrets(credentialsOf(record)), ...sessionSecrets(record.authType === 'session')];
   const { value, files, documents } = outcome;
   const uriOf = ({ uri }: { uri?: string }): { uri?: string } => (uri === undefined ? {} : { uri: hideInText(uri, secrets) });
   return {

@@ -16,6 +16,8 @@ export interface OutboundFetchOptions {
   headers(): Record<string, string>;
   /** What carries a key in the address. */
   query(): Record<string, string>;
+  /** For whom a session token is sent. */
+  sessionUser(): string | undefined;
   /** Asked when the answer to what was posted is a stream of events; what it gives is told when that has ended. */
   watchAnswer?(body: string): ((end: StreamEnd) => void) | undefined;
 }
@@ -30,6 +32,7 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       url: withQuery(address, options.query()),
       headers: { ...Object.fromEntries(new Headers(init.headers)), ...options.headers() },
       ...(typeof init.body === 'string' && { body: init.body }),
+      sessionUser: options.sessionUser(),
       trust: options.trust,
       signal: AbortSignal.any(signals),
       firstByteTimeoutMs: method === 'POST' ? limits.mcpAnswerMs : limits.mcpConnectTimeoutMs,

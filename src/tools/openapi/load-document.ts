@@ -11,6 +11,8 @@ export interface DocumentPlace {
   url: string;
   path: string;
   headers: Record<string, string>;
+  /** For whom a session token is sent along. */
+  sessionUser?: string | undefined;
   trust: Trust;
 }
 
@@ -89,7 +91,7 @@ interface FetchedBytes {
 
 /** Undefined when the server says that nothing has changed. */
 async function fetchBytes(
-  { url, headers, trust }: Omit<DocumentPlace, 'path'>,
+  { url, headers, sessionUser, trust }: Omit<DocumentPlace, 'path'>,
   send: SendOutbound,
   { signal, known }: { signal: AbortSignal; known?: DocumentVersion | undefined },
 ): Promise<FetchedBytes | undefined> {
@@ -101,6 +103,7 @@ async function fetchBytes(
       method: 'GET',
       url,
       headers: { accept, ...conditionOf(known), ...headers },
+      sessionUser,
       trust,
       signal: AbortSignal.any([signal, deadline.signal]),
       firstByteTimeoutMs: limits.documentTimeoutMs,

@@ -3,7 +3,7 @@ import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { PreparedRequest } from '../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
-import { formsOfSecrets, hideInText, hideInValue } from '../hide-values.ts';
+import { formsOfSecrets, hideInText, hideInValue, sessionSecrets } from '../hide-values.ts';
 import { isSafeMethod } from '../server-rules.ts';
 import { ArgumentError, buildRequest } from './build-request.ts';
 import type { CredentialSet, Operation } from './operation.ts';
@@ -30,6 +30,8 @@ export interface OpenApiConnection {
   headersFor(run: RunContext, security?: CredentialSet[]): Record<string, string>;
   /** Query parameters that carry a key. */
   queryFor(security?: CredentialSet[]): Record<string, string>;
+  /** For whom its requests carry a session token; absent: they carry none. */
+  sessionUserFor?(run: RunContext): string | undefined;
   /** The key itself, under whatever name it is sent: no result may show it. */
   key?: string | undefined;
   timeoutMs?: number;
@@ -59,7 +61,8 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(maxResultBytes === undefined ? {} : { maxResultBytes }),
     async run(invocation) {
-      const carried = {
+      const carried: Carried = {
+        hasSession: connection.sessionUserFor !== undefined,
         headers: inLowerCase(connection.headersFor(invocation.run, operation.security)),
         query: connection.queryFor(operation.security),
       };
@@ -81,6 +84,8 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
 interface Carried {
   headers: Record<string, string>;
   query: Record<string, string>;
+  /** Whether the door adds a session token. */
+  hasSession: boolean;
 }
 
 interface Call {
@@ -97,6 +102,7 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
     url: withQuery(request.url, query),
     headers: { ...request.headers, ...headers, ...(cookies.length > 1 && { cookie: joinCookies(cookies) }) },
     ...bodyOf(request),
+    sessionUser: connection.sessionUserFor?.(invocation.run),
     trust: connection.trust,
     signal: invocation.signal,
     firstByteTimeoutMs: invocation.timeoutMs,
@@ -105,7 +111,10 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
   const outcome = await readResponse(response);
   if (outcome.type === 'error') return { ...outcome, message: withoutSecrets(outcome.message, carried) };
   // Servers that echo requests would hand the operator's key to callers and models. Links to further pages repeat the query, its key among it.
-  const value = hideInValue(outcome.value, formsOfSecrets([...credentialsIn(carried), connection.key ?? '']));
+  const value = hideInValue(outcome.value, [
+    ...formsOfSecrets([...credentialsIn(carried), connection.key ?? '']),
+    ...sessionSecrets(carried.hasSession),
+  ]);
   return { ...outcome, value, ...(outcome.note !== undefined && { note: withoutSecrets(outcome.note, carried) }) };
 }
 
@@ -175,8 +184,8 @@ function failed(message: string, state?: CallState): ToolOutcome {
 }
 
 /** Messages reach the model and the caller; no credential may, whatever the door or the server said. */
-function withoutSecrets(message: string, { headers, query }: Carried): string {
-  return hideInText(message, formsOfSecrets([...Object.values(headers), ...Object.values(query)]));
+function withoutSecrets(message: string, { headers, query, hasSession }: Carried): string {
+  return hideInText(message, [...formsOfSecrets([...Object.values(headers), ...Object.values(query)]), ...sessionSecrets(hasSession)]);
 }
 
 /** Results are data: a header that is no credential, as the id of a chat or a media type, may rightly stand in them. */

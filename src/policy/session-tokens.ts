@@ -1,0 +1,74 @@
+import { createPrivateKey, createPublicKey, hkdfSync } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { calculateJwkThumbprint, SignJWT } from 'jose';
+import type { JWK } from 'jose';
+import type { SendOutbound } from '../core/outbound.ts';
+
+/** RFC 8037: signatures with Ed25519 are `EdDSA` in JOSE. */
+const algorithm = 'EdDSA';
+const lifetimeSeconds = 300;
+/** Separates this key from every other one that is made of the same secret (RFC 5869, section 3.2). */
+const keyLabel = 'toolwharf session tokens v1';
+/** RFC 8410, section 7: PKCS #8 of an Ed25519 key, up to the 32 bytes of its seed. */
+const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** Tokens by which a tool server (`auth_type: "session"`) knows on whose behalf it is called. */
+export interface SessionTokens {
+  /** A JWT for one user and one server, good for five minutes. `audience`: the server's origin. */
+  issue(audience: string, userId: string): Promise<string>;
+  /** The public key, for `GET /.well-known/jwks.json` (RFC 7517). */
+  keySet(): Promise<{ keys: JWK[] }>;
+}
+
+export interface SessionTokenOptions {
+  /** The key pair is made of it: it lasts over restarts, and is the same in every process with one secret. */
+  secret: string;
+  /** Where people reach the gateway; asked for each token, because the port may be known only once it listens. */
+  issuer: () => string;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+export function createSessionTokens({ secret, issuer, now }: SessionTokenOptions): SessionTokens {
+  let keys: Promise<{ privateKey: KeyObject; publicKey: JWK & { kid: string } }> | undefined;
+
+  async function makeKeys(): Promise<{ privateKey: KeyObject; publicKey: JWK & { kid: string } }> {
+    const seed = Buffer.from(hkdfSync('sha256', secret, '', keyLabel, 32));
+    const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Prefix, seed]), format: 'der', type: 'pkcs8' });
+    const { kty, crv, x } = createPublicKey(privateKey).export({ format: 'jwk' });
+    const publicKey = { kty, crv, x } as JWK;
+    return { privateKey, publicKey: { ...publicKey, kid: await calculateJwkThumbprint(publicKey), use: 'sig', alg: algorithm } };
+  }
+
+  return {
+    async issue(audience, userId) {
+      const { privateKey, publicKey } = await (keys ??= makeKeys());
+      const seconds = Math.floor(now() / 1_000);
+      return new SignJWT()
+        .setProtectedHeader({ alg: algorithm, typ: 'JWT', kid: publicKey.kid })
+        .setIssuer(issuer())
+        .setAudience(audience)
+        .setSubject(userId)
+        .setIssuedAt(seconds)
+        .setExpirationTime(seconds + lifetimeSeconds)
+        .sign(privateKey);
+    },
+    async keySet() {
+      const { publicKey } = await (keys ??= makeKeys());
+      return { keys: [publicKey] };
+    },
+  };
+}
+
+/** The door out for tool servers: a request with `sessionUser` carries that user's token, whose audience is the origin it is sent to, and no other. */
+export function withSessionTokens(send: SendOutbound, tokens: SessionTokens): SendOutbound {
+  return async ({ sessionUser, ...request }) => {
+    if (sessionUser === undefined) return send(request);
+    const authorization = `Bearer ${await tokens.issue(new URL(request.url).origin, sessionUser)}`;
+    return send({ ...request, headers: { ...withoutAuthorization(request.headers), authorization } });
+  };
+}
+
+function withoutAuthorization(headers: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'authorization'));
+}
