@@ -41,6 +41,11 @@ export function tellServerNews(log: FaultLog): (record: ToolServerRecord, news: 
       log.warn({ tool_server: id }, `the tool server "${id}" is still being opened: chats go on without it, and have it when that is done`);
     if (news.type === 'process_ended')
       log.warn({ tool_server: id, stderr: news.stderr }, `the process of the tool server "${id}" has ended; the next call starts it anew`);
+    if (news.type === 'notifications_dropped')
+      log.warn(
+        { tool_server: id },
+        `the tool server "${id}" sends more than ${limits.mcpNotificationsPerSecond} notifications a second: those beyond it are dropped`,
+      );
     if (news.type === 'held')
       log.warn(
         { tool_server: id, functions: news.functions.slice(0, maxNamedFunctions), count: news.functions.length },

@@ -41,8 +41,8 @@ export function hasMoreValuesThan(text: string, maxValues: number): boolean {
   return false;
 }
 
-/** The quote that ends a string, or -1. Each run of backslashes is counted once, so that the whole stays linear. */
-function endOfString(text: string, start: number): number {
+/** The quote that ends the string which begins at `start`, or -1. Each run of backslashes is counted once, so that the whole stays linear. */
+export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end;

@@ -44,6 +44,8 @@ export const limits = {
   modelResultBytes: 100_000,
   /** What a tool may return for the runtime to cut and keep. */
   keptResultBytes: 4 * 1024 * 1024,
+  /** JSON of more values stays the text that the server sent: each value is looked at by a dozen steps between the server and the model. */
+  resultValues: 20_000,
   /** Results kept for reading on, over one run. */
   keptResultsCharacters: 8 * 1024 * 1024,
   keptResults: 64,
@@ -150,7 +152,16 @@ export const limits = {
   /** A server that says again and again that its list has changed is asked once. */
   mcpListPauseMs: 300,
   /** One message of an MCP server: the largest result with its envelope, in base64. */
-  mcpMessageBytes: 16 * 1024 * 1024,
+  mcpMessageBytes: 8 * 1024 * 1024,
+  /** Values in it, which the SDK parses and checks in one go: a list of a thousand tools with thirty values each. */
+  mcpMessageValues: 40_000,
+  /** Messages that are handed to the SDK in one turn of the event loop: it takes up to a tenth of a millisecond for each. */
+  mcpMessagesPerTurn: 100,
+  /** Notifications of one MCP server: at once, and then in a second. Those beyond it are dropped. */
+  mcpNotificationBurst: 2_000,
+  mcpNotificationsPerSecond: 100,
+  /** Dropped ones in a row until the connection is closed. */
+  mcpDroppedNotifications: 20_000,
   /** Tools of one MCP server; the largest known ones have a few hundred. */
   mcpTools: 1_000,
   /** Definitions that are remembered of one server, those that are gone included. */

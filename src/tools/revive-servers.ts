@@ -15,7 +15,8 @@ export function retryDelayMs(failures: number): number {
 
 /**
  * What happened to a server. `slow`: it is still being opened. `renamed`: the id that it asked for is its `wantedId`. `held`: the functions that
- * wait for an administrator to agree to their changed definition. `process_ended`: by itself; the next call starts it anew.
+ * wait for an administrator to agree to their changed definition. `process_ended`: by itself; the next call starts it anew. `notifications_dropped`: it
+ * sends more of them than are read.
  */
 export type ServerNews =
   | { type: 'broken'; reason: string }
@@ -23,7 +24,8 @@ export type ServerNews =
   | { type: 'mended' }
   | { type: 'renamed' }
   | { type: 'held'; functions: string[] }
-  | { type: 'process_ended'; stderr: string[] };
+  | { type: 'process_ended'; stderr: string[] }
+  | { type: 'notifications_dropped' };
 
 /** What was told of a server last. */
 interface Told {

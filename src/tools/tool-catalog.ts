@@ -82,6 +82,7 @@ export function createToolCatalog({
     version: clientVersion,
     gatewayId,
     onProcessEnded: (record, stderr) => onServerNews?.(record, { type: 'process_ended', stderr }),
+    onNotificationsDropped: (record) => onServerNews?.(record, { type: 'notifications_dropped' }),
     onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
     ...(createMcpWays && { createWays: createMcpWays }),
   });

@@ -1,7 +1,13 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
+const quote = 0x22;
+const comma = 0x2c;
+const bracket = 0x5b;
+const backslash = 0x5c;
+const brace = 0x7b;
 /** `id:` at the beginning of a line. */
 const eventId = [0x69, 0x64, 0x3a];
 
@@ -14,44 +20,112 @@ export interface StreamEnd {
 export interface BoundedStreamOptions {
   /** Of one event, or of a whole body that is no stream of events. */
   maxBytes?: number;
+  /** Values in it. */
+  maxValues?: number;
+  /** Events that are passed on in one turn of the event loop. */
+  eventsPerTurn?: number;
   isEventStream: boolean;
   onEnd?: (end: StreamEnd) => void;
 }
 
 /**
- * Passes a body on and throws where one message of it grows beyond the limit: whoever reads it would keep all of it in memory until the end
- * that never comes.
+ * Passes a body on and throws where one message of it grows beyond a limit: whoever reads it would keep all of it in memory until the end that
+ * never comes, or would stand still over it. Many small messages are passed on in several turns of the event loop.
  */
 export async function* boundedStream(
   body: AsyncIterable<Uint8Array>,
-  { maxBytes = limits.mcpMessageBytes, isEventStream, onEnd }: BoundedStreamOptions,
+  {
+    maxBytes = limits.mcpMessageBytes,
+    maxValues = limits.mcpMessageValues,
+    eventsPerTurn = limits.mcpMessagesPerTurn,
+    isEventStream,
+    onEnd,
+  }: BoundedStreamOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let sinceEvent = 0;
-  let inLine = 0;
-  let matchesId = true;
-  let isResumable = false;
-
-  function take(byte: number): void {
-    sinceEvent += 1;
-    if (byte === lineFeed) {
-      if (inLine === 0 && isEventStream) sinceEvent = 0;
-      inLine = 0;
-      matchesId = true;
-      return;
+  const meter = new MessageMeter(isEventStream);
+  /** With at most so many events in each. */
+  async function* slicesOf(piece: Uint8Array): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    for (let start = 0; start < piece.length;) {
+      if (start > 0) await nextTurn();
+      const end = meter.measure(piece, start, eventsPerTurn);
+      if (meter.bytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
+      if (meter.mostValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
+      yield new Uint8Array(piece.subarray(start, end));
+      start = end;
     }
-    if (byte === carriageReturn) return;
-    matchesId &&= inLine >= eventId.length || byte === eventId[inLine];
-    inLine += 1;
-    if (matchesId && inLine === eventId.length) isResumable = true;
   }
 
   try {
-    for await (const piece of body) {
-      for (const byte of piece) take(byte);
-      if (sinceEvent > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
-      yield new Uint8Array(piece);
-    }
+    for await (const piece of body) yield* slicesOf(piece);
   } finally {
-    onEnd?.({ isResumable });
+    onEnd?.({ isResumable: meter.isResumable });
+  }
+}
+
+/** Measures messages byte by byte, wherever they were cut. */
+class MessageMeter {
+  /** Of the message that is being received. */
+  bytes = 0;
+  /** Of the message that had the most. */
+  mostValues = 0;
+  isResumable = false;
+  readonly #isEventStream: boolean;
+  #values = 0;
+  #inLine = 0;
+  #matchesId = true;
+  #isInText = false;
+  #isEscaped = false;
+
+  constructor(isEventStream: boolean) {
+    this.#isEventStream = isEventStream;
+  }
+
+  /** Measures a piece from `start` to its end, or behind so many events, and gives that place. */
+  measure(piece: Uint8Array, start: number, maxEvents: number): number {
+    let events = 0;
+    for (let position = start; position < piece.length; position += 1) {
+      if (this.#endsWith(piece[position] ?? 0)) events += 1;
+      if (events === maxEvents) return position + 1;
+    }
+    return piece.length;
+  }
+
+  /** Whether an event ends with this byte. */
+  #endsWith(byte: number): boolean {
+    this.bytes += 1;
+    if (byte === lineFeed) return this.#endLine();
+    if (byte === carriageReturn) return false;
+    const inLine = this.#inLine;
+    this.#matchesId &&= inLine >= eventId.length || byte === eventId[inLine];
+    this.#inLine = inLine + 1;
+    if (this.#matchesId && inLine + 1 === eventId.length) this.isResumable = true;
+    this.#count(byte);
+    return false;
+  }
+
+  #endLine(): boolean {
+    const isEnd = this.#inLine === 0 && this.#isEventStream;
+    if (isEnd) {
+      this.bytes = 0;
+      this.#values = 0;
+    }
+    this.#inLine = 0;
+    this.#matchesId = true;
+    // No text of JSON goes over a line, and a comment may hold half a quotation.
+    this.#isInText = false;
+    this.#isEscaped = false;
+    return isEnd;
+  }
+
+  #count(byte: number): void {
+    if (this.#isInText) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (byte === backslash) this.#isEscaped = true;
+      else if (byte === quote) this.#isInText = false;
+    } else if (byte === quote) this.#isInText = true;
+    else if (byte === comma || byte === bracket || byte === brace) {
+      this.#values += 1;
+      if (this.#values > this.mostValues) this.mostValues = this.#values;
+    }
   }
 }

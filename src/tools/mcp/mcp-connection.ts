@@ -12,6 +12,7 @@ import { shortened } from './convert-tools.ts';
 import type { CreateWays, Way } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
 import { hideSecrets } from './hide-secrets.ts';
+import { createNotificationBudget } from './notification-budget.ts';
 import { createToolSieve } from './sift-tool-list.ts';
 import type { MalformedTool } from './sift-tool-list.ts';
 import { passingValidator } from './check-structured-result.ts';
@@ -49,6 +50,8 @@ export interface McpConnectionOptions {
   onListChanged: () => void;
   /** Told when a process has ended by itself. */
   onProcessEnded: () => void;
+  /** Told when the server sends more notifications than are read. */
+  onNotificationsDropped: () => void;
 }
 
 export function createMcpConnection(record: ToolServerRecord, options: McpConnectionOptions): McpConnection {
@@ -94,8 +97,10 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     const transport = way.createTransport();
     await client.connect(transport, { timeout: way.connectTimeoutMs, signal: closing.signal });
     const receive = transport.onmessage;
+    const mayPass = createNotificationBudget({ onDropped: options.onNotificationsDropped, onFlood: () => void transport.close() });
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
     transport.onmessage = (message, extra) => {
+      if (!mayPass(message)) return;
       answers.note(message);
       receive?.(sieve.sift(message, client.getProtocolEra() === 'legacy'), extra);
     };

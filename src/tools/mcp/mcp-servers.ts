@@ -43,6 +43,8 @@ export interface McpServersOptions {
   onListChanged: (record: ToolServerRecord) => void;
   /** Told when the process of a server has ended by itself, with the last lines of its stderr. */
   onProcessEnded: (record: ToolServerRecord, stderr: string[]) => void;
+  /** Told when a server sends more notifications than are read. */
+  onNotificationsDropped?: (record: ToolServerRecord) => void;
   /** Tests put scripted peers here. */
   createWays?: CreateWays;
 }
@@ -51,7 +53,7 @@ export interface McpServersOptions {
 const linesInReason = 5;
 
 export function createMcpServers(options: McpServersOptions): McpServers {
-  const { facts, version, gatewayId, onListChanged, onProcessEnded, createWays = createUsualWays } = options;
+  const { facts, version, gatewayId, onListChanged, onProcessEnded, onNotificationsDropped, createWays = createUsualWays } = options;
   const send = gatewayId === undefined ? options.send : refuseItself(options.send, gatewayId);
   const sessions = new Map<string, McpSession>();
   const pins = createDefinitionPins(facts);
@@ -64,6 +66,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
       version,
       onListChanged: () => isRegistered && onListChanged(record),
       onProcessEnded: () => isRegistered && onProcessEnded(record, connection.errorLines()),
+      onNotificationsDropped: () => isRegistered && onNotificationsDropped?.(record),
     });
     return createMcpSession(record, connection, isRegistered ? pins : noPins);
   }

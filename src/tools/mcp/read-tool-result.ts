@@ -1,5 +1,6 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import { isDeeperThan } from '../../core/json.ts';
+import { hasMoreValuesThan } from '../../core/json-depth.ts';
 import type { JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tool.ts';
@@ -43,7 +44,9 @@ export function readToolResult(result: CallToolResult, server: string): ToolOutc
 function structuredValue(value: unknown): JsonValue | undefined {
   if (value === undefined || value === null) return undefined;
   if (isDeeperThan(value, limits.jsonDepth)) return undefined;
-  return JSON.stringify(value).length > limits.keptResultBytes ? undefined : (value as JsonValue);
+  const text = JSON.stringify(value);
+  if (text.length > limits.keptResultBytes) return undefined;
+  return hasMoreValuesThan(text, limits.resultValues) ? text : (value as JsonValue);
 }
 
 /** In the order of the blocks; words stand where a file is. */

@@ -1,5 +1,5 @@
 import { parse } from 'secure-json-parse';
-import { isDeeperThan } from '../../core/json.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../../core/json-depth.ts';
 import type { JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { readBytes, type OutboundResponse } from '../../core/outbound.ts';
@@ -7,6 +7,7 @@ import type { ToolOutcome } from '../../core/tool.ts';
 import { decodeText, tryUtf8 } from './decode-text.ts';
 import { explainErrorBody } from './explain-error-body.ts';
 import { noteHeaders } from './note-headers.ts';
+import { quoteLongNumbers } from './quote-long-numbers.ts';
 
 /** Binary answers up to this size are handed on; a model reads a third more characters, and larger ones would fill its context with noise. */
 const inlinedBinaryBytes = 8 * 1024;
@@ -21,7 +22,7 @@ interface Answer {
 }
 
 /**
- * What a server answered, as a model can use it: JSON as its value, text as text, binaries as files with a sentence (small ones as a `data:` URI,
+ * What a server answered, as a model can use it: JSON as its value (as text where it is large), text as text, binaries as files with a sentence (small ones as a `data:` URI,
  * which a model can hand on). Statuses of 400 and above are errors with the server's own words. At most `limits.keptResultBytes` are read; the
  * loop cuts what is more than a model may read at once, and keeps the rest for reading on.
  * @throws OutboundError when the connection breaks amid the answer.
@@ -66,22 +67,15 @@ function toReadable(answer: Answer): JsonValue | undefined {
   return value === undefined ? text : value;
 }
 
-/** `undefined` for what is not JSON, and for what is nested so deep that whatever reads it next could break. */
+/** `undefined` for what is not JSON, and for what is nested so deep, or holds so much, that whatever reads it next could break or stand still. */
 function tryParse(text: string): JsonValue | undefined {
+  if (isTextDeeperThan(text, limits.jsonDepth) || hasMoreValuesThan(text, limits.resultValues)) return undefined;
   try {
-    const hasLongNumber = /\d{16}/.test(text);
     const cleaning = { protoAction: 'remove', constructorAction: 'remove' } as const;
-    const value = parse(text, hasLongNumber ? keepDigits : undefined, cleaning) as JsonValue;
-    return isDeeperThan(value, limits.jsonDepth) ? undefined : value;
+    return parse(/\d{16}/.test(text) ? quoteLongNumbers(text) : text, cleaning) as JsonValue;
   } catch {
     return undefined;
   }
-}
-
-/** Ids of 64 bits lose their last digits as numbers, and the next call would name something else: they stay text. */
-function keepDigits(this: unknown, ...[, value, context]: [string, unknown, { source?: string }?]): unknown {
-  const isExact = typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value);
-  return isExact || !/^-?\d+$/.test(context?.source ?? '') ? value : context?.source;
 }
 
 /** Text that is called something else: files are often served as `application/octet-stream`. */

@@ -38,4 +38,40 @@ describe('a bounded stream', () => {
     expect((await read([text])).end).toEqual({ isResumable });
     expect((await read(text.split(''))).end).toEqual({ isResumable });
   });
+
+  test.each<[string, string[], boolean]>([
+    ['an event of many values', ['data: [[],[],', '[],[],[]]\n\n'], true],
+    ['the same with more behind it', ['data: {"a":[1,2,3,4,5,6,7,8,9]}\n\ndata: 1\n\n'], true],
+    ['a body of many values', ['[[],[],[],', '[],[]]'], false],
+  ])('ends at %s', async (_name, texts, isEventStream) => {
+    const all = Array.fromAsync(boundedStream(pieces(...texts), { isEventStream, maxValues: 8 }));
+    await expect(all).rejects.toThrow('more than 8 values');
+  });
+
+  test.each([
+    ['in several events', 'data: [1,2,3,4]\n\ndata: [1,2,3,4]\n\n'],
+    ['in texts', String.raw`data: "[[[[,,,,\"[[[[,,,,"` + '\n\n'],
+    ['behind a comment with half a quotation', ': it"s\ndata: [1,2]\n\n'],
+  ])('lets values pass %s', async (_name, text) => {
+    const all = await Array.fromAsync(boundedStream(pieces(text), { isEventStream: true, maxValues: 8 }));
+    expect(Buffer.concat(all).toString()).toBe(text);
+  });
+
+  test('passes many events on in several turns of the event loop, and a few in one', async () => {
+    const turnsFor = async (events: number): Promise<number> => {
+      let turns = 0;
+      const count = (): void => {
+        turns += 1;
+        next = setImmediate(count);
+      };
+      let next = setImmediate(count);
+      const text = 'data: 1\n\n'.repeat(events);
+      const all = await Array.fromAsync(boundedStream(pieces(text), { isEventStream: true, eventsPerTurn: 10 }));
+      clearImmediate(next);
+      expect(Buffer.concat(all).toString()).toBe(text);
+      return turns;
+    };
+    expect(await turnsFor(9)).toBe(0);
+    expect(await turnsFor(500)).toBeGreaterThanOrEqual(49);
+  });
 });

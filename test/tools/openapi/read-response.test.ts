@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { limits } from '../../../src/core/limits.ts';
+import type { ToolOutcome } from '../../../src/core/tool.ts';
 import { readResponse } from '../../../src/tools/openapi/read-response.ts';
 import { toResponse, type ScriptedAnswer } from './scripted-server.ts';
 
@@ -112,6 +114,14 @@ describe('results', () => {
       s: '1234567890123456789',
     };
     expect(await read({ headers: json, body })).toEqual({ type: 'result', value });
+  });
+
+  it('JSON of many values stays text, and less of it is its value', async () => {
+    const list = (values: number): string => `[${Array.from({ length: values }, () => '[]').join()}]`;
+    const [many, few] = [list(limits.resultValues), list(limits.resultValues / 2 - 1)];
+    const isEqual = (outcome: ToolOutcome, value: unknown): boolean => outcome.type === 'result' && isDeepStrictEqual(outcome.value, value);
+    expect(isEqual(await read({ headers: json, body: many }), many)).toBe(true);
+    expect(isEqual(await read({ headers: json, body: few }), JSON.parse(few))).toBe(true);
   });
 
   it('JSON that is nested too deeply stays text', async () => {
