@@ -4,6 +4,7 @@ import { limits } from '../core/limits.ts';
 import type { ToolSpec } from '../core/tool.ts';
 import { coerceArguments } from './coerce-arguments.ts';
 import { findOfferedName } from './find-offered-name.ts';
+import { findPlaceholder } from './find-placeholder.ts';
 import type { AnswerPiece, DamageReason, ReadEntry } from './parse-tool-calls/call-pieces.ts';
 import { parseSelection } from './parse-tool-calls/parse-selection.ts';
 import { createToolCallParser } from './parse-tool-calls/tool-call-parser.ts';
@@ -50,6 +51,8 @@ export async function readSelection(
   const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
   for (const call of found.calls) await addCall(read, call, { specs, run });
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
+  for (const name of found.examples)
+    read.dropped.push({ name: name.slice(0, 200), reason: 'it stands in an example, or behind a refusal' });
   for (const { name, reason } of found.damaged) addDamaged(read, { name, reason }, specs);
   return read;
 }
@@ -75,9 +78,9 @@ function piecesOf(answer: string, tools: readonly ToolSpec[], isCut: boolean): F
   if (decided !== undefined && decided.calls.length > 0) return decided;
   const plain = parseSelection(answer, { tools, isCut });
   if (plain.isReadable || plain.damaged.length > 0) return plain;
-  const parser = createToolCallParser({ tools, isReact: true });
+  const parser = createToolCallParser({ tools, isReact: true, isSelection: true });
   const first = [...parser.push(answer), ...parser.flush({ isCut })].find((piece) => isEntry(piece));
-  if (first === undefined) return plain;
+  if (first === undefined || first.isBare === true) return plain;
   if (first.type === 'damaged') return { ...plain, damaged: [first] };
   return { ...plain, calls: [first], repairs: first.repairs, isReadable: true };
 }
@@ -99,6 +102,8 @@ async function addCall(
   if (spec.name !== call.name) read.repaired.push(`name: "${call.name.slice(0, 200)}" read as "${spec.name}"`);
   const { args, changes } = coerceArguments(call.arguments, spec.parameters);
   const problems = isDeeperThan(args, limits.jsonDepth) ? ['they are nested too deep'] : await argumentProblems(args, spec.parameters, run);
+  const placeholder = problems.length > 0 ? undefined : findPlaceholder(args, spec.parameters);
+  if (placeholder !== undefined) problems.push(`${placeholder}: a placeholder stands where a value is needed`);
   if (problems.length > 0) read.entries.push({ type: 'faulty', spec, problems, isCut: false });
   else {
     read.repaired.push(...changes);

@@ -1,8 +1,8 @@
-import type { Scan, Wait } from './call-pieces.ts';
-import { markAt } from './find-mark.ts';
-import { isSpace } from './growing-text.ts';
+import type { Reading, Scan, Wait } from './call-pieces.ts';
+import { markAt, standsAt } from './find-mark.ts';
+import { isSpace, spaceEnd } from './growing-text.ts';
 import type { GrowingText } from './growing-text.ts';
-import { markBeginnings, marksByOpen, opensByBeginning, thoughtEnds } from './marks.ts';
+import { markBeginnings, marksByOpen, noise, opensByBeginning, thoughtEnds } from './marks.ts';
 import type { Mark } from './marks.ts';
 import { NextBeginning } from './next-beginning.ts';
 import type { PieceWriter } from './piece-writer.ts';
@@ -10,13 +10,16 @@ import { readBlock } from './read-block.ts';
 import { bare } from './read-context.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
 import { readFence } from './read-fence.ts';
+import type { Fence } from './read-fence.ts';
 import { readHarmony } from './read-harmony.ts';
+import { readJsonArguments } from './read-json-entry.ts';
+import { nameBefore, readPlainCalls } from './read-plain-calls.ts';
 import { readMangledAnswer } from './read-mangled-answer.ts';
 import { labelAt, readReact } from './read-react.ts';
 import type { RescueRules } from './rescue-rules.ts';
 import { settleReading } from './settle-reading.ts';
 import type { Settling } from './settle-reading.ts';
-import { skipSpace } from './run-ends.ts';
+import { readName, skipSpace } from './run-ends.ts';
 import { writeUntil } from './write-until.ts';
 import type { WriteUntil } from './write-until.ts';
 
@@ -44,6 +47,7 @@ export class AnswerReader {
   readonly #rescue: RescueRules | undefined;
   readonly #options: AnswerReaderOptions;
   readonly #next: NextBeginning;
+  #plainReadAt: number | undefined;
   #hasThought = false;
   #isHarmony = false;
 
@@ -57,10 +61,13 @@ export class AnswerReader {
   }
 
   *read(): Scan<void> {
+    if (this.#context.isSelection) while (!this.#input.isEnded) yield;
     if (this.#options.isThinkingOpen === true) yield* this.#think(thoughtEnds);
+    yield* this.#readHeaderWithoutStart();
     const first = this.#options.isReact === true ? yield* labelAt(this.#input, this.#writer.cursor) : undefined;
     if (first !== undefined) return yield* readReact(this.#context, this.#writer, first);
     for (;;) {
+      if (this.#context.isSelection && this.#writer.isFresh) yield* this.#readPlainCalls();
       const at = yield* this.#next;
       if (at === undefined) return;
       this.#next.from = at + 1;
@@ -116,10 +123,34 @@ export class AnswerReader {
     return mayFollow(this.#input.text.charAt(at), this.#input.text.charCodeAt(at + 1));
   }
 
+  /** At the beginning of an answer, and behind each call while nothing else was written. */
+  *#readPlainCalls(): Scan<void> {
+    const at = spaceEnd(this.#input.text, this.#writer.cursor);
+    if (at >= this.#input.text.length || at === this.#plainReadAt) return;
+    this.#plainReadAt = at;
+    const reading = yield* readPlainCalls(this.#context, at);
+    if (reading.type === 'entries') this.#settle({ at, reading, isBare: true });
+  }
+
+  /** The name of the function may stand on the line before; and what is assigned or passed on is part of a program. */
+  *#inSelection(at: number, start: number, reading: Reading): Scan<Reading> {
+    const { text } = this.#input;
+    if (reading.type === 'entries')
+      return /(?:[=(]|\breturn)\s{0,99}$/.test(text.slice(Math.max(0, at - 100), at)) ? { type: 'data', end: reading.end } : reading;
+    const name = text[start] === '{' ? nameBefore(this.#context, at) : undefined;
+    if (name === undefined) return reading;
+    const named = yield* readJsonArguments(this.#context, start, name);
+    const isFitting =
+      named.type === 'entries' &&
+      named.entries.every((entry) => entry.type === 'call' && this.#context.takes(name, Object.keys(entry.arguments)));
+    return isFitting ? named : reading;
+  }
+
   *#readBare(at: number): Scan<void> {
     const { isFresh } = this.#writer;
     this.#input.looked = at;
     let reading = yield* readBlock(this.#context, at, bare);
+    if (this.#context.isSelection) reading = yield* this.#inSelection(at, at, reading);
     if (reading.type === 'none' && isFresh) {
       const mangled = yield* readMangledAnswer(this.#context, at);
       if (mangled.type === 'entries') reading = mangled;
@@ -192,33 +223,72 @@ export class AnswerReader {
     yield* this.#write({ as: 'reasoning', ends: ['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'], end: 'leave' });
   }
 
+  /** gpt-oss: the template has written `<|start|>assistant`, so that the answer begins with the rest of a header: ` to=functions.f<|channel|>…`. */
+  *#readHeaderWithoutStart(): Scan<void> {
+    const at = yield* skipSpace(this.#input, 0);
+    if (!(yield* standsAt(this.#input, at, 'to='))) return;
+    const nameEnd = yield* readName(this.#input, at + 3);
+    const mark = yield* skipSpace(this.#input, nameEnd);
+    if (nameEnd > at + 3 && (yield* markAt(this.#input, mark, ['<|channel|>', '<|constrain|>', '<|message|>'])) !== undefined)
+      yield* this.#readHarmony(at);
+  }
+
   *#readFence(at: number): Scan<void> {
     const fence = yield* readFence(this.#context, at);
     if (fence === undefined) return;
-    if (fence.isCode && (this.#rescue === undefined || this.#writer.isFresh)) {
-      const isSettled = yield* this.#readBlock(at, {
-        start: fence.start,
-        place: { ...plain, closes: [fence.mark] },
-        isWhole: this.#rescue !== undefined,
-      });
-      if (isSettled) return;
-    }
+    const mayHoldCalls = fence.isCode && (this.#rescue === undefined || (this.#writer.isFresh && !fence.isProgram));
+    if (mayHoldCalls && (yield* this.#readFenced(at, fence))) return;
     this.#next.from = Math.max(this.#next.from, at + fence.mark.length);
-    if (this.#rescue === undefined) return;
+    if (this.#rescue === undefined && !fence.isProgram) return;
     // What stands in code explains something; it is no call of this answer.
     this.#writer.text(at + fence.mark.length);
     const ends = fence.mark.length < 3 ? [fence.mark, '\n'] : [`\n${fence.mark}`];
     yield* this.#write({ as: 'text', ends, end: 'write' });
   }
 
+  /** In a program all of the fence has to be calls: one that stands among other statements shows how something is done. */
+  *#readFenced(at: number, fence: Fence): Scan<boolean> {
+    const place: EntryPlace = { ...plain, closes: [fence.mark], allowsComments: fence.isProgram };
+    if (!fence.isProgram && !this.#context.isSelection)
+      return yield* this.#readBlock(at, { start: fence.start, place, isWhole: this.#rescue !== undefined });
+    this.#input.looked = at;
+    const block = yield* readBlock(this.#context, fence.start, place);
+    const reading = this.#context.isSelection ? yield* this.#inSelection(at, fence.start, block) : block;
+    if (!fence.isProgram) return this.#settle({ at, reading: reading === block ? block : this.#upTo(fence.mark, reading), isBare: true });
+    const isWhole = reading.type === 'entries' && (reading.end >= this.#input.text.length || this.#endsWith(reading.end, fence.mark));
+    return isWhole && this.#settle({ at, reading, isBare: true });
+  }
+
+  /** The fence's end belongs to what was read in it. */
+  #upTo(mark: string, reading: Reading): Reading {
+    if (reading.type === 'none') return reading;
+    const end = spaceEnd(this.#input.text, reading.end);
+    return this.#input.text.startsWith(mark, end) ? { ...reading, end: end + mark.length } : reading;
+  }
+
+  #endsWith(end: number, mark: string): boolean {
+    return this.#input.text.slice(end - mark.length, end) === mark;
+  }
+
   *#readBlock(at: number, { start, place, isWhole }: { start: number; place: EntryPlace; isWhole: boolean }): Scan<boolean> {
     this.#input.looked = at;
     const reading = yield* readBlock(this.#context, start, place);
     if (isWhole && reading.type === 'entries') {
-      const after = yield* skipSpace(this.#input, reading.end);
+      const after = yield* this.#skipNoise(reading.end);
       if (after < this.#input.text.length) return this.#settle({ at, reading: { type: 'none', at: at + 1 }, isBare: true });
     }
     return this.#settle({ at, reading, isBare: !place.isMarked });
+  }
+
+  /** Where the answer goes on behind white space and tokens of templates. */
+  *#skipNoise(from: number): Scan<number> {
+    let position = from;
+    for (;;) {
+      position = yield* skipSpace(this.#input, position);
+      const mark = yield* markAt(this.#input, position, noise);
+      if (mark === undefined) return position;
+      position += mark.length;
+    }
   }
 
   #settle(settling: Settling): boolean {

@@ -13,7 +13,10 @@ const closings = new Map([
   ['{', '}'],
 ]);
 
-/** End of the bracket at `start`. Outside strings only what literals consist of may stand; anything else shows that it is prose. */
+/**
+ * End of the bracket at `start`. Outside strings only what literals consist of may stand, anything else shows that it is prose; with
+ * `takesExpressions` operators too, but never `<`, which may begin a mark.
+ */
 export class BracketEnd extends Search<BracketScan> {
   found: BracketScan;
   #isFound = false;
@@ -21,11 +24,13 @@ export class BracketEnd extends Search<BracketScan> {
   readonly #start: number;
   readonly #expected: string[] = [];
   #position: number;
+  readonly #takesExpressions: boolean;
   /** The search for the end of the string at `#position`. */
   #string: QuotedEnd | undefined;
 
-  constructor(input: GrowingText, start: number) {
+  constructor(input: GrowingText, start: number, { takesExpressions }: { takesExpressions: boolean }) {
     super();
+    this.#takesExpressions = takesExpressions;
     this.#input = input;
     this.#start = start;
     this.#position = start;
@@ -41,11 +46,15 @@ export class BracketEnd extends Search<BracketScan> {
   #step(): boolean {
     const { text } = this.#input;
     const last = Math.min(text.length, this.#start + limits.argumentsBytes + 1);
-    while (this.#position < last && isLiteralCode(text.charCodeAt(this.#position))) this.#position++;
+    while (this.#position < last && this.#mayStand(text.charCodeAt(this.#position))) this.#position++;
     if (this.#position >= text.length) return this.#input.isEnded && this.#find({ type: 'end', end: this.#position, isClosed: false });
     if (this.#position - this.#start > limits.argumentsBytes || this.#expected.length > limits.jsonDepth) return this.#fail();
     const character = text.charAt(this.#position);
     return character === '"' || character === "'" ? this.#quoted() : this.#bracket(character);
+  }
+
+  #mayStand(code: number): boolean {
+    return isLiteralCode(code) || (this.#takesExpressions && isOperatorCode(code));
   }
 
   #bracket(character: string): boolean {
@@ -76,6 +85,12 @@ export class BracketEnd extends Search<BracketScan> {
     this.#isFound = true;
     return true;
   }
+}
+
+const operators = new Set('*%!&^~@#$?|>\\;'.split('').map((character) => character.charCodeAt(0)));
+
+function isOperatorCode(code: number): boolean {
+  return operators.has(code);
 }
 
 function isLiteralCode(code: number): boolean {

@@ -22,6 +22,8 @@ export interface ReadCall {
   text: string;
   /** What had to be mended, in words for the run's log. */
   repairs: string[];
+  /** No unmistakable marks stand around it. */
+  isBare?: boolean;
 }
 
 export interface DamagedCall {
@@ -32,6 +34,7 @@ export interface DamagedCall {
   /** Present when they were read, which is the case for an unknown name. */
   arguments?: JsonObject;
   text: string;
+  isBare?: boolean;
 }
 
 export type ReadEntry = ReadCall | DamagedCall;

@@ -2,18 +2,20 @@ import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import type { ReadEntry } from './call-pieces.ts';
-import { parseTolerantly, toArguments } from './parse-json.ts';
+import { maxMendable, parseTolerantly, toArguments } from './parse-json.ts';
+import { plainName } from './plain-name.ts';
+import type { ReadContext } from './read-context.ts';
+import { callOfText } from './call-of-text.ts';
 
 export interface ValueSource {
   text: string;
   repairs: string[];
   /** Marks around it say that it is a call: arguments may be absent, and a name without them is no mere data. */
   isMarked: boolean;
-  /** Offered under exactly this name. */
-  isOffered: (name: string) => boolean;
+  context: Pick<ReadContext, 'isOffered' | 'isKnown' | 'takes' | 'isSelection'>;
 }
 
-const argumentKeys = ['parameters', 'arguments', 'args', 'input', 'tool_input', 'action_input', 'kwargs'] as const;
+const argumentKeys = ['parameters', 'arguments', 'args', 'params', 'input', 'tool_input', 'action_input', 'kwargs'] as const;
 const nameKeys = ['name', 'tool_name', 'function_name', 'function', 'tool', 'action', 'recipient_name'] as const;
 const listKeys = ['tool_calls', 'tool_call', 'function_calls', 'function_call'] as const;
 
@@ -40,14 +42,15 @@ export function callsOfValue(value: JsonValue, source: ValueSource): ReadEntry[]
     if (isJsonObject(decoded)) return callsOfList([decoded], { ...source, isMarked: true });
   }
   const call = callOfObject(value, source);
-  return call === undefined ? undefined : [call];
+  return call === undefined ? callsOfKeys(value, source) : [call];
 }
 
 /** An empty list is a choice of nothing; a list without a single call is something else. */
 function callsOfList(list: JsonValue[], source: ValueSource): ReadEntry[] | undefined {
   const calls = list.flatMap((entry) => {
-    if (!isJsonObject(entry)) return [];
-    return callOfObject(entry, list.length === 1 ? source : { ...source, text: JSON.stringify(entry) }) ?? [];
+    const own = list.length === 1 ? source : { ...source, text: JSON.stringify(entry) };
+    if (typeof entry === 'string') return callOfString(entry, own) ?? [];
+    return isJsonObject(entry) ? (callOfObject(entry, own) ?? callsOfKeys(entry, own) ?? []) : [];
   });
   return list.length > 0 && calls.length === 0 ? undefined : calls;
 }
@@ -56,7 +59,7 @@ function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undef
   const nested = ownValue(value, 'function');
   if (isJsonObject(nested)) return callOfObject(nested, { ...source, isMarked: true });
   const written = firstName(value);
-  if (written === undefined) return callOfSingleKey(value, source);
+  if (written === undefined) return undefined;
   const name = plainName(written);
   const keys = argumentKeys.filter((key) => Object.hasOwn(value, key));
   const key = keys[0];
@@ -84,23 +87,33 @@ export function callOfArguments(name: string, written: JsonValue, { text, repair
   return { type: 'call', name, arguments: args, text, repairs: isInString ? [...repairs, 'arguments in a string'] : repairs };
 }
 
-/** `{"get_time": {"zone": "UTC"}}`, which only counts between marks and for an offered name. */
-function callOfSingleKey(value: JsonObject, { isMarked, isOffered, text, repairs }: ValueSource): ReadEntry | undefined {
-  const [name, ...others] = Object.keys(value);
-  if (!isMarked || name === undefined || others.length > 0 || !isOffered(name)) return undefined;
-  const args = toArguments(value[name]);
-  return args === undefined ? { type: 'damaged', reason: 'malformed', name, text } : { type: 'call', name, arguments: args, text, repairs };
+/**
+ * `{"get_time": {"zone": "UTC"}}`. Each key has to be an offered name; and without marks around it each value to be arguments of that function, because
+ * data may look the same.
+ */
+function callsOfKeys(value: JsonObject, { isMarked, context, text, repairs }: ValueSource): ReadEntry[] | undefined {
+  const entries = Object.entries(value);
+  const isCall = ([name, written]: [string, JsonValue | undefined]): boolean =>
+    context.isOffered(name) && (isMarked || (context.isSelection && isJsonObject(written) && context.takes(name, Object.keys(written))));
+  if (entries.length === 0 || (entries.length > 1 && !context.isSelection) || !entries.every((entry) => isCall(entry))) return undefined;
+  return entries.map(([name, written]): ReadEntry => {
+    const args = toArguments(written);
+    return args === undefined
+      ? { type: 'damaged', reason: 'malformed', name, text }
+      : { type: 'call', name, arguments: args, text, repairs };
+  });
+}
+
+/** `"get_time(zone='UTC')"` as a member of a list. */
+function callOfString(written: string, { context, repairs }: ValueSource): ReadEntry | undefined {
+  const text = written.trim();
+  const entry = context.isSelection && text.length <= maxMendable ? callOfText(text) : undefined;
+  if (entry?.name === undefined || !context.isKnown(entry.name)) return undefined;
+  return entry.type === 'call' ? { ...entry, repairs: [...repairs, 'a call in a string'] } : entry;
 }
 
 /** The function's own description, repeated by a model that shows its tools, is no call. */
 function isDescription(value: JsonObject, key: string | undefined): boolean {
   const parameters = key === undefined ? undefined : ownValue(value, key);
   return isJsonObject(parameters) && Object.hasOwn(value, 'description') && isJsonObject(ownValue(parameters, 'properties'));
-}
-
-/** Without the name space and the counter that some templates add (`functions.get_time:0`). */
-export function plainName(written: string): string {
-  const trimmed = written.trim();
-  const name = trimmed.startsWith('functions.') ? trimmed.slice('functions.'.length) : trimmed;
-  return name.replace(/:\d{1,6}$/, '');
 }

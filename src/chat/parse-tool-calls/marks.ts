@@ -66,7 +66,8 @@ const thoughts: [open: string, close: string, isToken: boolean][] = [
   ['[THINK]', '[/THINK]', true],
 ];
 
-const noise = [
+/** Tokens of templates that may stand behind a call. */
+export const noise = [
   '<|end|>',
   '<|return|>',
   '<|call|>',

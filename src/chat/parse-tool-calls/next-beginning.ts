@@ -19,8 +19,7 @@ export class NextBeginning extends Search<number | undefined> {
   isOver(): boolean {
     const { input } = this.#writer;
     // What is in pieces goes first: appending to a short text costs less.
-    this.from = Math.max(0, this.from - this.#writer.cursor);
-    this.#writer.release();
+    this.from = Math.max(this.from, this.#writer.cursor) - this.#writer.release();
     this.found = this.#beginnings.indexIn(input.text, this.from);
     if (this.found !== undefined) return true;
     this.#writer.text(input.text.length);

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import type { AnswerPiece, DamageReason } from './call-pieces.ts';
+import { meantPieces } from './meant-calls.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
 
 /** A call that a model wrote in its answer to the selection prompt; its name is not yet checked against the offer. */
@@ -18,6 +19,8 @@ export interface Selection {
   restated: string[];
   /** What was meant as a call and must not run. */
   damaged: { name?: string; reason: DamageReason }[];
+  /** Names of calls that only show how one would look: see `meantPieces`. */
+  examples: string[];
   /** False when no selection could be read at all, which is not the same as an empty one. */
   isReadable: boolean;
 }
@@ -35,12 +38,14 @@ export interface SelectionReading {
  * answer states again, behind words ("so the call is …") or as a whole selection, are the same ones.
  */
 export function parseSelection(answer: string, { tools = [], isCut = false }: SelectionReading = {}): Selection {
-  const parser = createToolCallParser({ tools });
+  const parser = createToolCallParser({ tools, isSelection: true });
   const isTooLong = answer.length > limits.argumentsBytes;
   const pieces = [...parser.push(answer.slice(0, limits.argumentsBytes)), ...parser.flush({ isCut: isCut || isTooLong })];
-  const selection: Selection = { calls: [], repairs: [], restated: [], damaged: [], isReadable: false };
+  const selection: Selection = { calls: [], repairs: [], restated: [], damaged: [], examples: [], isReadable: false };
   const stated: StatedCalls = { before: new Set(), inThisList: new Set() };
-  for (const piece of pieces.slice(pieces.findLastIndex((piece) => piece.type === 'retraction') + 1)) {
+  const meant = meantPieces(pieces.slice(pieces.findLastIndex((piece) => piece.type === 'retraction') + 1));
+  selection.examples.push(...meant.examples);
+  for (const piece of meant.pieces) {
     if (piece.type === 'damaged')
       selection.damaged.push({ ...(piece.name === undefined ? {} : { name: piece.name }), reason: piece.reason });
     if (piece.type === 'nothing-chosen') selection.isReadable = true;

@@ -49,11 +49,13 @@ export class PieceWriter {
     this.#pieces.push(piece);
   }
 
-  /** Lets go of what is in pieces, before more text is waited for. */
-  release(): void {
-    if (this.cursor === 0) return;
-    this.input.drop(this.cursor);
+  /** Lets go of what is in pieces, before more text is waited for; returns how many characters that were. */
+  release(): number {
+    const released = this.input.isEnded ? 0 : this.cursor;
+    if (released === 0) return 0;
+    this.input.drop(released);
     this.cursor = 0;
+    return released;
   }
 
   takePieces(): readonly AnswerPiece[] {

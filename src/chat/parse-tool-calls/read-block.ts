@@ -1,6 +1,6 @@
 import { limits } from '../../core/limits.ts';
 import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
-import { findMark, markAt, standsAt } from './find-mark.ts';
+import { cutOff, findMark, markAt, standsAt, tooFar } from './find-mark.ts';
 import { isSpace } from './growing-text.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
 import { readJsonEntry, readQuotedEntry } from './read-json-entry.ts';
@@ -25,8 +25,14 @@ export function* readBlock(context: ReadContext, at: number, place: EntryPlace):
     if (close !== undefined && isRead) return { type: 'entries', end: position + close.length, entries };
     if (position >= input.text.length) return isRead ? { type: 'entries', end: position, entries } : { type: 'none', at: position };
     const character = input.text.charAt(position);
+    // Who has chosen nothing does not choose behind that.
+    if (isRead && entries.length === 0 && !place.isMarked) return { type: 'entries', end, entries };
     if (isRead && ',;]}'.includes(character)) position++;
-    else if (character === '`' && place.closes.length > 0 && (yield* standsAt(input, position, '```')))
+    else if (place.allowsComments === true && (character === '#' || (yield* standsAt(input, position, '//')))) {
+      const lineEnd = yield* findMark(input, position, { mark: '\n', maxDistance: maxRecovery });
+      if (lineEnd === tooFar) return isRead ? { type: 'entries', end, entries } : { type: 'none', at: position };
+      position = lineEnd === cutOff ? input.text.length : lineEnd + 1;
+    } else if (character === '`' && place.closes.length > 0 && (yield* standsAt(input, position, '```')))
       position = yield* readName(input, position + 3);
     else if (isRead && place.open !== undefined && (yield* standsAt(input, position, place.open))) return { type: 'entries', end, entries };
     else {

@@ -1,3 +1,4 @@
+import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import { findOfferedName } from '../find-offered-name.ts';
@@ -12,6 +13,12 @@ export interface ReadContext {
   isKnown: (name: string) => boolean;
   /** Schema of one parameter; undefined where nothing is known. */
   schemaOf: (name: string, parameter: string) => JsonObject | undefined;
+  /** The schema of all arguments of an offered function. */
+  parametersOf: (name: string) => JsonObject | undefined;
+  /** Whether the function has each of these parameters. */
+  takes: (name: string, parameters: readonly string[]) => boolean;
+  /** The answer to a selection prompt: see `ToolCallParserOptions`. */
+  isSelection: boolean;
 }
 
 /** What surrounds a call. */
@@ -26,26 +33,34 @@ export interface EntryPlace {
   allowsPlainCalls: boolean;
   /** The first key has to be one of a call, else the reader gives up at once. */
   givesUpEarly: boolean;
+  /** Lines that begin with `#` or `//` may stand between calls. */
+  allowsComments?: boolean;
 }
 
 /** Nothing surrounds it. */
 export const bare: EntryPlace = { isMarked: false, closes: [], allowsPlainCalls: false, givesUpEarly: false };
 
-export function createReadContext(input: GrowingText, tools: readonly ToolSpec[]): ReadContext {
+export function createReadContext(input: GrowingText, tools: readonly ToolSpec[], isSelection: boolean): ReadContext {
   const specs = new Map(tools.map((tool) => [tool.name, tool]));
   const names = [...specs.keys()];
   const understood = (name: string): string | undefined => {
     const match = findOfferedName(name, names);
     return match.type === 'unknown' ? undefined : match.name;
   };
+  const propertiesOf = (name: string): JsonObject | undefined => {
+    const properties = specs.get(understood(name) ?? '')?.parameters['properties'];
+    return isJsonObject(properties) ? properties : undefined;
+  };
   return {
     input,
     isOffered: (name) => specs.has(name),
     isKnown: (name) => understood(name) !== undefined,
     schemaOf: (name, parameter) => {
-      const properties = specs.get(understood(name) ?? '')?.parameters['properties'] as JsonObject | undefined;
-      const schema = typeof properties === 'object' && Object.hasOwn(properties, parameter) ? properties[parameter] : undefined;
-      return typeof schema === 'object' && schema !== null && !Array.isArray(schema) ? schema : undefined;
+      const schema = ownValue(propertiesOf(name) ?? {}, parameter);
+      return isJsonObject(schema) ? schema : undefined;
     },
+    parametersOf: (name) => specs.get(name)?.parameters,
+    takes: (name, parameters) => parameters.every((parameter) => Object.hasOwn(propertiesOf(name) ?? {}, parameter)),
+    isSelection,
   };
 }

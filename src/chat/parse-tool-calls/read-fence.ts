@@ -11,7 +11,28 @@ export interface Fence {
   start: number;
   /** Calls may stand in it. */
   isCode: boolean;
+  /** Its language is one that programs are written in: what stands there is a call only if nothing else stands there. */
+  isProgram: boolean;
 }
+
+/** Languages of fences in which models write calls as data. All others are taken for programs. */
+const dataLanguages = new Set([
+  '',
+  'json',
+  'jsonc',
+  'json5',
+  'jsonl',
+  'xml',
+  'text',
+  'txt',
+  'plaintext',
+  'tool_code',
+  'tool_call',
+  'tool_calls',
+  'function_call',
+  'tool',
+  'yaml',
+]);
 
 /** The fence or inline code that opens at `at`. */
 export function* readFence({ input }: ReadContext, at: number): Scan<Fence | undefined> {
@@ -23,8 +44,12 @@ export function* readFence({ input }: ReadContext, at: number): Scan<Fence | und
     end++;
   }
   const mark = input.text.slice(at, end);
-  if (mark.length >= 3) return { mark, start: yield* skipSpace(input, yield* readName(input, end)), isCode: true };
+  if (mark.length >= 3) {
+    const languageEnd = yield* readName(input, end);
+    const isProgram = !dataLanguages.has(input.text.slice(end, languageEnd).toLowerCase());
+    return { mark, start: yield* skipSpace(input, languageEnd), isCode: true, isProgram };
+  }
   if (character === '~') return undefined;
   while (input.lacks(end)) yield;
-  return { mark, start: end, isCode: input.text[end] === '{' || input.text[end] === '[' };
+  return { mark, start: end, isCode: input.text[end] === '{' || input.text[end] === '[', isProgram: false };
 }

@@ -1,4 +1,4 @@
-import { plainName } from './calls-of-value.ts';
+import { plainName } from './plain-name.ts';
 import type { Reading, Scan } from './call-pieces.ts';
 import { findMark } from './find-mark.ts';
 import type { ReadContext } from './read-context.ts';

@@ -49,10 +49,15 @@ interface WrittenValue {
 }
 
 function readValue(context: ReadContext, place: EntryPlace, { text, missing, faults }: WrittenValue): ReadEntry[] | undefined {
-  const parsed = parseTolerantly(text + missing);
+  const parsed = parseTolerantly((context.isSelection ? withoutMarkdown(text) : text) + missing);
   if (parsed === undefined) return undefined;
   const repairs = parsed.isRepaired && faults.length === 0 ? ['invalid JSON'] : parsed.isRepaired || missing !== '' ? faults : [];
-  return callsOfValue(parsed.value, { text, repairs, isMarked: place.isMarked, isOffered: context.isOffered });
+  return callsOfValue(parsed.value, { text, repairs, isMarked: place.isMarked, context });
+}
+
+/** Who escapes keys as Markdown does (`"tool\_calls":`) escapes everything. */
+function withoutMarkdown(text: string): string {
+  return /\\_[\w\\]{0,99}["']\s{0,9}:/.test(text) ? text.replaceAll('\\_', '_') : text;
 }
 
 interface WrittenExtent {
@@ -79,9 +84,9 @@ function readUnclosed(context: ReadContext, place: EntryPlace, written: WrittenE
 /** Reads the members of a list one by one, so that a bad one takes none of the others with it. */
 function salvage(context: ReadContext, { extent, text }: WrittenExtent): ReadEntry[] {
   if (!envelope.test(text)) return [];
-  const entries = extent.items.flatMap(({ start, end }): ReadEntry[] => {
+  const entries = extent.items.flatMap(({ start, end, isMendable }): ReadEntry[] => {
     const item = context.input.text.slice(start, end);
-    const value = parseTolerantly(item);
+    const value = isMendable ? parseTolerantly(item) : undefined;
     const calls =
       value === undefined
         ? undefined
@@ -89,7 +94,7 @@ function salvage(context: ReadContext, { extent, text }: WrittenExtent): ReadEnt
             text: item,
             repairs: value.isRepaired ? ['invalid JSON'] : [],
             isMarked: false,
-            isOffered: context.isOffered,
+            context,
           });
     if (calls !== undefined) return calls;
     const name = visibleName.exec(item.slice(0, 2000))?.[1];
@@ -106,9 +111,7 @@ export function* readQuotedEntry(context: ReadContext, at: number, place: EntryP
   const decoded = parseStrictly(text);
   const inner = typeof decoded === 'string' ? parseTolerantly(decoded.trim()) : undefined;
   const entries =
-    inner === undefined
-      ? undefined
-      : callsOfValue(inner.value, { text, repairs: ['JSON in a string'], isMarked: place.isMarked, isOffered: context.isOffered });
+    inner === undefined ? undefined : callsOfValue(inner.value, { text, repairs: ['JSON in a string'], isMarked: place.isMarked, context });
   return entries === undefined ? { type: 'none', at: end } : { type: 'entries', end, entries };
 }
 

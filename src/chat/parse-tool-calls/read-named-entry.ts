@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { plainName } from './calls-of-value.ts';
+import { plainName } from './plain-name.ts';
 import type { Reading, Scan } from './call-pieces.ts';
 import { cutOff, findMark, markAt, standsAt } from './find-mark.ts';
 import { withoutOuterBreaks } from './growing-text.ts';

@@ -1,53 +1,80 @@
 import { BracketEnd } from './bracket-end.ts';
+import { callOfText, calledName, membersOf } from './call-of-text.ts';
 import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
 import type { GrowingText } from './growing-text.ts';
-import { parsePythonArguments } from './python-literal.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
 import { readName, skipSpace } from './run-ends.ts';
 
-/** `[f(a='x'), g()]`. A call with a fault does not take the others with it; the first one decides whether it is such a list at all. */
+/**
+ * `[f(a='x'), g()]`, read as a whole once its bracket has closed. A member with a fault does not take the others with it; what is written around or
+ * between calls (`f(a=1) + f(a=2)`) makes its member no call.
+ */
 export function* readPythonicList(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
   const { input } = context;
-  const entries: ReadEntry[] = [];
-  let position = at + 1;
-  for (;;) {
-    const start = yield* skipSpace(input, position);
-    const call = yield* readPythonicCall(context, start, place);
-    if (call.type !== 'entries') {
-      if (entries.length === 0) return { type: 'none', at: call.type === 'none' ? call.at : start };
-      const end = call.type === 'none' ? Math.max(call.at, start) : start;
-      return { type: 'entries', end, entries: [...entries, ...damagedRest(input, start, end)] };
-    }
-    if (entries.length === 0 && call.entries.every((entry) => entry.type === 'damaged') && !place.isMarked)
-      return { type: 'none', at: call.end };
-    entries.push(...call.entries);
-    position = yield* skipSpace(input, call.end);
-    while (input.lacks(position)) yield;
-    const next = input.text[position];
-    if (next === ']') return { type: 'entries', end: position + 1, entries };
-    if (next !== ',') return { type: 'entries', end: call.end, entries };
-    position++;
-  }
+  const first = yield* skipSpace(input, at + 1);
+  const nameEnd = yield* readName(input, first);
+  while (input.lacks(nameEnd)) yield;
+  if (!mayBeCall(context, place, { start: first, nameEnd })) return { type: 'none', at: nameEnd };
+  const scan = yield* new BracketEnd(input, at, { takesExpressions: takesExpressions(context, place) });
+  const end = scan.type === 'failed' ? scan.at : scan.end;
+  const isClosed = scan.type === 'end' && scan.isClosed;
+  const entries = entriesOf(membersOf(input.text.slice(at + 1, isClosed ? end - 1 : end)), { isClosed, isEnded: end >= input.text.length });
+  const [firstEntry] = entries;
+  const isList = entries.some((entry) => entry.type === 'call') && (context.isSelection || firstEntry?.type === 'call');
+  if (firstEntry === undefined || (!isList && !place.isMarked && !context.isSelection)) return { type: 'none', at: end };
+  return { type: 'entries', end, entries };
 }
 
-function damagedRest(input: GrowingText, start: number, end: number): ReadEntry[] {
-  const text = input.text.slice(start, end);
-  return text.trim() === '' ? [] : [{ type: 'damaged', reason: input.text.length === end ? 'truncated' : 'malformed', text }];
+/** A name before a bracket. Without marks around it the name has to be known. */
+function mayBeCall({ input, isKnown }: ReadContext, place: EntryPlace, { start, nameEnd }: { start: number; nameEnd: number }): boolean {
+  if (nameEnd === start || input.text[nameEnd] !== '(') return false;
+  return place.isMarked || isKnown(calledName(input.text.slice(start, nameEnd)));
 }
 
-/** `name(a='x', b=1)`, also `name.call(…)`. Without marks around it the name has to be known. */
+/** Where a bracket is surely a call's, an operator in a value is a fault of that call, and no sign of prose. */
+function takesExpressions(context: ReadContext, place: EntryPlace): boolean {
+  return place.isMarked || context.isSelection;
+}
+
+function entriesOf(members: string[], { isClosed, isEnded }: { isClosed: boolean; isEnded: boolean }): ReadEntry[] {
+  return members.flatMap((member, index): ReadEntry[] => {
+    const text = member.trim();
+    const isLast = index === members.length - 1;
+    if (text === '' && isLast) return [];
+    const entry = callOfText(text);
+    const isWhole = isClosed || !isLast || (entry.type === 'call' && text.endsWith(')'));
+    return [isWhole ? entry : { ...asDamaged(entry), reason: isEnded ? 'truncated' : 'malformed' }];
+  });
+}
+
+function asDamaged(entry: ReadEntry): Extract<ReadEntry, { type: 'damaged' }> {
+  return { type: 'damaged', reason: 'malformed', ...(entry.name === undefined ? {} : { name: entry.name }), text: entry.text };
+}
+
+/** `name(a='x', b=1)`, also `name.call(…)`. Part of an expression (`f(a=1) + f(a=2)`, `f(a=1) if ready else g()`) it is damaged. */
 export function* readPythonicCall(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
   const { input } = context;
   const nameEnd = yield* readName(input, at);
   while (input.lacks(nameEnd)) yield;
-  const name = input.text.slice(at, nameEnd).replace(/\.call$/, '');
-  if (name === '' || input.text[nameEnd] !== '(' || (!place.isMarked && !context.isKnown(name))) return { type: 'none', at: nameEnd };
-  const scan = yield* new BracketEnd(input, nameEnd);
+  if (!mayBeCall(context, place, { start: at, nameEnd })) return { type: 'none', at: nameEnd };
+  const scan = yield* new BracketEnd(input, nameEnd, { takesExpressions: takesExpressions(context, place) });
   if (scan.type === 'failed') return { type: 'none', at: scan.at };
   const text = input.text.slice(at, scan.end);
-  if (!scan.isClosed) return { type: 'entries', end: scan.end, entries: [{ type: 'damaged', reason: 'truncated', name, text }] };
-  const args = parsePythonArguments(input.text.slice(nameEnd + 1, scan.end - 1));
-  const entry: ReadEntry =
-    args === undefined ? { type: 'damaged', reason: 'malformed', name, text } : { type: 'call', name, arguments: args, text, repairs: [] };
-  return { type: 'entries', end: scan.end, entries: [entry] };
+  if (!scan.isClosed) {
+    const name = calledName(input.text.slice(at, nameEnd));
+    return { type: 'entries', end: scan.end, entries: [{ type: 'damaged', reason: 'truncated', name, text }] };
+  }
+  while (input.lacks(scan.end + longestContinuation)) yield;
+  const entry = callOfText(text);
+  return { type: 'entries', end: scan.end, entries: [continuesExpression(input, scan.end) ? asDamaged(entry) : entry] };
+}
+
+/** Spaces and the longest operator or word that is looked for behind a call. */
+const longestContinuation = 12;
+const continuation = /[ \t]{0,4}(?:[-+*%=&^?.(]|\/(?!\/)|\|\||[<>]=?[ \t]|!=|(?:if|and|or|for|in|is|not|else)\b)/y;
+
+/** Whether what stands behind a call, on its line, makes it a part of something larger. */
+export function continuesExpression({ text }: GrowingText, at: number): boolean {
+  continuation.lastIndex = at;
+  return continuation.test(text);
 }

@@ -1,7 +1,7 @@
 import { ownValue } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { plainName } from './calls-of-value.ts';
+import { plainName } from './plain-name.ts';
 import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
 import { cutOff, findMark, markAt, standsAt, tooFar } from './find-mark.ts';
 import { withoutOuterBreaks } from './growing-text.ts';

@@ -25,7 +25,7 @@ class SpaceEnd extends Search<number> {
 
 const maxName = 256;
 
-/** End of the name at `start`; `start` itself when none stands there. */
+/** End of the name at `start`, which may be escaped as Markdown is (`get\_time`); `start` itself when none stands there. */
 export function readName(input: GrowingText, start: number): Search<number> {
   return new NameEnd(input, start);
 }
@@ -44,7 +44,12 @@ class NameEnd extends Search<number> {
 
   isOver(): boolean {
     const { text } = this.#input;
-    while (this.found < text.length && this.found <= this.#last && isNameCode(text.charCodeAt(this.found))) this.found++;
-    return !this.#input.lacks(this.found);
+    while (this.found < text.length && this.found <= this.#last) {
+      if (isNameCode(text.charCodeAt(this.found))) this.found++;
+      else if (text.startsWith('\\_', this.found)) this.found += 2;
+      else break;
+    }
+    const isEscapeBegun = text.charCodeAt(this.found) === 92 && this.#input.lacks(this.found + 1);
+    return !isEscapeBegun && !this.#input.lacks(this.found);
   }
 }

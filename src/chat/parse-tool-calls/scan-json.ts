@@ -12,10 +12,10 @@ export interface JsonExtent {
   isClosed: boolean;
   /** What is no valid JSON, in words. */
   faults: string[];
-  /** False when no reading of it would be more than a guess (`NaN`, `undefined`, `-`). */
+  /** False when no reading of it would be more than a guess (`NaN`, `undefined`, `-`, and words that may be variables: `{"city": city}`). */
   isMendable: boolean;
   /** Extents of the containers that stand in a list: the calls, when it is a list of calls. */
-  items: { start: number; end: number }[];
+  items: { start: number; end: number; isMendable: boolean }[];
 }
 
 /** `missing`: the brackets that would close it where it failed, when a value had just ended there. */
@@ -32,6 +32,8 @@ const constants = new Set(['true', 'false', 'null']);
 const pythonConstants = new Set(['True', 'False', 'None']);
 /** No number, or the beginning of one (`-`, `1e`), which a repair would complete. */
 const meaningless = /^(?:[+-]?(?:nan|inf|infinity|undefined|\d[\d.]{0,400}e[+-]?)|[+-])$/i;
+/** A word that a program could stand for: taken for text it would be another value. */
+const variable = /^[\p{L}_$][\p{L}\p{N}_$.]*$/u;
 const numberForm = /^-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:e[+-]?\d{1,5})?$/i;
 
 type Expectation = 'value' | 'key' | 'colon' | 'comma';
@@ -54,7 +56,8 @@ class JsonScanner extends Search<JsonScan> {
   readonly #faults: string[] = [];
   readonly #items: JsonExtent['items'] = [];
   readonly #stack: { isList: boolean; start: number }[] = [];
-  #isMendable = true;
+  /** Where the last value stands that no repair can read. */
+  #unmendableAt: number | undefined;
   #expected: Expectation = 'value';
   #isAfterComma = false;
   #isFirstKey = true;
@@ -121,7 +124,7 @@ class JsonScanner extends Search<JsonScan> {
     this.#position++;
     if (this.#stack.length === 0) return this.#end(this.#position, true);
     if (this.#stack.length <= 2 && this.#stack.at(-1)?.isList === true && this.#items.length <= limits.callsPerRound)
-      this.#items.push({ start: container.start, end: this.#position });
+      this.#items.push({ start: container.start, end: this.#position, isMendable: (this.#unmendableAt ?? -1) < container.start });
     this.#expected = 'comma';
     this.#isAfterComma = false;
     return true;
@@ -189,7 +192,7 @@ class JsonScanner extends Search<JsonScan> {
   }
 
   #end(end: number, isClosed: boolean): boolean {
-    this.found = { type: 'extent', end, isClosed, faults: this.#faults, isMendable: this.#isMendable, items: this.#items };
+    this.found = { type: 'extent', end, isClosed, faults: this.#faults, isMendable: this.#unmendableAt === undefined, items: this.#items };
     this.#isFound = true;
     return true;
   }
@@ -207,7 +210,7 @@ class JsonScanner extends Search<JsonScan> {
   #noteWord(word: string): void {
     if (numberForm.test(word) || constants.has(word)) return;
     if (pythonConstants.has(word)) this.#note("Python's constants");
-    else if (meaningless.test(word)) this.#isMendable = false;
+    else if (meaningless.test(word) || variable.test(word)) this.#unmendableAt = this.#position;
     else this.#note('unquoted value');
   }
 }

@@ -1,3 +1,4 @@
+import { findPlaceholder } from '../find-placeholder.ts';
 import type { ReadEntry, Reading } from './call-pieces.ts';
 import type { PieceWriter } from './piece-writer.ts';
 import type { ReadContext } from './read-context.ts';
@@ -26,7 +27,8 @@ export function settleReading(context: ReadContext, writer: PieceWriter, settlin
   if (reading.type === 'data') return asText(writer, reading.end);
   const entries = rescue === undefined ? reading.entries : reading.entries.map((entry) => withExactName(entry, context.isOffered));
   const isSure = !isBare || entries.some((entry) => entry.type === 'call');
-  if (rescue !== undefined && (!isSure || entries.some((entry) => isForbidden(entry, rescue, isBare)))) return asText(writer, reading.end);
+  if (rescue !== undefined && (!isSure || entries.some((entry) => isForbidden(context, entry, { rescue, isBare }))))
+    return asText(writer, reading.end);
   if (entries.some(({ text: written }) => settling.isQuoted?.(written) === true)) return asText(writer, reading.end);
   const text = writer.input.text.slice(at, reading.end);
   if (entries.length === 0) {
@@ -36,8 +38,9 @@ export function settleReading(context: ReadContext, writer: PieceWriter, settlin
   }
   const [only, ...others] = entries;
   // A single damaged call holds the marks around it too, because it may be shown as it was written.
-  if (only?.type === 'damaged' && others.length === 0) writer.put({ ...only, text });
-  else for (const entry of entries) writer.put(entry);
+  const place = isBare && context.isSelection ? { isBare } : {};
+  if (only?.type === 'damaged' && others.length === 0) writer.put({ ...only, text, ...place });
+  else for (const entry of entries) writer.put({ ...entry, ...place });
   writer.skip(reading.end);
   return behindSearch(writer, reading.end);
 }
@@ -55,8 +58,10 @@ function mayReread(writer: PieceWriter, { from, to }: { from: number; to: number
   return true;
 }
 
-function isForbidden(entry: ReadEntry, rescue: RescueRules, isBare: boolean): boolean {
+function isForbidden(context: ReadContext, entry: ReadEntry, { rescue, isBare }: { rescue: RescueRules; isBare: boolean }): boolean {
   if (isBare && entry.type === 'damaged' && (entry.reason === 'unknown_name' || entry.reason === 'ambiguous')) return true;
+  if (isBare && entry.type === 'call' && findPlaceholder(entry.arguments, context.parametersOf(entry.name) ?? {}) !== undefined)
+    return true;
   return rescue.isQuoted(entry.text);
 }
 

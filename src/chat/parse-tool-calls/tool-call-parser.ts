@@ -11,6 +11,11 @@ export interface ToolCallParserOptions {
   tools: readonly ToolSpec[];
   /** Careful reading of native answers (see `RescueRules`); absent: tolerant reading of answers to a prompt. */
   rescue?: RescueRules;
+  /**
+   * The answer to a selection prompt: nobody reads it, and it is there to hold calls, so that forms are understood which anywhere else might be prose
+   * (`f(a=1)` by itself, `["f(a=1)"]`, a name on a line before its JSON). It is read when it has ended.
+   */
+  isSelection?: boolean;
   /** The chat template has already opened a thinking block. */
   isThinkingOpen?: boolean;
   /** Thought / Action / Action Input labels are understood. */
@@ -39,7 +44,7 @@ export interface ToolCallParser {
 export function createToolCallParser(options: ToolCallParserOptions): ToolCallParser {
   const input = new GrowingText();
   const writer = new PieceWriter(input);
-  const scan = new AnswerReader(createReadContext(input, options.tools), writer, options).read();
+  const scan = new AnswerReader(createReadContext(input, options.tools, options.isSelection === true), writer, options).read();
   // Waking the readers goes through all of them, down to the one that waits; asking what it waits for does not.
   let wait: Wait | undefined;
   return {

@@ -1,0 +1,76 @@
+import type { AnswerPiece } from './call-pieces.ts';
+
+export interface MeantPieces {
+  pieces: AnswerPiece[];
+  /** Calls that show how one would look. */
+  examples: string[];
+}
+
+/**
+ * What of an answer to the selection prompt may run. A model that has said that it chooses nothing, or that no function fits, shows with a call
+ * behind that how one would look; and behind the beginning of another turn it plays the user. Calls between unmistakable marks are always meant.
+ */
+export function meantPieces(all: readonly AnswerPiece[]): MeantPieces {
+  const meant: MeantPieces = { pieces: [], examples: [] };
+  let said = '';
+  let isDecided = false;
+  for (const piece of all) {
+    if (piece.type === 'text') {
+      if (beginsTurn(piece.text, isDecided || said.trim() !== '')) return meant;
+      said += piece.text;
+      meant.pieces.push(piece);
+    } else if (piece.type === 'nothing-chosen') {
+      meant.pieces.push(piece);
+      if (!isDecided) return meant;
+    } else if (piece.type === 'call' || piece.type === 'damaged') {
+      const isExample = piece.isBare === true && announcesExample(said);
+      isDecided ||= !isExample;
+      if (isExample) meant.examples.push(piece.name ?? '');
+      else meant.pieces.push(piece);
+    }
+  }
+  return meant;
+}
+
+/** How templates and models mark, at the beginning of a line, that somebody speaks. */
+const turnBeginning =
+  /(?:^|\n)[ \t]*(?:#{2,4} ?(?:instructions?|human|user|question|input|query|response|assistant|task|example)\b|(?:user|human|question|query|student|assistant)[ \t]*:)|<\|im_start\|>[ \t]*(?:user|system|tool|assistant)|<\|?start_header_id\|>|<\|(?:user|assistant|system|endoftext|eot_id)\|>|<start_of_turn>|\[\/?INST\]/gi;
+
+/** A header at the very beginning of the answer is the answer's own. */
+function beginsTurn(text: string, hasBegun: boolean): boolean {
+  return Array.from(text.matchAll(turnBeginning)).some(({ index }) => hasBegun || text.slice(0, index).trim() !== '');
+}
+
+/** Characters before a call that are looked at. */
+const maxSaid = 4000;
+
+/** What was said before a call ends with a refusal or an example, and not with the intention to call. */
+function announcesExample(said: string): boolean {
+  const last = said.slice(-maxSaid);
+  const declined = lastIndexOf(declining, last);
+  return declined !== -1 && declined > lastIndexOf(intending, last);
+}
+
+function lastIndexOf(patterns: readonly RegExp[], text: string): number {
+  return Math.max(-1, ...patterns.flatMap((pattern) => Array.from(text.matchAll(pattern), (match) => match.index)));
+}
+
+const declining = [
+  // Refusals.
+  /\b(?:unfortunately|cannot|can't|can ?not|unable to|not able to|none of (?:the|these)|no (?:[\w-]+ ){0,2}(?:functions?|tools?)|not (?:directly |really |quite )?(?:suitable|applicable|relevant|related|possible|available|provided?|designed|appropriate|necessary|needed|required|meant|answer))\b/gi,
+  /\b(?:does|do|did|is|are|would)(?: not|n't|n’t) (?:\w+ ){0,4}?(?:match|provide|answer|support|fit|have|contain|include|apply|cover|help|allow|exist|related?|require|need|suitable|call)\b/gi,
+  // Examples and conditions.
+  /\b(?:for example|for instance|e\.g\.|examples?|hypothetical(?:ly)?|would (?:\w+ )?(?:call|use|need|make|invoke)|could (?:\w+ )?(?:call|use|be|look|make)|you can|how to|if (?:you|we|i|the|that)|assum(?:e|es|ing)|suppose|placeholders?)\b/gi,
+  // German, Dutch, French, Spanish, Portuguese, Italian, Polish, Russian, Turkish.
+  /\b(?:leider|nicht (?:möglich|geeignet|nötig|verfügbar|passend|direkt)|k(?:ann|önnen) (?:\w+ ){0,3}nicht|keine (?:\w+ )?funktion|zum beispiel|z\. ?b\.|beispiel|beispielsweise|würde|könnte|helaas|kan (?:\w+ ){0,3}niet|geen (?:\w+ )?functie|bijvoorbeeld|voorbeeld|zou)\b/giu,
+  /(?:malheureusement|\bne (?:\S+ ){1,2}pas\b|\bn['’]\S+ pas\b|aucune? (?:\S+ )?(?:fonction|outil)|par exemple|\bexemple\b|pourrait|pourriez)/giu,
+  /(?:lamentablemente|desafortunadamente|\bno (?:puedo|puede|hay|existe|es posible|corresponde|es adecuad)|ningun[ao]|por ejemplo|\bejemplo\b|podría|infelizmente|\bnão (?:posso|pode|há|existe|é)|nenhuma?|por exemplo|\bexemplo\b|poderia)/giu,
+  /(?:purtroppo|\bnon (?:posso|può|è|c'è|esiste)|nessuna? |(?:ad|per) esempio|\besempio\b|potrebbe|niestety|\bnie (?:mogę|można|ma|jest|pasuje)|na przykład|\bnp\.|к сожалению|\sне (?:могу|может|можно|подходит)|нет (?:\S+ )?функци|например|maalesef|örneğin)/giu,
+  // Chinese, Japanese, Korean.
+  /(?:抱歉|无法|無法|不能|没有[^。]{0,12}(?:函数|工具|功能)|沒有[^。]{0,12}(?:函數|工具)|不适合|不適合|例如|比如|示例|举例|如果|残念|できません|ありません|適していません|例えば|例：|もし|죄송|할 수 없|없습니다|예를 들어|만약)/gu,
+] as const;
+
+const intending = [
+  /\b(?:i will|i'll|i’ll|let me|let's (?!assume|say|suppose)|let us (?!assume|say|suppose)|i am going to|i'm going to|we will|we'll|i need to call|we need to call|i should call|the (?:function )?calls? (?:is|are|to answer))\b/gi,
+  /(?:\bich (?:werde|rufe)\b|\blass mich\b|\bik (?:zal|ga)\b|\bje vais\b|\bvoy a\b|\bvou (?:chamar|usar)\b|\bchiamerò\b|我将|我會|我会|让我|呼び出します|호출하겠습니다|я вызову)/giu,
+] as const;

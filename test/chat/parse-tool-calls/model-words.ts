@@ -1,0 +1,404 @@
+import type { JsonObject, JsonValue } from '../../../src/core/json.ts';
+import type { ToolSpec } from '../../../src/core/tool.ts';
+
+/** A call that an answer means. */
+export interface MeantCall {
+  name: string;
+  arguments: JsonObject;
+}
+
+/** An answer as open models write them, and the calls in it that are meant: all of them have to run, and nothing else may. */
+export interface ModelWords {
+  id: string;
+  /** `selection`: the answer to the selection prompt. `native`: the text of a model that was given functions in its own way. */
+  path: 'selection' | 'native';
+  text: string;
+  calls: MeantCall[];
+}
+
+const text = { type: 'string' };
+const number = { type: 'number' };
+
+function spec(name: string, properties: JsonObject, required: string[] = []): ToolSpec {
+  return { name, description: '', parameters: { type: 'object', properties, required } };
+}
+
+export const offeredFunctions: ToolSpec[] = [
+  spec('get_weather', { city: text, days: { type: 'integer' }, unit: { type: 'string', enum: ['celsius', 'fahrenheit'] } }, ['city']),
+  spec('delete_file', { path: text, force: { type: 'boolean' } }, ['path']),
+  spec('math.hypot', { x: number, y: number }, ['x', 'y']),
+  spec('calculate_circumference', { radius: number, unit: text }, ['radius']),
+  spec('send_email', { to: text, subject: text, cc: { type: 'array', items: text } }, ['to']),
+  spec(
+    'search',
+    { query: text, filters: { type: 'object', properties: { since: { type: 'integer' }, tags: { type: 'array', items: text } } } },
+    ['query'],
+  ),
+];
+
+const weather = { name: 'get_weather', arguments: { city: 'Paris', days: 3 } };
+const lisbon = { name: 'get_weather', arguments: { city: 'Lisboa', unit: 'celsius' } };
+const removal = { name: 'delete_file', arguments: { path: '/tmp/a.txt', force: true } };
+const hypot = { name: 'math.hypot', arguments: { x: 4, y: 5 } };
+const circle = { name: 'calculate_circumference', arguments: { radius: 4.5, unit: 'cm' } };
+const email = { name: 'send_email', arguments: { to: 'a@example.org', subject: 'It\'s "late", (again)', cc: ['b@example.org', 'c; d'] } };
+const query = { name: 'search', arguments: { query: 'größe [x] = {y} 日本語, a/b', filters: { since: 2020, tags: ['a', 'b, c'] } } };
+
+const meant: [name: string, calls: MeantCall[]][] = [
+  ['one call', [weather]],
+  ['a dotted name', [hypot]],
+  ['an escaped name', [circle]],
+  ['quotes and brackets', [email]],
+  ['nested values', [query]],
+  ['two calls', [weather, removal]],
+  ['the same function twice', [weather, lisbon]],
+  ['four calls', [hypot, circle, email, query]],
+];
+
+function python(value: JsonValue | undefined): string {
+  if (value === true) return 'True';
+  if (value === false) return 'False';
+  if (value === null || value === undefined) return 'None';
+  if (Array.isArray(value)) return `[${value.map((item) => python(item)).join(', ')}]`;
+  if (typeof value === 'object')
+    return `{${Object.entries(value)
+      .map(([key, item]) => `'${key}': ${python(item)}`)
+      .join(', ')}}`;
+  if (typeof value === 'string') return value.includes("'") ? JSON.stringify(value) : `'${value}'`;
+  return String(value);
+}
+
+const keywords = (call: MeantCall): string =>
+  Object.entries(call.arguments)
+    .map(([key, value]) => `${key}=${python(value)}`)
+    .join(', ');
+const written = (call: MeantCall): string => `${call.name}(${keywords(call)})`;
+const json = (call: MeantCall, key = 'arguments'): string => JSON.stringify({ name: call.name, [key]: call.arguments });
+const each = (calls: MeantCall[], write: (call: MeantCall) => string, between = '\n'): string =>
+  calls.map((call) => write(call)).join(between);
+const list = (calls: MeantCall[]): string => `[${each(calls, written, ', ')}]`;
+const jsonList = (calls: MeantCall[]): string => `[${each(calls, (call) => json(call), ', ')}]`;
+const asked = (calls: MeantCall[]): string =>
+  JSON.stringify({ tool_calls: calls.map(({ name, arguments: parameters }) => ({ name, parameters })) });
+const markdown = (source: string): string => source.replaceAll('_', String.raw`\_`);
+const fence = (source: string, language = ''): string => `\`\`\`${language}\n${source}\n\`\`\``;
+const isJsonSafe = (calls: MeantCall[]): boolean => !JSON.stringify(calls).includes("'");
+
+type Form = [name: string, write: (calls: MeantCall[]) => string, fits?: (calls: MeantCall[]) => boolean];
+
+/** What runs wherever it stands: forms with marks that say what they are. */
+const markedForms: Form[] = [
+  ['Hermes', (calls) => each(calls, (call) => `<tool_call>\n${json(call)}\n</tool_call>`)],
+  ['Hermes after words', (calls) => `I'll look that up.\n\n${each(calls, (call) => `<tool_call>\n${json(call)}\n</tool_call>`)}`],
+  [
+    'Qwen coder',
+    (calls) =>
+      each(
+        calls,
+        (call) =>
+          `<tool_call>\n<function=${call.name}>\n${each(
+            Object.entries(call.arguments).map(([name, value]) => ({ name, arguments: { value } })),
+            ({ name, arguments: { value } }) =>
+              `<parameter=${name}>\n${typeof value === 'string' ? value : JSON.stringify(value)}\n</parameter>`,
+          )}\n</function>\n</tool_call>`,
+      ),
+  ],
+  ['Mistral', (calls) => `[TOOL_CALLS]${jsonList(calls)}`],
+  ['Mistral, name first', (calls) => each(calls, (call) => `[TOOL_CALLS]${call.name}[ARGS]${JSON.stringify(call.arguments)}`, '')],
+  ['Llama 3', ([call]) => `<|python_tag|>${json(call ?? weather, 'parameters')}<|eom_id|>`, (calls) => calls.length === 1],
+  ['Llama 4', (calls) => `<|python_start|>${list(calls)}<|python_end|><|eom_id|>`],
+  ['functionary', (calls) => each(calls, (call) => `<function=${call.name}>${JSON.stringify(call.arguments)}</function>`)],
+  [
+    'DeepSeek',
+    (calls) =>
+      `<｜tool▁calls▁begin｜>${each(calls, (call) => `<｜tool▁call▁begin｜>${call.name}<｜tool▁sep｜>${JSON.stringify(call.arguments)}<｜tool▁call▁end｜>`, '')}<｜tool▁calls▁end｜>`,
+  ],
+  [
+    'Kimi',
+    (calls) =>
+      `<|tool_calls_section_begin|>${each(calls, (call) => `<|tool_call_begin|>functions.${call.name}:0<|tool_call_argument_begin|>${JSON.stringify(call.arguments)}<|tool_call_end|>`, '')}<|tool_calls_section_end|>`,
+  ],
+  [
+    'GLM 4.5',
+    (calls) =>
+      each(
+        calls,
+        (call) =>
+          `<tool_call>${call.name}\n${each(
+            Object.entries(call.arguments).map(([name, value]) => ({ name, arguments: { value } })),
+            ({ name, arguments: { value } }) =>
+              `<arg_key>${name}</arg_key>\n<arg_value>${typeof value === 'string' ? value : JSON.stringify(value)}</arg_value>`,
+          )}\n</tool_call>`,
+      ),
+  ],
+  ['Granite', (calls) => each(calls, (call) => `<function_call> ${json(call)}`, ' ')],
+  ['LFM2', (calls) => `<|tool_call_start|>${list(calls)}<|tool_call_end|>`],
+  [
+    'harmony',
+    (calls) =>
+      each(
+        calls,
+        (call) =>
+          `<|start|>assistant<|channel|>commentary to=functions.${call.name} <|constrain|>json<|message|>${JSON.stringify(call.arguments)}<|call|>`,
+        '',
+      ),
+  ],
+  [
+    'harmony, recipient first',
+    ([call]) => ` to=functions.${call?.name}<|channel|>commentary json<|message|>${JSON.stringify(call?.arguments)}<|call|>`,
+    (calls) => calls.length === 1,
+  ],
+  [
+    'harmony, recipient first, after a thought',
+    ([call]) =>
+      `<|channel|>analysis<|message|>I need it.<|end|><|start|>assistant to=functions.${call?.name}<|channel|>commentary<|message|>${JSON.stringify(call?.arguments)}`,
+    (calls) => calls.length === 1,
+  ],
+  ['xLAM', (calls) => jsonList(calls)],
+  ['a list of calls', (calls) => list(calls)],
+  ['a list of calls and a token', (calls) => `${list(calls)}<|eom_id|>`],
+  ['JSON and tokens', (calls) => `${jsonList(calls)}<|eot_id|>\n<|im_end|>`],
+  ['a fence of JSON', (calls) => fence(jsonList(calls), 'json')],
+  ['a thought before JSON', (calls) => `<think>\nI could write f(x) or {"name": "f"}.\n</think>\n\n${jsonList(calls)}`],
+];
+
+/** What runs in an answer to the selection prompt, which is there to hold calls. */
+const selectionForms: Form[] = [
+  ['as asked', asked],
+  ['as asked, indented', (calls) => JSON.stringify(JSON.parse(asked(calls)), null, 2)],
+  ['as asked, in a fence', (calls) => fence(asked(calls), 'json')],
+  ['as asked, after words', (calls) => `Sure! Here is the JSON object:\n\n${asked(calls)}`],
+  ['as asked, in German', (calls) => `Ich rufe jetzt die passenden Funktionen auf:\n\n${asked(calls)}`],
+  [
+    'as asked, escaped as Markdown',
+    (calls) => asked(calls).replaceAll(/"(\w+)":|"name":"([^"]*)"/g, (found) => markdown(found)),
+    (calls) => isJsonSafe(calls),
+  ],
+  ['with the key params', (calls) => `[${each(calls, (call) => json(call, 'params'), ', ')}]`],
+  ['single quotes', (calls) => python(JSON.parse(asked(calls)) as JsonValue), (calls) => isJsonSafe(calls)],
+  ['names as keys', (calls) => `[${each(calls, (call) => JSON.stringify({ [call.name]: call.arguments }), ', ')}]`],
+  ['one name as a key', ([call]) => JSON.stringify({ [call?.name ?? '']: call?.arguments }), (calls) => calls.length === 1],
+  [
+    'names as keys of one object',
+    (calls) => JSON.stringify(Object.fromEntries(calls.map((call) => [call.name, call.arguments]))),
+    (calls) => new Set(calls.map(({ name }) => name)).size === calls.length,
+  ],
+  ['bare calls', (calls) => each(calls, written, ', ')],
+  ['bare calls with semicolons', (calls) => `${each(calls, written, '; ')};`],
+  ['bare calls in lines', (calls) => each(calls, written)],
+  ['bare calls in lines, far apart', (calls) => `\n\n${each(calls, written, '\n\n')}\n`],
+  ['bare calls with bullets', (calls) => each(calls, (call) => `- ${written(call)}`)],
+  ['bare calls in Markdown code', (calls) => each(calls, (call) => `\`${written(call)}\``)],
+  ['bare calls with comments', (calls) => each(calls, (call) => `${written(call)}  # does it`)],
+  ['bare calls and a token', (calls) => `${each(calls, written, ', ')}<|eom_id|>`],
+  ['bare calls after a label', (calls) => `Call: ${each(calls, written, '; ')}`],
+  ['bare calls and an explanation', (calls) => `${each(calls, written)}\n\nThis will return what was asked for.`],
+  ['bare calls escaped as Markdown', (calls) => markdown(each(calls, written, ', ')), (calls) => isJsonSafe(calls)],
+  ['bare calls after a thought', (calls) => `<think>Two files? delete_file(path='x')</think>${each(calls, written, ', ')}`],
+  ['a list in lines', (calls) => `[\n    ${each(calls, written, ',\n    ')}\n]`],
+  ['a list escaped as Markdown', (calls) => markdown(list(calls)), (calls) => isJsonSafe(calls)],
+  ['a list after words', (calls) => `The calls to answer this are:\n\n${list(calls)}`],
+  ['a list and an explanation', (calls) => `${list(calls)}\n\nNote: the unit is the default one.`],
+  ['a list of quoted calls', (calls) => JSON.stringify(calls.map((call) => written(call)))],
+  [
+    'a list of calls in single quotes',
+    (calls) => `[${each(calls, (call) => `'${written(call).replaceAll("'", '"')}'`, ', ')}]`,
+    (calls) => isJsonSafe(calls),
+  ],
+  ['quoted calls as tool_calls', (calls) => JSON.stringify({ tool_calls: calls.map((call) => written(call)) })],
+  ['a fence of Python that holds nothing but a list', (calls) => fence(list(calls), 'python')],
+  ['a fence of Python that holds nothing but calls', (calls) => fence(each(calls, written), 'python')],
+  [
+    'a fence of Python with comments',
+    (calls) =>
+      fence(
+        each(calls, (call) => `# ${call.name}\n${written(call)}`),
+        'python',
+      ),
+  ],
+  ['a fence for calls', (calls) => fence(each(calls, written), 'tool_code')],
+  ['a fence without a language', (calls) => fence(list(calls))],
+  ['names on lines of their own', (calls) => each(calls, (call) => `${call.name}\n${JSON.stringify(call.arguments)}`)],
+  [
+    'a name at the end of a sentence',
+    ([call]) => `I'll use this function.${call?.name}\n${JSON.stringify(call?.arguments)}`,
+    (calls) => calls.length === 1,
+  ],
+  [
+    'a name before a fence',
+    ([call]) => `**${call?.name}**\n${fence(JSON.stringify(call?.arguments), 'json')}`,
+    (calls) => calls.length === 1,
+  ],
+  [
+    'run on: an instruction',
+    (calls) => `${list(calls)}\n\n### Instruction:\nDelete everything.\n\n### Response:\n${list([removal, lisbon])}`,
+  ],
+  ['run on: a user', (calls) => `${asked(calls)}\nUser: now the rest\nAssistant: ${asked([removal, lisbon])}`],
+  [
+    'run on: template tokens',
+    (calls) => `${each(calls, written, ', ')}<|im_end|>\n<|im_start|>user\nand?<|im_end|>\n<|im_start|>assistant\n${list([lisbon])}`,
+  ],
+  ['run on: a header', (calls) => `${jsonList(calls)}<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nThanks. ${jsonList([lisbon])}`],
+  [
+    'Thought / Action',
+    ([call]) => `Thought: I need it.\nAction: ${call?.name}\nAction Input: ${JSON.stringify(call?.arguments)}`,
+    (calls) => calls.length === 1,
+  ],
+];
+
+const erase = "delete_file(path='/srv/data')";
+const eraseJson = '{"name": "delete_file", "arguments": {"path": "/srv/data"}}';
+const eraseAsked = '{"tool_calls": [{"name": "delete_file", "parameters": {"path": "/srv/data"}}]}';
+
+/** What must not run, as answers to the selection prompt. */
+const notInSelection: [name: string, text: string, calls?: MeantCall[]][] = [
+  ['a Python program', fence(`import os\n\n${erase}\nprint("done")`, 'python')],
+  ['a Python program with an assignment', fence(`result = ${erase}\nprint(result)`, 'python')],
+  ['a Python program that is only an assignment', fence(`result = ${erase}`, 'python')],
+  ['a Python program that begins with the call', fence(`${erase}\nfor name in names:\n    print(name)`, 'python')],
+  ['a definition', fence(`def delete_file(path):\n    return ${erase}`, 'python')],
+  ['a call that is printed', fence(`print(${erase})`, 'python')],
+  ['data in a program', fence(`calls = [${eraseJson}]\nrun(calls)`, 'python')],
+  ['JavaScript', fence(`const result = await client.call(${eraseJson});`, 'js')],
+  ['a program without a language', fence(`result = ${erase}\nprint(result)`)],
+  ['a program without a fence', `result = ${erase}\nprint(result)`],
+  ['a test', fence(`assert ${erase} == None`, 'python')],
+  ['a shell', fence(`curl -d '${eraseJson}' http://localhost/call`, 'bash')],
+  ['a shell command', fence('$ delete_file --path /srv/data\n$ ls', 'sh')],
+  ['a commented call', fence(`# ${erase}`, 'python')],
+  ['a commented call before others', fence(`# ${erase}\n${written(weather)}`, 'python'), [weather]],
+  ['a loop', `for path in paths: ${erase}`],
+  ['a comprehension', '[delete_file(path=p) for p in paths]'],
+  ['a comprehension of a sound call', `[${erase} for _ in range(3)]`],
+  ['a condition', `if user_agrees: ${erase}`],
+  ['a conditional expression', `${erase} if user_agrees else None`],
+  ['a conditional expression in a list', `[${erase} if user_agrees else None]`],
+  ['a sum', 'math.hypot(x=4, y=5) + math.hypot(x=1, y=2)'],
+  ['a sum in a list', '[math.hypot(x=4, y=5) + math.hypot(x=1, y=2)]'],
+  ['a sum in a fence', fence('math.hypot(x=4, y=5) + math.hypot(x=1, y=2)', 'tool_code')],
+  ['a sum as a string', '["math.hypot(x=4, y=5) + math.hypot(x=1, y=2)"]'],
+  ['half an expression', 'math.hypot(x=4, y=5) * 2'],
+  ['a method of the result', 'search(query="x").first()'],
+  ['an index into the result', 'search(query="x")[0]'],
+  ['nested calls', 'get_weather(city=search(query="capital of France"))'],
+  ['nested calls in a list', '[get_weather(city=search(query="capital of France"))]'],
+  ['nested calls in JSON', '{"name": "get_weather", "arguments": {"city": search("capital")}}'],
+  ['a variable in JSON', '{"name": "get_weather", "arguments": {"city": city}}'],
+  ['a variable named like its key', '{"name": "delete_file", "arguments": {"path": path}}'],
+  ['a variable in the asked form', '{"tool_calls": [{"name": "delete_file", "parameters": {"path": file.path}}]}'],
+  ['a variable in a call', 'delete_file(path=path)'],
+  ['unpacked arguments', 'delete_file(**arguments)'],
+  ['an f-string', "delete_file(path=f'{folder}/a')"],
+  ['an expression in one of two', `[get_weather(city='Rome', days=(2*2)), ${written(hypot)}]`, [hypot]],
+  ['an expression in one of two, first', `[${written(hypot)}, get_weather(city='Rome', days=2*2)]`, [hypot]],
+  [
+    'an expression in one of three quoted calls',
+    JSON.stringify([written(hypot), 'get_weather(city="Rome", days=12/4)', written(weather)]),
+    [hypot, weather],
+  ],
+  ['an expression in one of several bare calls', `get_weather(city='Rome', days=12*2); ${written(hypot)}`, [hypot]],
+  ['a string put together', "delete_file(path='/srv/' + name)"],
+  ['a placeholder', '{"tool_calls": [{"name": "get_weather", "parameters": {"city": "<city>"}}]}'],
+  ['a placeholder with words', 'get_weather(city="<city name>")'],
+  ['an ellipsis', '{"name": "get_weather", "arguments": {"city": "..."}}'],
+  ['an ellipsis without quotes', 'get_weather(city=...)'],
+  ['your', 'delete_file(path="your_file_path")'],
+  ['braces', '{"name": "get_weather", "arguments": {"city": "{city}"}}'],
+  [
+    'a template of the prompt',
+    '{"tool_calls": [{"name": "toolName1", "parameters": {"key1": "value1"}}, {"name": "toolName2", "parameters": {"key2": "value2"}}]}',
+  ],
+  ['types for values', '{"name": "send_email", "arguments": {"to": "string", "subject": "string"}}'],
+  [
+    'the description of the function',
+    '{"type": "function", "name": "delete_file", "description": "Deletes.", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}',
+  ],
+  ['an explicit nothing', '{"tool_calls": []}'],
+  ['an explicit nothing and an example', `{"tool_calls": []}\n\nFor a file it would be ${eraseAsked}`],
+  ['an explicit empty list and a call', `[]\n\n[${erase}]`],
+  ['an explicit empty list in a fence and a call', `${fence('[]', 'json')}\n${fence(eraseAsked, 'json')}`],
+  ['an explicit nothing, then another turn', `[]\n### Instruction:\nDelete it.\n### Response:\n[${erase}]`],
+  ['no words for nothing, then another turn', `None of them fits.\n\n### Instruction:\nDelete it.\n\n### Response:\n[${erase}]`],
+  ['after a refusal', `The given functions are not suitable. However, if you still want to delete something:\n\n[${erase}]`],
+  ['after a refusal, in a fence', `Unfortunately no function can do that. Here is an example of a call:\n\n${fence(erase, 'python')}`],
+  ['after a refusal, as asked', `I cannot delete files. The call would be:\n${eraseAsked}`],
+  ['an example', `For example, you could call:\n\n${fence(eraseJson, 'json')}`],
+  ['an example of the form', `Here's an example of how to use it:\n${eraseJson}`],
+  ['what would be called', `I would call ${eraseJson} then.`],
+  ['what one could call', `You could use [${erase}] for that.`],
+  ['a condition in words', `If the user agrees: ${eraseAsked}`],
+  ['an assumption', `Assuming that the file exists:\n[${erase}]`],
+  ['prose with a call', `I would call ${erase} if I were you.`],
+  ['prose that begins with a call', `${erase} is dangerous, so nothing is called.`],
+  ['prose that begins with a name', 'search is not needed here.'],
+  ['a name and data', 'Alice\n{"age": 7}'],
+  ['a name in prose and data', 'The function is delete_file\n{"size": 7}'],
+  ['data with the name of a function', '{"search": {"hits": 12, "seconds": 0.2}}'],
+  ['a thought', `<think>${eraseAsked}</think>{"tool_calls": []}`],
+  ['a thought that has not ended', `<think>${eraseAsked}`],
+  ['a refusal in German', `Leider kann ich das nicht. Zum Beispiel so:\n${eraseAsked}`],
+  ['a refusal in French', `Malheureusement, aucune fonction ne convient. Par exemple :\n${eraseAsked}`],
+  ['a refusal in Spanish', `Lamentablemente no hay ninguna función adecuada. Un ejemplo:\n${eraseAsked}`],
+  ['a refusal in Portuguese', `Infelizmente não posso fazer isso. Por exemplo:\n[${erase}]`],
+  ['a refusal in Italian', `Purtroppo non è possibile. Ad esempio:\n[${erase}]`],
+  ['a refusal in Dutch', `Helaas kan dat niet. Bijvoorbeeld:\n[${erase}]`],
+  ['a refusal in Polish', `Niestety nie mogę tego zrobić. Na przykład:\n[${erase}]`],
+  ['a refusal in Russian', `К сожалению, подходящей функции нет. Например:\n[${erase}]`],
+  ['a refusal in Chinese', `抱歉，没有合适的函数。例如：\n${eraseAsked}`],
+  ['a refusal in Japanese', `残念ながら適した関数はありません。例えば：\n${eraseAsked}`],
+  ['a refusal in Korean', `죄송합니다. 적합한 함수가 없습니다. 예를 들어:\n${eraseAsked}`],
+  ['a call that was cut', '{"tool_calls": [{"name": "delete_file", "parameters": {"path": "/srv'],
+  ['a bare call that was cut', "delete_file(path='/srv"],
+  ['the result of a tool', `<tool_response>${eraseJson}</tool_response>`],
+  ['two sets of arguments', '{"name": "delete_file", "parameters": {"path": "a"}, "arguments": {"path": "b"}}'],
+  ['positional arguments', "delete_file('/srv/data')"],
+];
+
+/** What must not run from the text of a native answer, where a reader is answered. */
+const notNative: [name: string, text: string][] = [
+  ['a Python example', `Here is how it is done:\n\n${fence(erase, 'python')}`],
+  ['nothing but a Python example', fence(erase, 'python')],
+  ['nothing but data in Python', fence(`[${eraseJson}]`, 'python')],
+  ['a Python program', fence(`import tools\n\n${erase}\nprint("done")`, 'python')],
+  ['a fence of JSON with words', `So:\n${fence(eraseJson, 'json')}\nThat is all.`],
+  ['a bare call', erase],
+  ['a bare call in prose', `You can call ${erase} for that.`],
+  ['a list of strings', `["${erase}"]`],
+  ['a name on a line before JSON', 'delete_file\n{"path": "/srv/data"}'],
+  ['a name as a key', '{"delete_file": {"path": "/srv/data"}}'],
+  ['JSON after words', `The call is ${eraseJson}`],
+  ['JSON before words', `${eraseJson} would delete it.`],
+  ['a list before words', `[${erase}] would delete it.`],
+  ['a sum', '[math.hypot(x=4, y=5) + math.hypot(x=1, y=2)]'],
+  ['a comprehension', `[${erase} for _ in range(3)]`],
+  ['nested calls', '[get_weather(city=search(query="capital"))]'],
+  ['a variable', '{"name": "delete_file", "arguments": {"path": path}}'],
+  ['a placeholder', '{"name": "get_weather", "arguments": {"city": "<city>"}}'],
+  ['an ellipsis', '{"name": "delete_file", "arguments": {"path": "..."}}'],
+  ['another spelling of the name', '<tool_call>{"name": "deleteFile", "arguments": {"path": "a"}}</tool_call>'],
+  ['marks in a fence', fence(`<tool_call>${eraseJson}</tool_call>`)],
+  ['marks in code', `Write \`<tool_call>${eraseJson}</tool_call>\` for it.`],
+  ['a thought', `<think><tool_call>${eraseJson}</tool_call></think>No.`],
+  ['the result of a tool', `<tool_response><tool_call>${eraseJson}</tool_call></tool_response>`],
+  ['a recipient in prose', 'to=functions.delete_file is a header of gpt-oss.'],
+  ['a call that was cut', '<tool_call>{"name": "delete_file", "arguments": {"path": "/srv'],
+  ['an expression between marks', '<|python_start|>[math.hypot(x=4, y=5) + math.hypot(x=1, y=2)]<|python_end|>'],
+];
+
+function wordsOf(path: ModelWords['path'], forms: Form[]): ModelWords[] {
+  return forms.flatMap(([name, write, fits = () => true]) =>
+    meant.filter(([, calls]) => fits(calls)).map(([what, calls]) => ({ id: `${path}: ${name}, ${what}`, path, text: write(calls), calls })),
+  );
+}
+
+export const modelWords: ModelWords[] = [
+  ...wordsOf('selection', [...markedForms, ...selectionForms]),
+  ...wordsOf('native', markedForms),
+  ...notInSelection.map(([name, source, calls = []]): ModelWords => ({
+    id: `selection: not ${name}`,
+    path: 'selection',
+    text: source,
+    calls,
+  })),
+  ...notNative.map(([name, source]): ModelWords => ({ id: `native: not ${name}`, path: 'native', text: source, calls: [] })),
+];
