@@ -4,7 +4,7 @@ import { estimateFunctionTokens } from './estimate-tokens.ts';
 import { createFindTools } from './find-tools.ts';
 import { clashReason, uniqueNames } from './name-functions.ts';
 import type { NamedEntry } from './name-functions.ts';
-import type { SearchFunctions } from './search-functions.ts';
+import type { FunctionSearch } from './search-functions.ts';
 
 export type Warning = ToolOffer['warnings'][number];
 
@@ -35,7 +35,7 @@ export interface OfferOptions {
   /** What the conversation is about, for the choice among too many functions. */
   query?: string;
   /** Searches a list of functions; absent: the first ones are taken. */
-  searchIn?: SearchFunctions;
+  searchIn?: (specs: readonly ToolSpec[]) => Promise<FunctionSearch>;
 }
 
 interface Named {

@@ -3,19 +3,20 @@ import MiniSearch from 'minisearch';
 import type { JsonObject } from '../core/json.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { ToolSpec } from '../core/tool.ts';
+import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
 
 /** Finds functions by words. Positions are those in the list the search was made from; best first, never more than `limit`. */
 export type FunctionSearch = (query: string, limit: number) => number[];
 
-/** Makes a search for a list of functions. */
-export type SearchFunctions = (specs: readonly ToolSpec[]) => Promise<FunctionSearch>;
+/** Makes a search for a list of functions, for a caller who has a share of those that are kept. */
+export type SearchFunctions = (specs: readonly ToolSpec[], callerId: string) => Promise<FunctionSearch>;
 
 /** A conversation is searched by its last words; more of them only blur what is wanted. */
 const maxQueryLength = 2_000;
 /** Functions that are indexed in one turn of the event loop: some milliseconds. A thousand at once would hold up everybody. */
 const indexedPerTurn = 64;
 /** Indexes that are kept: one for each set of tools that callers use at the same time. */
-const keptIndexes = 8;
+export const keptIndexes = 8;
 /** Words that stand in every question and in no function. */
 const commonWords = new Set(
   'a about all an and any are as at be can could did do does for from get give had has have how i if in into is it its just let me my no not of on or our please show so some tell than that the their them then there these they this to us was we were what when where which who why will with would you your'.split(
@@ -28,11 +29,16 @@ const commonWords = new Set(
  * descriptions, then the names and descriptions of parameters. An index is built once for a list of the same specs.
  */
 export function createFunctionSearches(): SearchFunctions {
-  let kept: { specs: readonly ToolSpec[]; search: Promise<FunctionSearch> }[] = [];
-  return (specs) => {
+  /** Last used stands last. */
+  let kept: { id: string; callerId: string; specs: readonly ToolSpec[]; search: Promise<FunctionSearch> }[] = [];
+  let made = 0;
+  return (specs, callerId) => {
     const known = kept.find((entry) => isSameList(entry.specs, specs));
-    const entry = known ?? { specs, search: createSearch(specs) };
-    kept = [entry, ...kept.filter((other) => other !== entry)].slice(0, keptIndexes);
+    const entry = known ?? { id: String((made += 1)), callerId, specs, search: createSearch(specs) };
+    kept = [...kept.filter((other) => other !== entry), entry];
+    const shares = sharesOf(kept, () => 0);
+    const lost = new Set(chooseLosses(shares, { entries: keptIndexes, characters: Infinity }).map(({ id }) => id));
+    kept = kept.filter(({ id }) => !lost.has(id));
     return entry.search;
   };
 }

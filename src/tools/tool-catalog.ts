@@ -157,7 +157,7 @@ export function createToolCatalog({
       ],
       callerNames: request.callerFunctions.map((callerFunction) => callerFunction.name),
       query: lastWords(request.messages),
-      searchIn,
+      searchIn: (specs) => searchIn(specs, run.caller.id),
     });
     const warnings = [...fromSources, ...fromRegistered, ...fromRequest].flatMap((supplied) => supplied.warnings);
     return { ...offer, warnings: [...warnings, ...offer.warnings] };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import type { Tool } from '../../src/core/tool.ts';
+import type { Tool, ToolSpec } from '../../src/core/tool.ts';
 import { offerTools } from '../../src/tools/offer-tools.ts';
 import type { Candidate } from '../../src/tools/offer-tools.ts';
 import { createFunctionSearches } from '../../src/tools/search-functions.ts';
@@ -23,7 +23,8 @@ function candidate(server: string, name: string, description: string, isNamed = 
 
 const filler = (server: string, count: number): Candidate[] =>
   Array.from({ length: count }, (_, index) => candidate(server, `${server}_${index}`, `Number ${index} of many.`));
-const searchIn = createFunctionSearches();
+const searches = createFunctionSearches();
+const searchIn = (specs: readonly ToolSpec[]) => searches(specs, 'ada');
 const ask = (tool: Tool | undefined, query: string) => {
   const run = runContext({});
   return tool?.run({ callId: 'c', args: { query }, run, signal: run.signal, timeoutMs: 1_000 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ToolSpec } from '../../src/core/tool.ts';
-import { createFunctionSearches } from '../../src/tools/search-functions.ts';
+import { createFunctionSearches, keptIndexes } from '../../src/tools/search-functions.ts';
 
 const spec = (name: string, description: string, parameters: Record<string, string> = {}): ToolSpec => ({
   name,
@@ -28,25 +28,38 @@ describe('the search for functions', () => {
     ['whose picture is this', 'search_albums'],
     ['delete the last episode', 'deleteEpisodes'],
   ])('finds by %j what it is about', async (query, name) => {
-    const search = await createFunctionSearches()(specs);
+    const search = await createFunctionSearches()(specs, 'ada');
     const [best] = search(query, 5);
     expect(specs[best ?? -1]?.name).toBe(name);
   });
 
   it('gives nothing for words that stand in every question', async () => {
-    const search = await createFunctionSearches()(specs);
+    const search = await createFunctionSearches()(specs, 'ada');
     expect(search('what is this and how can I have it?', 5)).toEqual([]);
   });
 
   it('keeps to the limit', async () => {
-    const search = await createFunctionSearches()(Array.from({ length: 30 }, (_, index) => spec(`photo_${index}`, 'A photo.')));
+    const search = await createFunctionSearches()(
+      Array.from({ length: 30 }, (_, index) => spec(`photo_${index}`, 'A photo.')),
+      'ada',
+    );
     expect(search('photo', 7)).toHaveLength(7);
   });
 
   it('is made anew for a list in which one function has changed', async () => {
     const searches = createFunctionSearches();
-    expect((await searches(specs))('weather', 5)).toEqual([]);
-    const changed = await searches([...specs.slice(0, -1), spec('forecast', 'The weather of tomorrow.')]);
+    expect((await searches(specs, 'ada'))('weather', 5)).toEqual([]);
+    const changed = await searches([...specs.slice(0, -1), spec('forecast', 'The weather of tomorrow.')], 'ada');
     expect(changed('weather', 5)).toEqual([4]);
+  });
+
+  it('is kept for a caller while another one searches ever new lists', async () => {
+    const searches = createFunctionSearches();
+    const first = searches(specs, 'ada');
+    const lists = Array.from({ length: 2 * keptIndexes }, (_, index) => [spec(`photo_${index}`, 'A photo.')]);
+    const made = lists.map((list) => searches(list, 'eve'));
+    expect(searches(specs, 'ada')).toBe(first);
+    expect(searches(lists[0] ?? [], 'eve')).not.toBe(made[0]);
+    await Promise.all(made);
   });
 });

@@ -1,12 +1,12 @@
 import { Worker } from 'node:worker_threads';
-import pLimit from 'p-limit';
 import { limits } from '../../core/limits.ts';
+import { createFairTurns } from '../../shared/fair-turns.ts';
 import type { OpenedState } from './chat-state.ts';
 import type { FunctionContext } from './function-definition.ts';
 import { fromPlain } from './return-values.ts';
 import type { FromFunctionThread, ThreadJob, ToFunctionThread } from './thread-messages.ts';
 
-const threads = pLimit(limits.functionThreads);
+const threads = createFairTurns(limits.functionThreads);
 
 /**
  * Runs `execute` in a thread of its own, so that work which blocks holds up nobody else. The thread loads the module as it was loaded here, keeps
@@ -18,8 +18,7 @@ export async function runInThread(
   { args, context, state }: { args: unknown; context: FunctionContext; state: OpenedState },
 ): Promise<unknown> {
   const { runId, chatId, user, model, messages, files } = context;
-  return threads(() => {
-    context.signal.throwIfAborted();
+  return threads.run(user.id, context.signal, () => {
     const place = { runId, chatId, user, model, messages, files };
     return talk({ ...module, args, place, state: state.snapshot() }, context, state);
   });

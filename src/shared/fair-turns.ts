@@ -1,0 +1,70 @@
+/** Lets so many works run at a time, fair among callers. */
+export interface FairTurns {
+  /** Runs the work when it is its turn. @throws the signal's reason while it waits; what the work throws */
+  run<Value>(caller: string, signal: AbortSignal, work: () => Promise<Value>): Promise<Value>;
+}
+
+interface Turns {
+  running: number;
+  waiting: Set<() => void>;
+}
+
+/**
+ * Nobody holds all places, where there are several: whoever comes next finds one without waiting for somebody else's work to end. A free place goes to
+ * whoever has the fewest, of equals to the one who has waited longest.
+ */
+export function createFairTurns(places: number): FairTurns {
+  const callers = new Map<string, Turns>();
+  const placesOfOne = Math.max(1, places - 1);
+  let running = 0;
+
+  function startNext(): void {
+    while (running < places) {
+      const waiting = [...callers.values()].filter((turns) => turns.waiting.size > 0 && turns.running < placesOfOne);
+      if (waiting.length === 0) return;
+      const next = waiting.reduce((fewest, turns) => (turns.running < fewest.running ? turns : fewest));
+      const [begin] = next.waiting;
+      if (begin === undefined) return;
+      next.waiting.delete(begin);
+      next.running += 1;
+      running += 1;
+      begin();
+    }
+  }
+
+  /** To the end of the order, so that equals take turns; forgotten where nothing is left. */
+  function settle(caller: string, turns: Turns): void {
+    callers.delete(caller);
+    if (turns.running > 0 || turns.waiting.size > 0) callers.set(caller, turns);
+    startNext();
+  }
+
+  return {
+    async run(caller, signal, work) {
+      signal.throwIfAborted();
+      const turns = callers.get(caller) ?? { running: 0, waiting: new Set() };
+      callers.set(caller, turns);
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const leave = (): void => {
+        if (!turns.waiting.delete(resolve)) return;
+        reject(signal.reason as Error);
+        settle(caller, turns);
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      turns.waiting.add(resolve);
+      startNext();
+      try {
+        await promise;
+      } finally {
+        signal.removeEventListener('abort', leave);
+      }
+      try {
+        return await work();
+      } finally {
+        turns.running -= 1;
+        running -= 1;
+        settle(caller, turns);
+      }
+    },
+  };
+}
