@@ -22,6 +22,8 @@ export function compileSchema(schema: JsonObject): FindErrors | undefined {
     const ajv = new Ajv2020({
       strict: false,
       allErrors: true,
+      // What an object inherits (`toString`, `constructor`) is no property of it: else an argument of that name could not be left out.
+      ownProperties: true,
       validateFormats: false,
       validateSchema: false,
       logger: false,

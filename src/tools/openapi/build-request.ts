@@ -7,7 +7,6 @@ import { asItIs, percentEncoder } from './encode-text.ts';
 import { isDotSegment } from './dot-segment.ts';
 import type { ArgumentPlace, Operation } from './operation.ts';
 import { isReservedHeader } from './reserved-headers.ts';
-import { allowsNull } from './schema-keywords.ts';
 import { joinPairs, queryText, toPairs, toText } from './serialize-parameter.ts';
 
 export { ArgumentError } from './argument-error.ts';
@@ -38,11 +37,32 @@ function valueFor(place: ArgumentPlace, operation: Operation, args: JsonObject):
   const value = ownValue(args, place.argument);
   if (value !== undefined && value !== null) return [{ place, value }];
   const { properties } = operation.spec.parameters;
-  if (value === null && place.in === 'body' && isJsonObject(properties) && allowsNull(ownValue(properties, place.argument)))
+  const { parameters } = operation.spec;
+  if (value === null && place.in === 'body' && isJsonObject(properties) && takesNull(ownValue(properties, place.argument), parameters))
     return [{ place, value }];
   const isForgivable = place.in === 'body' && operation.body?.kind === 'properties';
   if (place.isRequired && !isForgivable) throw new ArgumentError(`${place.argument}: is required`);
   return [];
+}
+
+/** References to references; more of them are a circle. */
+const maxHops = 8;
+
+/** Whether null is a value of the schema. One that says nothing of its values takes all of them. */
+function takesNull(schema: JsonValue | undefined, root: JsonObject, hops = 0): boolean {
+  if (!isJsonObject(schema)) return schema !== false;
+  const reference = ownValue(schema, '$ref');
+  if (typeof reference === 'string') {
+    const definitions = ownValue(root, '$defs');
+    const name = reference.replace(/^#\/\$defs\//, '');
+    return hops < maxHops && isJsonObject(definitions) && takesNull(ownValue(definitions, name) ?? false, root, hops + 1);
+  }
+  const { type, enum: choices, const: fixed, anyOf, allOf } = schema;
+  if (type !== undefined && ![type].flat().includes('null')) return false;
+  if (Array.isArray(choices) && !choices.includes(null)) return false;
+  if (fixed !== undefined && fixed !== null) return false;
+  if (Array.isArray(anyOf) && (hops >= maxHops || !anyOf.some((branch) => takesNull(branch, root, hops + 1)))) return false;
+  return !Array.isArray(allOf) || (hops < maxHops && allOf.every((part) => takesNull(part, root, hops + 1)));
 }
 
 function buildUrl({ path, places }: Operation, values: readonly PlacedValue[], baseUrl: string): string {

@@ -198,6 +198,15 @@ describe('bodies', () => {
     ['nor with null for what takes no null', jsonBody(flat, false), { a: null }, undefined],
     ['an optional one with arguments is', jsonBody(flat, false), { b: 0 }, '{"b":0}'],
     ['a required one without arguments is an empty object', jsonBody(flat), {}, '{}'],
+    [
+      'null is sent where a definition, a choice or the want of any type takes it',
+      jsonBody({
+        type: 'object',
+        properties: { a: { anyOf: [{ type: 'string' }, { enum: ['x', null] }] }, b: {}, c: { enum: ['x', null] }, d: { const: null } },
+      }),
+      { a: null, b: null, c: null, d: null },
+      '{"a":null,"b":null,"c":null,"d":null}',
+    ],
     ['null is sent where the schema takes it', jsonBody(flat), { a: null, b: null }, '{"b":null}'],
     ['a whole one is its argument', jsonBody({ type: 'array' }), { body: [1, { x: null }] }, '[1,{"x":null}]'],
     ['an optional whole one may be left out', jsonBody({ type: 'array' }, false), {}, undefined],
