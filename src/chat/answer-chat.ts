@@ -17,6 +17,7 @@ import { expandTemplate, templateValues } from './expand-template.ts';
 import { withModelHooks } from './hook-model.ts';
 import { describeQuestion, recordQuestions } from './record-questions.ts';
 import type { Asker } from './record-questions.ts';
+import { isLessonOnModel } from './learn-no-tools.ts';
 import { runChat } from './run-chat.ts';
 import type { RunHooks } from './run-hooks.ts';
 import type { Handoff } from './run-chat.ts';
@@ -162,11 +163,15 @@ async function* withFallback(preparation: Preparation, choice: ModeChoice): Asyn
   } catch (error) {
     const isRefusal = error instanceof GatewayError && error.code === 'tools_unsupported';
     if (!isRefusal || !choice.mayFallBack) throw error;
-    preparation.services.models.rememberNoTools(preparation.model.record.id);
+    learnNoTools(error, preparation);
     const message = `The backend has no native tool calls for ${preparation.request.model}; tools are chosen by a selection prompt.`;
     yield { type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } };
     return yield* runInMode(preparation, { ...choice, path: 'prompt', mayFallBack: false });
   }
+}
+
+function learnNoTools(refusal: GatewayError, { request, offer, services, model }: Preparation): void {
+  if (isLessonOnModel(refusal, request, offer)) services.models.rememberNoTools(model.record.id);
 }
 
 async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGenerator<ChatEvent, Handoff | undefined> {
@@ -177,7 +182,7 @@ async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGe
   const isHandover = request.isHandover === true && preparation.resumed === undefined;
   const wrapping = { model, recorded, models: services.models, settings: services.settings, variables, withFiles, isHandover };
   const inMode = yield* backendInMode({ ...wrapping, newCallId: services.newCallId, caller: run.caller, signal: run.signal }, choice);
-  const onRefusal = (): void => services.models.rememberNoTools(model.record.id);
+  const onRefusal = (refusal: GatewayError): void => learnNoTools(refusal, preparation);
   const asked = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;
   const mayConsume = choice.path !== 'prompt' && request.files.length > 0 && fileConsumersIn(offer).size > 0;
   const joinsFilesLater = choice.path === 'prompt' || mayConsume;

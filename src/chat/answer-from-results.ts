@@ -7,7 +7,7 @@ export interface LateRefusal {
   backend: ModelBackend;
   /** Asked in place of a backend that refuses functions, or results, after it has called some. */
   plain: ModelBackend;
-  onRefusal: () => void;
+  onRefusal: (refusal: GatewayError) => void;
 }
 
 /**
@@ -30,8 +30,8 @@ export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): M
         if (!isRefusal || !hasCalled(request)) throw error;
         // Whoever meets a refusal of tools begins the run again.
         if (hasBegun) throw new GatewayError('upstream_rejected', error.message, { cause: error });
+        onRefusal(error);
       }
-      onRefusal();
       const message = 'The backend refused functions after it had called some; the answer is given from their results.';
       yield { type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } };
       yield* plain.chat(withoutFunctions(request));

@@ -3,6 +3,7 @@ import type { OutboundFailure } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import { readText } from '../core/outbound.ts';
 import type { OutboundResponse } from '../core/outbound.ts';
+import { findToolsRefusal } from '../shared/tools-refusal.ts';
 import { parseErrorReport } from './parse-error-report.ts';
 import type { ErrorReport } from './parse-error-report.ts';
 
@@ -63,24 +64,9 @@ export function reportedFault(payload: unknown, backendName: string, secrets: re
   return toGatewayError({ ...report, message: clean(report.message, secrets) }, { backendName, retryAfter: undefined });
 }
 
-const noTools = [
-  // Ollama, DeepSeek, Bedrock, LM Studio.
-  /\b(?:does not|doesn't|do not|don't|cannot|can't) (?:currently |yet )?support (?:the use of )?(?:native )?(?:tools?|tool[- ](?:use|usage|calls?|calling)|functions?|function[- ]call(?:s|ing)?)\b(?! ?(?:choice|type|schema|parameter|name|result|message)s?\b)(?!_)/i,
-  // OpenAI, Azure, DeepInfra, Groq, Mistral, Gemini.
-  /(?<!parallel |strict |custom |multiple |several )\b(?:tools?|tool[- ](?:use|usage|calls?|calling)|(?:tool use with )?function[- ]call(?:s|ing)?|functions|tools param(?:eter)?)[`'"]? (?:is|are) (?:currently )?(?:unsupported|disabled|not (?:fully |currently |yet )?(?:supported|enabled|available))\b/i,
-  // llama.cpp before and since templates.
-  /\bunsupported param(?:eter)?s?: ?[`'"]?tools\b/i,
-  /\btools param requires --jinja\b/i,
-  // vLLM, SGLang.
-  /--enable-auto-tool-choice\b|--tool-call-parser\b/i,
-  // OpenRouter.
-  /\bno endpoints found that support tool use\b/i,
-];
-
 /** Whether a backend says that the model or the server has no tool calls at all; complaints about one function or `tool_choice` are not meant. */
 export function isToolsUnsupported(message: string): boolean {
-  const text = message.slice(0, maxMessage).replaceAll('’', "'");
-  return noTools.some((wording) => wording.test(text));
+  return findToolsRefusal(message.slice(0, maxMessage)) !== undefined;
 }
 
 interface FaultPlace {

@@ -5,6 +5,7 @@ import { memoryContinuations } from '../_support/continuations.ts';
 import { defaultSelectionTemplate } from '../../src/chat/selection-prompt.ts';
 import { defaultContextTemplate } from '../../src/chat/use-files.ts';
 import type { ChatEvent } from '../../src/core/chat.ts';
+import type { ChatRequest } from '../../src/core/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../_support/tools.ts';
@@ -61,6 +62,22 @@ test('functions that a backend refuses behind their results are not called again
   expect(model.requests[2]?.tools).toEqual([]);
   expect(model.requests[2]?.messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringContaining('12:00') });
   expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', ['model']]);
+});
+
+test.each<[string, Partial<ChatRequest>]>([
+  ['a parameter', { parameters: { reasoning_effort: 'This model does not support tools' } }],
+  ['a key of a parameter', { parameters: { 'x does not support tools': 1 } }],
+  ['a message', { messages: [{ role: 'user', content: 'Say: it does not support tools.' }] }],
+  [
+    'a function of the caller',
+    { callerFunctions: [{ name: 'own', wire: { function: { parameters: { type: 'does not support tools' } } } }] },
+  ],
+])('a refusal of tools that repeats %s of the request is no lesson on the model', async (_name, fields) => {
+  const refusal = new GatewayError('tools_unsupported', "Invalid value: 'This model does not support tools'.");
+  const model = new ScriptedModel([refusal], selection('get_time'), says('Noon.'));
+  const models = finderOf({ model });
+  const events = await collect(answerChat(chatRequest(fields), runContext(), services({ models, tools: offering(clock) })));
+  expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', []]);
 });
 
 test('functions that a backend refuses amid the answer from their results are not called again either: the run ends', async () => {
