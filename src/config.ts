@@ -1,3 +1,5 @@
+import { dirname, join } from 'node:path';
+import { parseEnv } from 'node:util';
 import { readBackends } from './config/backends.ts';
 import type { BackendConfig } from './config/backends.ts';
 import { ConfigError } from './config/config-error.ts';
@@ -116,14 +118,38 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
   return deepFreeze(config);
 }
 
+/**
+ * Names that other programs use for databases of their own, and the one that says where the files are. The environment itself may set them.
+ */
+const notFromEnvFile = new Set(['DATABASE_URL', 'REDIS_URL', 'TOOLWHARF_CONFIG']);
+
+/**
+ * Adds the variables of the `.env` beside the configuration file to the environment, where what is set already stays. Without a configuration file
+ * the `.env` of a folder may be anybody's, and is left alone. Gives the path of the `.env` that was read.
+ * @throws ConfigError for a file that cannot be read
+ */
+export function addEnvFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): string | undefined {
+  const { path } = configPath(environment);
+  if (readText(path, readFile) === undefined) return undefined;
+  const envPath = join(dirname(path), '.env');
+  const text = readText(envPath, readFile);
+  if (text === undefined) return undefined;
+  for (const [name, value] of Object.entries(parseEnv(text))) if (!notFromEnvFile.has(name)) environment[name] ??= value;
+  return envPath;
+}
+
 /** The file that `TOOLWHARF_CONFIG` names, or the one at the usual place; undefined when there is none. @throws ConfigError */
 export function readConfigFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): ConfigFile | undefined {
-  const named = environment['TOOLWHARF_CONFIG']?.trim() ?? '';
-  const path = named === '' ? defaultPath : named;
+  const { path, isNamed } = configPath(environment);
   const text = readText(path, readFile);
   if (text !== undefined) return parseConfigFile({ path, text, environment });
-  if (named !== '') throw new ConfigError(`TOOLWHARF_CONFIG: there is no file "${named}"; create it or correct the path.`);
+  if (isNamed) throw new ConfigError(`TOOLWHARF_CONFIG: there is no file "${path}"; create it or correct the path.`);
   return undefined;
+}
+
+function configPath(environment: NodeJS.ProcessEnv): { path: string; isNamed: boolean } {
+  const named = environment['TOOLWHARF_CONFIG']?.trim() ?? '';
+  return { path: named === '' ? defaultPath : named, isNamed: named !== '' };
 }
 
 function readText(path: string, readFile: ReadFile): string | undefined {

@@ -1,4 +1,4 @@
-import { readConfig, readConfigFile } from './config.ts';
+import { addEnvFile, readConfig, readConfigFile } from './config.ts';
 import type { Config, ReadFile } from './config.ts';
 import { describeSettings, findUnknownVariables } from './config/describe-settings.ts';
 import { readTextFile } from './config/read-text-file.ts';
@@ -39,6 +39,7 @@ export interface DoctorParts {
  */
 export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   const left: Finding[] = [];
+  addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile);
   await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
   // As in the gateway: what a module leaves behind must not take the report away.

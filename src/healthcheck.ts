@@ -1,4 +1,4 @@
-import { readConfig } from './config.ts';
+import { addEnvFile, readConfig } from './config.ts';
 import { readTextFile } from './config/read-text-file.ts';
 import type { SendOutbound } from './core/outbound.ts';
 import { readText } from './core/outbound.ts';
@@ -11,6 +11,7 @@ const answerBytes = 256 * 1024;
 
 /** For the image, which has no curl: exit code 0 when the gateway at the configured address is alive, 1 with a line otherwise. */
 export async function healthcheck(environment: NodeJS.ProcessEnv): Promise<void> {
+  addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile);
   const outbound = createOutbound({ egress: config.egress });
   const url = `${localUrl(config)}/health`;

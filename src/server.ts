@@ -1,7 +1,7 @@
 import { readTextFile } from './config/read-text-file.ts';
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from './app.ts';
-import { ConfigError, readConfig, readConfigFile } from './config.ts';
+import { addEnvFile, ConfigError, readConfig, readConfigFile } from './config.ts';
 import { listSettings } from './config/describe-settings.ts';
 import type { ChatMemory, MemoryKind } from './core/chat-memory.ts';
 import { openBundledTime } from './bundled-time.ts';
@@ -29,8 +29,10 @@ const closingMs = 5_000;
 
 /** Reads the configuration, starts the gateway with its bundled time tool server, and ends both on SIGTERM or SIGINT. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
+  const envFile = addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile, process.stdout.isTTY);
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
+  if (envFile !== undefined) logger.info({ file: envFile }, `settings of ${envFile} are in force where the environment has none`);
   const file = databaseFile(config.databaseUrl);
   // Before anything is read or made there.
   await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: file });

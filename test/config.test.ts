@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { listSettings } from '../src/config/describe-settings.ts';
-import { ConfigError, readConfig, settings } from '../src/config.ts';
+import { addEnvFile, ConfigError, readConfig, settings } from '../src/config.ts';
 
 const noFile = (): undefined => undefined;
 const read = (environment: NodeJS.ProcessEnv) => readConfig(environment, noFile);
@@ -236,5 +236,50 @@ describe('the list of settings', () => {
     expect(byName.get('TASK_MODEL')).toEqual({ name: 'TASK_MODEL', origin: 'default', value: null });
     expect(byName.get('TOOLWHARF_ADMIN_KEY')).toEqual({ name: 'TOOLWHARF_ADMIN_KEY', origin: 'environment', value: 'set' });
     expect(JSON.stringify(listed)).not.toContain('canary');
+  });
+});
+
+describe('the .env beside the configuration file', () => {
+  const filesOf =
+    (files: Record<string, string>) =>
+    (path: string): string | undefined =>
+      files[path];
+
+  it('adds what the environment does not set', () => {
+    const environment: NodeJS.ProcessEnv = { PORT: '1', HOST: '' };
+    const text = 'PORT=2\nHOST=0.0.0.0\n# a comment\nexport TASK_MODEL="small one"\nWEATHER_KEY=abc\n';
+    const files = filesOf({ './toolwharf.yaml': 'rag_template: "${WEATHER_KEY} {{CONTEXT}}"', '.env': text });
+    expect(addEnvFile(environment, files)).toBe('.env');
+    expect(environment).toEqual({ PORT: '1', HOST: '', TASK_MODEL: 'small one', WEATHER_KEY: 'abc' });
+    expect(readConfig(environment, files)).toMatchObject({ port: 1, taskModel: 'small one', ragTemplate: 'abc {{CONTEXT}}' });
+  });
+
+  it('is the one beside the file that TOOLWHARF_CONFIG names', () => {
+    const environment: NodeJS.ProcessEnv = { TOOLWHARF_CONFIG: '/etc/toolwharf/my.yaml' };
+    const files = filesOf({ '/etc/toolwharf/my.yaml': '', '/etc/toolwharf/.env': 'PORT=2', '.env': 'PORT=3' });
+    expect(addEnvFile(environment, files)).toBe('/etc/toolwharf/.env');
+    expect(environment['PORT']).toBe('2');
+  });
+
+  it('is left alone where there is no configuration file', () => {
+    const environment: NodeJS.ProcessEnv = {};
+    expect(addEnvFile(environment, filesOf({ '.env': 'PORT=3' }))).toBeUndefined();
+    expect(environment).toEqual({});
+  });
+
+  it('sets neither databases nor the place of the files', () => {
+    const environment: NodeJS.ProcessEnv = {};
+    const text = 'DATABASE_URL=postgres://other.test/app\nREDIS_URL=redis://other.test\nTOOLWHARF_CONFIG=/x.yaml\nPORT=2';
+    const files = filesOf({ './toolwharf.yaml': '', '.env': text });
+    addEnvFile(environment, files);
+    expect(environment).toEqual({ PORT: '2' });
+  });
+
+  it('that cannot be read is named', () => {
+    const readFile = (path: string): string | undefined => {
+      if (path === '.env') throw new Error('EACCES');
+      return '';
+    };
+    expect(() => addEnvFile({}, readFile)).toThrow(/^\.env cannot be read \(EACCES\); check its permissions/);
   });
 });

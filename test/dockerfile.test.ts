@@ -79,33 +79,96 @@ describe('the image', () => {
 
 interface Service {
   image: string;
+  profiles?: string[];
   environment?: Record<string, string | number>;
   ports?: string[];
   volumes: string[];
+  logging: object;
   healthcheck: { test: string[] };
   [key: string]: unknown;
 }
 
+/** As Docker Compose reads `${NAME:-default}`, also one within the default of another. */
+function interpolated(text: string, environment: Record<string, string>): string {
+  const once = text.replaceAll(/\$\{(\w+):-([^${}]*)\}/g, (_match, name: string, fallback: string) => environment[name] || fallback);
+  return once === text ? text : interpolated(once, environment);
+}
+
 describe('the compose file', () => {
   const text = read('docker-compose.yml');
-  const { services, volumes } = parse(text) as { services: Record<string, Service>; volumes: Record<string, unknown> };
-  const gateway = services['toolwharf'] as Service;
-  const ollama = services['ollama'] as Service;
+
+  function composeWith(env: Record<string, string> = {}) {
+    // Comments are for people; what stands in them is no part of the configuration.
+    const plain = interpolated(text.replaceAll(/^\s*#.*$/gm, ''), env);
+    const { services, volumes } = parse(plain) as { services: Record<string, Service>; volumes: Record<string, unknown> };
+    const gateway = services['toolwharf'] as Service;
+    const set = Object.fromEntries(Object.entries(gateway.environment ?? {}).map(([name, value]) => [name, String(value)]));
+    const config = readConfig({ ...env, ...set }, () => undefined);
+    return { services, volumes, gateway, ollama: services['ollama'] as Service, config };
+  }
+  const { services, volumes, gateway, ollama } = composeWith();
 
   test('sets only settings that exist, and asks for none that does not', () => {
-    const asked = [...text.matchAll(/\$\{(\w+)/g)].map(([, name = '']) => name);
+    const asked = [...text.matchAll(/\$\{(\w+)/g)].map(([, name = '']) => name).filter((name) => name !== 'COMPOSE_PROFILES');
     expect([...Object.keys(gateway.environment ?? {}), ...asked].filter((name) => !knownSettings.has(name))).toEqual([]);
   });
 
+  test('uses the Ollama of the machine, and starts its own where the profile says so', () => {
+    expect(composeWith().config.backends).toMatchObject([{ kind: 'ollama', url: 'http://host.docker.internal:11434' }]);
+    expect(gateway['extra_hosts']).toEqual(['host.docker.internal:host-gateway']);
+    expect(ollama.profiles).toEqual(['ollama']);
+    const withProfile = composeWith({ COMPOSE_PROFILES: 'ollama' });
+    expect(withProfile.config.backends).toMatchObject([{ kind: 'ollama', url: 'http://ollama:11434' }]);
+    expect(gateway['depends_on']).toBeUndefined();
+  });
+
+  test('leaves what stands in .env in force, but for what belongs to the container', () => {
+    const env = {
+      HOST: '127.0.0.1',
+      TOOLWHARF_DATA_DIR: './data',
+      PORT: '9090',
+      OLLAMA_BASE_URLS: 'http://models.test:1;http://models.test:2',
+      TOOLWHARF_ADMIN_KEY: 'my-own-key',
+      TOOLWHARF_DEMO: 'true',
+      LOG_LEVEL: 'debug',
+    };
+    expect(gateway['env_file']).toEqual([{ path: '.env', required: false }]);
+    const { config, gateway: configured } = composeWith(env);
+    expect(config).toMatchObject({ host: '0.0.0.0', dataDir: '/data', port: 9090, adminKey: 'my-own-key', demo: true, logLevel: 'debug' });
+    expect(config.backends.map(({ url }) => url)).toEqual(['http://models.test:1', 'http://models.test:2']);
+    expect(configured.ports).toEqual(['127.0.0.1:9090:9090']);
+    const other = composeWith({ OLLAMA_BASE_URL: 'http://models.test:3' }).config;
+    expect(other.backends.map(({ url }) => url)).toEqual(['http://models.test:3']);
+  });
+
   test('gives a configuration that starts without any preparation', () => {
-    const values = Object.entries(gateway.environment ?? {}).map(([name, value]) => [
-      name,
-      String(value).replaceAll(/\$\{\w+:-([^}]*)\}/g, (_match, fallback: string) => fallback),
-    ]);
-    const config = readConfig(Object.fromEntries(values) as Record<string, string>, () => undefined);
-    expect(config).toMatchObject({ host: '0.0.0.0', dataDir: '/data', adminKey: undefined });
-    expect(config.backends).toMatchObject([{ kind: 'ollama', url: 'http://ollama:11434', isExplicit: true }]);
-    expect(gateway.ports).toEqual([`127.0.0.1:${config.port}:${config.port}`]);
+    const { config } = composeWith();
+    expect(config).toMatchObject({ host: '0.0.0.0', port: 8080, dataDir: '/data', adminKey: undefined });
+    expect(gateway.ports).toEqual(['127.0.0.1:8080:8080']);
+  });
+
+  test('bounds the logs of every service', () => {
+    for (const { logging } of Object.values(services))
+      expect(logging).toEqual({
+        driver: 'local',
+        options: { 'max-size': expect.stringMatching(/^\d+m$/), 'max-file': expect.any(String) },
+      });
+  });
+
+  test('holds a frontend that is ready to be used without its number signs', () => {
+    const from = text.indexOf('  # open-webui:');
+    const uncommented = text.slice(0, from) + text.slice(from).replaceAll(/^( {2})# /gm, '$1');
+    const { services: all, volumes: kept } = parse(interpolated(uncommented, { PORT: '9090' })) as {
+      services: Record<string, Service>;
+      volumes: Record<string, unknown>;
+    };
+    expect(all['open-webui']).toMatchObject({
+      environment: { OPENAI_API_BASE_URL: 'http://toolwharf:9090/v1' },
+      ports: ['127.0.0.1:3000:8080'],
+      volumes: ['open-webui:/app/backend/data'],
+      logging: gateway.logging,
+    });
+    expect(Object.keys(kept)).toEqual(['data', 'models', 'open-webui']);
   });
 
   test('gives the gateway no rights and nothing to write but its data', () => {
@@ -114,7 +177,6 @@ describe('the compose file', () => {
       tmpfs: ['/tmp'],
       cap_drop: ['ALL'],
       security_opt: ['no-new-privileges:true'],
-      depends_on: ['ollama'],
       volumes: ['data:/data'],
     });
     expect(ollama['ports']).toBeUndefined();
