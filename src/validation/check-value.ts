@@ -74,7 +74,7 @@ function compileInTurn(schema: JsonObject): Promise<FindErrors | undefined> {
     known.set(schema, findErrors === undefined ? { type: 'unusable' } : { type: 'small', findErrors });
     return findErrors;
   });
-  lastCompiled = compiling.then(() => nextTurn(undefined, { ref: false }));
+  lastCompiled = compiling.then(() => nextTurn());
   return compiling;
 }
 
