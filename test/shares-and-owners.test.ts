@@ -8,6 +8,7 @@ import type { ChatStore } from '../src/core/chat-store.ts';
 import type { WaitingRunStore } from '../src/core/approval.ts';
 import type { JsonObject } from '../src/core/json.ts';
 import { limits } from '../src/core/limits.ts';
+import type { ModelBackend } from '../src/core/model.ts';
 import type { RunStore } from '../src/core/run-log.ts';
 import { createMcpLogLevels } from '../src/http/mcp-log-levels.ts';
 import { createRunLog } from '../src/observability/run-log.ts';
@@ -24,20 +25,20 @@ import { createSqliteChats } from '../src/registry/sqlite-chats.ts';
 import { createSqliteRuns } from '../src/registry/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from '../src/registry/sqlite-waiting-runs.ts';
 import { createChatStates } from '../src/tools/functions/chat-state.ts';
-import { listen } from './_support/build-app.ts';
+import { backendOf, listen } from './_support/build-app.ts';
 import { memoryContinuations } from './_support/continuations.ts';
 import { connectFakeBrowser } from './_support/fake-browser.ts';
 import { calls, says } from './_support/scripted-model.ts';
 import type { ScriptStep } from './_support/scripted-model.ts';
 import { runContext, toolNamed } from './_support/tools.ts';
-import { askPlainly, bankGateway, call, pathsSent } from './http/approval-fixture.ts';
+import { askPlainly, bankGateway, call, decide, pathsSent, readRun } from './http/approval-fixture.ts';
 import type { Asked } from './http/approval-fixture.ts';
 import { chatNote } from './registry/chat-memory-contract.ts';
 import { storedChat } from './registry/chat-store-contract.ts';
 import { keptRun } from './registry/run-store-contract.ts';
 import { temporaryFolders } from './registry/temporary-folder.ts';
 import { waitingRun } from './registry/waiting-run-contract.ts';
-import type { Gateway } from './requirements/gateway.ts';
+import type { Gateway, GatewayOptions } from './requirements/gateway.ts';
 
 /**
  * Callers against stores. First table: one caller fills a store, and nobody else loses anything. Second table: nobody reads, changes, decides or
@@ -267,7 +268,7 @@ test('one caller who deletes many stored chats leaves others the place of their 
 const adminKey = 'sk-tw-fixed-administrator';
 
 /** A gateway with the users Ada and Eve, and an administrator. */
-async function openOffice(turns: ScriptStep[][], parts: { chats?: ChatStore } = {}) {
+async function openOffice(turns: ScriptStep[][], parts: GatewayOptions = {}) {
   const environment = { TOOLWHARF_ADMIN_KEY: adminKey, STORE_CHATS: 'true' };
   const gateway = await bankGateway({ turns, environment, ...parts });
   onTestFinished(() => gateway[Symbol.asyncDispose]());
@@ -277,6 +278,43 @@ async function openOffice(turns: ScriptStep[][], parts: { chats?: ChatStore } = 
   }
   return { gateway, keys: { ada: await keyOf('ada'), eve: await keyOf('eve'), admin: adminKey } };
 }
+
+/** Pays whenever it is asked, and says so when it could not. */
+const payingModel: ModelBackend = {
+  async *chat({ messages }) {
+    const isTold = messages.at(-1)?.role === 'tool';
+    if (isTold) yield { type: 'text', text: 'Later, then.' };
+    else yield { type: 'tool-call', call: { id: 'pay', name: 'pay', arguments: '{"amount":5}' } };
+    yield { type: 'finish', reason: isTold ? 'stop' : 'tool_calls' };
+  },
+};
+
+test.each<[string, () => WaitingRunStore]>([
+  ['memory', createMemoryWaitingRuns],
+  ['SQLite', () => createSqliteWaitingRuns(connect(), 'secret')],
+])('whoever fills the store of runs that wait, in %s, leaves others their decisions', async (_name, createStore) => {
+  const store = createStore();
+  const waitingRunStore: WaitingRunStore = { ...store, keep: (run, bounds) => store.keep(run, { ...bounds, maxCharacters: 500_000 }) };
+  const { gateway, keys } = await openOffice([], { backends: [backendOf(payingModel)], waitingRuns: waitingRunStore });
+  const early = await askPlainly(gateway, {}, keys.ada);
+  const long = { messages: [{ role: 'user', content: `Pay 5. ${'x'.repeat(20_000)}` }] };
+  const flood: Asked[] = [];
+  let refused: Asked;
+  for (;;) {
+    refused = await askPlainly(gateway, long, keys.eve);
+    if (refused.choices[0]?.message.content === 'Later, then.') break;
+    flood.push(refused);
+  }
+  expect(flood.length).toBeGreaterThan(4);
+  const late = await askPlainly(gateway, long, keys.ada);
+  expect([early.approval.calls.length, late.approval.calls.length]).toEqual([1, 1]);
+  for (const asked of [early, late]) expect((await decide(gateway, asked, { key: keys.ada })).statusCode).toBe(200);
+  const [oldest, second] = flood as [Asked, Asked];
+  expect((await decide(gateway, oldest, { key: keys.eve })).statusCode).toBe(409);
+  const run = await readRun(gateway, oldest, keys.eve);
+  expect([run.status, run.events.at(-1)?.data['error']]).toEqual(['failed', expect.objectContaining({ code: 'overloaded' })]);
+  expect((await decide(gateway, second, { key: keys.eve })).statusCode).toBe(200);
+});
 
 interface AdasThings {
   gateway: Gateway;

@@ -88,6 +88,12 @@ describe('a key with limits', () => {
     ['POST', invoke],
     ['POST', '/mcp'],
     ['POST', '/api/runs/none/approvals/none'],
+    ['POST', `${chats}/`],
+    ['POST', '//v1//chat/completions'],
+    ['POST', `${chats}?background=true`],
+    ['POST', '/v1/chat/completion%73'],
+    ['POST', `${invoke}/`],
+    ['POST', '/mcp/'],
   ])('is held to them at %s %s whatever the fields of the body say', async (method, path) => {
     const { make, send, model } = await openGateway();
     model.finish();
