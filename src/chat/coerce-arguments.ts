@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'secure-json-parse';
 import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
@@ -23,8 +22,14 @@ export function coerceArguments(args: JsonObject, schema: JsonObject): CoercedAr
   return { args: coerceObject(args, schema, { path: '', changes, dropsUnknown: true, root: schema, budget }), changes };
 }
 
-/** Steps of looking for the schema that fits: schemas within schemas, tried on values within values, would take exponential time. */
+/**
+ * Steps of what is more than a walk through the arguments: looking for the schema that fits (schemas within schemas, tried on values within values,
+ * would take exponential time), comparing with choices, filling in defaults. Each is well below a microsecond.
+ */
 const maxSteps = 20_000;
+/** Sentences about changes, and their characters: arguments may hold tens of thousands of values below keys of kilobytes. */
+const maxChanges = 100;
+const maxChangeCharacters = 300;
 /** Schemas within schemas; one that is a choice of itself has no end. */
 const maxTrialDepth = 200;
 
@@ -51,8 +56,7 @@ const maxHops = 8;
 function coerceObject(value: JsonObject, schema: JsonObject, place: Place): JsonObject {
   const properties = ownValue(schema, 'properties');
   if (!isJsonObject(properties)) return value;
-  const required = ownValue(schema, 'required');
-  const isRequired = (key: string): boolean => Array.isArray(required) && required.includes(key);
+  const required = requiredNames(schema);
   const takesMore =
     isJsonObject(schema['additionalProperties']) ||
     schema['additionalProperties'] === true ||
@@ -63,35 +67,57 @@ function coerceObject(value: JsonObject, schema: JsonObject, place: Place): Json
     const path = place.path === '' ? key : `${place.path}.${key}`;
     const childSchema = resolved(ownValue(properties, key), place.root);
     if (childSchema === undefined) {
-      if (takesMore || isRequired(key) || !place.dropsUnknown) entries.push([key, child]);
-      else place.changes.push(`${path}: unknown argument left out`);
-    } else if (child === null && (!isRequired(key) || hasDefault(childSchema)) && !fits(null, childSchema, place)) {
-      place.changes.push(`${path}: null left out`);
+      if (takesMore || required.has(key) || !place.dropsUnknown) entries.push([key, child]);
+      else note(place, `${path}: unknown argument left out`);
+    } else if (child === null && (!required.has(key) || hasDefault(childSchema)) && !fits(null, childSchema, place)) {
+      note(place, `${path}: null left out`);
     } else entries.push([key, coerceValue(child, childSchema, { ...place, path, dropsUnknown: false })]);
   }
   const given = Object.fromEntries(entries);
-  return isRequiredList(required) ? { ...given, ...missingDefaults(given, { properties, required }, place) } : given;
+  return { ...given, ...missingDefaults(given, { properties, required }, place) };
 }
 
-function isRequiredList(required: JsonValue | undefined): required is string[] {
-  return Array.isArray(required) && required.every((name) => typeof name === 'string');
+function note(place: Place, change: string): void {
+  if (place.changes.length < maxChanges) place.changes.push(change.slice(0, maxChangeCharacters));
+}
+
+/** Read once for each schema, not for each value. */
+const requiredLists = new WeakMap<JsonObject, ReadonlySet<string>>();
+
+function requiredNames(schema: JsonObject): ReadonlySet<string> {
+  const known = requiredLists.get(schema);
+  if (known !== undefined) return known;
+  const { required } = schema;
+  const names = new Set(Array.isArray(required) ? required.filter((name) => typeof name === 'string') : []);
+  requiredLists.set(schema, names);
+  return names;
 }
 
 /** Of required properties alone: an optional one that is left out has a meaning of its own at many servers. */
 function missingDefaults(
   given: JsonObject,
-  { properties, required }: { properties: JsonObject; required: string[] },
+  { properties, required }: { properties: JsonObject; required: ReadonlySet<string> },
   place: Place,
 ): JsonObject {
-  const missing = required.flatMap((name): [string, JsonValue][] => {
+  place.budget.stepsLeft -= required.size / 16;
+  if (place.budget.stepsLeft <= 0) return {};
+  const missing = [...required].flatMap((name): [string, JsonValue][] => {
     const schema = resolved(ownValue(properties, name), place.root);
     const value = isJsonObject(schema) ? ownValue(schema, 'default') : undefined;
     // A default that does not fit would be refused in the model's name.
     if (Object.hasOwn(given, name) || value === undefined || !fits(value, schema, place)) return [];
-    place.changes.push(`${place.path === '' ? name : `${place.path}.${name}`}: left out, so its default ${shown(value)} is used`);
+    if (!isPaid(value, place.budget)) return [];
+    note(place, `${place.path === '' ? name : `${place.path}.${name}`}: left out, so its default ${shown(value)} is used`);
     return [[name, structuredClone(value)]];
   });
   return Object.fromEntries(missing);
+}
+
+/** A default may stand in each item of a list. Takes a step for each value in it and for each 64 characters. */
+function isPaid(value: JsonValue, budget: Place['budget']): boolean {
+  budget.stepsLeft -= 1 + (typeof value === 'string' ? value.length / 64 : 0);
+  if (budget.stepsLeft <= 0) return false;
+  return typeof value !== 'object' || value === null || Object.values(value).every((child) => child === undefined || isPaid(child, budget));
 }
 
 function hasDefault(schema: JsonValue): boolean {
@@ -112,8 +138,8 @@ function coerceValue(value: JsonValue, stated: JsonValue, place: Place): JsonVal
   const { isUnwrapped, ...inner } = place;
   const plain = typeof value === 'string' ? fromText(value, schema) : fromScalar(value, schema);
   const fitted = isUnwrapped === true ? plain : wrapped(plain, schema);
-  if (fitted !== value) place.changes.push(`${place.path}: ${shown(value)} read as ${shown(fitted)}`);
-  if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, place.root), inner);
+  if (fitted !== value) note(place, `${place.path}: ${shown(value)} read as ${shown(fitted)}`);
+  if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, place), inner);
   const items = ownValue(schema, 'items');
   if (!Array.isArray(fitted) || items === undefined) return fitted;
   return fitted.map((item, index) => coerceValue(item, items, { ...inner, path: `${place.path}[${index}]` }));
@@ -134,7 +160,7 @@ function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], place:
       const trial: Place = { ...rest, ...unwrapped, changes: [], isTrial: true };
       const fitted = coerceValue(value, branch, trial);
       if (!fits(fitted, branch, place)) continue;
-      place.changes.push(...trial.changes);
+      for (const change of trial.changes) note(place, change);
       return fitted;
     }
   }
@@ -157,22 +183,44 @@ function fits(value: JsonValue, stated: JsonValue | undefined, place: Place): bo
 
 function hasForm(value: JsonValue, schema: JsonObject, place: Place): boolean {
   const { type, enum: choices, const: fixed, allOf } = schema;
-  if (fixed !== undefined && !isDeepStrictEqual(fixed, value)) return false;
-  if (Array.isArray(choices) && !choices.some((choice) => isDeepStrictEqual(choice, value))) return false;
+  if (fixed !== undefined && !isEqual(fixed, value, place)) return false;
+  if (Array.isArray(choices) && !isAmong(choices, value, place)) return false;
   const isOfType = (name: JsonValue): boolean => name === typeOf(value) || (name === 'number' && typeOf(value) === 'integer');
   if (type !== undefined && ![type].flat().some(isOfType)) return false;
   for (const branches of [schema['anyOf'], schema['oneOf']])
     if (Array.isArray(branches) && !branches.some((branch) => fits(value, branch, place))) return false;
   if (Array.isArray(allOf) && !allOf.every((part) => fits(value, part, place))) return false;
-  if (Array.isArray(value)) return value.every((item) => fits(item, schema['items'], place));
+  if (Array.isArray(value)) {
+    place.budget.stepsLeft -= value.length / 8;
+    return value.every((item) => fits(item, schema['items'], place));
+  }
   return !isJsonObject(value) || membersFit(value, schema, place);
 }
 
+function isAmong(choices: readonly JsonValue[], value: JsonValue, place: Place): boolean {
+  if (typeof value === 'object' && value !== null) return choices.some((choice) => isEqual(choice, value, place));
+  place.budget.stepsLeft -= choices.length / 16;
+  return choices.includes(value);
+}
+
+/** With an exhausted budget everything is equal, as everything fits. */
+function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, place: Place): boolean {
+  if (one === other || place.budget.stepsLeft-- <= 0) return true;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const names = Object.keys(one);
+  place.budget.stepsLeft -= names.length;
+  if (names.length !== Object.keys(other).length) return false;
+  return names.every((name) => Object.hasOwn(other, name) && isEqual((one as JsonObject)[name], (other as JsonObject)[name], place));
+}
+
 function membersFit(value: JsonObject, schema: JsonObject, place: Place): boolean {
-  const { properties, required, additionalProperties: more } = schema;
-  if (Array.isArray(required) && !required.every((name) => typeof name !== 'string' || Object.hasOwn(value, name))) return false;
+  const { properties, additionalProperties: more } = schema;
+  const [required, members] = [requiredNames(schema), Object.entries(value)];
+  place.budget.stepsLeft -= (required.size + members.length) / 8;
+  if (![...required].every((name) => Object.hasOwn(value, name))) return false;
   const named = isJsonObject(properties) ? properties : {};
-  return Object.entries(value).every(([name, child]) => {
+  return members.every(([name, child]) => {
     if (child === undefined) return true;
     if (Object.hasOwn(named, name)) return fits(child, named[name], place);
     return more === undefined || Object.hasOwn(schema, 'patternProperties') || fits(child, more, place);
@@ -186,21 +234,26 @@ function typeOf(value: JsonValue): string {
 }
 
 /** Of several kinds of objects the one that a value says it is, by its constants; the schema itself where that is not beyond doubt. */
-function branchFor(value: JsonObject, schema: JsonObject, root: JsonObject): JsonObject {
-  if (Object.hasOwn(schema, 'properties')) return schema;
+function branchFor(value: JsonObject, schema: JsonObject, { root, budget }: Place): JsonObject {
+  if (Object.hasOwn(schema, 'properties') || budget.stepsLeft <= 0) return schema;
   const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf')].flat();
+  budget.stepsLeft -= stated.length;
   const branches = stated.map((branch) => resolved(branch, root)).filter((branch) => isJsonObject(branch) && allowsType(branch, 'object'));
-  const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch));
+  const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch, budget));
   const [only] = fitting;
   return fitting.length === 1 && isJsonObject(only) ? only : schema;
 }
 
-function constantsFit(value: JsonObject, branch: JsonObject): boolean {
+function constantsFit(value: JsonObject, branch: JsonObject, budget: Place['budget']): boolean {
   const properties = ownValue(branch, 'properties');
   if (!isJsonObject(properties)) return false;
-  return Object.entries(properties).every(
-    ([name, property]) => !isJsonObject(property) || !Object.hasOwn(property, 'const') || property['const'] === ownValue(value, name),
-  );
+  for (const name in properties) {
+    budget.stepsLeft -= 1;
+    if (budget.stepsLeft <= 0) return false;
+    const property = properties[name];
+    if (isJsonObject(property) && Object.hasOwn(property, 'const') && property['const'] !== ownValue(value, name)) return false;
+  }
+  return true;
 }
 
 /** What a reference to a definition stands for. A schema that says more than its reference is left as it is. */
@@ -255,16 +308,27 @@ function decode(text: string): JsonValue | undefined {
 
 /** Only types that the schema states outright; a schema without `type` allows nothing here, so that nothing is converted. */
 function allowsType(schema: JsonObject, type: string): boolean {
+  return allowedTypes(schema).has(type);
+}
+
+/** Found once for each schema: one of thousands of branches may stand over thousands of values. */
+const typeSets = new WeakMap<JsonObject, ReadonlySet<JsonValue>>();
+
+function allowedTypes(schema: JsonObject): ReadonlySet<JsonValue> {
+  const known = typeSets.get(schema);
+  if (known !== undefined) return known;
+  const types = new Set<JsonValue>();
+  typeSets.set(schema, types);
   const stated = ownValue(schema, 'type');
-  if (stated === type) return true;
-  if (Array.isArray(stated)) return stated.includes(type);
-  return ['anyOf', 'oneOf'].some((key) => {
-    const branches = ownValue(schema, key);
-    return Array.isArray(branches) && branches.some((branch) => isJsonObject(branch) && allowsType(branch, type));
-  });
+  if (stated !== undefined) for (const type of [stated].flat()) types.add(type);
+  if (Array.isArray(stated)) return types;
+  const branches = [ownValue(schema, 'anyOf'), ownValue(schema, 'oneOf')].filter(Array.isArray).flat().filter(isJsonObject);
+  for (const branch of branches) for (const type of allowedTypes(branch)) types.add(type);
+  return types;
 }
 
 function shown(value: JsonValue): string {
-  const text = JSON.stringify(value);
+  // The beginning of a long text is enough, and it may be long.
+  const text = JSON.stringify(typeof value === 'string' ? value.slice(0, 100) : value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }

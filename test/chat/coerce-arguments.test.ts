@@ -182,3 +182,63 @@ describe('a required argument that has a default', () => {
     expect(coerceArguments({ size: 7 }, schema).args).toEqual({ size: 7 });
   });
 });
+
+describe('the work is bounded', () => {
+  /** The schema, with a count of how often it is looked at. */
+  function counted(schema: JsonObject): { schema: JsonObject; looks: () => number } {
+    let looks = 0;
+    const proxies = new WeakMap<object, object>();
+    const wrap = <Value>(value: Value): Value => {
+      if (typeof value !== 'object' || value === null) return value;
+      const known = proxies.get(value);
+      if (known !== undefined) return known as Value;
+      const proxy = new Proxy(value, {
+        get(target, key) {
+          looks += 1;
+          return wrap(Reflect.get(target, key) as unknown);
+        },
+        getOwnPropertyDescriptor(target, key) {
+          looks += 1;
+          return Reflect.getOwnPropertyDescriptor(target, key);
+        },
+      });
+      proxies.set(value, proxy);
+      return proxy;
+    };
+    return { schema: wrap(schema), looks: () => looks };
+  }
+
+  const count = 10_000;
+  const texts = Array.from({ length: 2_000 }, (_, index) => `choice${index}`);
+  const branches = texts.map((text) => ({ properties: { kind: { const: text }, a: {} } }));
+  const manyObjects = Array.from({ length: count }, (_, a) => ({ a }));
+  const manyTexts = Array.from({ length: count }, (_, index) => `t${index}`);
+
+  it.each<[what: string, items: JsonObject, values: JsonValue[]]>([
+    ['long choices in a branch', { anyOf: [{ enum: texts }, { type: 'integer' }] }, manyTexts],
+    ['many branches beside properties', { properties: {}, anyOf: texts.map(() => ({ type: 'integer' })) }, manyTexts],
+    ['many kinds of objects', { type: 'object', anyOf: branches }, manyObjects],
+    ['many branches', { anyOf: branches.map((branch) => ({ ...branch, type: 'object' })) }, manyObjects],
+    ['many required names', { type: 'object', properties: {}, required: texts }, manyObjects],
+  ])('with %s', (_, items, values) => {
+    const { schema, looks } = counted({ type: 'object', properties: { p: { type: 'array', items } } });
+    coerceArguments({ p: values }, schema);
+    // A hundred looks a value, and as much again for the budget; without it there are thousands a value.
+    expect(looks()).toBeLessThan(100 * count + 1_000_000);
+  });
+
+  it('where a large default would stand in each item of a list', () => {
+    const items = { type: 'object', properties: { a: { default: 'x'.repeat(100_000) } }, required: ['a'] };
+    const { args } = coerceArguments({ p: Array.from({ length: 500 }, () => ({})) }, { properties: { p: { type: 'array', items } } });
+    expect(JSON.stringify(args).length).toBeLessThan(2_000_000);
+    expect(JSON.stringify(args)).toContain('xxx');
+  });
+
+  it('where many values change below a long key', () => {
+    const key = 'k'.repeat(10_000);
+    const schema = { properties: { [key]: { type: 'array', items: { type: 'integer' } } } };
+    const { args, changes } = coerceArguments({ [key]: Array.from({ length: 1_000 }, () => '5') }, schema);
+    expect((args[key] as JsonValue[]).every((value) => value === 5)).toBe(true);
+    expect(changes.join('').length).toBeLessThan(50_000);
+  });
+});
