@@ -2,6 +2,7 @@ import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
+import type { SecretMask } from '../shared/secret-mask.ts';
 import { reportedFault } from './upstream-faults.ts';
 
 /** Reads a stream of JSON lines and lets only whole, sound ones through. */
@@ -9,10 +10,12 @@ export class NdjsonReader {
   /** True once a line said `done`. */
   isDone = false;
   readonly #name: string;
+  readonly #mask: SecretMask;
   #rest = '';
 
-  constructor(name: string) {
+  constructor(name: string, mask: SecretMask) {
     this.#name = name;
+    this.#mask = mask;
   }
 
   /**
@@ -52,7 +55,7 @@ export class NdjsonReader {
 
   #check(line: string): void {
     this.#checkLength(line);
-    const value = parseObject(line, this.#name);
+    const value = parseObject(line, this.#name, this.#mask);
     this.isDone = value['done'] === true;
   }
 
@@ -67,7 +70,7 @@ export class NdjsonReader {
  * One JSON object of Ollama.
  * @throws GatewayError `upstream_invalid_response`; for `{"error": "…"}` what it says.
  */
-export function parseObject(text: string, name: string): JsonObject {
+export function parseObject(text: string, name: string, mask: SecretMask): JsonObject {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -79,5 +82,5 @@ export function parseObject(text: string, name: string): JsonObject {
   }
   const error = ownValue(value, 'error');
   if (error === undefined || error === null) return value;
-  throw reportedFault(value, name);
+  throw reportedFault(value, name, mask);
 }

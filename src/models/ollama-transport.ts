@@ -6,6 +6,8 @@ import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import { readText } from '../core/outbound.ts';
 import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
+import { createSecretMask } from '../shared/secret-mask.ts';
+import type { SecretMask } from '../shared/secret-mask.ts';
 import { NdjsonReader, parseObject } from './ollama-lines.ts';
 import { answerFault, upstreamFault } from './upstream-faults.ts';
 
@@ -31,6 +33,7 @@ export interface OllamaCall {
   close(): Promise<void>;
 }
 
+const secretHeader = /auth|key|token|secret|cookie/i;
 /** After the last line the end of the body is usually there already; waiting for it keeps the connection for the next request. */
 const endWaitMs = 50;
 
@@ -42,6 +45,7 @@ const endWaitMs = 50;
 export function openOllama(connection: OllamaConnection, send: SendOutbound, signal: AbortSignal): OllamaCall {
   const name = nameOf(connection);
   const { host, origin, headers } = addressOf(connection);
+  const mask = createSecretMask(Object.entries(headers).flatMap(([name, value]) => (secretHeader.test(name) ? [value] : [])));
   const closing = new AbortController();
   const bodies: CheckedBody[] = [];
 
@@ -61,9 +65,9 @@ export function openOllama(connection: OllamaConnection, send: SendOutbound, sig
       signal.throwIfAborted();
       throw upstreamFault(error, name, 'request');
     });
-    if (response.status >= 400) throw await answerFault(response, name, Object.values(headers));
-    if (!String(input).endsWith('/api/chat')) return new Response(JSON.stringify(await readObject(response, name)));
-    const checked = new CheckedBody(response, name);
+    if (response.status >= 400) throw await answerFault(response, name, mask);
+    if (!String(input).endsWith('/api/chat')) return new Response(JSON.stringify(await readObject(response, name, mask)));
+    const checked = new CheckedBody(response, name, mask);
     bodies.push(checked);
     return new Response(checked.stream());
   };
@@ -108,9 +112,9 @@ function lowerCased(headers: Record<string, string>): Record<string, string> {
 }
 
 /** A whole JSON answer: a list, or what is said about a model. */
-async function readObject(response: OutboundResponse, name: string): Promise<object> {
+async function readObject(response: OutboundResponse, name: string, mask: SecretMask): Promise<object> {
   const { text, isTruncated } = await readText(response.body, limits.upstreamAnswerBytes);
-  if (!isTruncated) return parseObject(text, name);
+  if (!isTruncated) return mask.value(parseObject(text, name, mask));
   const message = `The model backend "${name}" sent more than ${limits.upstreamAnswerBytes} bytes.`;
   throw new GatewayError('upstream_invalid_response', message);
 }
@@ -120,8 +124,8 @@ class CheckedBody {
   readonly #chunks: AsyncGenerator<Uint8Array, void, undefined>;
   readonly #reader: NdjsonReader;
 
-  constructor(response: OutboundResponse, name: string) {
-    this.#reader = new NdjsonReader(name);
+  constructor(response: OutboundResponse, name: string, mask: SecretMask) {
+    this.#reader = new NdjsonReader(name, mask);
     this.#chunks = this.#reader.read(response.body);
   }
 

@@ -4,6 +4,8 @@ import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import { readText } from '../core/outbound.ts';
 import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
+import { createSecretMask } from '../shared/secret-mask.ts';
+import type { SecretMask } from '../shared/secret-mask.ts';
 import { AnswerMeter } from './answer-meter.ts';
 import { answerFault, reportedFault, upstreamFault } from './upstream-faults.ts';
 
@@ -19,6 +21,8 @@ export interface OpenAiConnection {
   name?: string;
 }
 
+/** What people write where a program wants some key; in the names of models these are words. */
+const placeholders = new Set(['ollama', 'lm-studio', 'not-needed', 'placeholder', 'sk-no-key-required']);
 const secretHeader = /auth|key|token|secret|cookie/i;
 
 /** Requests to one backend that speaks the OpenAI API, and the faults of its answers. The key leaves it in the header only. */
@@ -27,7 +31,7 @@ export class OpenAiExchange {
   readonly #send: SendOutbound;
   readonly #base: URL;
   readonly #name: string;
-  readonly #secrets: string[];
+  readonly #mask: SecretMask;
   readonly #ownHeaders: Readonly<Record<string, string>>;
   /** By path: there are three. */
   readonly #urls = new Map<string, string>();
@@ -39,7 +43,7 @@ export class OpenAiExchange {
     this.#name = connection.name ?? 'OpenAI-compatible';
     const headers = Object.entries(connection.headers ?? {}).filter(([name]) => secretHeader.test(name));
     const { key = '' } = connection;
-    this.#secrets = [key, ...headers.map(([, value]) => value)];
+    this.#mask = createSecretMask([placeholders.has(key.toLowerCase()) ? '' : key, ...headers.map(([, value]) => value)]);
     this.#ownHeaders = {
       ...(key === '' ? {} : { authorization: `Bearer ${key}` }),
       ...Object.fromEntries(Object.entries(connection.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])),
@@ -101,7 +105,8 @@ export class OpenAiExchange {
     if (isTruncated) throw this.invalid(`sends more than ${limits.upstreamAnswerBytes} bytes`);
     const value = parseJson(text);
     if (value === undefined) throw this.invalid('sends malformed JSON');
-    return value;
+    // Most answers hold nothing of the kind, and a large one is numbers.
+    return this.#mask.text(text) === text ? value : this.#mask.value(value);
   }
 
   /**
@@ -125,11 +130,11 @@ export class OpenAiExchange {
   }
 
   faultOf(response: OutboundResponse): Promise<GatewayError> {
-    return answerFault(response, this.#name, this.#secrets);
+    return answerFault(response, this.#name, this.#mask);
   }
 
   reported(payload: JsonValue): GatewayError {
-    return reportedFault(payload, this.#name, this.#secrets);
+    return reportedFault(payload, this.#name, this.#mask);
   }
 
   invalid(what: string): GatewayError {

@@ -4,13 +4,12 @@ import { limits } from '../core/limits.ts';
 import { readText } from '../core/outbound.ts';
 import type { OutboundResponse } from '../core/outbound.ts';
 import { findToolsRefusal } from '../shared/tools-refusal.ts';
+import type { SecretMask } from '../shared/secret-mask.ts';
 import { parseErrorReport } from './parse-error-report.ts';
 import type { ErrorReport } from './parse-error-report.ts';
 
 /** Characters of an upstream message that are passed on. */
 const maxMessage = 2_000;
-/** Shorter secrets are none, and masking them would garble ordinary words. */
-const shortestSecret = 4;
 
 /**
  * What went wrong on the way to a backend, in a client's words: no address and no key.
@@ -50,18 +49,17 @@ export function upstreamFault(error: unknown, backendName: string, within: 'answ
 /**
  * The error behind an answer with a status of 400 or more; reads its body. Secrets found in the backend's words are masked, HTML is never repeated.
  */
-export async function answerFault(response: OutboundResponse, backendName: string, secrets: readonly string[] = []): Promise<GatewayError> {
+export async function answerFault(response: OutboundResponse, backendName: string, mask: SecretMask): Promise<GatewayError> {
   const text = await readErrorText(response);
   const report = parseErrorReport(text, response.headers['content-type'] ?? '');
   const { status } = response;
-  const retryAfter = cleanRetryAfter(response.headers['retry-after']);
-  return toGatewayError({ ...report, status, message: clean(report.message, secrets) }, { backendName, retryAfter });
+  const retryAfter = cleanRetryAfter(mask.text(response.headers['retry-after'] ?? ''));
+  return toGatewayError({ ...withoutSecrets(report, mask), status }, { backendName, retryAfter });
 }
 
 /** The error that a backend reports within an answer of status 200, such as `{"error": {…}}`: the object itself or the whole payload. */
-export function reportedFault(payload: unknown, backendName: string, secrets: readonly string[] = []): GatewayError {
-  const report = parseErrorReport(payload, 'application/json');
-  return toGatewayError({ ...report, message: clean(report.message, secrets) }, { backendName, retryAfter: undefined });
+export function reportedFault(payload: unknown, backendName: string, mask: SecretMask): GatewayError {
+  return toGatewayError(withoutSecrets(parseErrorReport(payload, 'application/json'), mask), { backendName, retryAfter: undefined });
 }
 
 /** Whether a backend says that the model or the server has no tool calls at all; complaints about one function or `tool_choice` are not meant. */
@@ -109,11 +107,13 @@ async function readErrorText(response: OutboundResponse): Promise<string> {
   }
 }
 
-function clean(message: string | undefined, secrets: readonly string[]): string | undefined {
-  if (message === undefined) return undefined;
-  let text = message;
-  for (const secret of secrets) if (secret.length >= shortestSecret) text = text.replaceAll(secret, '***');
-  return text.length > maxMessage ? `${text.slice(0, maxMessage)}…` : text;
+function withoutSecrets({ message, param, ...report }: ErrorReport, mask: SecretMask): ErrorReport {
+  const text = message === undefined ? undefined : mask.text(message);
+  return {
+    ...report,
+    message: text !== undefined && text.length > maxMessage ? `${text.slice(0, maxMessage)}…` : text,
+    param: param === undefined ? undefined : mask.text(param),
+  };
 }
 
 /** Seconds or an HTTP date (RFC 9110, section 10.2.3). */

@@ -9,7 +9,7 @@ import { placeCredential, type Credential } from './place-credential.ts';
  * is what the operation asks for.
  */
 export function callHeaders(
-  record: ToolServerRecord,
+  record: Credential & Pick<ToolServerRecord, 'headers'>,
   run: RunContext | undefined,
   security?: readonly CredentialSet[],
 ): Record<string, string> {

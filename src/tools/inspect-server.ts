@@ -1,11 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import type { JsonObject, JsonValue } from '../core/json.ts';
-import { isJsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/json.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import { secretsInAddress } from '../core/secret-addresses.ts';
 import type { ServerReport, ToolServerInspector } from '../core/server-report.ts';
-import { callHeaders, callQuery } from './connection-headers.ts';
+import { maskOfEverythingSent } from './credentials-of.ts';
 import { estimateFunctionTokens } from './estimate-tokens.ts';
 import type { McpServers } from './mcp/mcp-servers.ts';
 import { openServer } from './open-registered-server.ts';
@@ -14,9 +12,6 @@ import type { HeldFunction, OpenedServer, Opening } from './open-registered-serv
 import type { RegisteredServers } from './registered-servers.ts';
 import { remarksOnConfig } from './remarks-on-config.ts';
 import { remarksOnCredential } from './remarks-on-credential.ts';
-
-/** Shorter values are words that a report may hold by chance. */
-const shortestSecret = 6;
 
 export interface ServerInspectorOptions {
   servers: RegisteredServers;
@@ -136,33 +131,7 @@ function remarksOnApproval({ ok, functions, renamed }: ServerReport, record: Too
   return [`needs_approval names ${unknown.join(', ')}, which is no function on offer here: nothing waits for it. Correct the name.`];
 }
 
-/** A server may write what it was sent into its own document. */
+/** Paths and names of operations are kept as the server needs them, and what is said about them repeats them. */
 function withoutSecrets(report: ServerReport, record: ToolServerRecord): ServerReport {
-  const sent = [
-    ...Object.values(callHeaders(record, undefined)),
-    ...Object.values(callQuery(record)),
-    ...Object.values(record.process?.environment ?? {}),
-    record.key ?? '',
-    ...secretsInAddress(record.path),
-  ];
-  const parts = record.authType === 'basic' ? [(record.key ?? '').slice((record.key ?? '').indexOf(':') + 1)] : [];
-  const values = [...sent, ...parts].flatMap((value) => [value, encodeURIComponent(value.toWellFormed()), ...value.split(' ')]);
-  const secrets = [...new Set(values)].filter((value) => value.length >= shortestSecret).toSorted((a, b) => b.length - a.length);
-  if (secrets.length === 0) return report;
-  const text = JSON.stringify(report);
-  return secrets.some((secret) => text.includes(JSON.stringify(secret).slice(1, -1)))
-    ? (replaceIn(report as unknown as JsonValue, secrets) as unknown as ServerReport)
-    : report;
-}
-
-/** Recursion ends with the report's own depth, which the limit of documents bounds. */
-function replaceIn(value: JsonValue, secrets: readonly string[]): JsonValue {
-  if (typeof value === 'string') return secrets.reduce((text, secret) => text.replaceAll(secret, '[secret]'), value);
-  if (Array.isArray(value)) return value.map((entry) => replaceIn(entry, secrets));
-  if (!isJsonObject(value)) return value;
-  const entries = Object.entries(value).map(([key, child]) => [
-    secrets.reduce((text, secret) => text.replaceAll(secret, '[secret]'), key),
-    child === undefined ? child : replaceIn(child, secrets),
-  ]);
-  return Object.fromEntries(entries) as JsonObject;
+  return maskOfEverythingSent(record).value(report as unknown as JsonObject) as unknown as ServerReport;
 }

@@ -5,6 +5,7 @@ import type { ToolServerRecord } from '../core/registry.ts';
 import type { RunContext } from '../core/run.ts';
 import type { Tool } from '../core/tool.ts';
 import { callHeaders, callQuery, sessionUserOf } from './connection-headers.ts';
+import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
 import { createRegisteredBudget } from './openapi/conversion-budget.ts';
 import { documentUrl, loadDocument, type DocumentVersion } from './openapi/load-document.ts';
 import { openDocumentAside } from './openapi/open-document-aside.ts';
@@ -73,7 +74,7 @@ export async function openServer(record: ToolServerRecord, send: SendOutbound, o
       return { type: 'unreachable', reason: 'The server answers that its document has not changed, and was not asked.' };
     return { type: 'opened', server: toOpenedServer(record, { ...document, isChecked: options.isChecked }, send) };
   } catch (error) {
-    return { type: 'unreachable', reason: error instanceof Error ? error.message : String(error) };
+    return { type: 'unreachable', reason: maskOfEverythingSent(record).text(error instanceof Error ? error.message : String(error)) };
   }
 }
 
@@ -102,7 +103,7 @@ async function documentOf(
 ): Promise<{ opened: OpenedDocument; version: DocumentVersion | undefined } | undefined> {
   const { id, spec, url, path } = record;
   const reader = { kind: 'registered', caller: id, signal } as const;
-  const job = { budget: createRegisteredBudget(), isChecked };
+  const job = { budget: createRegisteredBudget(), isChecked, secrets: everythingSent(record) };
   if (spec !== undefined) return { opened: await openDocumentAside({ ...job, source: spec }, noFiles, reader), version: undefined };
   const { origin } = new URL(documentUrl(url, path));
   // A document on another host is fetched without this server's credentials.

@@ -6,6 +6,7 @@ import { limits } from '../core/limits.ts';
 import type { SendOutbound, Trust } from '../core/outbound.ts';
 import type { RunContext } from '../core/run.ts';
 import type { CallBrowser } from '../core/browser-call.ts';
+import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
 import { createBrowserTool } from './browser-tool.ts';
 import { callQuery, credentialHeaders, mergeHeaders, sessionUserOf } from './connection-headers.ts';
 import { leftOutWarning } from './offer-tools.ts';
@@ -99,7 +100,8 @@ async function openServer(place: Place, options: RequestServersOptions): Promise
     return { candidates, warnings: cut === undefined ? [] : [cutWarning(place, cut)] };
   } catch (error) {
     place.run.signal.throwIfAborted();
-    return { candidates: [], warnings: [leftOut(place, codeOf(error), error instanceof Error ? error.message : String(error))] };
+    const reason = maskOfEverythingSent(server).text(error instanceof Error ? error.message : String(error));
+    return { candidates: [], warnings: [leftOut(place, codeOf(error), reason)] };
   }
 }
 
@@ -130,7 +132,8 @@ function gatewayHeaders(server: RequestToolServer, security?: CredentialSet[]): 
 async function openDocumentOf({ server, run, budget }: Place, send: SendOutbound, isInBrowser: boolean): Promise<OpenedDocument> {
   const { url, path = 'openapi.json', openapi } = server;
   // A document in the request was measured for depth with the request.
-  const job = { budget, maxOperations: limits.toolsPerRequest, isChecked: false, isShallow: true };
+  const secrets = isInBrowser ? [] : everythingSent(server);
+  const job = { secrets, budget, maxOperations: limits.toolsPerRequest, isChecked: false, isShallow: true };
   const reader = { kind: 'requested', caller: run.caller.id, signal: run.signal } as const;
   if (openapi !== undefined) return openDocumentAside({ ...job, source: openapi }, noFiles, reader);
   const isSameOrigin = new URL(documentUrl(url, path)).origin === new URL(url).origin;

@@ -82,3 +82,69 @@ describe('secrets of tool servers', () => {
     await outbound.close();
   });
 });
+
+/** Repeats what it was sent wherever a document and an answer have a place for it. */
+const echoing = createServer((request, response) => {
+  const sent = JSON.stringify([request.headers, request.url]);
+  if (request.url?.startsWith('/openapi.json') === true) {
+    const schema = { type: 'string', title: sent, description: sent, default: sent, examples: [sent], enum: [sent, 'a'] };
+    const operation = (operationId: string): object => ({
+      operationId,
+      summary: sent,
+      description: sent,
+      tags: [sent],
+      parameters: [{ name: 'q', in: 'query', description: sent, example: sent, schema }],
+      requestBody: { description: sent, content: { 'application/json': { schema: { $ref: '#/components/schemas/Body' } } } },
+      responses: { 200: { description: sent } },
+    });
+    const head = { openapi: '3.1.0', info: { title: sent, description: sent, version: sent }, tags: [{ name: sent, description: sent }] };
+    const paths = {
+      '/binary': { post: operation('binary') },
+      '/text': { post: operation('text') },
+      '/odd': { post: operation(`odd ${sent}`) },
+    };
+    const components = { schemas: { Body: { type: 'object', properties: { [sent]: schema, plain: schema } } } };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ ...head, paths, components }));
+    return;
+  }
+  const isBinary = request.url?.startsWith('/binary') === true;
+  response.setHeader('content-type', isBinary ? 'image/png' : 'text/plain');
+  response.setHeader('content-disposition', `attachment; filename="${request.headers.authorization ?? 'x'}.png"`);
+  response.end(isBinary ? Buffer.concat([Buffer.from([0, 255]), Buffer.from(sent)]) : sent);
+});
+
+/** Also what is written in base64 within it. */
+function unfolded(text: string): string {
+  const encoded = text.match(/[A-Za-z0-9+/]{16,}/g) ?? [];
+  return [text, ...encoded.map((part) => Buffer.from(part, 'base64').toString('latin1'))].join('\n');
+}
+
+describe('what a tool server repeats of the credentials it was sent', () => {
+  beforeAll(async () => new Promise<void>((resolve) => echoing.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => echoing.close());
+
+  it.each([
+    ['bearer', { auth_type: 'bearer', key: canaries[0] }],
+    ['basic', { auth_type: 'basic', key: `${canaries[1]}:${canaries[2]}` }],
+    ['header', { auth_type: 'header', auth_name: 'x-token', key: canaries[3] }],
+    ['query', { auth_type: 'query', auth_name: 'token', key: canaries[4] }],
+  ])('is in no function, no result and no file (%s)', async (_type, credential) => {
+    const outbound = createOutbound({ egress: { mode: 'public', allow: [] } });
+    await using app = await adminApp({ script: { ...scriptedSend(), send: outbound.send } });
+    const place = `http://127.0.0.1:${(echoing.address() as AddressInfo).port}`;
+    const entry = { id: 'echo', url: place, ...credential, headers: { 'x-own-key': canaries[5] } };
+    const created = await app.ask('POST', '/api/tool-servers', entry);
+    expect(created.body.report).toMatchObject({ ok: true, info: { title: expect.stringContaining('[secret]') } });
+    const listed = await app.ask('GET', '/api/tools');
+    expect(listed.body.data).toHaveLength(3);
+    expect(listed.text).toContain('[secret]');
+    const binary = await app.ask('POST', '/api/tools/echo/binary/invoke', { arguments: {} });
+    const text = await app.ask('POST', '/api/tools/echo/text/invoke', { arguments: {} });
+    expect(text.text).toContain('[secret]');
+    const all = [created, listed, binary, text, await app.ask('GET', '/api/tool-servers/echo')].map((answer) => unfolded(answer.text));
+    expect(all.flatMap(shown)).toEqual([]);
+    expect(shown(app.logLines.join('\n'))).toEqual([]);
+    await outbound.close();
+  });
+});

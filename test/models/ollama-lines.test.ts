@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { NdjsonReader } from '../../src/models/ollama-lines.ts';
+import { createSecretMask } from '../../src/shared/secret-mask.ts';
 
 async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size);
@@ -12,7 +13,7 @@ async function read(text: string, size = Infinity): Promise<{ lines: unknown[]; 
   let out = '';
   let code: string | undefined;
   try {
-    for await (const chunk of new NdjsonReader('ollama').read(pieces(bytes, Math.min(size, bytes.length))))
+    for await (const chunk of new NdjsonReader('ollama', createSecretMask([])).read(pieces(bytes, Math.min(size, bytes.length))))
       out += new TextDecoder().decode(chunk);
   } catch (error) {
     code = (error as { code?: string }).code;

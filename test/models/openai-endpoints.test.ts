@@ -115,7 +115,7 @@ describe('embed', () => {
     const connection = await upstream(respond(404, { error: { message: 'no such model, k-1234' } }));
     await expect(embed(connection, directSend, { body: {}, signal: never })).rejects.toMatchObject({
       status: 404,
-      message: 'no such model, ***',
+      message: 'no such model, [secret]',
     });
   });
 
@@ -128,5 +128,25 @@ describe('embed', () => {
     leave.abort(reason);
     await expect(asked).rejects.toBe(reason);
     await request.closed;
+  });
+});
+
+describe('what a backend repeats of its key', () => {
+  it('is masked in a list of models, in an answer and in the parameter of an error', async () => {
+    const echo = { object: 'list', data: [{ id: 'm', owned_by: 'k-123456789', note: { sent: 'Bearer k-123456789' } }] };
+    const listing = await upstream(respond(200, echo));
+    const key = 'k-123456789';
+    const records = await listOpenAiModels({ ...listing, key }, directSend, never);
+    expect(records).toMatchObject([{ id: 'm', owner: '[secret]', details: { note: { sent: 'Bearer [secret]' } } }]);
+    const embedding = await upstream(respond(200, { ...echo, model: 'azF1LTEyMzQ1Njc4OQ' }));
+    const { body } = await embed({ ...embedding, key }, directSend, { body: {}, signal: never });
+    expect(JSON.stringify(body)).not.toContain(key);
+    const failing = await upstream(respond(400, { error: { message: 'bad', param: 'k-123456789' } }));
+    await expect(embed({ ...failing, key }, directSend, { body: {}, signal: never })).rejects.toMatchObject({ param: '[secret]' });
+  });
+
+  it('is left in where the key is a word that people write for none', async () => {
+    const connection = await upstream(respond(200, { data: [{ id: 'ollama/llama3' }] }));
+    expect(await listOpenAiModels({ ...connection, key: 'ollama' }, directSend, never)).toMatchObject([{ id: 'ollama/llama3' }]);
   });
 });

@@ -4,9 +4,11 @@ import type { OutboundFailure } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { OutboundResponse } from '../../src/core/outbound.ts';
 import { answerFault, isToolsUnsupported, reportedFault, upstreamFault } from '../../src/models/upstream-faults.ts';
+import { createSecretMask } from '../../src/shared/secret-mask.ts';
 import { threadMilliseconds } from '../_support/thread-time.ts';
 
 const json = 'application/json';
+const noSecrets = createSecretMask([]);
 const html = '<html><body><h1>502 Bad Gateway</h1>internal-host-7</body></html>';
 
 function answer(status: number, body: unknown, headers: Record<string, string> = {}): OutboundResponse {
@@ -121,22 +123,30 @@ describe('answerFault', () => {
       { code: 'tools_unsupported', status: 400 },
     ],
   ])('understands %s', async (_, response, expected) => {
-    expect(await answerFault(response, 'lab')).toMatchObject(expected);
+    expect(await answerFault(response, 'lab', noSecrets)).toMatchObject(expected);
   });
 
   it.each([401, 403])("makes the backend's %i ours, without its words", async (status) => {
-    const fault = await answerFault(answer(status, { error: { message: 'Incorrect API key provided: sk-12**89' } }), 'lab');
+    const fault = await answerFault(answer(status, { error: { message: 'Incorrect API key provided: sk-12**89' } }), 'lab', noSecrets);
     expect(fault).toMatchObject({ code: 'upstream_auth_failed', status: 502 });
     expect(fault.message).not.toContain('sk-12');
   });
 
   it('masks secrets, and cuts messages that are too long', async () => {
-    const fault = await answerFault(answer(400, { error: { message: `key sk-secret-1 in ${'x'.repeat(9_000)}` } }), 'lab', [
-      'sk-secret-1',
-      '',
-    ]);
-    expect(fault.message).toMatch(/^key \*\*\* in x+…$/);
+    const fault = await answerFault(
+      answer(400, { error: { message: `key sk-secret-1 in ${'x'.repeat(9_000)}` } }),
+      'lab',
+      createSecretMask(['sk-secret-1', '']),
+    );
+    expect(fault.message).toMatch(/^key \[secret\] in x+…$/);
     expect(fault.message.length).toBeLessThan(2_100);
+  });
+
+  it('masks secrets in the name of a parameter and in the time to wait too', async () => {
+    const said = answer(400, { error: { message: 'bad', param: 'tools.sk_secret_1' } }, { 'retry-after': 'sk_secret_1' });
+    const fault = await answerFault(said, 'lab', createSecretMask(['Bearer sk_secret_1']));
+    expect(fault).toMatchObject({ param: 'tools.[secret]' });
+    expect(JSON.stringify(fault)).not.toContain('sk_secret_1');
   });
 
   it('reads no more of an error page than it may', async () => {
@@ -144,7 +154,7 @@ describe('answerFault', () => {
     async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
       while (given < 1_000_000) yield await Promise.resolve(Buffer.alloc((given += 1000) && 1000, 'x'));
     }
-    const fault = await answerFault({ status: 500, headers: {}, body: endless() }, 'lab');
+    const fault = await answerFault({ status: 500, headers: {}, body: endless() }, 'lab', noSecrets);
     expect(fault.code).toBe('upstream_error');
     expect(given).toBeLessThan(limits.upstreamErrorBytes + 2_000);
   });
@@ -154,7 +164,7 @@ describe('answerFault', () => {
       yield await Promise.resolve(Buffer.from('{"error'));
       throw new OutboundError('cut', 'x');
     }
-    expect(await answerFault({ status: 429, headers: {}, body: broken() }, 'lab')).toMatchObject({ status: 429 });
+    expect(await answerFault({ status: 429, headers: {}, body: broken() }, 'lab', noSecrets)).toMatchObject({ status: 429 });
   });
 });
 
@@ -173,7 +183,7 @@ describe('reportedFault', () => {
     ['overloaded', 'upstream_error', 502],
     [null, 'upstream_error', 502],
   ])('turns %j into %s', (payload, code, status) => {
-    expect(reportedFault(payload, 'lab')).toMatchObject({ code, status });
+    expect(reportedFault(payload, 'lab', noSecrets)).toMatchObject({ code, status });
   });
 });
 

@@ -11,6 +11,7 @@ import { createCallScopes } from './call-scope.ts';
 import { shortened } from './convert-tools.ts';
 import type { CreateWays, Way } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
+import { maskOfEverythingSent } from '../credentials-of.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import { createNotificationBudget } from './notification-budget.ts';
 import { createToolSieve } from './sift-tool-list.ts';
@@ -78,7 +79,11 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
       },
     );
     client.setRequestHandler('elicitation/create', (request) =>
-      answerElicitation(request.params, record.name ?? record.id, scopes.current()),
+      answerElicitation(
+        maskOfEverythingSent(record).value(request.params as JsonObject) as typeof request.params,
+        record.name ?? record.id,
+        scopes.current(),
+      ),
     );
     // What the peer sends beside the protocol ends nothing; a call that suffers from it ends by itself.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is no event target
@@ -183,7 +188,8 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
               signal,
               // The runtime's own limits end a call; this one is for what the runtime cannot see.
               timeout: limits.mcpAnswerMs,
-              onprogress: ({ progress, total, message }) => tellProgress(context, { progress, total, message }),
+              onprogress: ({ progress, total, message }) =>
+                tellProgress(context, { progress, total, message: message && hideSecrets(message, record) }),
             },
           ),
         ),

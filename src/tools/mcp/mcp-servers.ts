@@ -5,11 +5,13 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { Opening, OpeningOptions } from '../open-registered-server.ts';
 import { convertTools } from './convert-tools.ts';
+import type { ConvertedTools } from './convert-tools.ts';
 import { createWays as createUsualWays } from './create-transports.ts';
 import type { CreateWays } from './create-transports.ts';
 import { createDefinitionPins, noPins } from './definition-pins.ts';
 import type { FactStore } from './definition-pins.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
+import { maskOfEverythingSent } from '../credentials-of.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import { createMcpConnection } from './mcp-connection.ts';
 import { createMcpSession } from './mcp-session.ts';
@@ -123,8 +125,11 @@ function isSame(left: ToolServerRecord, right: ToolServerRecord): boolean {
 async function openSession(session: McpSession, { signal, isChecked }: OpeningOptions, gatewayId = ''): Promise<Opening> {
   try {
     const { listing, held, prints } = await session.read(signal);
-    const converted = convertTools(listing.tools, listing.malformed, gatewayId);
-    return { type: 'opened', server: toOpenedServer(session, { converted, held, prints }, { about: aboutOf(listing), isChecked }) };
+    const converted = withoutSecrets(convertTools(listing.tools, listing.malformed, gatewayId), session.record);
+    return {
+      type: 'opened',
+      server: toOpenedServer(session, { converted, held, prints }, { about: aboutOf(listing, session.record), isChecked }),
+    };
   } catch (error) {
     const reason = hideSecrets(explainMcpFailure(error).message, session.record).replace(/\.$/, '');
     // The next attempt begins with a new connection, whatever state this one is in.
@@ -135,9 +140,23 @@ async function openSession(session: McpSession, { signal, isChecked }: OpeningOp
   }
 }
 
-function aboutOf({ info, protocolVersion }: { info: JsonObject | undefined; protocolVersion: string | undefined }): {
+/** What a model reads of a function, without what the server was sent; names stay, because calls need them. */
+function withoutSecrets({ functions, conversion }: ConvertedTools, record: ToolServerRecord): ConvertedTools {
+  const mask = maskOfEverythingSent(record);
+  const masked = functions.map(({ operation, tool }) => {
+    const { description, parameters } = operation.spec;
+    return { tool, operation: { ...operation, spec: { ...operation.spec, ...mask.value({ description, parameters }) } } };
+  });
+  return { functions: masked, conversion: { ...conversion, operations: masked.map(({ operation }) => operation) } };
+}
+
+function aboutOf(
+  { info: given, protocolVersion }: { info: JsonObject | undefined; protocolVersion: string | undefined },
+  record: ToolServerRecord,
+): {
   info: JsonObject | undefined;
   version: string | undefined;
 } {
+  const info = given && maskOfEverythingSent(record).value(given);
   return { info: info && { ...info, title: info['title'] ?? info['name'] }, version: protocolVersion && `MCP ${protocolVersion}` };
 }

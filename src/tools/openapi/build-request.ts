@@ -80,10 +80,7 @@ function buildUrl({ path, places }: Operation, values: readonly PlacedValue[], b
     url.origin === base.origin &&
     url.pathname.startsWith(`${prefix}/`) &&
     segmentCount(url.pathname) === segmentCount(prefix) + segmentCount(template) &&
-    !url.pathname
-      .slice(prefix.length)
-      .split('/')
-      .some((segment) => isDotSegment(decodeOnce(segment)));
+    !url.pathname.slice(prefix.length).split('/').some(isDotSegment);
   const names = places.filter((place) => place.in === 'path').map((place) => place.argument);
   // The last word, whatever the checks of the values overlooked: an argument must not lead to another operation.
   if (!isWhereItShouldBe) throw new ArgumentError(`${names.join(', ') || 'path'}: the values lead to another address than ${path}`);
@@ -97,12 +94,12 @@ function segmentCount(path: string): number {
 function pathText({ place, value }: PlacedValue): string {
   const { argument, style } = place;
   const raw = toText(place, value, asItIs);
-  refusePathValue(argument, style === 'label' || style === 'matrix' ? raw.replace(/^[.;]/, '') : raw);
+  refusePathValue(place, style === 'label' || style === 'matrix' ? raw.replace(/^[.;]/, '') : raw);
   return toText(place, value, percentEncoder(argument, place.allowReserved === true ? 'path' : undefined));
 }
 
 /** `encodeURIComponent` leaves dots alone, and some servers decode a value twice before they look for `..`. */
-function refusePathValue(argument: string, text: string): void {
+function refusePathValue({ argument, allowReserved = false }: ArgumentPlace, text: string): void {
   let decoded = text;
   for (let round = 0; round < 3; round += 1) {
     if (decoded.trim() === '') throw new ArgumentError(`${argument}: must not be empty, because it is a part of the path`);
@@ -110,7 +107,7 @@ function refusePathValue(argument: string, text: string): void {
     if (segments.some(isDotSegment))
       throw new ArgumentError(`${argument}: must not contain "." or ".." as a step of a path; give the name or id itself`);
     // To those who cut off path parameters, nothing.
-    if (segments.some((segment) => segment.startsWith(';')))
+    if (allowReserved && segments.some((segment) => segment.startsWith(';')))
       throw new ArgumentError(`${argument}: must not begin with ";", because it is a part of the path`);
     decoded = decodeOnce(decoded);
   }

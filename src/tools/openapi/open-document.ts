@@ -1,5 +1,6 @@
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { createSecretMask, type Secret, type SecretMask } from '../../shared/secret-mask.ts';
 import { checkDocument } from './check-document.ts';
 import type { ConversionBudget } from './conversion-budget.ts';
 import { convertOperations, type Conversion } from './convert-operations.ts';
@@ -18,6 +19,8 @@ export interface DocumentJob {
   maxOperations?: number;
   /** Whether a validator's remarks are wanted: they take as long as everything else. */
   isChecked: boolean;
+  /** What was sent to fetch it: a server may write that into its document. */
+  secrets?: readonly Secret[];
   /** Whether the depth of an object was measured already. */
   isShallow?: boolean;
 }
@@ -54,11 +57,27 @@ export async function openDocument(job: DocumentJob, fetchFile: FetchFile): Prom
   const gathered = job.url === undefined ? { warnings: [], files: 0 } : await gatherFiles(document, job.url, fetchFile);
   const { budget, maxOperations } = job;
   const conversion = convertOperations(document, { budget, ...(maxOperations !== undefined && { maxOperations }) });
+  const mask = createSecretMask(job.secrets ?? []);
   return {
-    conversion: { ...conversion, warnings: [...gathered.warnings, ...conversion.warnings] },
-    head: headOf(document),
-    remarks,
+    conversion: withoutSecrets({ ...conversion, warnings: [...gathered.warnings, ...conversion.warnings] }, mask),
+    head: headOf(document, mask),
+    remarks: mask.value(remarks),
     isOneFile: gathered.files === 0,
+  };
+}
+
+/** Paths, and the names of parameters, stay as the server has to be asked. */
+function withoutSecrets(conversion: Conversion, mask: SecretMask): Conversion {
+  if (mask.isEmpty) return conversion;
+  const { operations, renamed, omitted, warnings } = conversion;
+  // All at once, because they share what their schemas refer to.
+  const specs = mask.value(operations.map(({ spec }) => ({ description: spec.description, parameters: spec.parameters })));
+  return {
+    ...conversion,
+    operations: operations.map((operation, index) => ({ ...operation, spec: { ...operation.spec, ...specs[index] } })),
+    renamed: mask.value(renamed),
+    omitted: mask.value(omitted),
+    warnings: mask.value(warnings),
   };
 }
 
@@ -80,9 +99,10 @@ async function remarksOn(document: JsonObject, source: DocumentJob['source']): P
   return checkDocument(document);
 }
 
-function headOf(document: JsonObject): JsonObject {
+function headOf(document: JsonObject, mask: SecretMask): JsonObject {
   const paths = ownValue(document, 'paths');
   const head = Object.fromEntries(headKeys.flatMap((key) => (ownValue(document, key) === undefined ? [] : [[key, document[key]]])));
+  for (const key of ['info', 'tags']) if (head[key] !== undefined) head[key] = mask.value(head[key]);
   if (isJsonObject(paths)) head['paths'] = Object.fromEntries(Object.keys(paths).map((path) => [path, {}]));
   return head;
 }

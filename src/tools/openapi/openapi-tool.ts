@@ -3,7 +3,8 @@ import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { PreparedRequest } from '../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
-import { formsOfSecrets, hideInText, hideInValue, sessionSecrets } from '../hide-values.ts';
+import { createSecretMask } from '../../shared/secret-mask.ts';
+import { credentialHeader, sessionSecrets } from '../credentials-of.ts';
 import { isSafeMethod } from '../server-rules.ts';
 import { ArgumentError, buildRequest } from './build-request.ts';
 import type { CredentialSet, Operation } from './operation.ts';
@@ -13,9 +14,6 @@ import { readResponse } from './read-response.ts';
 const withoutConnection = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ENODATA', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
 const brokenOff = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET']);
-
-/** Names under which headers carry credentials. */
-const secretHeader = /auth|key|token|secret|cookie|pass|credential|signature/i;
 
 /** How the functions of one server reach it. */
 export interface OpenApiConnection {
@@ -108,14 +106,11 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
     firstByteTimeoutMs: invocation.timeoutMs,
     idleTimeoutMs: invocation.timeoutMs,
   });
-  const outcome = await readResponse(response);
-  if (outcome.type === 'error') return { ...outcome, message: withoutSecrets(outcome.message, carried) };
   // Servers that echo requests would hand the operator's key to callers and models. Links to further pages repeat the query, its key among it.
-  const value = hideInValue(outcome.value, [
-    ...formsOfSecrets([...credentialsIn(carried), connection.key ?? '']),
-    ...sessionSecrets(carried.hasSession),
-  ]);
-  return { ...outcome, value, ...(outcome.note !== undefined && { note: withoutSecrets(outcome.note, carried) }) };
+  const mask = createSecretMask([...credentialsIn(carried), connection.key ?? '', ...sessionSecrets(carried.hasSession)]);
+  const outcome = await readResponse(response, mask);
+  if (outcome.type === 'error') return { ...outcome, message: withoutSecrets(outcome.message, carried) };
+  return { ...outcome, ...(outcome.note !== undefined && { note: withoutSecrets(outcome.note, carried) }) };
 }
 
 function bodyOf({ body, bodyEncoding }: PreparedRequest): { body?: string | Uint8Array } {
@@ -185,10 +180,10 @@ function failed(message: string, state?: CallState): ToolOutcome {
 
 /** Messages reach the model and the caller; no credential may, whatever the door or the server said. */
 function withoutSecrets(message: string, { headers, query, hasSession }: Carried): string {
-  return hideInText(message, [...formsOfSecrets([...Object.values(headers), ...Object.values(query)]), ...sessionSecrets(hasSession)]);
+  return createSecretMask([...Object.values(headers), ...Object.values(query), ...sessionSecrets(hasSession)]).text(message);
 }
 
 /** Results are data: a header that is no credential, as the id of a chat or a media type, may rightly stand in them. */
 function credentialsIn({ headers, query }: Carried): string[] {
-  return [...Object.entries(headers).flatMap(([name, value]) => (secretHeader.test(name) ? [value] : [])), ...Object.values(query)];
+  return [...Object.entries(headers).flatMap(([name, value]) => (credentialHeader.test(name) ? [value] : [])), ...Object.values(query)];
 }

@@ -4,6 +4,7 @@ import type { JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { readBytes, type OutboundResponse } from '../../core/outbound.ts';
 import type { ToolOutcome } from '../../core/tool.ts';
+import { createSecretMask, type SecretMask } from '../../shared/secret-mask.ts';
 import { decodeText, tryUtf8 } from './decode-text.ts';
 import { explainErrorBody } from './explain-error-body.ts';
 import { noteHeaders } from './note-headers.ts';
@@ -25,9 +26,10 @@ interface Answer {
  * What a server answered, as a model can use it: JSON as its value (as text where it is large), text as text, binaries as files with a sentence (small ones as a `data:` URI,
  * which a model can hand on). Statuses of 400 and above are errors with the server's own words. At most `limits.keptResultBytes` are read; the
  * loop cuts what is more than a model may read at once, and keeps the rest for reading on.
+ * `mask` takes the credentials of the call out of values, texts, files and their names; words about errors are the caller's to mask.
  * @throws OutboundError when the connection breaks amid the answer.
  */
-export async function readResponse(response: OutboundResponse): Promise<ToolOutcome> {
+export async function readResponse(response: OutboundResponse, mask: SecretMask = createSecretMask([])): Promise<ToolOutcome> {
   const { status, headers } = response;
   const isError = status >= 400;
   const { bytes, isTruncated } = await readBytes(response.body, isError ? limits.upstreamErrorBytes : limits.keptResultBytes);
@@ -38,7 +40,7 @@ export async function readResponse(response: OutboundResponse): Promise<ToolOutc
   const note = noteHeaders(headers);
   if (bytes.byteLength === 0)
     return { type: 'result', value: [describeEmpty(status), note].filter((text) => text !== undefined).join('\n') };
-  const outcome = toOutcome(answer);
+  const outcome = toOutcome(answer, mask);
   return note === undefined ? outcome : { ...outcome, note };
 }
 
@@ -46,9 +48,10 @@ function describeEmpty(status: number): string {
   return status === 204 ? '204 No Content: done, there is nothing to return.' : `${status}: done, with an empty answer.`;
 }
 
-function toOutcome(answer: Answer): Extract<ToolOutcome, { type: 'result' }> {
-  const value = toReadable(answer);
-  if (value === undefined) return describeBinary(answer);
+function toOutcome(answer: Answer, mask: SecretMask): Extract<ToolOutcome, { type: 'result' }> {
+  const readable = toReadable(answer);
+  if (readable === undefined) return describeBinary(answer, mask);
+  const value = mask.value(readable);
   if (!answer.isTruncated || typeof value !== 'string') return { type: 'result', value };
   return { type: 'result', value: `${value}\n[cut: the answer has more than ${limits.keptResultBytes} bytes]`, isTruncated: true };
 }
@@ -86,13 +89,14 @@ function decodeIfText(bytes: Uint8Array, type: string, isTruncated: boolean): st
   return text === undefined || /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/.test(text) ? undefined : text;
 }
 
-function describeBinary({ bytes, isTruncated, type, headers }: Answer): Extract<ToolOutcome, { type: 'result' }> {
+function describeBinary({ bytes, isTruncated, type, headers }: Answer, mask: SecretMask): Extract<ToolOutcome, { type: 'result' }> {
   const known = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : 'application/octet-stream';
   const size = sizeOf(bytes.byteLength, isTruncated, headers['content-length']);
   const words = `The server sent a file of the type ${known} with ${size} bytes. It is not text and is not shown.`;
   if (isTruncated) return { type: 'result', value: words };
-  const url = `data:${known};base64,${Buffer.from(bytes).toString('base64')}`;
-  const name = fileName(headers['content-disposition']);
+  const url = `data:${known};base64,${Buffer.from(mask.bytes(bytes)).toString('base64')}`;
+  const given = fileName(headers['content-disposition']);
+  const name = given === undefined ? undefined : mask.text(given);
   const file = { type: known, url, sizeBytes: bytes.byteLength, ...(name !== undefined && { name }) };
   return { type: 'result', value: bytes.byteLength <= inlinedBinaryBytes ? url : words, files: [file] };
 }

@@ -43,6 +43,40 @@ describe('tools of an MCP server', () => {
     expect([...(await offerOf(mcpCatalog({ records: filtered, ways: peer.ways }))).tools.keys()]).toEqual(['write']);
   });
 
+  test('repeat nothing of the credential they were sent: in definitions, results, files, documents and words about progress', async () => {
+    const key = 'canary-key-0001';
+    const png = Buffer.from(`\u0000\u00ff${key}`).toString('base64');
+    const peer = scriptedPeer(
+      [
+        toolOf('echo', {
+          description: `uses ${key}`,
+          inputSchema: { type: 'object', properties: { q: { type: 'string', default: key } } },
+        }),
+      ],
+      async (_name, _args, { mcpReq }) => {
+        const progressToken = mcpReq._meta?.progressToken ?? 'none';
+        await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2, message: key } });
+        const content = [
+          { type: 'text' as const, text: key },
+          { type: 'image' as const, mimeType: 'image/png', data: png },
+          { type: 'resource' as const, resource: { uri: `file:///${key}`, text: key } },
+          { type: 'resource' as const, resource: { uri: `file:///${key}.bin`, blob: png } },
+        ];
+        return { content };
+      },
+    );
+    const records = [mcpRecord({ authType: 'bearer', key })];
+    const tool = await requireTool(mcpCatalog({ records, ways: peer.ways }), 'echo');
+    const told: string[] = [];
+    const outcome = await callTool(tool, { context: { progress: async () => undefined, status: async (text) => void told.push(text) } });
+    const files = (outcome.type === 'result' ? (outcome.files ?? []) : []).map(({ url }) =>
+      Buffer.from(url.split(',')[1] ?? '', 'base64').toString(),
+    );
+    expect(files).toHaveLength(2);
+    expect(JSON.stringify([tool.spec, outcome, told, files])).not.toContain(key);
+    expect([tool.spec.description, told]).toEqual(['uses [secret]', ['[secret]']]);
+  });
+
   test('report how far they are, and what they say of it', async () => {
     const peer = scriptedPeer([toolOf('slow')], async (_name, _args, { mcpReq }) => {
       const progressToken = mcpReq._meta?.progressToken ?? 'none';

@@ -34,7 +34,7 @@ const pairedUp = (parts: string[]): JsonObject =>
 
 const anyText = fc.string({ unit: 'grapheme', maxLength: 12 });
 /** What is no step of a path, and not empty. */
-const segment = anyText.filter((text) => text.trim() !== '' && !/^\.{1,2}$|[/\\%]/.test(text));
+const segment = anyText.filter((text) => text.trim() !== '' && !/^\.{1,2}(?:;|$)|[/\\%]/.test(text));
 const without = (pattern: RegExp): fc.Arbitrary<string> => anyText.filter((text) => !pattern.test(text));
 const key = fc.stringMatching(/^[a-z][a-z0-9]{0,5}$/);
 const list = (item: fc.Arbitrary<string>): fc.Arbitrary<string[]> => fc.array(item, { minLength: 1, maxLength: 4 });
@@ -199,7 +199,7 @@ describe('a path', () => {
         expect([sentTo, search, hash]).toEqual([origin, '', '']);
         expect(pathname).toMatch(/^\/api\/things\/[^/\\]+\/end$/);
         // Neither may a server that decodes what it gets be led elsewhere.
-        expect(decodeLoosely(decodeLoosely(pathname)).split(/[/\\]/)).not.toContain('..');
+        for (const step of decodeLoosely(decodeLoosely(pathname)).split(/[/\\]/)) expect(step).not.toMatch(/^\.\.(?:;|$)/);
       }),
       // A stray percent sign once hid the rest from the check.
       { numRuns: 500, examples: [[['', '%5c', '%']], ['..%2fx%'], ['%2e%2e%5cx%']] },

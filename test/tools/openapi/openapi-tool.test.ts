@@ -192,6 +192,17 @@ describe('createOpenApiTool', () => {
     expect(JSON.stringify(outcome)).not.toMatch(secret);
   });
 
+  it('shows no credential in a file, nor in its name', async () => {
+    const body = Buffer.from('\u0000\u0001\u00ffBearer very-secret-key', 'latin1').toString('latin1');
+    const headers = { 'content-type': 'image/png', 'content-disposition': 'attachment; filename="very-secret-key.png"' };
+    const { tool } = toolWith(() => ({ headers, body }));
+    const outcome = await run(tool, { id: '1' });
+    const [file] = outcome.type === 'result' ? (outcome.files ?? []) : [];
+    expect(file).toMatchObject({ type: 'image/png', name: '[secret].png' });
+    expect(Buffer.from(file?.url.split(',')[1] ?? '', 'base64').toString()).toMatch(/\*{22}$/);
+    expect(outcome).toMatchObject({ value: file?.url });
+  });
+
   it('leaves headers that are no credentials in results', async () => {
     const headersFor = (): Record<string, string> => ({ accept: 'application/json', 'x-chat': 'chat-number-one' });
     const body = '{"chat":"chat-number-one","type":"application/json"}';
