@@ -46,7 +46,7 @@ export function createOllamaBackend(connection: OllamaConnection, send: SendOutb
         const answer = await call.client.chat({ ...prepared, stream: true });
         const splitter = new ReasoningSplitter({ isOpen: templates.startsInReasoning(request.model) });
         const numCtx = warning === undefined ? (prepared.options?.num_ctx ?? facts?.defaultContext ?? defaultContext) : undefined;
-        yield* toEvents(answer, { splitter, meter: new AnswerMeter(nameOf(connection)), numCtx });
+        yield* toEvents(answer, { name: nameOf(connection), splitter, meter: new AnswerMeter(nameOf(connection)), numCtx });
         templates.learn(request.model, splitter.opensInTemplate);
       } catch (error) {
         request.signal.throwIfAborted();
@@ -71,6 +71,8 @@ function toOllamaRequest(request: ModelRequest, facts: OllamaFacts | undefined):
 }
 
 interface Reading {
+  /** Of the backend. */
+  name: string;
   splitter: ReasoningSplitter;
   meter: AnswerMeter;
   /** The context presumably in force, to tell a prompt that was cut; undefined where a warning was given already. */
@@ -80,12 +82,14 @@ interface Reading {
 /** Ollama's lines in our words. Its calls come whole, several in one line or one a line, often without id and all with index 0. */
 async function* toEvents(
   answer: AsyncIterable<ChatResponse>,
-  { splitter, meter, numCtx }: Reading,
+  { name, splitter, meter, numCtx }: Reading,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const ids = new Set<string>();
+  let hasMessage = false;
   for await (const line of answer) {
     const message: unknown = line.message;
     if (isJsonObject(message)) {
+      hasMessage = true;
       const { thinking, content } = message;
       const calls = toCalls(message['tool_calls'], ids);
       meter.add(lengthOf(thinking) + lengthOf(content));
@@ -95,6 +99,7 @@ async function* toEvents(
       for (const call of calls) yield { type: 'tool-call', call };
     }
     if (!line.done) continue;
+    if (!hasMessage) throw new GatewayError('upstream_invalid_response', `The model backend "${name}" answers without a message.`);
     const reason = finishReason(line.done_reason, ids.size > 0);
     yield* pieces(splitter.flush({ isCut: reason === 'length' }));
     const usage = usageOf(line);

@@ -89,7 +89,7 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
 
 function readWhole(exchange: OpenAiExchange, answer: JsonValue, reader: CompletionReader): ModelEvent[] {
   const events = reader.read(exchange.toPayload(answer) ?? {});
-  if (!reader.hasChoices) throw exchange.invalid('answers without a completion');
+  if (!reader.hasMessages) throw exchange.invalid('answers without a message');
   return [...events, ...reader.finish()];
 }
 

@@ -27,16 +27,22 @@ export class ChatStream {
       if (this.#isDone) return;
       const data = part.data.trim();
       if (data === '[DONE]') {
+        const last = this.#finish();
         this.#isDone = true;
-        yield* this.#reader.finish();
+        yield* last;
       } else if (data !== '') yield* this.#readChunk(part);
     }
   }
 
-  /** What is still to be said once the stream has ended. @throws GatewayError `upstream_incomplete` */
+  /** What is still to be said once the stream has ended. @throws GatewayError `upstream_incomplete`, `upstream_invalid_response` */
   end(): ModelEvent[] {
     if (this.#isDone) return [];
     if (!this.#reader.isComplete) throw this.#exchange.incomplete();
+    return this.#finish();
+  }
+
+  #finish(): ModelEvent[] {
+    if (!this.#reader.hasMessages) throw this.#exchange.invalid('ends its stream without a message');
     return this.#reader.finish();
   }
 

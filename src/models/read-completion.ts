@@ -63,8 +63,10 @@ export class CompletionReader {
     return this.#choices.size > 0 && this.#choices.values().every((choice) => choice.finish !== undefined);
   }
 
-  get hasChoices(): boolean {
-    return this.#choices.size > 0;
+  /** Something was said, if only nothing: a choice without any message is no answer, and not an empty one either. */
+  get hasMessages(): boolean {
+    const said = [...this.#choices.values()].map((choice) => choice.hasDelta);
+    return this.#context.isWhole ? said.length > 0 && said.every(Boolean) : said.some(Boolean);
   }
 
   read(payload: JsonObject): ModelEvent[] {

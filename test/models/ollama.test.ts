@@ -402,3 +402,10 @@ describe('leaving', () => {
     expect(await server.requests[0]?.isLeft).toBe(true);
   });
 });
+
+test('refuses an answer without a message', async () => {
+  for (const line of [{ done: true }, { message: null, done: true }, { response: 'Hello', done: true }]) {
+    const { error, events } = await faultOf([{ line }]);
+    expect([error.code, events]).toEqual(['upstream_invalid_response', []]);
+  }
+});

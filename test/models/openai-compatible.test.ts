@@ -331,6 +331,10 @@ describe('one whole answer', () => {
   it.each([
     ['a part of JSON', respond(200, '{"choices":[', { 'content-type': 'application/json' })],
     ['no choices', respond(200, { choices: [] })],
+    ['a choice without a message', respond(200, { choices: [{ index: 0, finish_reason: 'stop' }] })],
+    ['a message that is null', respond(200, { choices: [{ index: 0, message: null, finish_reason: 'stop' }] })],
+    ['a message that is a text', respond(200, { choices: [{ index: 0, message: 'Hello', finish_reason: 'stop' }] })],
+    ['a choice that is none', respond(200, { choices: [null] })],
     ['no completion', respond(200, ['x'])],
     ['HTML', respond(200, '<h1>inner-host</h1>', { 'content-type': 'text/html' })],
     ['no content', [head(204, {})]],
@@ -342,6 +346,17 @@ describe('one whole answer', () => {
     expect(error).toMatchObject({ code: 'upstream_invalid_response', status: 502 });
     expect(String(error)).not.toContain('inner-host');
     await server.requests[0]?.closed;
+  });
+
+  it.each([
+    ['nothing but its end', ['data: [DONE]\n\n']],
+    ['chunks without choices', events({ choices: [] })],
+    ['a choice that says nothing', events({ choices: [{ index: 0, finish_reason: 'stop' }] })],
+    ['a message that is null', events({ choices: [{ index: 0, delta: null, finish_reason: 'stop' }] })],
+  ])('is refused as a stream of %s', async (_, pieces) => {
+    const server = await upstream(stream([...pieces, 'data: [DONE]\n\n']));
+    const { events: seen, error } = await ask(connect(server));
+    expect([seen, error]).toEqual([[], expect.objectContaining({ code: 'upstream_invalid_response', status: 502 })]);
   });
 
   it('keeps the status and the words of an error within it', async () => {

@@ -70,7 +70,7 @@ async function openGateway({ server, config = {} }: Replaying) {
   };
 }
 
-const seeds = Array.from({ length: 24 }, (_, seed) => seed);
+const seeds = Array.from({ length: 10 }, (_, seed) => seed);
 const outcomesIn = (seen: Omit<Seen, 'status'>): unknown[] =>
   seen.eventsOf('tool.result').map(({ tool, response, error }) => ({ tool, response, error: (error as JsonObject | undefined)?.['code'] }));
 
