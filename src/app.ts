@@ -192,6 +192,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     // Base URLs with a slash too many are the most common mistake; roles and limits go by the route that was found, whatever its spelling.
     routerOptions: { maxParamLength: 1_024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     genReqId: () => newId(),
+    childLoggerFactory: (...[log, bindings, options, { method, url = '' }]) =>
+      log.child({ ...bindings, method, path: url.split('?', 1)[0]?.slice(0, 200) }, options),
     // The start and end of every request would be two lines each; the run says it in one.
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,

@@ -4,6 +4,8 @@ import type { CallerLimits } from './rate-limit.ts';
 export interface Caller {
   /** Stable; never the key itself. */
   readonly id: string;
+  /** For people who read the log: the name of the key. */
+  readonly name?: string;
   readonly role: 'admin' | 'user';
   /** True while the gateway is open on a loopback address and nobody needs a key. */
   readonly isOpen: boolean;

@@ -3,16 +3,19 @@ import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { RunContext } from '../core/run.ts';
-import { forbidRetry, toGatewayError } from './error-handler.ts';
+import { forbidRetry, leaveToOwnLine, logOwnFault, toGatewayError } from './error-handler.ts';
 import { collectCompletion, createChunkEncoder, errorFrame } from './openai-wire.ts';
 import type { ChunkOptions } from './openai-wire.ts';
 import { createRunSoFar } from './run-so-far.ts';
+import { logChat } from './run-stats.ts';
+import type { RunStats } from './run-stats.ts';
 import { streamReply } from './stream-reply.ts';
 
 /** A run on its way: its events, and what aborts it. */
 export interface StartedRun {
   run: RunContext;
   events: AsyncGenerator<ChatEvent>;
+  stats: RunStats;
   /** Seconds since 1970, where the answer is kept under that time; otherwise the present. */
   created?: number;
 }
@@ -37,16 +40,15 @@ export type AnswerRun = (
 
 export function createAnswerRun(options: AnswerOptions): AnswerRun {
   const toldWarnings = new Set<string>();
-  return async ({ request, reply, leave }, { run, events, created }, form) => {
+  return async ({ request, reply, leave }, { run, events, stats, created }, form) => {
     reply.header('x-toolwharf-run-id', run.runId);
     // Where OpenAI's SDKs look for it.
     reply.header('x-request-id', request.id);
-    const started = options.now();
     const { model, stream } = form;
+    leaveToOwnLine(request);
     reply.raw.once('close', () => {
       const { statusCode: status, writableFinished: isComplete } = reply.raw;
-      const outcome = !isComplete ? 'chat cut off' : status >= 400 ? 'chat refused' : 'chat answered';
-      request.log.info({ run_id: run.runId, model, stream, status, duration_ms: options.now() - started }, outcome);
+      logChat(request.log, stats, { run_id: run.runId, model, stream, status, isCutOff: !isComplete });
     });
     const warn = createWarningLog(request, run.runId, toldWarnings);
     const soFar = createRunSoFar(run.runId);
@@ -105,7 +107,7 @@ function keepsEventsAlone({ headers }: FastifyRequest): boolean {
 
 function loggedError(error: unknown, request: FastifyRequest, signal: AbortSignal): GatewayError {
   const shown = toGatewayError(signal.aborted ? signal.reason : error, request.id);
-  request.log.warn({ err: error, code: shown.code }, 'stream failed');
+  logOwnFault(request.log, error, shown);
   return shown;
 }
 

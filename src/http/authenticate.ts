@@ -48,11 +48,11 @@ export const openCallerId = 'local';
 export const fixedCallerId = 'admin';
 
 /** Whoever comes through the open door uses and reads; a proxy may carry strangers in who look like this machine's user. */
-const openCaller: Caller = { id: openCallerId, role: 'user', isOpen: true };
+const openCaller: Caller = { id: openCallerId, name: openCallerId, role: 'user', isOpen: true };
 /** The same person, who has shown the key of this start. */
 const openAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: true };
 const startAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: false };
-const fixedCaller: Caller = { id: fixedCallerId, role: 'admin', isOpen: false };
+const fixedCaller: Caller = { id: fixedCallerId, name: 'administrator', role: 'admin', isOpen: false };
 /** Of RFC 7239 and RFC 9110, of nginx and Envoy, and of the services that publish an address. */
 const proxyHeader =
   /^(?:forwarded|via|x-forwarded(?:-.+)?|x-original-.+|x-envoy-.+|x-azure-.+|x-real-ip|x-(?:cluster-)?client-ip|(?:true|fly|fastly)-client-ip|cf-.+|tailscale-.+|ngrok-.+)$/;

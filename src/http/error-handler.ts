@@ -70,13 +70,40 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const shown = toGatewayError(error, request.id);
   reply.header('x-request-id', request.id);
   if (isAfterLeave(error, reply)) request.log.debug({ code: shown.code }, 'the client left before the answer');
-  else if (shown.status >= 500) request.log.error({ err: error, code: shown.code }, 'request failed');
-  else request.log.info({ code: shown.code, status: shown.status }, 'request refused');
+  else logError(request, error, shown);
   // A run that somebody ended must not begin again by itself.
   if (shown.code === 'run_cancelled') forbidRetry(reply);
   leaveBodyUnread(request, reply);
   if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
   return reply.code(shown.status).type('application/json; charset=utf-8').send(errorBody(shown));
+}
+
+const withOwnLine = new WeakSet<FastifyRequest>();
+
+/** What becomes of this request is told by a line of its own, at its end. */
+export function leaveToOwnLine(request: FastifyRequest): void {
+  withOwnLine.add(request);
+}
+
+/** Logs, once, why a request got an error for an answer. */
+export function logError(request: FastifyRequest, error: unknown, shown: GatewayError): void {
+  if (logOwnFault(request.log, error, shown) || withOwnLine.has(request)) return;
+  const facts = { code: shown.code, status: shown.status, error: shown.message, ...causeOf(error) };
+  if (shown.status >= 500) request.log.warn(facts, 'request failed');
+  else request.log.info(facts, 'request refused');
+}
+
+/** Only a fault of the gateway itself has a stack that somebody could use. False for what others did. */
+export function logOwnFault(log: FastifyRequest['log'], error: unknown, shown: GatewayError): boolean {
+  if (shown.code !== 'internal_error') return false;
+  log.error({ err: error, code: shown.code }, 'request failed');
+  return true;
+}
+
+/** What a client is not told: an address, an error number. */
+function causeOf(error: unknown): { cause?: string } {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error ? { cause: cause.message } : {};
 }
 
 /** Whoever stops a chat early leaves an aborted run behind, which is no fault of the gateway. */

@@ -43,6 +43,9 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
       const caller = await authenticator.requireCaller(request);
       requireRight(caller, access);
       request.setDecorator('caller', caller);
+      const log = request.log.child({ caller: caller.name ?? caller.id });
+      Object.assign(request, { log });
+      Object.assign(reply, { log });
     } catch (error) {
       leaveBodyUnread(request, reply);
       endWithAnswer(request, reply);

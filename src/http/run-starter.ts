@@ -15,6 +15,7 @@ import type { CancellableCalls } from './call-registry.ts';
 import type { StartedRun } from './answer-run.ts';
 import { Drain } from './drain.ts';
 import { inLegacyForm } from './legacy-functions.ts';
+import { RunStats } from './run-stats.ts';
 import { RunEnd } from './run-end.ts';
 import type { SessionEvents } from './session-events.ts';
 import { endingOf, watchRun } from './watch-run.ts';
@@ -104,7 +105,8 @@ export function createRunStarter({ services, newRunId, log, waits, sessionEvents
     const end = new RunEnd();
     const sources: Source[] = [];
     const wait = waitWith(sources);
-    const { questions } = recorder;
+    const stats = new RunStats(services.now);
+    const questions = stats.counting(recorder.questions);
     const told = { runId, caller, chatId, messageId, sessionId };
     const run: RunContext = { ...told, signal: leave.signal, calls, whenOver: end.whenOver, wait, questions };
     running.set(runId, { callerId: caller.id, leave, calls, end });
@@ -119,6 +121,7 @@ export function createRunStarter({ services, newRunId, log, waits, sessionEvents
     const events = watchRun(wait?.resumed === undefined ? answered : keepFailedRun(withRest(answered), run), leave.signal, {
       onEvent(event) {
         recorder.record(event);
+        stats.note(event);
         if (event.type === 'run-event') session?.send(event.event);
         if (event.type === 'source' && wait !== undefined) sources.push(event.source);
       },
@@ -127,17 +130,19 @@ export function createRunStarter({ services, newRunId, log, waits, sessionEvents
         if (isPutAway && isCancelled(leave.signal)) {
           // Its tokens may have gone out; before anybody can use one, it is closed.
           const cancelled = endingOf(undefined, leave.signal);
+          stats.ending = cancelled;
           recorder.end(cancelled);
           session?.end(cancelled);
           void wait.abandon().then(over);
         } else {
-          recorder.end(isPutAway ? { status: 'waiting' } : ending);
+          stats.ending = isPutAway ? { status: 'waiting' } : ending;
+          recorder.end(stats.ending);
           session?.end(ending);
           over();
         }
       },
     });
-    return { run, events: request.reply?.isLegacy === true ? inLegacyForm(events) : events };
+    return { run, stats, events: request.reply?.isLegacy === true ? inLegacyForm(events) : events };
   }
 
   return {

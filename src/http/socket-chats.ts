@@ -9,6 +9,8 @@ import type { RateLimiter } from '../core/rate-limit.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import type { RelaySession } from '../relay/session.ts';
 import { toGatewayError } from './error-handler.ts';
+import { logChat } from './run-stats.ts';
+import type { RunStats } from './run-stats.ts';
 import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
 import type { ChatHead } from './socket-wire.ts';
 
@@ -16,6 +18,7 @@ import type { ChatHead } from './socket-wire.ts';
 export type StartChat = (options: { body: JsonObject; caller: Caller; sessionId: string; signal: AbortSignal }) => {
   runId: string;
   events: AsyncGenerator<ChatEvent>;
+  stats?: RunStats;
 };
 
 export interface SocketChatsOptions {
@@ -61,11 +64,11 @@ export function createSocketChats({ relay, startChat, defaultModel, cancelRun, l
 
   async function stream(body: JsonObject, session: RelaySession, caller: Caller): Promise<void> {
     const leave = new AbortController();
-    const { runId, events } = startChat({ body, caller, sessionId: session.id, signal: leave.signal });
+    const { runId, events, stats } = startChat({ body, caller, sessionId: session.id, signal: leave.signal });
     running.set(runId, { callerId: caller.id, leave });
     try {
       const head = { runId, model: textField(body, 'model') ?? '', chatId: textField(body, 'chat_id'), messageId: textField(body, 'id') };
-      await streamToSession({ relay, sessionId: session.id, caller, head, events, leave, log });
+      await streamToSession({ relay, sessionId: session.id, caller, head, events, stats, leave, log });
     } finally {
       running.delete(runId);
     }
@@ -108,6 +111,8 @@ export interface StreamToSessionOptions {
   caller: Caller;
   head: ChatHead;
   events: AsyncGenerator<ChatEvent>;
+  /** For the chat's line in the log; absent: it has none. */
+  stats?: RunStats | undefined;
   /** Aborted when the session is gone; an abort from elsewhere ends the answer as cancelled. */
   leave: AbortController;
   log: FastifyBaseLogger;
@@ -117,7 +122,16 @@ export interface StreamToSessionOptions {
  * Sends a run to a session as the frames of a chat, wherever its socket is, to the end: `assistant_end`, or `error` when the run failed.
  * Never rejects. Also for chats that came over HTTP with `background: true`.
  */
-export async function streamToSession({ relay, sessionId, caller, head, events, leave, log }: StreamToSessionOptions): Promise<void> {
+export async function streamToSession({
+  relay,
+  sessionId,
+  caller,
+  head,
+  events,
+  stats,
+  leave,
+  log,
+}: StreamToSessionOptions): Promise<void> {
   const frames = createChatFrames(head);
   let outbox = Promise.resolve();
   let flush: NodeJS.Immediate | undefined;
@@ -152,17 +166,32 @@ export async function streamToSession({ relay, sessionId, caller, head, events, 
   } catch (error) {
     const shown = leave.signal.aborted ? leave.signal.reason : error;
     const isCancelled = shown instanceof DOMException || (shown instanceof GatewayError && shown.code === 'run_cancelled');
-    await send(isCancelled ? frames.cancelled() : failureFrame(shown, { run_id: head.runId }, log));
+    await send(
+      isCancelled ? frames.cancelled() : failureFrame(shown, { run_id: head.runId }, stats === undefined ? log : ownFaultsTo(log)),
+    );
   } finally {
     clearImmediate(flush);
+    if (stats !== undefined) {
+      const { runId: run_id, model } = head;
+      logChat(log, stats, { caller: caller.name ?? caller.id, run_id, model, stream: true, over: 'socket' });
+    }
     ended?.removeEventListener('abort', onEnded);
   }
 }
 
-function failureFrame(error: unknown, where: JsonObject, log: FastifyBaseLogger): JsonObject {
+/** What went wrong in a run stands in the chat's own line, all but faults of the gateway itself. */
+function ownFaultsTo(log: FastifyBaseLogger): FailureLog {
+  return { error: (facts, message) => log.error(facts, message), warn: () => undefined, info: () => undefined };
+}
+
+type FailureLog = Record<'error' | 'warn' | 'info', (facts: object, message: string) => void>;
+
+function failureFrame(error: unknown, where: JsonObject, log: FailureLog): JsonObject {
   const shown = toGatewayError(error, textField(where, 'run_id') ?? textField(where, 'message_id') ?? 'of the socket');
-  if (shown.status >= 500) log.warn({ err: error, code: shown.code, ...where }, 'socket chat failed');
-  else log.info({ code: shown.code, ...where }, 'socket chat refused');
+  const facts = { code: shown.code, ...where };
+  if (shown.code === 'internal_error') log.error({ err: error, ...facts }, 'socket chat failed');
+  else if (shown.status >= 500) log.warn({ error: shown.message, ...facts }, 'socket chat failed');
+  else log.info({ error: shown.message, ...facts }, 'socket chat refused');
   return errorFrame(shown.code, shown.message, { ...(shown.param === null ? {} : { param: shown.param }), ...where });
 }
 

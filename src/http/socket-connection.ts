@@ -159,7 +159,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
       log.warn({ err: error }, 'the key of a socket cannot be checked');
       return caller;
     });
-    if (caller === undefined || isDeepStrictEqual(found, caller)) return true;
+    if (caller === undefined || isSameKey(found, caller)) return true;
     line = undefined;
     session?.end();
     end(4401, 'The key is no longer valid.');
@@ -268,4 +268,9 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
 function answerOf(frame: Extract<ClientFrame, { type: 'execute:tool:result' }>): { id: string; result?: JsonValue; error?: unknown } {
   const { id, result, error } = frame;
   return { id, error, ...(result === undefined ? {} : { result }) };
+}
+
+/** Whether it allows the same; its name may change. */
+function isSameKey(found: Caller | undefined, before: Caller): boolean {
+  return isDeepStrictEqual({ ...found, name: undefined }, { ...before, name: undefined });
 }

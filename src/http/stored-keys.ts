@@ -84,10 +84,11 @@ export function isExpired({ expiresAt }: KeyRecord, time: number): boolean {
   return expiresAt !== undefined && expiresAt <= time;
 }
 
-function toCaller({ id, role, models, tools, limits, expiresAt }: KeyRecord): Caller {
+function toCaller({ id, name, role, models, tools, limits, expiresAt }: KeyRecord): Caller {
   const held = toLimits(limits ?? {});
   return {
     id,
+    name,
     role,
     isOpen: false,
     ...(models === undefined ? {} : { models }),

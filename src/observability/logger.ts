@@ -26,7 +26,7 @@ export function createLogger({ level, format, destination }: LoggerOptions): Log
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: cleanFields },
       serializers: { req: describeRequest, res: describeReply, err: (error: unknown) => error },
-      hooks: { streamWrite: maskSecrets },
+      hooks: { streamWrite: (text) => escapeControls(maskSecrets(text)) },
     },
     destinationFor(format, destination),
   );
@@ -45,9 +45,35 @@ function cleanChildBindings(logger: Logger): void {
 function destinationFor(format: LoggerOptions['format'], destination: DestinationStream | undefined): DestinationStream {
   if (format === 'json') return destination ?? standardOutput();
   const pretty = loadPretty();
-  if (destination === undefined) return pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l' });
-  const write = pretty.prettyFactory({ colorize: false });
-  return { write: (line) => destination.write(write(line)) };
+  const output = destination ?? pino.destination({ fd: 1, sync: true });
+  const toPretty = pretty.prettyFactory({
+    colorize: destination === undefined && pretty.isColorSupported,
+    translateTime: 'SYS:HH:MM:ss.l',
+    singleLine: true,
+    messageFormat: (line, key) => escapeLineBreaks(line[key]),
+    // These two stand in the head of the line, as they are.
+    customPrettifiers: { caller: escapeLineBreaks, name: escapeLineBreaks },
+  });
+  return { write: (line) => output.write(escapeControls(toPretty(line))) };
+}
+
+/** DEL and the second set of control characters, which JSON lets pass; line separators of Unicode, and what turns the direction of text round. */
+const steering = /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g;
+
+/** Texts of others must not steer the terminal of whoever reads the log. The line stays valid JSON. */
+function escapeControls(line: string): string {
+  return line.replaceAll(steering, escapeCharacter);
+}
+
+/** A pretty message is not JSON any more: no text of others may begin a line of its own. */
+function escapeLineBreaks(value: unknown): string {
+  const message = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  // eslint-disable-next-line no-control-regex -- control characters are what it is about
+  return message.replaceAll(/[\u0000-\u001F]/g, escapeCharacter);
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 }
 
 /** Only people at a terminal need it. */

@@ -1,3 +1,5 @@
+import { GatewayError, OutboundError } from '../core/errors.ts';
+
 /** What stands in a secret's place. */
 export const redacted = '[redacted]';
 
@@ -71,7 +73,7 @@ const maxMessageLength = 2_000;
 const maxStackLength = 8_000;
 
 /** Known fields only: an upstream's body or a request's options may hang on an error under any name. */
-export function describeError(error: unknown, causes = 0): unknown {
+export function describeError(error: unknown, causes = 0, isOwnFault = isFaultOfOurs(error)): unknown {
   if (!(error instanceof Error)) return { type: typeof error, message: typeof error === 'string' ? error : 'not an error' };
   const { code, status, failure } = error as Error & { code?: unknown; status?: unknown; failure?: unknown };
   return {
@@ -80,9 +82,15 @@ export function describeError(error: unknown, causes = 0): unknown {
     ...(isPlain(code) && { code }),
     ...(isPlain(status) && { status }),
     ...(isPlain(failure) && { failure }),
-    stack: error.stack?.slice(0, maxStackLength),
-    ...(error.cause instanceof Error && causes < maxCauses && { cause: describeError(error.cause, causes + 1) }),
+    ...(isOwnFault && { stack: error.stack?.slice(0, maxStackLength) }),
+    ...(error.cause instanceof Error && causes < maxCauses && { cause: describeError(error.cause, causes + 1, isOwnFault) }),
   };
+}
+
+/** What a peer, a disk or a caller did wrong is told by its words: no line of our code is at fault. */
+function isFaultOfOurs(error: unknown): boolean {
+  if (error instanceof OutboundError) return false;
+  return !(error instanceof GatewayError) || error.code === 'internal_error';
 }
 
 function isPlain(value: unknown): value is string | number {

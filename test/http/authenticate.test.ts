@@ -81,7 +81,7 @@ describe('with stored keys', () => {
     const registry = createMemoryRegistry();
     await registry.createKey(recordOf(key, { models: ['a'], tools: ['server:time'] }));
     const authenticator = authenticatorOf({ registry });
-    const caller = { id: 'key_1', role: 'user', isOpen: false, models: ['a'], tools: ['server:time'] };
+    const caller = { id: 'key_1', name: 'one', role: 'user', isOpen: false, models: ['a'], tools: ['server:time'] };
     expect(await authenticator.requireCaller(bearer(key, 'POST'))).toEqual(caller);
     expect(await authenticator.findByToken(key)).toEqual(caller);
     expect(await authenticator.findByToken(hashKey(key, pepper)), 'the stored hash is no key').toBeUndefined();

@@ -5,6 +5,7 @@ import type { StoredChat } from '../../src/core/chat-store.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { RunContext } from '../../src/core/run.ts';
 import { keepChats } from '../../src/http/keep-chats.ts';
+import { RunStats } from '../../src/http/run-stats.ts';
 import type { RunStarter } from '../../src/http/run-starter.ts';
 
 const caller = { id: 'ada', role: 'user', isOpen: false } as const;
@@ -27,7 +28,11 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
   const runs: Pick<RunStarter, 'start' | 'resume' | 'drain'> = {
     start(_request: ChatRequest, _caller: unknown, leave: AbortController) {
       begun.push(say());
-      return { run: { runId: 'r1', caller, signal: leave.signal } as unknown as RunContext, events: begun.at(-1) ?? say() };
+      return {
+        run: { runId: 'r1', caller, signal: leave.signal } as unknown as RunContext,
+        events: begun.at(-1) ?? say(),
+        stats: new RunStats(() => 0),
+      };
     },
     resume: async (_run: unknown, _decided: unknown, who: { leave: AbortController }) => runs.start(requestOf(), caller, who.leave),
     drain: async () => undefined,

@@ -124,6 +124,6 @@ describe('pretty', () => {
   it('is for people: level, message, facts', () => {
     const output = logged((logger) => logger.warn({ tool: 'time' }, 'slow'), { format: 'pretty' });
     expect(output).toMatch(/WARN.*slow/);
-    expect(output).toContain('tool: "time"');
+    expect(output).toContain('"tool":"time"');
   });
 });

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { isJsonObject } from '../../core/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ServerReport } from '../../core/server-report.ts';
-import { errorBody, toGatewayError } from '../error-handler.ts';
+import { errorBody, logError, toGatewayError } from '../error-handler.ts';
 import { findTitles } from '../find-titles.ts';
 import { callerOf } from '../guard.ts';
 import { loadReports } from '../report-servers.ts';
@@ -21,8 +21,7 @@ const path = '/api/v1/configs/tool_servers';
 export const openWebUiConfigRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (app, { desk, inspector }, done) => {
   app.setErrorHandler((error, request, reply) => {
     const shown = toGatewayError(error, request.id);
-    if (shown.status >= 500) request.log.error({ err: error, code: shown.code }, 'request failed');
-    else request.log.info({ code: shown.code, status: shown.status }, 'request refused');
+    logError(request, error, shown);
     return reply.code(shown.status).send({ ...errorBody(shown), detail: shown.message });
   });
   app.get(path, async () => toList(await desk.list()));

@@ -67,7 +67,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
   await app.register(websocket, {
     options: serverOptions,
     errorHandler(error, socket, request) {
-      request.log.info({ err: error }, 'socket failed');
+      request.log.info({ error: error.message }, 'socket failed');
       if (socket.readyState === socket.OPEN) socket.close(1011, 'Internal error.');
     },
     preClose(done) {
