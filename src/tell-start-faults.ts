@@ -51,6 +51,7 @@ export function tellServerNews(log: FaultLog): (record: ToolServerRecord, news: 
         { tool_server: id, functions: news.functions.slice(0, maxNamedFunctions), count: news.functions.length },
         `the definitions of functions of "${id}" have changed since they were first seen: they are left out until an administrator agrees (POST /api/tool-servers/${id}/refresh shows them)`,
       );
+    if (news.type === 'joined') log.info({ tool_server: id }, `the tool server "${id}" is open now: chats have it`);
     if (news.type === 'mended') log.info({ tool_server: id }, `the tool server "${id}" can be used again`);
     if (news.type === 'renamed')
       log.warn({ tool_server: id, wanted_id: wantedId }, `the tool server "${wantedId}" has the id "${id}" here`);

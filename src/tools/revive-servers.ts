@@ -14,13 +14,14 @@ export function retryDelayMs(failures: number): number {
 }
 
 /**
- * What happened to a server. `slow`: it is still being opened. `renamed`: the id that it asked for is its `wantedId`. `held`: the functions that
+ * What happened to a server. `slow`: it is still being opened; `joined`: then it was. `renamed`: the id that it asked for is its `wantedId`. `held`: the functions that
  * wait for an administrator to agree to their changed definition. `process_ended`: by itself; the next call starts it anew. `notifications_dropped`: it
  * sends more of them than are read.
  */
 export type ServerNews =
   | { type: 'broken'; reason: string }
   | { type: 'slow' }
+  | { type: 'joined' }
   | { type: 'mended' }
   | { type: 'renamed' }
   | { type: 'held'; functions: string[] }
@@ -80,7 +81,8 @@ export function createServerReviver({ servers, listRecords, now, signal, onNews 
     if (known === undefined && record.wantedId !== undefined) onNews(record, { type: 'renamed' });
     if (state === 'slow' && known?.state !== 'slow') onNews(record, { type: 'slow' });
     if (reason !== undefined && known?.state !== 'broken') onNews(record, { type: 'broken', reason });
-    if (state === 'usable' && known !== undefined && known.state !== 'usable') onNews(record, { type: 'mended' });
+    if (state === 'usable' && known?.state === 'slow') onNews(record, { type: 'joined' });
+    if (state === 'usable' && known?.state === 'broken') onNews(record, { type: 'mended' });
     if (functions.length > 0 && held !== known?.held) onNews(record, { type: 'held', functions });
   }
 

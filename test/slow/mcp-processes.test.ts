@@ -76,7 +76,7 @@ test('a process that hangs at its start holds up no chat until it gives up, is t
   const isReady = async (): Promise<string> => (await app.server.inject({ url: '/ready', headers: { host } })).body;
   await expect.poll(isReady, { timeout: 30_000 }).toContain('{"id":"peer","state":"ok"');
   expect(await chat(app)).not.toContain('still being opened');
-  await expect.poll(() => app.logLines.join(''), { timeout: 20_000 }).toContain('can be used again');
+  await expect.poll(() => app.logLines.join(''), { timeout: 20_000 }).toContain('is open now: chats have it');
 });
 
 test('a process that ends by itself later is told with its last words', { timeout: 60_000 }, async () => {

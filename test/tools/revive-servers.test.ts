@@ -111,7 +111,7 @@ describe('what is told of servers', () => {
 
   it.each<[string, (Opening | 'slow' | undefined)[], ServerNews[]]>([
     ['one that opens', [undefined, opened([])], []],
-    ['one that hangs, then opens', ['slow', 'slow', opened([])], [{ type: 'slow' }, { type: 'mended' }]],
+    ['one that hangs, then opens', ['slow', 'slow', opened([])], [{ type: 'slow' }, { type: 'joined' }]],
     ['one that hangs, then fails', ['slow', failed, failed], [{ type: 'slow' }, { type: 'broken', reason: 'down' }]],
     ['changed definitions, once', [opened(['pay']), opened(['pay'])], [{ type: 'held', functions: ['pay'] }]],
     [

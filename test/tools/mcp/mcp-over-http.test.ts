@@ -3,6 +3,8 @@ import { OutboundError } from '../../../src/core/errors.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/registry.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tool.ts';
+import { createMemoryRegistry } from '../../../src/registry/memory-registry.ts';
+import { testApp } from '../../_support/build-app.ts';
 import { jsonResponse } from '../scripted-send.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
 import { httpPeer, textResult, toolOf } from './scripted-peer.ts';
@@ -182,4 +184,32 @@ describe('an MCP server over HTTP', () => {
     expect(warnings).toMatchObject([{ code: 'mcp_unavailable' }]);
     expect(pages).toBeLessThan(100);
   });
+});
+
+test('an argument that a server requires and has a default for may be left out, and is sent', async () => {
+  const inputSchema = {
+    type: 'object' as const,
+    properties: { level: { type: 'string', enum: ['error', 'info'], default: 'info' }, text: { type: 'string' } },
+    required: ['level', 'text'],
+  };
+  const seen: unknown[] = [];
+  const peer = httpPeer([toolOf('messages', { inputSchema })], (_name, args) => {
+    seen.push(args);
+    return textResult('read');
+  });
+  await using app = await testApp({}, { registry: createMemoryRegistry([mcpRecord()]), send: peer.send });
+  const invoke = (args: object) =>
+    app.server.inject({
+      method: 'POST',
+      url: '/api/tools/peer/messages/invoke',
+      headers: { host: '127.0.0.1:8080' },
+      payload: { arguments: args },
+    });
+  expect((await invoke({ text: 'x' })).json()).toMatchObject({ result: 'read' });
+  expect((await invoke({ text: 'x', level: 'error' })).json()).toMatchObject({ result: 'read' });
+  expect((await invoke({})).json()).toMatchObject({ error: { code: 'args_invalid', message: expect.stringContaining('text') } });
+  expect(seen).toEqual([
+    { text: 'x', level: 'info' },
+    { text: 'x', level: 'error' },
+  ]);
 });
