@@ -2,6 +2,7 @@ import { median } from './measure-latency.ts';
 import type { Round } from './measure-load.ts';
 import { pieceSizes } from './measure-parser.ts';
 import type { ParserSpeeds } from './measure-parser.ts';
+import type { WordsResult } from './measure-model-words.ts';
 import type { Stop } from './stops/measure-stops.ts';
 import { middle, ratio } from './summary.ts';
 import type { Results } from './summary.ts';
@@ -37,6 +38,21 @@ export function printResults(results: Results): void {
   print(
     `${machine.cpus} x ${machine.cpu}, Node ${machine.node}, ${machine.seconds.toFixed(0)} s; load ${machine.loadBefore.toFixed(1)} before, ${machine.loadAfter.toFixed(1)} after`,
   );
+}
+
+export function printWords(words: readonly WordsResult[]): void {
+  const rows = words.map(({ name, cases, right, missed, wrong, before }) => [
+    name,
+    number(cases),
+    `${right} of ${right + missed}`,
+    number(wrong),
+    before === undefined ? '-' : `${before.counts.right}`,
+    before === undefined ? '-' : `${before.counts.wrong}`,
+    before?.date ?? '-',
+  ]);
+  print("calls in models' words");
+  table([['', 'answers', 'right calls', 'wrong calls', 'right before', 'wrong before', 'before']].concat(rows));
+  print();
 }
 
 export function printStops(stops: readonly Stop[]): void {

@@ -12,9 +12,10 @@ import { measureLargeDocument } from './measure-large-document.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureLoad } from './measure-load.ts';
 import { measureManyStreams } from './measure-many-streams.ts';
-import { printResults, printStops } from './print-results.ts';
+import { printResults, printStops, printWords } from './print-results.ts';
 import { measureMcpTools } from './measure-mcp-tools.ts';
 import { measureToolWork } from './measure-tool-work.ts';
+import { measureModelWords } from './measure-model-words.ts';
 import { measureStops } from './stops/measure-stops.ts';
 import { scenarios } from './scenarios.ts';
 import { goalsOf } from './summary.ts';
@@ -28,7 +29,7 @@ const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, burst, paced, latency, many, cold, document, work, mcp, and stops, which runs only by its name. */
+    /** Some of: json, burst, paced, latency, many, cold, document, work, mcp, words, and stops, which runs only by its name. */
     only: { type: 'string' },
     /** Of `stops`: a pattern that the names of its cases must match. */
     case: { type: 'string' },
@@ -172,7 +173,17 @@ async function runStops(): Promise<void> {
   if (stops.some(({ isMet }) => !isMet)) process.exitCode = 1;
 }
 
+/** A wrong call is ours. */
+async function runWords(): Promise<void> {
+  note('the words of models');
+  const words = await measureModelWords();
+  printWords(words);
+  if (words.some(({ wrong }) => wrong > 0)) process.exitCode = 1;
+}
+
 async function run(): Promise<void> {
+  if (isWanted('words')) await runWords();
+  if (options.only === 'words') return;
   if (wanted?.includes('stops') === true) await runStops();
   if (isStopsOnly) return;
   const results = await measure();
