@@ -3,6 +3,8 @@ import type { ModelEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
 import { backendOf } from '../_support/build-app.ts';
+import { functionModule } from '../_support/tools-folder.ts';
+import { functionGateway, listen } from '../requirements/function-gateway.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway } from '../requirements/gateway.ts';
 import { bankAnswers, call, decide, pathsSent } from './approval-fixture.ts';
@@ -209,4 +211,24 @@ test('a preset that is invoked asks by its own rule', async () => {
   const gateway = await openGateway(waysOfPresets[0] as Way, { onPreset: { needs_approval: ['pay'] }, onServer: {} });
   const answer = await call(gateway, 'POST /api/tools/preset:front/invoke', { payload: { arguments: { request: 'Pay.' } } });
   expect([answer.statusCode, pathsSent(gateway)]).toEqual([200, []]);
+});
+
+describe('a function of this process', () => {
+  const toolsets = [{ id: 'kit', tools: ['pay'], isEnabled: true, isDefault: undefined }];
+  test.each<[string, more: string, rule: JsonObject, ask: JsonObject]>([
+    ['its own word', 'needsApproval: true', {}, {}],
+    ['its own word, renamed beside a function of the caller', 'needsApproval: true', {}, { tools: [ownPay] }],
+    ['its own word, named by its toolset', 'needsApproval: true', {}, { tool_ids: ['toolset:kit'] }],
+    ['a preset that names it', '', { needs_approval: ['pay'] }, { tools: [ownPay] }],
+    ['a preset that names its entry', '', { needs_approval: ['function:pay'] }, { tool_ids: ['toolset:kit/pay'] }],
+    ['a preset that names it by its toolset', '', { needs_approval: ['kit/pay'] }, { tools: [ownPay] }],
+    ['a preset that names the entry of its toolset', '', { needs_approval: ['toolset:kit/pay'] }, {}],
+  ])('waits by %s', async (_name, more, rule, ask) => {
+    const source = functionModule('pay', { execute: "() => { tell('paid'); return 'paid' }", more });
+    using told = listen();
+    await using gateway = await functionGateway({ 'pay.js': source }, { toolsets, backends: [backendOf(payingModel().backend)] });
+    await call(gateway, 'POST /api/presets', { payload: { id: 'front', base_model: 'model', ...rule } });
+    expect(await isAskedToPay(gateway, ask)).toBe(true);
+    expect(told.heard).toEqual([]);
+  });
 });
