@@ -106,7 +106,10 @@ function examineAccess(config: Config, keys: number): Finding {
   if (config.adminKey !== undefined) return { level: 'ok', text: 'A key is needed: TOOLWHARF_ADMIN_KEY is set' };
   if (keys > 0) return { level: 'ok', text: `A key is needed: ${keys} ${keys === 1 ? 'is' : 'are'} stored` };
   if (isLoopbackName(config.host))
-    return { level: 'ok', text: `Open to this machine, no key needed: ${config.host} cannot be reached from elsewhere` };
+    return {
+      level: 'ok',
+      text: `Open to this machine: chats need no key, changes that of each start; ${config.host} cannot be reached from elsewhere`,
+    };
   return {
     level: 'warning',
     text: `${config.host} can be reached from elsewhere and no key is configured: the start makes an administrator key and prints it once`,
