@@ -11,6 +11,7 @@ import { checkHeaders, checkMethod, checkTimeLimit, parseDestination } from './c
 import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
 import type { AddressClass, EgressDecision, EgressRules, Reach } from './egress.ts';
 import { explainFailedRequest } from './explain-outbound-failure.ts';
+import { laterLimit } from '../shared/later-limit.ts';
 import { ResponseReceiver } from './response-receiver.ts';
 
 export interface OutboundOptions {
@@ -126,7 +127,8 @@ async function exchange(agent: Agent, { request, url, egress }: Exchange): Promi
         method,
         headers: [...headers].flat(),
         body: request.body ?? null,
-        headersTimeout: firstByteTimeoutMs,
+        // The timer above ends the call; its limit counts from the beginning, connecting included.
+        headersTimeout: laterLimit(firstByteTimeoutMs),
         bodyTimeout: checkTimeLimit(idleTimeoutMs + abandonedBodyMs),
       },
       receiver,

@@ -3,6 +3,7 @@ import { limits } from '../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import { boundedStream } from './bounded-stream.ts';
 import type { StreamEnd } from './bounded-stream.ts';
+import { laterLimit } from '../../shared/later-limit.ts';
 
 /** Statuses of which a `Response` must not have a body. */
 const withoutBody = new Set([204, 205, 304]);
@@ -35,7 +36,7 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       sessionUser: options.sessionUser(),
       trust: options.trust,
       signal: AbortSignal.any(signals),
-      firstByteTimeoutMs: method === 'POST' ? limits.mcpAnswerMs : limits.mcpConnectTimeoutMs,
+      firstByteTimeoutMs: method === 'POST' ? laterLimit(limits.mcpAnswerMs) : laterLimit(limits.mcpConnectTimeoutMs),
       idleTimeoutMs: limits.mcpStreamIdleMs,
     });
     if (withoutBody.has(status)) {

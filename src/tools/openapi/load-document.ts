@@ -5,6 +5,7 @@ import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from 
 import type { FetchFile } from './gather-files.ts';
 import { openDocumentAside, type DocumentReader } from './open-document-aside.ts';
 import type { DocumentJob, OpenedDocument } from './open-document.ts';
+import { laterLimit } from '../../shared/later-limit.ts';
 
 /** Where a document lies. `headers` go to that place, whatever its origin: who mixes origins leaves credentials out. */
 export interface DocumentPlace {
@@ -106,8 +107,8 @@ async function fetchBytes(
       sessionUser,
       trust,
       signal: AbortSignal.any([signal, deadline.signal]),
-      firstByteTimeoutMs: limits.documentTimeoutMs,
-      idleTimeoutMs: limits.documentTimeoutMs,
+      firstByteTimeoutMs: laterLimit(limits.documentTimeoutMs),
+      idleTimeoutMs: laterLimit(limits.documentTimeoutMs),
     });
     return await readAnswer(response, shown);
   } catch (error) {

@@ -5,6 +5,7 @@ import type { PreparedRequest } from '../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { createSecretMask } from '../../shared/secret-mask.ts';
 import { credentialHeader, sessionSecrets } from '../credentials-of.ts';
+import { laterLimit } from '../../shared/later-limit.ts';
 import { isSafeMethod } from '../server-rules.ts';
 import { ArgumentError, buildRequest } from './build-request.ts';
 import type { CredentialSet, Operation } from './operation.ts';
@@ -103,8 +104,9 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
     sessionUser: connection.sessionUserFor?.(invocation.run),
     trust: connection.trust,
     signal: invocation.signal,
-    firstByteTimeoutMs: invocation.timeoutMs,
-    idleTimeoutMs: invocation.timeoutMs,
+    // The runtime ends the call at its limit, and says so.
+    firstByteTimeoutMs: laterLimit(invocation.timeoutMs),
+    idleTimeoutMs: laterLimit(invocation.timeoutMs),
   });
   // Servers that echo requests would hand the operator's key to callers and models. Links to further pages repeat the query, its key among it.
   const mask = createSecretMask([...credentialsIn(carried), connection.key ?? '', ...sessionSecrets(carried.hasSession)]);

@@ -83,8 +83,9 @@ describe('createOpenApiTool', () => {
       headers: { authorization: 'Bearer very-secret-key', 'content-type': 'application/json', 'x-run': 'run-1' },
       body: '{"text":"hi"}',
       trust: { kind: 'configured', origin: 'http://tools.test:8000' },
-      firstByteTimeoutMs: 1_234,
-      idleTimeoutMs: 1_234,
+      // Later than the limit of the call, which its own timer ends.
+      firstByteTimeoutMs: 2_234,
+      idleTimeoutMs: 2_234,
     });
   });
 
