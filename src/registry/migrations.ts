@@ -98,6 +98,8 @@ export const migrations: readonly string[] = [
   DROP INDEX runs_of_caller;
   CREATE INDEX runs_of_caller ON runs (caller_id, created, id, finished, characters);
   CREATE INDEX waiting_runs_of_caller ON waiting_runs (caller_id, is_open, expires, id, characters);
+  DROP INDEX chat_memory_of_caller;
+  CREATE INDEX chat_memory_of_caller ON chat_memory (kind, caller_id, position, characters);
   `,
 ];
 
