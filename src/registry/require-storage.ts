@@ -7,12 +7,14 @@ import { faultKindOf } from './storage-fault.ts';
 
 /** A disk that has to spin up answers within this time; a network drive whose server is gone never does. */
 const answerMs = 5_000;
+/** For the other process to begin, on a machine that is busy starting everything at once. */
+const beginningMs = 20_000;
 
 /** Names each path before it touches it. What is wrong with a path that answers shows later, and with a better message. */
 const reader = `
 const fs = require('node:fs');
 for (const path of process.argv.slice(1)) {
-  process.stdout.write(path + '\\n');
+  fs.writeSync(1, path + '\\n');
   try {
     const handle = fs.openSync(path, 'r');
     try { fs.readSync(handle, Buffer.alloc(16)); } finally { fs.closeSync(handle); }
@@ -51,16 +53,19 @@ function findSilent(paths: readonly string[]): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const child = spawn(process.execPath, ['-e', reader, '--', ...paths], { stdio: ['ignore', 'pipe', 'ignore'] });
   let named = '';
-  const timer = setTimeout(() => {
+  const giveUp = (): void => {
     // It may not end even so; nothing here waits for that.
     child.kill('SIGKILL');
     child.stdout.destroy();
     child.unref();
-    resolve(named.trimEnd().split('\n').at(-1) ?? '');
-  }, answerMs);
+    // One that has named nothing has not begun, which says nothing about any drive.
+    resolve(named.trimEnd().split('\n').at(-1) || undefined);
+  };
+  let timer = setTimeout(giveUp, beginningMs);
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     named += text;
-    timer.refresh();
+    clearTimeout(timer);
+    timer = setTimeout(giveUp, answerMs);
   });
   child.once('close', () => resolve(undefined));
   // Without the other process there is no look beforehand.

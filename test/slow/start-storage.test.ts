@@ -33,11 +33,11 @@ interface Ended {
 }
 
 /** Starts the program, which is stopped after twenty seconds; then `code` is no number. */
-function start(command = 'serve', before: readonly string[] = []): Promise<Ended> {
+function start(command = 'serve', before: readonly string[] = [], cwd = folder): Promise<Ended> {
   const words = [...before, process.execPath, program, command];
   const env = { PATH: process.env['PATH'], PORT: '0', TOOLWHARF_DATA_DIR: folder, OLLAMA_BASE_URLS: ';', TOOLWHARF_SECRET: 'x'.repeat(32) };
   return new Promise((resolve) => {
-    execFile(words[0] ?? '', words.slice(1), { cwd: folder, env, timeout: 20_000, killSignal: 'SIGKILL' }, (error, stdout, stderr) =>
+    execFile(words[0] ?? '', words.slice(1), { cwd, env, timeout: 20_000, killSignal: 'SIGKILL' }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : (error.code ?? error.signal), stdout, stderr }),
     );
   });
@@ -112,6 +112,14 @@ describe.skipIf(process.platform === 'win32')('a data folder that does not answe
     if (name !== 'toolwharf.db') await makeDatabase();
     execFileSync('mkfifo', [join(folder, name)]);
     expect(await start()).toEqual(oneLine(`${name} does not answer`, 'TOOLWHARF_DATA_DIR'));
+  });
+
+  test('as a whole ends the start with one line', async () => {
+    const files = folder;
+    folder = join(folder, 'data');
+    execFileSync('mkfifo', [folder]);
+    expect(await start('serve', [], files)).toEqual(oneLine(`data does not answer`, 'TOOLWHARF_DATA_DIR'));
+    folder = files;
   });
 
   test('ends the doctor with the same line', async () => {
