@@ -1,5 +1,5 @@
 import type { BackendConfig, Config } from './config.ts';
-import type { JsonObject, JsonValue } from './core/json.ts';
+import type { JsonObject } from './core/json.ts';
 import { GatewayError } from './core/errors.ts';
 import type { ModelFinder } from './core/model.ts';
 import type { SendOutbound } from './core/outbound.ts';
@@ -14,8 +14,8 @@ import { profileOf } from './models/schema-profiles/to-profile.ts';
 
 export interface Backends {
   backends: CatalogBackend[];
-  /** Passes an embeddings request on to the backend that lists its model. */
-  embed: (models: ModelFinder, body: JsonObject, signal: AbortSignal) => Promise<{ status: number; body: JsonValue }>;
+  /** Passes an embeddings request on to the backend that lists its model, and its answer, which is JSON, as it came. */
+  embed: (models: ModelFinder, body: JsonObject, signal: AbortSignal) => Promise<{ status: number; body: Uint8Array }>;
 }
 
 /** The configured backends, and the demo model while none is configured; an Ollama found at the default address does not hide it. */

@@ -112,8 +112,18 @@ export const limits = {
   functionThreadMegabytes: 512,
   /** One SSE or NDJSON line of a backend. */
   upstreamLineBytes: 1024 * 1024,
-  /** A whole JSON answer of a backend that does not stream; images as data URIs fit. */
+  /** All that a backend says in one answer; images as data URIs fit. */
   upstreamAnswerBytes: 64 * 1024 * 1024,
+  /** A whole JSON answer of one that does not stream. */
+  upstreamJsonBytes: 16 * 1024 * 1024,
+  /** Values in it: a list of seven hundred models with all that is said of them, or two thousand tokens with their probabilities. */
+  upstreamAnswerValues: 50_000,
+  /** An answer with embeddings, which is passed on as it came: two thousand of them with fifteen hundred numbers each. */
+  embeddingsAnswerBytes: 64 * 1024 * 1024,
+  /** Of a stream, what is read in one turn of the event loop: a hundred chunks. */
+  upstreamSliceBytes: 16 * 1024,
+  /** Values in one line of a stream; most have a dozen. Parsing so many takes ten milliseconds. */
+  upstreamLineValues: 20_000,
   /** An error page of a backend: enough to find its message. */
   upstreamErrorBytes: 64 * 1024,
   /** GitHub's document, the largest of the real ones that were measured, has 13 MB. */

@@ -41,6 +41,8 @@ export type ModelCatalog = ModelFinder & {
 const unknownIdAgeMs = 2_000;
 /** How long a failure is believed: a backend that hangs costs its two seconds no more often than this. */
 const failureTtlMs = 5_000;
+/** How long a model is found in the last list of a backend that does not list any more; whether it answers, the chat finds out. */
+const knownMs = 10 * 60 * 1000;
 const knownIdsInError = 8;
 /** Refusals that are remembered; one backend's models are far fewer. */
 const rememberedRefusals = 1_000;
@@ -49,6 +51,9 @@ interface ListState {
   source: CatalogBackend;
   /** By the backend's own name. Empty after a failure. */
   records: Map<string, ModelRecord>;
+  /** What was listed last: one list that comes too late must not turn chats into "no such model". */
+  known: Map<string, ModelRecord>;
+  knownAt: number;
   listedAt: number;
   error: string | undefined;
   refresh: Promise<void> | undefined;
@@ -59,6 +64,8 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
   const states = backends.map((source): ListState => ({
     source,
     records: new Map(),
+    known: new Map(),
+    knownAt: -Infinity,
     listedAt: -Infinity,
     error: undefined,
     refresh: undefined,
@@ -73,6 +80,10 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
       state.records = new Map(outcome.records.map((record) => [record.id, record]));
       state.error = outcome.error;
       state.listedAt = now();
+      if (outcome.error === undefined) {
+        state.known = state.records;
+        state.knownAt = state.listedAt;
+      }
       state.refresh = undefined;
     });
     return state.refresh;
@@ -95,10 +106,20 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
   }
 
   function findListed(id: string): FoundModel | undefined {
+    return findIn(id, (state) => (isDue(state) ? undefined : state.records));
+  }
+
+  /** In what a backend listed before its list failed. */
+  function findKnown(id: string): FoundModel | undefined {
+    return findIn(id, (state) => (state.error !== undefined && now() - state.knownAt < knownMs ? state.known : undefined));
+  }
+
+  function findIn(id: string, recordsOf: (state: ListState) => ListState['records'] | undefined): FoundModel | undefined {
     for (const state of states) {
       const name = nameWithin(state.source, id);
-      if (name === undefined || isDue(state)) continue;
-      const record = state.records.get(name) ?? state.records.get(`${name}:latest`);
+      const records = recordsOf(state);
+      if (name === undefined || records === undefined) continue;
+      const record = records.get(name) ?? records.get(`${name}:latest`);
       if (record === undefined) continue;
       const listed = publicRecord(state, record);
       const found = { record: listed, name: record.id, backend: state.source.backend, nativeTools: nativeToolsOf(listed) };
@@ -145,7 +166,8 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
       if (found !== undefined) return found;
       const older = states.filter((state) => ageOf(state) > unknownIdAgeMs);
       const foundLater = await whileWanted(findAfterRefresh(id, older), signal);
-      if (foundLater !== undefined) return foundLater;
+      const known = foundLater ?? findKnown(id);
+      if (known !== undefined) return known;
       throw notFound(id);
     },
 

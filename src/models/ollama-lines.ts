@@ -1,6 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../core/json.ts';
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../core/json.ts';
+import { hasMoreValuesThan } from '../core/json-depth.ts';
 import { limits } from '../core/limits.ts';
 import type { SecretMask } from '../shared/secret-mask.ts';
 import { reportedFault } from './upstream-faults.ts';
@@ -26,11 +28,20 @@ export class NdjsonReader {
     const decoder = new TextDecoder();
     for await (const piece of body) {
       if (this.isDone) continue;
-      yield* this.#take(decoder.decode(piece, { stream: true }));
+      yield* this.#take(decoder.decode(piece.subarray(0, limits.upstreamSliceBytes), { stream: true }));
+      if (piece.byteLength > limits.upstreamSliceBytes) yield* this.#takeRest(piece, decoder);
     }
     if (!this.isDone) yield* this.#take(`${decoder.decode()}\n`);
     if (!this.isDone)
       throw new GatewayError('upstream_incomplete', `The model backend "${this.#name}" ended its answer before it was complete.`);
+  }
+
+  /** What of a large piece lies behind its first slice, with everybody else between two slices. */
+  async *#takeRest(piece: Uint8Array, decoder: InstanceType<typeof TextDecoder>): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let start: number = limits.upstreamSliceBytes; start < piece.byteLength && !this.isDone; start += limits.upstreamSliceBytes) {
+      await nextTurn();
+      yield* this.#take(decoder.decode(piece.subarray(start, start + limits.upstreamSliceBytes), { stream: true }));
+    }
   }
 
   *#take(text: string): Generator<Uint8Array, void, undefined> {
@@ -70,13 +81,24 @@ export class NdjsonReader {
  * One JSON object of Ollama.
  * @throws GatewayError `upstream_invalid_response`; for `{"error": "…"}` what it says.
  */
-export function parseObject(text: string, name: string, mask: SecretMask): JsonObject {
-  let value: unknown;
+function parseObject(text: string, name: string, mask: SecretMask): JsonObject {
+  const isHeavy = text.length > limits.smallBodyBytes && hasMoreValuesThan(text, limits.upstreamLineValues);
+  if (isHeavy)
+    throw new GatewayError(
+      'upstream_invalid_response',
+      `The model backend "${name}" sent a line of more than ${limits.upstreamLineValues} values.`,
+    );
+  let value: JsonValue;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(text) as JsonValue;
   } catch (error) {
     throw new GatewayError('upstream_invalid_response', `The model backend "${name}" sent something that is not JSON.`, { cause: error });
   }
+  return requireAnswer(value, name, mask);
+}
+
+/** @throws GatewayError `upstream_invalid_response` for what is no object; for `{"error": "…"}` what it says. */
+export function requireAnswer(value: JsonValue, name: string, mask: SecretMask): JsonObject {
   if (!isJsonObject(value) || isDeeperThan(value, limits.jsonDepth)) {
     throw new GatewayError('upstream_invalid_response', `The model backend "${name}" sent JSON that is not an answer.`);
   }

@@ -2,13 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Ollama } from 'ollama/browser';
 
-import { GatewayError } from '../core/errors.ts';
-import { limits } from '../core/limits.ts';
-import { readText } from '../core/outbound.ts';
 import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
 import { createSecretMask } from '../shared/secret-mask.ts';
 import type { SecretMask } from '../shared/secret-mask.ts';
-import { NdjsonReader, parseObject } from './ollama-lines.ts';
+import { NdjsonReader, requireAnswer } from './ollama-lines.ts';
+import { readJsonAnswer } from './read-json-answer.ts';
 import { answerFault, upstreamFault } from './upstream-faults.ts';
 
 /** An Ollama server, or a proxy in front of one. */
@@ -66,7 +64,7 @@ export function openOllama(connection: OllamaConnection, send: SendOutbound, sig
       throw upstreamFault(error, name, 'request');
     });
     if (response.status >= 400) throw await answerFault(response, name, mask);
-    if (!String(input).endsWith('/api/chat')) return new Response(JSON.stringify(await readObject(response, name, mask)));
+    if (!String(input).endsWith('/api/chat')) return Response.json(requireAnswer(await readJsonAnswer(response, name, mask), name, mask));
     const checked = new CheckedBody(response, name, mask);
     bodies.push(checked);
     return new Response(checked.stream());
@@ -109,14 +107,6 @@ function addressOf(connection: OllamaConnection): { host: string; origin: string
 
 function lowerCased(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-/** A whole JSON answer: a list, or what is said about a model. */
-async function readObject(response: OutboundResponse, name: string, mask: SecretMask): Promise<object> {
-  const { text, isTruncated } = await readText(response.body, limits.upstreamAnswerBytes);
-  if (!isTruncated) return mask.value(parseObject(text, name, mask));
-  const message = `The model backend "${name}" sent more than ${limits.upstreamAnswerBytes} bytes.`;
-  throw new GatewayError('upstream_invalid_response', message);
 }
 
 /** A streamed body whose lines have been checked. Reads from the peer only when it is read itself. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ModelEvent } from '../core/chat.ts';
 import type { GatewayError } from '../core/errors.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
@@ -64,7 +65,8 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
       stream = new ChatStream(exchange, reader);
       const lines = new ServerSentEventReader(limits.upstreamLineBytes);
       for await (const piece of response.body) {
-        for (const event of stream.read(lines.read(piece))) yield event;
+        for (const event of stream.read(lines.read(piece.subarray(0, limits.upstreamSliceBytes)))) yield event;
+        if (piece.byteLength > limits.upstreamSliceBytes) yield* readRest(piece, stream, lines);
         lines.requireShortLines();
         if (stream.isDone) endTimer ??= setTimeout(() => closer.abort(), endOfAnswerMs);
       }
@@ -85,6 +87,14 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
   }
 
   return { chat };
+}
+
+/** What of a large piece lies behind its first slice, with everybody else between two slices. */
+async function* readRest(piece: Uint8Array, stream: ChatStream, lines: ServerSentEventReader): AsyncGenerator<ModelEvent, void, undefined> {
+  for (let start: number = limits.upstreamSliceBytes; start < piece.byteLength; start += limits.upstreamSliceBytes) {
+    await nextTurn();
+    for (const event of stream.read(lines.read(piece.subarray(start, start + limits.upstreamSliceBytes)))) yield event;
+  }
 }
 
 function readWhole(exchange: OpenAiExchange, answer: JsonValue, reader: CompletionReader): ModelEvent[] {
@@ -127,6 +137,6 @@ export async function embed(
   connection: OpenAiConnection,
   send: SendOutbound,
   { body, signal }: { body: JsonObject; signal: AbortSignal },
-): Promise<{ status: number; body: JsonValue }> {
-  return new OpenAiExchange(connection, send).exchange('/embeddings', signal, body);
+): Promise<{ status: number; body: Uint8Array }> {
+  return new OpenAiExchange(connection, send).exchangeBytes('/embeddings', signal, body);
 }

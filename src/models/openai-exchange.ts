@@ -1,12 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
-import { readText } from '../core/outbound.ts';
+import { readBytes } from '../core/outbound.ts';
 import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
 import { createSecretMask } from '../shared/secret-mask.ts';
 import type { SecretMask } from '../shared/secret-mask.ts';
 import { AnswerMeter } from './answer-meter.ts';
+import { readJsonAnswer } from './read-json-answer.ts';
 import { answerFault, reportedFault, upstreamFault } from './upstream-faults.ts';
 
 export interface OpenAiConnection {
@@ -23,6 +25,10 @@ export interface OpenAiConnection {
 
 /** What people write where a program wants some key; in the names of models these are words. */
 const placeholders = new Set(['ollama', 'lm-studio', 'not-needed', 'placeholder', 'sk-no-key-required']);
+/** Of an answer that is passed on as it came, what is searched for secrets in one turn of the event loop. */
+const maskedBytes = 1024 * 1024;
+const longestSecretBytes = 16 * 1024;
+
 const secretHeader = /auth|key|token|secret|cookie/i;
 
 /** Requests to one backend that speaks the OpenAI API, and the faults of its answers. The key leaves it in the header only. */
@@ -85,13 +91,25 @@ export class OpenAiExchange {
   }
 
   /** Sends and reads a JSON answer. @throws GatewayError for a status of 400 or more, or anything but JSON. */
-  async exchange(path: string, signal: AbortSignal, body?: JsonObject): Promise<{ status: number; body: JsonValue }> {
+  exchange(path: string, signal: AbortSignal, body?: JsonObject): Promise<{ status: number; body: JsonValue }> {
+    return this.#exchangeBy((response) => this.readJson(response), { path, signal, body });
+  }
+
+  /** The same, but the answer is passed on as it came: it is the caller's, and may hold millions of numbers. */
+  exchangeBytes(path: string, signal: AbortSignal, body?: JsonObject): Promise<{ status: number; body: Uint8Array }> {
+    return this.#exchangeBy((response) => this.#readBytes(response), { path, signal, body });
+  }
+
+  async #exchangeBy<Body>(
+    read: (response: OutboundResponse) => Promise<Body>,
+    { path, signal, body }: { path: string; signal: AbortSignal; body: JsonObject | undefined },
+  ): Promise<{ status: number; body: Body }> {
     const closer = new AbortController();
     try {
       const response = await this.ask(path, AbortSignal.any([signal, closer.signal]), body);
       if (response.status >= 400) throw await this.faultOf(response);
       if (kindOf(response) !== 'json') throw this.invalid('answers without JSON');
-      return { status: response.status, body: await this.readJson(response) };
+      return { status: response.status, body: await read(response) };
     } catch (error) {
       signal.throwIfAborted();
       throw this.toFault(error);
@@ -100,13 +118,21 @@ export class OpenAiExchange {
     }
   }
 
-  async readJson(response: OutboundResponse): Promise<JsonValue> {
-    const { text, isTruncated } = await readText(response.body, limits.upstreamAnswerBytes);
-    if (isTruncated) throw this.invalid(`sends more than ${limits.upstreamAnswerBytes} bytes`);
-    const value = parseJson(text);
-    if (value === undefined) throw this.invalid('sends malformed JSON');
-    // Most answers hold nothing of the kind, and a large one is numbers.
-    return this.#mask.text(text) === text ? value : this.#mask.value(value);
+  async #readBytes(response: OutboundResponse): Promise<Uint8Array> {
+    const { bytes, isTruncated } = await readBytes(response.body, limits.embeddingsAnswerBytes);
+    if (isTruncated) throw this.invalid(`sends more than ${limits.embeddingsAnswerBytes} bytes`);
+    // In windows, because a search of all of it takes long, and with what a secret needs that begins at the end of one.
+    for (let start = 0; !this.#mask.isEmpty && start < bytes.byteLength; start += maskedBytes) {
+      if (start > 0) await nextTurn();
+      const window = bytes.subarray(start, start + maskedBytes + longestSecretBytes);
+      const masked = this.#mask.bytes(window);
+      if (masked !== window) bytes.set(masked, start);
+    }
+    return bytes;
+  }
+
+  readJson(response: OutboundResponse): Promise<JsonValue> {
+    return readJsonAnswer(response, this.#name, this.#mask);
   }
 
   /**

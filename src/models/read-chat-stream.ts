@@ -1,5 +1,7 @@
 import type { ModelEvent } from '../core/chat.ts';
 import { OutboundError } from '../core/errors.ts';
+import { hasMoreValuesThan } from '../core/json-depth.ts';
+import { limits } from '../core/limits.ts';
 import { parseJson } from './openai-exchange.ts';
 import type { OpenAiExchange } from './openai-exchange.ts';
 import type { CompletionReader } from './read-completion.ts';
@@ -52,6 +54,8 @@ export class ChatStream {
   }
 
   #readChunk(part: ServerSentEvent): ModelEvent[] {
+    if (part.data.length > limits.smallBodyBytes && hasMoreValuesThan(part.data, limits.upstreamLineValues))
+      throw this.#exchange.invalid(`sends a line of more than ${limits.upstreamLineValues} values`);
     const chunk = parseJson(part.data);
     if (chunk === undefined) {
       // The last line of a stream that was cut is no malformed answer.

@@ -1,5 +1,5 @@
 import { parse } from 'secure-json-parse';
-import { isTextDeeperThan } from '../core/json-depth.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../core/json-depth.ts';
 import { isJsonObject } from '../core/json.ts';
 import type { JsonObject, JsonValue } from '../core/json.ts';
 
@@ -28,10 +28,15 @@ export interface TooMuch {
   of: 'values' | 'field names' | 'numbers';
 }
 
+/** Documents and numbers included: about 250 MB. */
+const mostValues = 3_000_000;
+
 /** The job of `parseJsonAside`. Never throws for what is wrong with the text. */
 export function parseJsonJob(task: ParseTask): ParsedJson {
   const text = typeof task.source === 'string' ? task.source : new TextDecoder().decode(task.source);
   if (isTextDeeperThan(text, task.maxDepth)) return { type: 'too_deep' };
+  // `JSON.parse` cannot be interrupted, and ends the process when it needs more memory than there is.
+  if (hasMoreValuesThan(text, mostValues)) return { type: 'too_much', of: 'values' };
   const action = task.prototypes === 'refuse' ? 'error' : 'remove';
   let value: JsonValue;
   try {

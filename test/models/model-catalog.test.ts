@@ -177,6 +177,19 @@ describe('a model', () => {
     await expect(odd).rejects.toThrow(/Run: ollama pull llama3\.2$/u);
   });
 
+  test('that was listed before is found while the list of its backend fails, but not in place of one that is listed, nor for ever', async () => {
+    const [failing, alive] = [new ScriptedList('failing', ['a', 'b']), new ScriptedList('alive', ['b'])];
+    const catalog = catalogOf(failing, alive);
+    await catalog.list(signal);
+    failing.fault = new Error('too late');
+    time += 60_000;
+    expect((await catalog.require('a', signal)).record.owner).toBe('failing');
+    expect((await catalog.require('b', signal)).record.owner).toBe('alive');
+    expect(await idsOf(catalog)).toEqual(['b']);
+    time += 600_000;
+    await expect(catalog.require('a', signal)).rejects.toMatchObject({ code: 'model_not_found' });
+  });
+
   test('that is asked of a dead backend is refused with the name of that backend', async () => {
     const dead = new ScriptedList('ollama', []);
     dead.fault = new Error('refused');

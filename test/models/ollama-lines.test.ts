@@ -32,6 +32,19 @@ describe('lines of JSON', () => {
     expect(await read(text, size)).toEqual({ lines, code: undefined });
   });
 
+  test('of a large piece are handed on in several turns of the event loop', async () => {
+    const many = Array.from({ length: 2_000 }, (_, index) => ({ message: { content: `東京 ${index}` }, done: index === 1_999 }));
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    expect(await read(many.map((line) => `${JSON.stringify(line)}\n`).join(''))).toEqual({ lines: many, code: undefined });
+    clearImmediate(next);
+    expect(turns).toBeGreaterThan(3);
+  });
+
   test('end with the one that says so; what follows is read and dropped', async () => {
     expect(await read(`${text}\n{"error":"late"}\nnonsense`, 9)).toEqual({ lines, code: undefined });
   });

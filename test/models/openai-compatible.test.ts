@@ -271,8 +271,36 @@ describe('the stream', () => {
     expect(fold((await ask(connect(server))).events).usage).toMatchObject(expected);
   });
 
+  it('is read in several turns of the event loop where much of it comes in one piece', async () => {
+    const words = Array.from({ length: 1_000 }, (_, index) => `東京 ${index} `);
+    const text = [...events(...words.map((word) => delta(word))), ...hello].join('');
+    const body = async function* (): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(text);
+    };
+    const headers = { 'content-type': 'text/event-stream' };
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    const backend = createOpenAiBackend(connect({ origin: 'http://127.0.0.1:1' }), async () => ({ status: 200, headers, body: body() }));
+    const said = await Array.fromAsync(backend.chat(askModel()));
+    clearImmediate(next);
+    expect(fold(said)).toMatchObject({ text: `${words.join('')}Hello` });
+    expect(turns).toBeGreaterThan(3);
+  });
+
+  it('ends at a line of more values than can be read at once, and reads one with fewer', async () => {
+    const line = (count: number): string => `data: {"lists":[${'[],'.repeat(count)}[]],"choices":[{"delta":{"content":"x"}}]}\n\n`;
+    const server = await upstream(stream([line(9_000), line(30_000), ...hello]));
+    const { events: said, error } = await ask(connect(server));
+    expect(fold(said)).toMatchObject({ text: 'x' });
+    expect(error).toMatchObject({ code: 'upstream_invalid_response', message: expect.stringContaining('20000 values') });
+  });
+
   it('drops fields that are nested beyond every stack, and prototypes', async () => {
-    const deep = '['.repeat(20_000) + ']'.repeat(20_000);
+    const deep = '['.repeat(6_000) + ']'.repeat(6_000);
     const server = await upstream(
       stream([
         `data: {"deep":${deep},"usage":${deep},"__proto__":{"a":1},"choices":[{"delta":{"deep":${deep},"content":"x"}}]}\n\n`,

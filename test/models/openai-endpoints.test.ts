@@ -106,9 +106,18 @@ describe('embed', () => {
     const answer = { object: 'list', data: [{ embedding: [0.1], index: 0 }], usage: { prompt_tokens: 1 } };
     const connection = await upstream(respond(200, answer));
     const body = { model: 'e', input: ['a'], dimensions: 1 };
-    expect(await embed(connection, directSend, { body, signal: never })).toEqual({ status: 200, body: answer });
+    const { status, body: passedOn } = await embed(connection, directSend, { body, signal: never });
+    expect([status, Buffer.from(passedOn).toString()]).toEqual([200, JSON.stringify(answer)]);
     expect(server.requests[0]).toMatchObject({ method: 'POST', url: '/v1/embeddings', headers: { authorization: 'Bearer k-1234' } });
     expect(server.requests[0]?.json()).toEqual(body);
+  });
+
+  it('masks the key in an answer, wherever it stands', async () => {
+    const filler = '0.125,'.repeat(174_700);
+    const connection = await upstream(respond(200, { filler, echo: 'k-1234-k-1234', more: filler, last: 'k-12345' }));
+    const { body } = await embed({ ...connection, key: 'k-1234' }, directSend, { body: { model: 'e' }, signal: never });
+    expect(Buffer.from(body).includes('k-1234')).toBe(false);
+    expect(JSON.parse(Buffer.from(body).toString())).toMatchObject({ echo: '******-******', last: '******5' });
   });
 
   it('keeps the status and the words of a refusal', async () => {

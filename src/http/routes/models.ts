@@ -3,7 +3,7 @@ import { requireFurtherModels, requireModel } from '../../chat/require-model.ts'
 import { isModelAllowed } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import { isJsonObject, ownValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ModelFinder, ModelRecord } from '../../core/model.ts';
@@ -11,8 +11,8 @@ import type { ModelFinder, ModelRecord } from '../../core/model.ts';
 export interface ModelRouteOptions {
   models: ModelFinder;
   callerOf(request: FastifyRequest): Caller;
-  /** Passes a body on to the backend that owns its model. */
-  embed(body: JsonObject, signal: AbortSignal): Promise<{ status: number; body: JsonValue }>;
+  /** Passes a body on to the backend that owns its model, and gives the JSON of its answer as it came. */
+  embed(body: JsonObject, signal: AbortSignal): Promise<{ status: number; body: Uint8Array }>;
   version: string;
 }
 
@@ -39,7 +39,7 @@ export const modelRoutes: FastifyPluginCallback<ModelRouteOptions> = (app, optio
     const leave = new AbortController();
     reply.raw.once('close', () => leave.abort(new DOMException('The client left', 'AbortError')));
     const answer = await options.embed(request.body, leave.signal);
-    return reply.code(answer.status).send(answer.body);
+    return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.body);
   });
   app.get('/api/version', () => ({ version: options.version }));
   done();

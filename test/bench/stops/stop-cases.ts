@@ -124,6 +124,26 @@ const bodies: StopCase[] = [
     }));
     return JSON.stringify({ ...plainChat, messages });
   }),
+  bodyCase('a body of 49,000 lists, which is allowed', chat, () => chatWith(`"metadata":{"lists":[${times(48_900, () => '[]')}]}`)),
+  bodyCase('a body of 7,900 different names, which is allowed', chat, () =>
+    chatWith(`"metadata":{${times(7_900, (index) => `"k${index}":{"a":1}`)}}`),
+  ),
+  bodyCase('a chat of 16,000 parts, which is allowed', chat, () => {
+    const content = `[${times(8_000, () => '{"type":"text","text":"x"}')}]`;
+    return `{"model":"mock","tool_ids":[],"messages":[${times(2, () => `{"role":"user","content":${content}}`)}]}`;
+  }),
+  bodyCase('a chat of 5,000 calls and results, which is allowed', chat, () => {
+    const pair = (index: number): string =>
+      `{"role":"assistant","content":null,"tool_calls":[{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+      `{"role":"tool","tool_call_id":"c${index}","content":"Done."}`;
+    return `{"model":"mock","tool_ids":[],"messages":[${times(2_490, pair)},{"role":"user","content":"Hello"}]}`;
+  }),
+  bodyCase('128 tools of 300 values each, which are allowed', chat, () => {
+    const properties = times(75, (index) => `"p${index}":{"type":"string","description":"x"}`);
+    const tool = (index: number): string =>
+      `{"type":"function","function":{"name":"f${index}","parameters":{"type":"object","properties":{${properties}}}}}`;
+    return chatWith(`"tools":[${times(128, tool)}]`);
+  }),
   bodyCase(
     'embeddings of 2 million tokens',
     '/v1/embeddings',
@@ -216,6 +236,10 @@ function resultCase(name: string, makeBody: () => string, type = 'application/js
 const results: StopCase[] = [
   resultCase("a tool's JSON result of 4 MB with one large number", heavyResult),
   resultCase("a tool's JSON result of 1.3 million empty lists", () => `[${times(1_300_000, () => '[]')}]`),
+  resultCase(
+    "a tool's JSON result of 19,000 values",
+    () => `[${times(6_300, (index) => `{"id":${index}1234567890123456,"t":"some words"}`)}]`,
+  ),
   resultCase("a tool's text of 4 MB", () => 'some words of a text\n'.repeat(199_000), 'text/plain'),
   {
     name: "a chat with a tool's JSON result of 4 MB",
@@ -402,9 +426,13 @@ function backendCase(name: string, change: (peer: HostilePeer) => void, ask: (st
 }
 
 const askChat = ({ post }: Stage): Promise<{ status: number }> => post(chat, plainChat);
-const streamOf = (...chunks: string[]): string => [...chunks.map((chunk) => `data: ${chunk}\n\n`), 'data: [DONE]\n\n'].join('');
+const streamOf = (chunks: readonly string[]): string => [...chunks.map((chunk) => `data: ${chunk}\n\n`), 'data: [DONE]\n\n'].join('');
 const chunkOf = (delta: string): string =>
   `{"id":"c","object":"chat.completion.chunk","created":1,"model":"mock","choices":[{"index":0,"delta":${delta},"finish_reason":null}]}`;
+
+const streamChat = ({ post }: Stage): Promise<{ status: number }> => post(chat, { ...plainChat, stream: true });
+const lineCase = (name: string, makeLine: () => string): StopCase =>
+  backendCase(name, (peer) => (peer.completion = streamOf([makeLine()])), streamChat);
 
 const backends: StopCase[] = [
   backendCase(
@@ -413,22 +441,30 @@ const backends: StopCase[] = [
     askChat,
   ),
   backendCase(
-    "a backend's answer with a text of 30 MB",
-    (peer) => (peer.completion = JSON.stringify(completionOf({ role: 'assistant', content: 'words '.repeat(5_000_000) }, 'stop'))),
+    "a backend's answer with a text of 15 MB",
+    (peer) => (peer.completion = JSON.stringify(completionOf({ role: 'assistant', content: 'words '.repeat(2_500_000) }, 'stop'))),
     askChat,
   ),
+  lineCase('a line of a stream with 30,000 calls', () => {
+    const calls = times(30_000, (index) => `{"index":${index},"function":{}}`);
+    return chunkOf(`{"role":"assistant","tool_calls":[${calls}]}`);
+  }),
+  lineCase('a line of a stream with 19,000 fields', () => chunkOf(`{"content":"x",${times(19_000, (index) => `"k${index}":1`)}}`)),
+  lineCase('a line of a stream with 300,000 lists', () => chunkOf(`{"content":"x","lists":[${times(300_000, () => '[]')}]}`)),
+  lineCase('a line of a stream with a text of a megabyte', () => chunkOf(`{"content":"${'word '.repeat(200_000)}"}`)),
   backendCase(
-    'a line of a stream with 100,000 deltas of calls',
-    (peer) => {
-      const calls = times(36_000, (index) => `{"index":${index},"id":"","function":{}}`);
-      peer.completion = streamOf(chunkOf(`{"role":"assistant","tool_calls":[${calls}]}`));
-    },
-    ({ post }) => post(chat, { ...plainChat, stream: true }),
+    'a stream of 100,000 chunks at once',
+    (peer) => (peer.completion = streamOf(Array.from({ length: 100_000 }, () => chunkOf('{"content":"word "}')))),
+    streamChat,
   ),
   backendCase(
-    'a stream of 200,000 chunks at once',
-    (peer) => (peer.completion = streamOf(...Array.from({ length: 200_000 }, () => chunkOf('{"content":"word "}')))),
-    ({ post }) => post(chat, { ...plainChat, stream: true }),
+    'a list of 200,000 models',
+    (peer) => (peer.models = `{"object":"list","data":[${times(200_000, (index) => `{"id":"model-${index}","object":"model"}`)}]}`),
+    async (stage) => {
+      // The list is believed for half a minute; for a model that nobody knows it is asked for again after two seconds.
+      await pause(2_100);
+      return stage.post(chat, { ...plainChat, model: 'nobody' });
+    },
   ),
   backendCase(
     "a backend's embeddings of 5 million numbers",

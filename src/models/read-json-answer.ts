@@ -1,0 +1,62 @@
+import { GatewayError } from '../core/errors.ts';
+import { hasMoreValuesThan } from '../core/json-depth.ts';
+import type { JsonValue } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
+import { readBytes } from '../core/outbound.ts';
+import type { OutboundResponse } from '../core/outbound.ts';
+import type { SecretMask } from '../shared/secret-mask.ts';
+import { parseJsonAside } from '../workers/parse-json.ts';
+
+/**
+ * A whole JSON answer of a backend. What is large, or holds many values, is parsed aside, and may hold no more than the event loop can take at once. Secrets
+ * of the gateway are masked in it.
+ * @throws GatewayError `upstream_invalid_response`
+ */
+export async function readJsonAnswer(response: OutboundResponse, name: string, mask: SecretMask): Promise<JsonValue> {
+  const { bytes, isTruncated } = await readBytes(response.body, limits.upstreamJsonBytes);
+  if (isTruncated) throw invalid(name, `sends more than ${limits.upstreamJsonBytes} bytes`);
+  if (bytes.byteLength <= limits.inPlaceCharacters) {
+    const text = new TextDecoder().decode(bytes);
+    // Most answers hold no secret.
+    if (!hasMoreValuesThan(text, limits.inPlaceValues))
+      return mask.text(text) === text ? parseHere(text, name) : mask.value(parseHere(text, name));
+  }
+  const task = {
+    source: bytes,
+    maxDepth: limits.bodyDepth,
+    maxValues: limits.upstreamAnswerValues,
+    maxFieldNames: limits.bodyFieldNames,
+    maxNumbers: limits.bodyNumbers,
+    prototypes: 'remove',
+    documents: [],
+  } as const;
+  const parsed = await parseJsonAside(task, { caller: `backend ${name}` }).catch((error: unknown) => {
+    throw invalid(name, 'sends an answer that cannot be read here', error);
+  });
+  switch (parsed.type) {
+    case 'value':
+      return mask.value(parsed.value);
+    case 'invalid':
+      throw invalid(name, 'sends malformed JSON');
+    case 'too_deep':
+      throw invalid(name, `sends JSON that is nested deeper than ${limits.bodyDepth} levels`);
+    case 'too_much':
+      throw invalid(
+        name,
+        `sends JSON of too many ${parsed.of} (at most ${{ values: limits.upstreamAnswerValues, 'field names': limits.bodyFieldNames, numbers: limits.bodyNumbers }[parsed.of]})`,
+      );
+  }
+}
+
+function parseHere(text: string, name: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch (error) {
+    throw invalid(name, 'sends malformed JSON', error);
+  }
+}
+
+function invalid(name: string, what: string, cause?: unknown): GatewayError {
+  const message = `The model backend "${name}" ${what}. Check its base URL.`;
+  return new GatewayError('upstream_invalid_response', message, { cause });
+}
