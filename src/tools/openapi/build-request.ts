@@ -5,7 +5,7 @@ import { ArgumentError } from './argument-error.ts';
 import { buildBody, type PlacedValue } from './build-body.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
 import { isDotSegment } from './dot-segment.ts';
-import type { ArgumentPlace, Operation } from './operation.ts';
+import type { ArgumentPlace, BodyAlternative, Operation } from './operation.ts';
 import { isReservedHeader } from './reserved-headers.ts';
 import { joinPairs, queryText, toPairs, toText } from './serialize-parameter.ts';
 
@@ -23,14 +23,38 @@ const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
  * @throws ArgumentError for a value that is missing or cannot stand in its place.
  */
 export function buildRequest(operation: Operation, args: JsonObject, baseUrl: string): PreparedRequest {
-  const values = operation.places.flatMap((place) => valueFor(place, operation, args));
+  const values = placesFor(operation, args).flatMap((place) => valueFor(place, operation, args));
   const url = buildUrl(operation, values, baseUrl);
   const headers = buildHeaders(values);
-  const body = buildBody(operation.body, values);
+  const body = buildBody(bodyPlanFor(operation, args)?.plan, values);
   if (body === undefined) return { method: operation.method, url, headers };
   const typed = { method: operation.method, url, headers: { ...headers, 'content-type': body.type } };
   if (typeof body.content === 'string') return { ...typed, body: body.content };
   return { ...typed, body: Buffer.from(body.content).toString('base64'), bodyEncoding: 'base64' };
+}
+
+/** The body's media type for a call: the first that takes all that is given, one whose required members are there before others. */
+function bodyPlanFor({ body, places }: Operation, args: JsonObject): BodyAlternative | undefined {
+  if (body === undefined) return undefined;
+  const first = { plan: body, places: places.filter((place) => place.in === 'body') };
+  const { alternatives = [] } = body;
+  if (alternatives.length === 0) return first;
+  const types = [first, ...alternatives];
+  const isGiven = ({ argument }: ArgumentPlace): boolean => (ownValue(args, argument) ?? null) !== null;
+  const given = new Set(types.flatMap((type) => type.places.filter(isGiven)).map(({ argument }) => argument));
+  const taking = types.filter((type) => [...given].every((name) => type.places.some(({ argument }) => argument === name)));
+  const groups = types.map((type) => type.places.map(({ argument }) => argument).join(', ')).join('; or ');
+  if (taking.length === 0)
+    throw new ArgumentError(`${[...given].join(', ')}: cannot be sent together; give arguments of one of these: ${groups}`);
+  const whole = taking.find((type) => type.places.every((place) => isGiven(place) || !place.isRequired));
+  const missing = taking[0]?.places.find((place) => place.isRequired && !isGiven(place));
+  if (whole === undefined && missing !== undefined) throw new ArgumentError(`${missing.argument}: is required`);
+  return whole ?? taking[0];
+}
+
+function placesFor(operation: Operation, args: JsonObject): ArgumentPlace[] {
+  const others = operation.places.filter((place) => place.in !== 'body');
+  return [...others, ...(bodyPlanFor(operation, args)?.places ?? [])];
 }
 
 function valueFor(place: ArgumentPlace, operation: Operation, args: JsonObject): PlacedValue[] {

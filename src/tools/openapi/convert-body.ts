@@ -13,7 +13,15 @@ import { allowsNull, describedAs, hasWords, shortened, withNull } from './schema
 export interface PlannedBody {
   plan: Omit<BodyPlan, 'argument'>;
   arguments: PlannedArgument[];
+  /** Other media types of the same body whose members are not all among these. */
+  alternatives: Omit<PlannedBody, 'alternatives'>[];
 }
+
+/** Without what other media types add. */
+type PlannedType = Omit<PlannedBody, 'alternatives'>;
+
+/** More types with members of their own were never seen. */
+const maxAlternatives = 3;
 
 const shownCharacters = 1_000;
 
@@ -30,8 +38,10 @@ export function planBody(
   spendOnNames(declared, spend);
   const isRequired = body['required'] === true;
   const types = preferredTypes(declared);
-  const planned = planFirst(types, { content, isRequired, body, adapter });
-  if (planned !== undefined || !isRequired) return planned;
+  const context = { content, isRequired, body, adapter };
+  const planned = planFirst(types, context);
+  if (planned !== undefined) return { ...planned, alternatives: planAlternatives(planned, types, context) };
+  if (!isRequired) return undefined;
   const names = shortened(types.map((type) => type.trim()).join(', '), shownCharacters);
   throw new OmittedOperation(`its body has to be ${names || 'of an unknown type'}, and such a body cannot be built from arguments`);
 }
@@ -44,19 +54,47 @@ interface BodyContext {
 }
 
 /** The first type of which a body can be made; a file cannot travel as JSON where it may travel as a part. */
-function planFirst(types: readonly string[], context: BodyContext): PlannedBody | undefined {
+function planFirst(types: readonly string[], context: BodyContext): PlannedType | undefined {
   const multipart = types.find((type) => familyOf(type) === 'multipart');
   for (const type of types) {
     const media = ownValue(context.content, type);
     const root = context.adapter.adapt(isJsonObject(media) ? ownValue(media, 'schema') : undefined);
     const properties = liftableProperties(root);
     const needsParts = multipart !== undefined && familyOf(type) !== 'multipart' && properties !== undefined && hasFile(properties);
-    const planned = needsParts
+    const planned: PlannedType | undefined = needsParts
       ? undefined
       : planType(type, { ...context, root, properties, encoding: isJsonObject(media) ? media['encoding'] : undefined });
     if (planned !== undefined) return planned;
   }
   return undefined;
+}
+
+/** Types of members alone: what a whole body of another type could say is said by the first one. */
+function planAlternatives(first: PlannedType, types: readonly string[], context: BodyContext): PlannedType[] {
+  const alternatives: PlannedType[] = [];
+  if (first.plan.kind !== 'properties') return alternatives;
+  const known = new Set(first.arguments.map(({ name }) => name));
+  // Most often all types have one schema, which need not be read again.
+  if (new Set(types.map((type) => schemaKey(context.content, type))).size < 2) return alternatives;
+  for (const type of types) {
+    if (alternatives.length >= maxAlternatives) break;
+    const media = ownValue(context.content, type);
+    const root = context.adapter.adapt(isJsonObject(media) ? ownValue(media, 'schema') : undefined);
+    const properties = liftableProperties(root);
+    if (properties === undefined || Object.keys(properties).every((name) => known.has(name))) continue;
+    const planned = planType(type, { ...context, root, properties, encoding: isJsonObject(media) ? media['encoding'] : undefined });
+    if (planned?.plan.kind !== 'properties') continue;
+    alternatives.push(planned);
+    for (const { name } of planned.arguments) known.add(name);
+  }
+  return alternatives;
+}
+
+/** The same for types that refer to the same schema. */
+function schemaKey(content: JsonObject, type: string): JsonValue | undefined {
+  const media = ownValue(content, type);
+  const schema = isJsonObject(media) ? ownValue(media, 'schema') : undefined;
+  return isJsonObject(schema) && typeof schema['$ref'] === 'string' ? schema['$ref'] : schema;
 }
 
 interface TypeContext extends BodyContext {
@@ -65,7 +103,7 @@ interface TypeContext extends BodyContext {
   encoding: JsonValue | undefined;
 }
 
-function planType(type: string, context: TypeContext): PlannedBody | undefined {
+function planType(type: string, context: TypeContext): PlannedType | undefined {
   const { root } = context;
   const family = familyOf(type);
   const types = [root['type']].flat();
@@ -91,7 +129,7 @@ function planType(type: string, context: TypeContext): PlannedBody | undefined {
   }
 }
 
-function planJson(mediaType: string, context: TypeContext): PlannedBody {
+function planJson(mediaType: string, context: TypeContext): PlannedType {
   const { isRequired, properties, root } = context;
   if (properties === undefined) return planWhole({ mediaType, kind: 'whole', isRequired }, root, context);
   const planned = planProperties(properties, root, isRequired);
@@ -104,7 +142,7 @@ function removable(planned: PlannedArgument): PlannedArgument {
   return planned.isRequired || allowsNull(planned.schema) ? planned : { ...planned, schema: withNull(planned.schema) };
 }
 
-function planForm(format: 'form' | 'multipart', context: TypeContext): PlannedBody {
+function planForm(format: 'form' | 'multipart', context: TypeContext): PlannedType {
   const { isRequired, properties, root, encoding } = context;
   const mediaType = format === 'form' ? formType : multipartType;
   if (properties === undefined) return planWhole({ mediaType, kind: 'whole', isRequired, format }, { ...root, type: 'object' }, context);
@@ -112,7 +150,7 @@ function planForm(format: 'form' | 'multipart', context: TypeContext): PlannedBo
   return { plan: { mediaType, kind: 'properties', isRequired, format }, arguments: fields };
 }
 
-function planText(type: string, context: TypeContext): PlannedBody {
+function planText(type: string, context: TypeContext): PlannedType {
   const { root, isRequired } = context;
   const mediaType = isRange(type) ? 'text/plain' : type.trim();
   return planWhole(
@@ -122,7 +160,7 @@ function planText(type: string, context: TypeContext): PlannedBody {
   );
 }
 
-function planFile(type: string, context: TypeContext): PlannedBody {
+function planFile(type: string, context: TypeContext): PlannedType {
   return planWhole(
     { mediaType: type.trim(), kind: 'whole', isRequired: context.isRequired, format: 'file' },
     fileSchema(context.root),
@@ -131,7 +169,7 @@ function planFile(type: string, context: TypeContext): PlannedBody {
 }
 
 /** The body is one argument. */
-function planWhole(plan: Omit<BodyPlan, 'argument'>, root: JsonObject, { body, isRequired }: TypeContext): PlannedBody {
+function planWhole(plan: Omit<BodyPlan, 'argument'>, root: JsonObject, { body, isRequired }: TypeContext): PlannedType {
   const description = [root['description'], body['description']].find(hasWords);
   const schema = description === undefined ? root : describedAs(root, description);
   return { plan, arguments: [{ in: 'body', name: 'body', isRequired, schema }] };

@@ -3,8 +3,8 @@ import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../name-functions.ts';
 import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter } from './adapt-schema.ts';
-import { planBody } from './convert-body.ts';
-import { planParameters } from './convert-parameters.ts';
+import { planBody, type PlannedBody } from './convert-body.ts';
+import { planParameters, type PlannedArgument } from './convert-parameters.ts';
 import {
   createRegisteredBudget,
   operationNodes,
@@ -19,7 +19,7 @@ import { describeOperation } from './describe-operation.ts';
 import { explainNoOperations } from './explain-no-operations.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
 import { nameArguments } from './name-arguments.ts';
-import { OmittedOperation, type ArgumentPlace, type BodyPlan, type Conversion, type Operation } from './operation.ts';
+import { OmittedOperation, type ArgumentPlace, type BodyAlternative, type BodyPlan, type Conversion, type Operation } from './operation.ts';
 import { listOperations, tooManyOperations, type ListedOperation } from './list-operations.ts';
 import { readRequestParts } from './read-request-parts.ts';
 import { readSecurity, type SecuritySchemes } from './read-security.ts';
@@ -151,26 +151,69 @@ function convertWith(
   const parts = readRequestParts(document, entry, spend);
   const planned = planParameters(parts.parameters, { adapter, path, credentials: security.withheld, warn, spend });
   const body = planBody(document, bodyOf(method, parts.requestBody, warn), { adapter, spend });
-  const all = [...planned, ...(body?.arguments ?? [])];
+  const first = body?.arguments ?? [];
+  const all = [...planned, ...first, ...(body === undefined ? [] : furtherArguments(body))];
   const names = nameArguments(all);
   const named = all.map((argument, index) => ({ ...argument, argument: names[index] ?? argument.name }));
-  const places = named.map(({ schema: _schema, ...place }): ArgumentPlace => place);
+  const places = named.slice(0, planned.length + first.length).map(({ schema: _schema, ...place }): ArgumentPlace => place);
+  const alternatives = (body?.alternatives ?? []).map((type) => toAlternative(type, named));
   const serverPath = serverPathIn(operation) ?? serverPathIn(pathItem);
   if (serverPath !== undefined) context.warnings.add(otherServers);
-  const alternatives = security.alternativesFor(operation);
+  const credentials = security.alternativesFor(operation);
   const tags = textsIn(ownValue(operation, 'tags'));
   return {
     operationId: entry.operationId,
     method,
     path,
     places,
-    body: toBodyPlan(body?.plan, places),
-    description: describeOperation(document, entry, { needs: bodyNeeds(places), spend }),
-    parameters: toParameters(named, adapter),
+    body: toBodyPlan(body?.plan, { places, alternatives }),
+    description: describeOperation(document, entry, { needs: bodyNeeds(places), choices: bodyChoices(places, alternatives), spend }),
+    parameters: toParameters(
+      named.map((argument) => asOneOfAll(argument, body)),
+      adapter,
+    ),
     ...(tags.length > 0 && { tags }),
     ...(serverPath !== undefined && { serverPath }),
-    ...(alternatives !== undefined && { security: alternatives }),
+    ...(credentials !== undefined && { security: credentials }),
   };
+}
+
+/** Members that only other media types have, once each. */
+function furtherArguments({ arguments: first, alternatives }: PlannedBody): PlannedArgument[] {
+  const found = new Map<string, PlannedArgument>();
+  for (const argument of alternatives.flatMap((type) => type.arguments))
+    if (first.every(({ name }) => name !== argument.name) && !found.has(argument.name)) found.set(argument.name, argument);
+  return [...found.values()];
+}
+
+function toAlternative(
+  { plan, arguments: members }: PlannedBody['alternatives'][number],
+  named: readonly ArgumentPlace[],
+): BodyAlternative {
+  const argumentOf = new Map(named.flatMap((place) => (place.in === 'body' ? [[place.name, place.argument] as const] : [])));
+  return {
+    plan,
+    places: members.map(({ schema: _schema, ...place }) => ({ ...place, argument: argumentOf.get(place.name) ?? place.name })),
+  };
+}
+
+/** A member is required of the function where each media type requires it, and has the values of each. */
+function asOneOfAll<Argument extends ArgumentPlace & { schema: JsonObject }>(argument: Argument, body: PlannedBody | undefined): Argument {
+  if (argument.in !== 'body' || body === undefined || body.alternatives.length === 0) return argument;
+  const types = [body, ...body.alternatives].map((type) => type.arguments.find(({ name }) => name === argument.name));
+  const schemas = new Map(types.flatMap((found) => (found === undefined ? [] : [[JSON.stringify(found.schema), found.schema] as const])));
+  return {
+    ...argument,
+    isRequired: types.every((found) => found?.isRequired === true),
+    schema: schemas.size > 1 ? { anyOf: [...schemas.values()] } : argument.schema,
+  };
+}
+
+/** Which arguments go together, one list a media type; nothing where there is one. */
+function bodyChoices(places: readonly ArgumentPlace[], alternatives: readonly BodyAlternative[]): string[][] {
+  if (alternatives.length === 0) return [];
+  const first = places.filter((place) => place.in === 'body');
+  return [first, ...alternatives.map((alternative) => alternative.places)].map((group) => group.map(({ argument }) => argument));
 }
 
 /** A function cannot require what only a body requires that may be left out: the description says it. */
@@ -191,8 +234,11 @@ function bodyOf(method: string, requestBody: JsonValue | undefined, warn: (messa
   return undefined;
 }
 
-function toBodyPlan(plan: Omit<BodyPlan, 'argument'> | undefined, places: readonly ArgumentPlace[]): BodyPlan | undefined {
-  if (plan?.kind !== 'whole') return plan;
+function toBodyPlan(
+  plan: Omit<BodyPlan, 'argument'> | undefined,
+  { places, alternatives }: { places: readonly ArgumentPlace[]; alternatives: BodyAlternative[] },
+): BodyPlan | undefined {
+  if (plan?.kind !== 'whole') return plan === undefined || alternatives.length === 0 ? plan : { ...plan, alternatives };
   const argument = places.find((place) => place.in === 'body')?.argument;
   return argument === undefined ? plan : { ...plan, argument };
 }

@@ -15,6 +15,8 @@ const needsCharacters = 500;
 interface DescribedParts {
   /** Arguments without which the optional body is not complete. */
   needs: readonly string[];
+  /** Arguments that go together, where not all do. */
+  choices: readonly (readonly string[])[];
   spend: Spend;
 }
 
@@ -22,12 +24,13 @@ interface DescribedParts {
  * What a model reads about an operation: its description, else its summary, else method, path and tag; then what it should know about the answer.
  * The whole fits into `descriptionCharacters`.
  */
-export function describeOperation(document: JsonObject, entry: ListedOperation, { needs, spend }: DescribedParts): string {
+export function describeOperation(document: JsonObject, entry: ListedOperation, { needs, choices, spend }: DescribedParts): string {
   const { operation } = entry;
   const stated = [ownValue(operation, 'description'), ownValue(operation, 'summary')].find(hasWords);
   const found = [
     ...(operation['deprecated'] === true ? ['Deprecated.'] : []),
     ...(needs.length > 0 ? [`Required with a body: ${shortened(needs.join(', '), needsCharacters)}.`] : []),
+    ...(choices.length > 0 ? [`Give arguments of one of these groups: ${shortened(groupsIn(choices), needsCharacters)}.`] : []),
     ...answerFacts(document, operation, { isUndescribed: stated === undefined, spend }),
   ];
   const facts = withoutSpecialTokens(found.join(' '));
@@ -35,6 +38,10 @@ export function describeOperation(document: JsonObject, entry: ListedOperation, 
   if (facts === '') return firstSentences(words);
   const text = firstSentences(words, descriptionCharacters - facts.length - 2);
   return `${text}${/[.!?…:]$/.test(text) ? '' : '.'} ${facts}`;
+}
+
+function groupsIn(choices: readonly (readonly string[])[]): string {
+  return choices.map((group) => group.join(', ')).join('; or ');
 }
 
 function bareWords({ method, path, operation }: ListedOperation): string {

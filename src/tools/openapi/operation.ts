@@ -52,6 +52,14 @@ export interface BodyPlan {
   argument?: string;
   /** Absent: JSON. `text` and `file` are whole bodies. */
   format?: 'form' | 'multipart' | 'text' | 'file';
+  /** Other media types with members of their own: the first whose members include all that a call gives is sent. */
+  alternatives?: BodyAlternative[];
+}
+
+export interface BodyAlternative {
+  plan: BodyPlan;
+  /** All of them in the body. What it shares with another type has one argument for both. */
+  places: ArgumentPlace[];
 }
 
 /** Where a key is sent: an HTTP scheme's header (RFC 9110 section 11.6.2), or a place of its own. */

@@ -31,6 +31,7 @@ export function upgradeRequest(document: JsonObject, operation: JsonObject, para
   const body = parameters.find((parameter) => parameter['in'] === 'body');
   const fields = parameters.filter((parameter) => parameter['in'] === 'formData');
   const others = parameters.filter((parameter) => parameter['in'] !== 'body' && parameter['in'] !== 'formData').map(upgradeParameter);
+  if (body !== undefined && fields.length > 0) return { parameters: others, requestBody: upgradeBoth(body, fields, consumes) };
   if (body !== undefined) return { parameters: others, requestBody: upgradeBody(body, consumes) };
   return { parameters: others, requestBody: fields.length > 0 ? upgradeForm(fields, consumes) : undefined };
 }
@@ -45,6 +46,16 @@ function upgradeParameter(parameter: JsonObject): JsonObject {
 function listStyle(parameter: JsonObject): JsonObject {
   const format = ownValue(parameter, 'collectionFormat');
   return styles[typeof format === 'string' ? format : 'csv'] ?? { explode: false };
+}
+
+/** Swagger 2.0 forbids both in one operation; generators that know several media types write them all the same. */
+function upgradeBoth(body: JsonObject, fields: readonly JsonObject[], consumes: readonly string[]): JsonObject {
+  const whole = upgradeBody(
+    body,
+    consumes.filter((type) => !formTypes.includes(type)),
+  );
+  const form = upgradeForm(fields, consumes);
+  return { ...whole, content: { ...(whole['content'] as JsonObject), ...(form['content'] as JsonObject) } };
 }
 
 function upgradeBody(body: JsonObject, consumes: readonly string[]): JsonObject {
