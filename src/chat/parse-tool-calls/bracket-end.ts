@@ -46,15 +46,11 @@ export class BracketEnd extends Search<BracketScan> {
   #step(): boolean {
     const { text } = this.#input;
     const last = Math.min(text.length, this.#start + limits.argumentsBytes + 1);
-    while (this.#position < last && this.#mayStand(text.charCodeAt(this.#position))) this.#position++;
+    while (this.#position < last && mayStand(text.charCodeAt(this.#position), this.#takesExpressions)) this.#position++;
     if (this.#position >= text.length) return this.#input.isEnded && this.#find({ type: 'end', end: this.#position, isClosed: false });
     if (this.#position - this.#start > limits.argumentsBytes || this.#expected.length > limits.jsonDepth) return this.#fail();
     const character = text.charAt(this.#position);
     return character === '"' || character === "'" ? this.#quoted() : this.#bracket(character);
-  }
-
-  #mayStand(code: number): boolean {
-    return isLiteralCode(code) || (this.#takesExpressions && isOperatorCode(code));
   }
 
   #bracket(character: string): boolean {
@@ -89,8 +85,8 @@ export class BracketEnd extends Search<BracketScan> {
 
 const operators = new Set('*%!&^~@#$?|>\\;'.split('').map((character) => character.charCodeAt(0)));
 
-function isOperatorCode(code: number): boolean {
-  return operators.has(code);
+function mayStand(code: number, takesExpressions: boolean): boolean {
+  return isLiteralCode(code) || (takesExpressions && code !== 34 && code !== 39 && operators.has(code));
 }
 
 function isLiteralCode(code: number): boolean {

@@ -44,12 +44,13 @@ class NameEnd extends Search<number> {
 
   isOver(): boolean {
     const { text } = this.#input;
-    while (this.found < text.length && this.found <= this.#last) {
-      if (isNameCode(text.charCodeAt(this.found))) this.found++;
-      else if (text.startsWith('\\_', this.found)) this.found += 2;
-      else break;
+    for (;;) {
+      while (this.found < text.length && this.found <= this.#last && isNameCode(text.charCodeAt(this.found))) this.found++;
+      if (text.charCodeAt(this.found) !== 92 || this.found > this.#last) break;
+      if (this.#input.lacks(this.found + 1)) return false;
+      if (text.charCodeAt(this.found + 1) !== 95) break;
+      this.found += 2;
     }
-    const isEscapeBegun = text.charCodeAt(this.found) === 92 && this.#input.lacks(this.found + 1);
-    return !isEscapeBegun && !this.#input.lacks(this.found);
+    return !this.#input.lacks(this.found);
   }
 }

@@ -38,9 +38,9 @@ export function settleReading(context: ReadContext, writer: PieceWriter, settlin
   }
   const [only, ...others] = entries;
   // A single damaged call holds the marks around it too, because it may be shown as it was written.
-  const place = isBare && context.isSelection ? { isBare } : {};
-  if (only?.type === 'damaged' && others.length === 0) writer.put({ ...only, text, ...place });
-  else for (const entry of entries) writer.put({ ...entry, ...place });
+  const marksBare = isBare && context.isSelection;
+  if (only?.type === 'damaged' && others.length === 0) writer.put({ ...only, text, ...(marksBare && { isBare }) });
+  else for (const entry of entries) writer.put(marksBare ? { ...entry, isBare } : entry);
   writer.skip(reading.end);
   return behindSearch(writer, reading.end);
 }
