@@ -5,7 +5,7 @@ import type { ModelFinder } from './core/model.ts';
 import type { SendOutbound } from './core/outbound.ts';
 import { createDemoBackend, demoModel } from './models/demo-model.ts';
 import type { CatalogBackend } from './models/model-catalog.ts';
-import { constrainOutput, toOllamaFormat, toResponseFormat } from './models/constrain-output.ts';
+import { constrainOutput, ollamaForms, openAiForms } from './models/constrain-output.ts';
 import { createOllamaBackend, listOllamaModels } from './models/ollama.ts';
 import { createOpenAiBackend, embed, listOpenAiModels } from './models/openai-compatible.ts';
 import type { OpenAiConnection } from './models/openai-compatible.ts';
@@ -34,14 +34,14 @@ export function createBackends(config: Config, send: SendOutbound): Backends {
         ...key,
         ...timeouts,
       };
-      const backend = constrainOutput(repairFunctions(createOllamaBackend(connection, send), 'ollama'), toOllamaFormat);
+      const backend = constrainOutput(repairFunctions(createOllamaBackend(connection, send), 'ollama'), ollamaForms);
       // Ollama serves OpenAI's embeddings below /v1.
       embedders.set(backend, toOpenAi({ ...entry, url: `${entry.url}/v1` }, timeouts));
       return { name: entry.name, ...prefix, isLocal: true, backend, list: (signal) => listOllamaModels(connection, send, signal) };
     }
     const connection = toOpenAi(entry, timeouts);
     const repaired = repairFunctions(createOpenAiBackend(connection, send), entry.schemas ?? profileOf(entry.url));
-    const backend = constrainOutput(repaired, toResponseFormat);
+    const backend = constrainOutput(repaired, openAiForms);
     embedders.set(backend, connection);
     return { name: entry.name, ...prefix, isLocal: false, backend, list: (signal) => listOpenAiModels(connection, send, signal) };
   });

@@ -35,10 +35,15 @@ export function recordQuestions(log: QuestionLog | undefined, asker: Asker): Rec
 function recordedBackend(backend: ModelBackend, log: QuestionLog, asker: Asker): ModelBackend {
   return {
     async *chat(request) {
-      const answer = log.ask(describeQuestion(request, asker));
+      let answer = log.ask(describeQuestion(request, asker));
+      const askedAgain: ModelRequest['askedAgain'] = (next, fault) => {
+        answer.end(fault === undefined ? undefined : faultOf(fault, request.signal));
+        answer = log.ask(describeQuestion(next, asker));
+        request.askedAgain?.(next, fault);
+      };
       let how: AnswerFault | 'stopped' | undefined = 'stopped';
       try {
-        for await (const event of backend.chat(request)) {
+        for await (const event of backend.chat({ ...request, askedAgain })) {
           answer.note(event);
           yield event;
         }

@@ -150,6 +150,9 @@ async function* ask(
     stream: false,
     signal: question.signal,
     output: selectionForm(specs, { minCalls: question.isForced ? 1 : 0, maxCalls: Math.min(question.maxCalls, limits.selectedCalls) }),
+    askedAgain: () => {
+      account.questions += 1;
+    },
     asking: { purpose, functions: specs.map(({ name }) => name), toolChoice: question.isForced ? 'required' : undefined },
   };
   return yield* askWhole(question.task.backend, request);

@@ -22,6 +22,8 @@ export interface ModelRequest {
   output?: OutputForm;
   /** For the log of the run; no backend looks at it. */
   asking?: Asking;
+  /** Called by a backend before it puts the question once more, in another way; `fault`: what the server said to the one before, if it refused it. */
+  askedAgain?: (next: ModelRequest, fault?: unknown) => void;
 }
 
 /** A form of JSON, in the words that grammars and structured outputs have in common: one type each, closed objects, no references. */

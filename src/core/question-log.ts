@@ -14,7 +14,7 @@ export interface Asking {
   functions?: readonly string[];
   toolChoice?: JsonValue | undefined;
   /** Why it is asked again, in another way. */
-  reason?: 'no_call_made' | 'stop_refused' | 'functions_refused' | 'functions_missed' | 'form_demanded';
+  reason?: 'no_call_made' | 'stop_refused' | 'functions_refused' | 'functions_missed' | 'form_demanded' | 'form_refused' | 'no_words';
 }
 
 /** Why an answer failed, in the words that its client gets. */

@@ -1,5 +1,6 @@
 import type { ModelEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
+import { isJsonObject, ownValue } from '../core/json.ts';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelBackend, ModelRequest, OutputForm } from '../core/model.ts';
@@ -9,8 +10,13 @@ import { fitGrammar } from './fit-grammar.ts';
 type Degree = 'schema' | 'json' | 'none';
 const degrees: readonly Degree[] = ['schema', 'json', 'none'];
 
-/** The parameters that ask a backend for it. */
-export type WriteForm = (form: OutputForm, degree: Degree) => JsonObject;
+/** How a kind of backend is asked. */
+export interface FormDialect {
+  /** The parameters that ask for a form. */
+  form: (form: OutputForm, degree: Degree) => JsonObject;
+  /** The parameters that keep a model from thinking; undefined where it was told so already. */
+  withoutThought: (parameters: JsonObject) => JsonObject | undefined;
+}
 
 /** OpenAI's `response_format`. */
 export function toResponseFormat({ schema, strictSchema }: OutputForm, degree: Degree): JsonObject {
@@ -26,50 +32,120 @@ export function toOllamaFormat({ schema }: OutputForm, degree: Degree): JsonObje
   return { format: (degree === 'schema' ? fitGrammar(schema) : undefined) ?? 'json' };
 }
 
+export const openAiForms: FormDialect = { form: toResponseFormat, withoutThought: withoutTemplateThought };
+export const ollamaForms: FormDialect = {
+  form: toOllamaFormat,
+  withoutThought: (parameters) => (ownValue(parameters, 'think') === false ? undefined : { think: false }),
+};
+
+/** As vLLM, SGLang and llama.cpp hand it to the chat template. A server that refuses it is asked without. */
+function withoutTemplateThought(parameters: JsonObject): JsonObject | undefined {
+  const own = ownValue(parameters, 'chat_template_kwargs');
+  const given = isJsonObject(own) ? own : {};
+  return ownValue(given, 'enable_thinking') === false ? undefined : { chat_template_kwargs: { ...given, enable_thinking: false } };
+}
+
+/** One way to put a question. */
+interface Way {
+  degree: Degree;
+  /** The model is kept from thinking. */
+  isThoughtless: boolean;
+}
+
+/** What came of a way: `thought` is silence after thoughts. */
+type Outcome = { type: 'answered' } | { type: 'refused'; fault: unknown } | { type: 'silent' } | { type: 'thought' };
+
 /**
  * A backend that holds its answer to the form of `request.output`, as far as it can: one that refuses the schema, or says nothing under it, is asked
- * for JSON, then without any form. What worked is remembered for the model. Requests without a form are not touched.
+ * for JSON, then without any form. A model that only thinks is first asked not to. For the model is remembered what was refused, and whether it has
+ * to be kept from thinking; a silence alone teaches nothing about the form. Requests without a form are not touched.
  */
-export function constrainOutput(backend: ModelBackend, write: WriteForm, now: () => number = Date.now): ModelBackend {
-  const known = new Map<string, { degree: Degree; until: number }>();
+export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now: () => number = Date.now): ModelBackend {
+  const known = new Map<string, { way: Way; until: number }>();
 
-  function remember(model: string, degree: Degree): void {
+  function remember(model: string, way: Way): void {
     known.delete(model);
-    known.set(model, { degree, until: now() + limits.outputFormMemoryMs });
+    known.set(model, { way, until: now() + limits.outputFormMemoryMs });
     const oldest = known.keys().next().value;
     if (known.size > limits.outputFormModels && oldest !== undefined) known.delete(oldest);
   }
 
-  async function* chat({ output: _form, ...request }: ModelRequest, form: OutputForm): AsyncGenerator<ModelEvent, void, undefined> {
+  async function* chat({ output: form, ...request }: ModelRequest & { output: OutputForm }): AsyncGenerator<ModelEvent, void, undefined> {
     const memory = known.get(request.model);
-    const first = memory !== undefined && memory.until > now() ? memory.degree : 'schema';
-    for (let index = degrees.indexOf(first); ; index += 1) {
-      const degree = degrees[index] ?? 'none';
-      const asked: ModelRequest = { ...request, parameters: { ...request.parameters, ...write(form, degree) } };
-      const hasAnswered = yield* tryOnce(backend, asked, degree === 'none');
-      if (!hasAnswered) continue;
-      if (degree !== first) remember(request.model, degree);
-      return;
+    const first: Way = memory !== undefined && memory.until > now() ? memory.way : { degree: 'schema', isThoughtless: false };
+    const off = dialect.withoutThought(request.parameters);
+    let way = first;
+    /** As far as refusals alone lead. */
+    let { degree: enforced } = first;
+    let mayStopThought = off !== undefined && !first.isThoughtless;
+    for (;;) {
+      const thought = way.isThoughtless ? off : undefined;
+      const asked: ModelRequest = { ...request, parameters: { ...request.parameters, ...thought, ...dialect.form(form, way.degree) } };
+      const isFormless = way.degree === 'none';
+      const outcome = yield* tryOnce(backend, asked, {
+        refusal: !isFormless || way.isThoughtless,
+        silence: !isFormless,
+        thought: !isFormless || mayStopThought,
+      });
+      if (outcome.type === 'answered') {
+        const learned: Way = { degree: enforced, isThoughtless: way.isThoughtless };
+        if (learned.degree !== first.degree || learned.isThoughtless !== first.isThoughtless) remember(request.model, learned);
+        return;
+      }
+      if (outcome.type === 'thought' && mayStopThought) way = { degree: way.degree, isThoughtless: true };
+      else {
+        // What is remembered as thoughtless was not tried with thoughts.
+        const next = way === first && way.isThoughtless ? way.degree : nextDegree(way.degree);
+        if (outcome.type === 'refused' && !way.isThoughtless) enforced = next;
+        way = { degree: next, isThoughtless: false };
+      }
+      mayStopThought &&= !way.isThoughtless;
+      const fault = outcome.type === 'refused' ? outcome.fault : undefined;
+      request.askedAgain?.(describeWay(request, form, { way, isRefused: outcome.type === 'refused' }), fault);
     }
   }
 
-  return { chat: (request) => (request.output === undefined ? backend.chat(request) : chat(request, request.output)) };
+  return { chat: (request) => (request.output === undefined ? backend.chat(request) : chat({ ...request, output: request.output })) };
 }
 
-/** Whether there was an answer that can stand. */
-async function* tryOnce(backend: ModelBackend, request: ModelRequest, isLast: boolean): AsyncGenerator<ModelEvent, boolean> {
+function nextDegree(degree: Degree): Degree {
+  return degrees[degrees.indexOf(degree) + 1] ?? 'none';
+}
+
+/** For the log of the run. */
+function describeWay(request: ModelRequest, form: OutputForm, { way, isRefused }: { way: Way; isRefused: boolean }): ModelRequest {
+  const reason = isRefused ? 'form_refused' : 'no_words';
+  return {
+    ...request,
+    ...(way.degree === 'none' ? {} : { output: form }),
+    asking: { purpose: 'answer', ...request.asking, reason },
+  };
+}
+
+/** An answer that can stand is passed on. `another`: after what there is another way to ask; otherwise that has to stand. */
+async function* tryOnce(
+  backend: ModelBackend,
+  request: ModelRequest,
+  another: { refusal: boolean; silence: boolean; thought: boolean },
+): AsyncGenerator<ModelEvent, Outcome> {
   let hasSpoken = false;
+  let hasThought = false;
+  const outcome = (): Outcome => {
+    if (!hasSpoken && hasThought && another.thought) return { type: 'thought' };
+    return hasSpoken || !another.silence ? { type: 'answered' } : { type: 'silent' };
+  };
   try {
     for await (const event of backend.chat(request)) {
       if (isSpoken(event)) hasSpoken = true;
+      if (event.type === 'reasoning' && event.text.trim() !== '') hasThought = true;
       // Models whose thoughts and form exclude each other end without a word.
-      if (event.type === 'finish' && !hasSpoken && !isLast) return false;
+      if (event.type === 'finish' && outcome().type !== 'answered') return outcome();
       yield event;
     }
-    return hasSpoken || isLast;
+    return outcome();
   } catch (error) {
-    if (isLast || hasSpoken || !refusesForm(error)) throw error;
-    return false;
+    if (!another.refusal || hasSpoken || !refusesForm(error)) throw error;
+    return { type: 'refused', fault: error };
   }
 }
 

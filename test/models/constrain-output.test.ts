@@ -2,8 +2,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/core/json.ts';
+import type { ModelRequest } from '../../src/core/model.ts';
 import { limits } from '../../src/core/limits.ts';
-import { constrainOutput, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
+import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
 import { createOllamaBackend } from '../../src/models/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai-compatible.ts';
 import { directSend } from '../_support/direct-send.ts';
@@ -26,7 +27,7 @@ afterEach(async () => {
 async function run(turns: ScriptStep[][], questions: { model?: string; at?: number }[] = [{}]) {
   const model = new ScriptedModel(...turns);
   let time = 0;
-  const backend = constrainOutput(model, toResponseFormat, () => time);
+  const backend = constrainOutput(model, openAiForms, () => time);
   const events: ModelEvent[] = [];
   for (const { model: name = 'm', at = 0 } of questions) {
     time = at;
@@ -84,6 +85,71 @@ describe('a form of the answer', () => {
     expect(events.filter((event) => event.type === 'finish')).toHaveLength(1);
   });
 
+  describe('of a model that thinks and says nothing', () => {
+    const silent: ScriptStep[] = [
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'finish', reason: 'stop' },
+    ];
+    const kept = (model: ScriptedModel): unknown[] =>
+      model.requests.map(({ parameters }) => (parameters['chat_template_kwargs'] as JsonObject | undefined)?.['enable_thinking'] ?? true);
+
+    test('is kept, and the thinking switched off, which is remembered', async () => {
+      const { forms, model, text } = await run([silent, says('{}'), says('{}')], [{}, {}]);
+      expect(forms).toEqual(['json_schema', 'json_schema', 'json_schema']);
+      expect(kept(model)).toEqual([true, false, false]);
+      expect(text).toBe('{}{}');
+    });
+
+    test('is tried less strictly, with its thoughts, where it stays silent without them; that is not remembered', async () => {
+      const { forms, model, text } = await run([silent, says(''), says('{}'), says('{}')], [{}, {}]);
+      expect(forms).toEqual(['json_schema', 'json_schema', 'json_object', 'json_schema']);
+      expect(kept(model)).toEqual([true, false, true, true]);
+      expect(text).toBe('{}{}');
+    });
+
+    test('is asked for as before by a server that refuses the switch', async () => {
+      const { forms, model } = await run([silent, [refusal], says('{}')]);
+      expect(forms).toEqual(['json_schema', 'json_schema', 'json_object']);
+      expect(kept(model)).toEqual([true, false, true]);
+    });
+
+    test('ends in silence after all ways', async () => {
+      const { forms, events, model } = await run([silent, says(''), silent, silent]);
+      expect(forms).toEqual(['json_schema', 'json_schema', 'json_object', 'none']);
+      expect(kept(model)).toEqual([true, false, true, true]);
+      expect(events.filter(({ type }) => type === 'finish')).toHaveLength(1);
+    });
+
+    test('is not asked for twice where thinking was off already', async () => {
+      const model = new ScriptedModel(silent, says('{}'));
+      const parameters = { chat_template_kwargs: { enable_thinking: false, other: 1 } };
+      await Array.fromAsync(constrainOutput(model, openAiForms).chat(askModel({ output, parameters })));
+      expect(model.requests.map((request) => (request.parameters['response_format'] as JsonObject)['type'])).toEqual([
+        'json_schema',
+        'json_object',
+      ]);
+    });
+
+    test('is asked of Ollama with its own switch', async () => {
+      const model = new ScriptedModel(silent, says('{}'));
+      await Array.fromAsync(constrainOutput(model, ollamaForms).chat(askModel({ output })));
+      expect(model.requests.map(({ parameters }) => parameters)).toEqual([{ format: schema }, { format: schema, think: false }]);
+    });
+
+    test('is told of each question', async () => {
+      const told: unknown[] = [];
+      const model = new ScriptedModel(silent, [refusal], [refusal], says('{}'));
+      const askedAgain: ModelRequest['askedAgain'] = ({ asking, output: form }, fault) =>
+        told.push([asking?.reason, form !== undefined, fault === refusal]);
+      await Array.fromAsync(constrainOutput(model, openAiForms).chat(askModel({ output, askedAgain })));
+      expect(told).toEqual([
+        ['no_words', true, false],
+        ['form_refused', true, true],
+        ['form_refused', false, true],
+      ]);
+    });
+  });
+
   test('is not what other faults are about', async () => {
     const faults: GatewayError[] = [
       new GatewayError('upstream_timeout', 'Silent.'),
@@ -97,7 +163,7 @@ describe('a form of the answer', () => {
 
   test('refused in every way gives the last fault, and nothing is remembered', async () => {
     const model = new ScriptedModel([refusal], [refusal], [refusal], says('a'));
-    const backend = constrainOutput(model, toResponseFormat);
+    const backend = constrainOutput(model, openAiForms);
     await expect(Array.fromAsync(backend.chat(askModel({ output })))).rejects.toBe(refusal);
     await Array.fromAsync(backend.chat(askModel({ output })));
     expect(model.requests.at(-1)?.parameters).toMatchObject({ response_format: { type: 'json_schema' } });
@@ -105,12 +171,12 @@ describe('a form of the answer', () => {
 
   test('amid which the answer fails is not asked for again', async () => {
     const model = new ScriptedModel([{ type: 'text', text: '{' }, refusal]);
-    await expect(Array.fromAsync(constrainOutput(model, toResponseFormat).chat(askModel({ output })))).rejects.toBe(refusal);
+    await expect(Array.fromAsync(constrainOutput(model, openAiForms).chat(askModel({ output })))).rejects.toBe(refusal);
   });
 
   test('costs nothing where there is none', () => {
     const answer = new ScriptedModel(says('a')).chat(askModel({}));
-    expect(constrainOutput({ chat: () => answer }, toResponseFormat).chat(askModel({}))).toBe(answer);
+    expect(constrainOutput({ chat: () => answer }, openAiForms).chat(askModel({}))).toBe(answer);
   });
 });
 
@@ -122,7 +188,7 @@ describe('over the wire', () => {
     );
     closers.push(() => server.close());
     const connection = { baseUrl: `${server.origin}/v1`, key: undefined, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000 };
-    const backend = constrainOutput(createOpenAiBackend(connection, directSend), toResponseFormat);
+    const backend = constrainOutput(createOpenAiBackend(connection, directSend), openAiForms);
     await Array.fromAsync(backend.chat(askModel({ stream: false, output })));
     const bodies = server.requests.map((request) => JSON.parse(request.body) as JsonObject);
     expect(bodies.map((body) => (body['response_format'] as JsonObject)['type'])).toEqual(['json_schema', 'json_object']);
@@ -134,7 +200,7 @@ describe('over the wire', () => {
     closers.push(() => server.close());
     server.answers.push([ollamaLine({ content: '{}' }), ollamaEnd()]);
     const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
-    const backend = constrainOutput(createOllamaBackend(connection, directSend), toOllamaFormat);
+    const backend = constrainOutput(createOllamaBackend(connection, directSend), ollamaForms);
     await Array.fromAsync(backend.chat(askModel({ model: 'small:latest', output })));
     expect(server.chats()).toMatchObject([{ format: schema }]);
     expect(toOllamaFormat(output, 'json')).toEqual({ format: 'json' });
@@ -154,7 +220,7 @@ describe('over the wire', () => {
     const crash = { error: 'model runner has unexpectedly stopped, this may be due to resource limitations or an internal error' };
     server.answers.push([{ status: 500, body: JSON.stringify(crash) }], [ollamaLine({ content: '{}' }), ollamaEnd()]);
     const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
-    const backend = constrainOutput(createOllamaBackend(connection, directSend), toOllamaFormat);
+    const backend = constrainOutput(createOllamaBackend(connection, directSend), ollamaForms);
     await Array.fromAsync(backend.chat(askModel({ model: 'small:latest', output })));
     expect(server.chats().map((body) => body['format'])).toEqual([schema, 'json']);
   });

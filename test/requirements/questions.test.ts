@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/core/json.ts';
+import { constrainOutput, openAiForms } from '../../src/models/constrain-output.ts';
 import { limits } from '../../src/core/limits.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
@@ -129,6 +130,30 @@ describe('the log of a run has every question and its answer', () => {
       { mode: 'default', functions: 1, names: ['now'], structured: true },
       { mode: 'default', functions: 0 },
     ]);
+  });
+
+  test('that a backend puts once more because the model only thought, or because its server refused the form', async () => {
+    const thought: ScriptStep[] = [
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'finish', reason: 'stop' },
+    ];
+    const refusal = new GatewayError('upstream_rejected', 'chat_template_kwargs is not supported.');
+    const model = new ScriptedModel(thought, [refusal], selects(['now', inOsaka]), says('Noon.'));
+    const backends = [backendOf(constrainOutput(model, openAiForms))];
+    await using gateway = await gatewayOf({ servers: [clock], answers, backends });
+    await gateway.ask({ params: { function_calling: 'default' } });
+    const run = await lastRun(gateway);
+    expect(storyOf(run).slice(0, 8)).toEqual([
+      'run.start default',
+      'model.request 1 selection',
+      'model.response 1 null 0',
+      'model.request 2 selection no_words',
+      'model.response 2 upstream_rejected',
+      'model.request 3 selection form_refused',
+      'model.response 3 stop 0',
+      'selection found now',
+    ]);
+    expect(dataOf(run, 'selection')).toMatchObject([{ asked: { questions: 3 } }]);
   });
 
   test('of a selection in two steps, asked of the task model', async () => {

@@ -37,6 +37,7 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
         const message = hasBegun || repairs >= maxRepairs ? undefined : remedyFor(error, request.tools, repairs);
         if (message === undefined) throw error;
         request.signal.throwIfAborted();
+        request.askedAgain?.({ ...request, asking: { purpose: 'answer', ...request.asking, reason: 'functions_refused' } }, error);
         yield { type: 'run-event', event: { type: 'warning', data: { code: 'function_schema_refused', message } } };
       }
     }
