@@ -60,7 +60,7 @@ import { createBrowserRelay } from './relay/browser-relay.ts';
 import { createInProcessBus } from './relay/bus.ts';
 import { requireMode } from './require-mode.ts';
 import { createPresetExaminer } from './find-preset-doubts.ts';
-import { tellUnlistedTaskModels } from './tell-start-faults.ts';
+import { tellBackends, tellUnlistedTaskModels } from './tell-start-faults.ts';
 import type { ImportModule } from './tools/functions/load-module.ts';
 import { version } from './version.ts';
 
@@ -267,6 +267,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   server.addHook('onListen', async () => {
     tools.start();
     extensions.start();
+    void tellBackends(config, models, parts.logger);
     void tellUnlistedTaskModels(config, models, parts.logger);
   });
 

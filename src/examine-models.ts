@@ -41,7 +41,7 @@ export async function examineModels(config: Config, send: SendOutbound, isContai
   const examined = reports.map(async (report): Promise<Finding> => {
     const entry = config.backends.find((backend) => backend.name === report.name);
     if (entry === undefined) return { level: 'ok', text: `${report.name}: the built-in stand-in, which is no language model` };
-    if (report.state === 'unreachable') {
+    if (report.state !== 'ok') {
       const isLost = isContainer && (await isLostInContainer(entry.url, send));
       return unreachable(entry, reasonOf(report, causes.get(report.name)), isLost);
     }

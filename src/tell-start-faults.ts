@@ -1,6 +1,7 @@
 import type { Config } from './config.ts';
 import { limits } from './core/limits.ts';
 import type { ModelFinder } from './core/model.ts';
+import type { ModelCatalog } from './models/model-catalog.ts';
 import type { ToolServerRecord } from './core/registry.ts';
 import type { ServerNews } from './tools/revive-servers.ts';
 
@@ -30,6 +31,32 @@ export async function tellUnlistedTaskModels(config: TaskModels, models: Pick<Mo
   if (listed === undefined) return;
   for (const { setting, id } of findUnlistedTaskModels(config, new Set(listed.map((model) => model.id))))
     log.warn({ setting, model: id }, `${setting}: no backend lists "${id}" just now; the chat's model chooses tools until one does`);
+}
+
+/**
+ * Says in the log, in one line each, which backends answer, with how many models. Never rejects; takes as long as the slowest list. The Ollama at the
+ * default address is only tried: where it is not there, nothing is wrong.
+ */
+export async function tellBackends(
+  { backends: configured }: Pick<Config, 'backends'>,
+  models: Pick<ModelCatalog, 'backends'>,
+  log: FaultLog,
+): Promise<void> {
+  const reports = await models.backends().catch(() => []);
+  for (const { name, state, models: count, error } of reports) {
+    const entry = configured.find((backend) => backend.name === name);
+    // The stand-in in this process.
+    if (entry === undefined) continue;
+    const who = `the model backend "${name}"`;
+    const facts = { backend: name, url: new URL(entry.url).origin };
+    const tell = entry.isExplicit ? log.warn.bind(log) : log.info.bind(log);
+    const status = /HTTP (\d{3})/.exec(error ?? '')?.[1] ?? '401';
+    if (state === 'key_refused')
+      log.warn(facts, `${who} refuses the key of this gateway (${status}): check the key that is configured for it`);
+    else if (state === 'unreachable') tell({ ...facts, reason: error }, `${who} cannot be reached: chats go on with the others`);
+    else if (count === 0) tell({ ...facts, models: count }, `${who} answers, but lists no model`);
+    else log.info({ ...facts, models: count }, `${who} answers: ${count} ${count === 1 ? 'model' : 'models'}`);
+  }
 }
 
 /** Says in the log what became of registered tool servers, before a chat meets it. */

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { OutboundError } from '../src/core/errors.ts';
 import type { JsonObject } from '../src/core/json.ts';
 import { parseToolServerConnections } from '../src/registry/tool-server-connection.ts';
 import { createMemoryRegistry } from '../src/registry/memory-registry.ts';
@@ -67,4 +68,34 @@ test.each([
   const app = await start(environment, []);
   await expect.poll(() => warnings(app).length).toBe(expected.length);
   expect(warnings(app)).toMatchObject(expected);
+});
+
+test('a start says of each backend in one line what came of it', async () => {
+  const list = { object: 'list', data: [{ id: 'one' }, { id: 'two' }] };
+  const { send } = scriptedSend({
+    'http://good.test/v1/models': list,
+    'http://empty.test/v1/models': { ...list, data: [] },
+    'http://locked.test/v1/models': async () =>
+      jsonResponse({ error: { message: 'Incorrect API key provided: sk-CANARY-0123456789' } }, 401),
+    'http://gone.test/v1/models': new OutboundError('unreachable', 'connect ECONNREFUSED'),
+    'http://127.0.0.1:11434/api/tags': new OutboundError('unreachable', 'connect ECONNREFUSED'),
+  });
+  const urls = ['good', 'locked', 'gone', 'empty'].map((name) => `http://${name}.test/v1`).join(';');
+  const app = await testApp({ OPENAI_API_BASE_URLS: urls, OPENAI_API_KEYS: 'a;sk-CANARY-0123456789;c;d' }, { send });
+  onTestFinished(() => app.close());
+  await listen(app);
+  const lines = (): JsonObject[] => app.logLines.map((line) => JSON.parse(line) as JsonObject).filter((line) => 'backend' in line);
+  await expect.poll(() => lines().length).toBe(app.config.backends.length);
+  const told = lines().map(({ level, msg, models }) => [level, msg, models]);
+  expect(told).toEqual(
+    expect.arrayContaining([
+      ['info', expect.stringMatching(/"openai".* answers: 2 models/), 2],
+      ['warn', expect.stringMatching(/"openai-2".* refuses the key of this gateway \(401\)/), undefined],
+      ['warn', expect.stringMatching(/"openai-3".* cannot be reached/), undefined],
+      ['warn', expect.stringMatching(/"openai-4".* answers, but lists no model/), 0],
+      // It is only tried, and nobody asked for it.
+      ['info', expect.stringMatching(/"ollama" cannot be reached/), undefined],
+    ]),
+  );
+  expect(app.logLines.join('')).not.toContain('CANARY');
 });

@@ -27,8 +27,10 @@ export interface ModelCatalogOptions {
 
 export interface BackendReport {
   name: string;
-  state: 'ok' | 'unreachable';
+  /** `key_refused`: it answers 401 or 403 to the gateway's key. */
+  state: 'ok' | 'unreachable' | 'key_refused';
   models: number;
+  /** For operators: it may name addresses. */
   error?: string;
 }
 
@@ -47,6 +49,12 @@ const knownIdsInError = 8;
 /** Refusals that are remembered; one backend's models are far fewer. */
 const rememberedRefusals = 1_000;
 
+/** Why a backend gave no list. */
+interface ListFault {
+  kind: 'unreachable' | 'key_refused';
+  message: string;
+}
+
 interface ListState {
   source: CatalogBackend;
   /** By the backend's own name. Empty after a failure. */
@@ -55,7 +63,7 @@ interface ListState {
   known: Map<string, ModelRecord>;
   knownAt: number;
   listedAt: number;
-  error: string | undefined;
+  fault: ListFault | undefined;
   refresh: Promise<void> | undefined;
 }
 
@@ -67,20 +75,20 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     known: new Map(),
     knownAt: -Infinity,
     listedAt: -Infinity,
-    error: undefined,
+    fault: undefined,
     refresh: undefined,
   }));
   const withoutToolsUntil = new Map<string, number>();
 
   const ageOf = (state: ListState): number => now() - state.listedAt;
-  const isDue = (state: ListState): boolean => ageOf(state) >= (state.error === undefined ? limits.modelListTtlMs : failureTtlMs);
+  const isDue = (state: ListState): boolean => ageOf(state) >= (state.fault === undefined ? limits.modelListTtlMs : failureTtlMs);
 
   function refresh(state: ListState): Promise<void> {
     state.refresh ??= listWithin(state.source).then((outcome) => {
       state.records = new Map(outcome.records.map((record) => [record.id, record]));
-      state.error = outcome.error;
+      state.fault = outcome.fault;
       state.listedAt = now();
-      if (outcome.error === undefined) {
+      if (outcome.fault === undefined) {
         state.known = state.records;
         state.knownAt = state.listedAt;
       }
@@ -111,7 +119,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
 
   /** In what a backend listed before its list failed. */
   function findKnown(id: string): FoundModel | undefined {
-    return findIn(id, (state) => (state.error !== undefined && now() - state.knownAt < knownMs ? state.known : undefined));
+    return findIn(id, (state) => (state.fault !== undefined && now() - state.knownAt < knownMs ? state.known : undefined));
   }
 
   function findIn(id: string, recordsOf: (state: ListState) => ListState['records'] | undefined): FoundModel | undefined {
@@ -131,7 +139,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
 
   /** Asks all backends in `due` at once, but waits no longer than until one of them has the model; those that failed before come last. */
   async function findAfterRefresh(id: string, due: ListState[]): Promise<FoundModel | undefined> {
-    const waiting = due.map((state) => ({ hadFailed: state.error !== undefined, done: refresh(state) }));
+    const waiting = due.map((state) => ({ hadFailed: state.fault !== undefined, done: refresh(state) }));
     for (const { done } of waiting.toSorted((one, other) => Number(one.hadFailed) - Number(other.hadFailed))) {
       await done;
       const found = findListed(id);
@@ -144,14 +152,19 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     const ids = states.flatMap((state) => [...state.records.values()].map((record) => publicRecord(state, record).id));
     const known = ids.slice(0, knownIdsInError).join(', ');
     const more = ids.length > knownIdsInError ? ` and ${ids.length - knownIdsInError} more` : '';
-    const dead = states.filter((state) => state.error !== undefined).map((state) => state.source.name);
+    const namesOf = (kind: ListFault['kind']): string[] =>
+      states.filter(({ fault }) => fault?.kind === kind).map(({ source }) => source.name);
+    const dead = namesOf('unreachable');
+    const refusing = namesOf('key_refused');
     const hints = states
-      .filter((state) => state.error === undefined && state.records.size === 0)
+      .filter((state) => state.fault === undefined && state.records.size === 0)
       .flatMap((state) => emptyHint(state.source, nameWithin(state.source, id) ?? id) ?? []);
     const sentences = [
       `The model "${id.slice(0, 200)}" is not known.`,
       ids.length > 0 ? `Known models: ${known}${more}.` : 'No backend lists any model.',
       ...(dead.length > 0 ? [`Backends that do not answer: ${dead.join(', ')}.`] : []),
+      ...(refusing.length > 0 ? [`Backends that refuse the key of this gateway: ${refusing.join(', ')}.`] : []),
+      ...(dead.length + refusing.length > 0 ? ['The model may be there.'] : []),
       ...hints,
     ];
     return new GatewayError('model_not_found', sentences.join(' '), { param: 'model' });
@@ -192,10 +205,10 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
 
     async backends() {
       await refreshDue();
-      return states.map(({ source, records, error }) =>
-        error === undefined
+      return states.map(({ source, records, fault }) =>
+        fault === undefined
           ? { name: source.name, state: 'ok', models: records.size }
-          : { name: source.name, state: 'unreachable', models: 0, error },
+          : { name: source.name, state: fault.kind, models: 0, error: fault.message },
       );
     },
   };
@@ -218,7 +231,7 @@ function nativeToolsOf(record: ModelRecord): FoundModel['nativeTools'] {
 }
 
 /** Never rejects. The limit holds even for a list that does not heed its signal. */
-async function listWithin(source: CatalogBackend): Promise<{ records: ModelRecord[]; error: string | undefined }> {
+async function listWithin(source: CatalogBackend): Promise<{ records: ModelRecord[]; fault: ListFault | undefined }> {
   const deadline = new AbortController();
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
@@ -227,9 +240,10 @@ async function listWithin(source: CatalogBackend): Promise<{ records: ModelRecor
     reject(reason);
   }, limits.modelListTimeoutMs);
   try {
-    return { records: await Promise.race([source.list(deadline.signal), late]), error: undefined };
+    return { records: await Promise.race([source.list(deadline.signal), late]), fault: undefined };
   } catch (error) {
-    return { records: [], error: error instanceof Error ? error.message : 'The list of models could not be read' };
+    const kind = error instanceof GatewayError && error.code === 'upstream_auth_failed' ? 'key_refused' : 'unreachable';
+    return { records: [], fault: { kind, message: error instanceof Error ? error.message : 'The list of models could not be read' } };
   } finally {
     clearTimeout(timer);
   }

@@ -1,3 +1,4 @@
+import { GatewayError } from '../../src/core/errors.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import type { ModelBackend, ModelRecord } from '../../src/core/model.ts';
@@ -194,8 +195,19 @@ describe('a model', () => {
     const dead = new ScriptedList('ollama', []);
     dead.fault = new Error('refused');
     await expect(catalogOf(dead).require('a', signal)).rejects.toThrow(
-      /No backend lists any model\. Backends that do not answer: ollama\.$/u,
+      /No backend lists any model\. Backends that do not answer: ollama\. The model may be there\.$/u,
     );
+  });
+
+  test('that is asked of a backend which refuses the key is refused with that reason, and with no address', async () => {
+    const refusing = new ScriptedList('openai-2', []);
+    refusing.fault = new GatewayError('upstream_auth_failed', 'http://10.0.0.7/v1 refuses the key sk-CANARY.');
+    const catalog = catalogOf(new ScriptedList('demo', ['demo']), refusing);
+    const refused = await catalog.require('a', signal).catch((error: Error) => error.message);
+    expect(refused).toBe(
+      'The model "a" is not known. Known models: demo. Backends that refuse the key of this gateway: openai-2. The model may be there.',
+    );
+    expect((await catalog.backends())[1]).toMatchObject({ name: 'openai-2', state: 'key_refused', models: 0 });
   });
 
   test.each([
