@@ -101,11 +101,14 @@ function compareBody({ operation, body }: BodyPlace, compare: Comparison): void 
   const lifted = Object.fromEntries([...arguments_].map(([name, argument]) => [name, properties[argument]]));
   const isRequired = body['required'] === true;
   const needed = (/Required with a body: ([^ ]+(?:, [^ ]+)*)\./.exec(operation.spec.description)?.[1] ?? '').split(', ');
+  // What only one of several media types requires, the request builder asks for.
+  const byType = operation.places.flatMap((place) => (place.in === 'body' && place.isRequired ? [place.argument] : []));
+  const requiredNow = plan.alternatives === undefined ? required : byType;
   const ours: JsonObject = {
     type: 'object',
     properties: lifted,
     // What only the body requires, because it may be left out, the description says.
-    required: [...arguments_].filter(([, argument]) => (isRequired ? required : needed).includes(argument)).map(([name]) => name),
+    required: [...arguments_].filter(([, argument]) => (isRequired ? requiredNow : needed).includes(argument)).map(([name]) => name),
   };
   compare.schemas({ theirs, ours, where: operation.spec.name, depth: 0 });
 }

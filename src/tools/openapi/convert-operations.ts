@@ -201,12 +201,17 @@ function toAlternative(
 function asOneOfAll<Argument extends ArgumentPlace & { schema: JsonObject }>(argument: Argument, body: PlannedBody | undefined): Argument {
   if (argument.in !== 'body' || body === undefined || body.alternatives.length === 0) return argument;
   const types = [body, ...body.alternatives].map((type) => type.arguments.find(({ name }) => name === argument.name));
-  const schemas = new Map(types.flatMap((found) => (found === undefined ? [] : [[JSON.stringify(found.schema), found.schema] as const])));
-  return {
-    ...argument,
-    isRequired: types.every((found) => found?.isRequired === true),
-    schema: schemas.size > 1 ? { anyOf: [...schemas.values()] } : argument.schema,
-  };
+  // Described once: the types say the same in other words.
+  const { description } = argument.schema;
+  const schemas = types.flatMap((found) => (found === undefined ? [] : [withoutDescription(found.schema)]));
+  const different = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
+  const isRequired = types.every((found) => found?.isRequired === true);
+  if (different.length < 2) return { ...argument, isRequired };
+  return { ...argument, isRequired, schema: { ...(description !== undefined && { description }), anyOf: different } };
+}
+
+function withoutDescription({ description: _description, ...schema }: JsonObject): JsonObject {
+  return schema;
 }
 
 /** Which arguments go together, one list a media type; nothing where there is one. */
