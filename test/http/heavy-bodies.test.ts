@@ -125,3 +125,25 @@ test.each([
   );
   expect(parseChatBody({ ...body, variables: { a: 'b' }, top_k: 1 }).request.variables).toEqual({ a: 'b' });
 });
+
+test.each<[string, (document: object) => unknown]>([
+  ['an object', (document) => document],
+  ['text', (document) => JSON.stringify(document)],
+])('an inline document may be %s', async (_what, toForm) => {
+  const post = await gateway();
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'Small', version: '1' },
+    paths: { '/use': { post: { operationId: 'use_it', responses: { 200: { description: 'ok' } } } } },
+  };
+  const answer = await post(
+    JSON.stringify({
+      model: 'm',
+      messages: [{ role: 'user', content: 'Hello' }],
+      tool_servers: [{ url: 'http://127.0.0.1:9', openapi: toForm(document) }],
+      stream: true,
+      stream_options: { include_events: true },
+    }),
+  );
+  expect(answer.body).toContain('"use_it"');
+});

@@ -374,7 +374,9 @@ const documents: StopCase = {
     const chats = Array.from({ length: 6 }, () => stage.post(chat, { ...plainChat, tool_servers }, key));
     await pause(500);
     const began = performance.now();
-    await register(stage, { url: stage.peer.url, spec: documentOf({ type: 'object' }), info: { id: 'mine' } });
+    // As text in YAML, large enough to be read aside.
+    const mine = `openapi: 3.1.0\ninfo: {title: Mine, version: "1"}\npaths: {/mine: {get: {operationId: mine, responses: {}}}}\nx-rows:\n${'  - {a: 1}\n'.repeat(5_000)}`;
+    await register(stage, { url: stage.peer.url, spec: mine, info: { id: 'mine' } });
     const waitedMs = performance.now() - began;
     void Promise.allSettled(chats);
     return { said: `registered after ${(waitedMs / 1_000).toFixed(1)} s`, isWrong: waitedMs > registrationMs };
