@@ -29,8 +29,11 @@ export function everythingSent(connection: Connected): Secret[] {
   return [...headers, ...Object.values(connection.process?.environment ?? {}), ...credentialsOf(connection)];
 }
 
-/** JSON Web Tokens with the head of the gateway's own (`{"alg":"EdDSA",`), whoever they were issued for. */
-const sessionToken = /eyJhbGciOiJFZERTQSIs[\w-]*\.[\w-]+\.[\w-]+/g;
+/**
+ * JSON Web Tokens with the head of the gateway's own (`{"alg":"EdDSA",`), whoever they were issued for. What only begins one matches too: a text of
+ * many such beginnings would otherwise be read to its end from each of them.
+ */
+const sessionToken = /eyJhbGciOiJFZERTQSIs[\w-]*(?:\.[\w-]+\.[\w-]+)?/g;
 
 /** What a server may not repeat because its requests carry session tokens. */
 export function sessionSecrets(hasSession: boolean): Secret[] {
