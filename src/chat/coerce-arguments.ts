@@ -11,7 +11,7 @@ export interface CoercedArguments {
 
 /**
  * Fits what a model wrote to the function's schema where the meaning is beyond doubt: `"5"` for a number, `"true"` for a boolean,
- * JSON text for an object or array, one value for a list of it, `null` for an optional argument that was left open. What fits one of several
+ * JSON text for an object or array, a choice in another case, one value for a list of it, `null` for an optional argument that was left open. What fits one of several
  * schemas stays as it is; otherwise the first of them that can be fitted has it. A required argument that was left out has its default, where
  * there is one. Unknown arguments are dropped, unless the schema takes additional ones. Nothing is invented: what does not fit stays and fails
  * validation.
@@ -136,13 +136,27 @@ function coerceValue(value: JsonValue, stated: JsonValue, place: Place): JsonVal
     if (chosen !== undefined) return chosen;
   }
   const { isUnwrapped, ...inner } = place;
-  const plain = typeof value === 'string' ? fromText(value, schema) : fromScalar(value, schema);
+  const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, place) : fromScalar(value, schema);
   const fitted = isUnwrapped === true ? plain : wrapped(plain, schema);
   if (fitted !== value) note(place, `${place.path}: ${shown(value)} read as ${shown(fitted)}`);
   if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, place), inner);
   const items = ownValue(schema, 'items');
   if (!Array.isArray(fitted) || items === undefined) return fitted;
   return fitted.map((item, index) => coerceValue(item, items, { ...inner, path: `${place.path}[${index}]` }));
+}
+
+/** Longer texts are no choices. */
+const maxChoiceCharacters = 200;
+
+/** The choice that differs in nothing but case and the space around it, where there is only one. */
+function asChoice(value: JsonValue, schema: JsonObject, { budget }: Place): JsonValue {
+  const choices = ownValue(schema, 'enum') ?? [ownValue(schema, 'const') ?? null];
+  if (typeof value !== 'string' || value.length > maxChoiceCharacters || !Array.isArray(choices)) return value;
+  budget.stepsLeft -= choices.length / 4;
+  if (budget.stepsLeft <= 0 || choices.includes(value)) return value;
+  const wanted = value.trim().toLowerCase();
+  const same = choices.filter((choice) => typeof choice === 'string' && choice.length === wanted.length && choice.toLowerCase() === wanted);
+  return same.length === 1 ? (same[0] ?? value) : value;
 }
 
 /** The schemas of which one has to fit, where nothing beside them says what the value is. */

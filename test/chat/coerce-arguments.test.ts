@@ -242,3 +242,38 @@ describe('the work is bounded', () => {
     expect(changes.join('').length).toBeLessThan(50_000);
   });
 });
+
+describe('a choice that is written in another case', () => {
+  const choices = { type: 'string', enum: ['low', 'High', 'mid range'] };
+  const fitted = (value: JsonValue, schema: JsonObject) =>
+    coerceArguments({ level: value }, { type: 'object', properties: { level: schema } });
+
+  it.each<[value: JsonValue, schema: JsonObject, expected: JsonValue]>([
+    ['LOW', choices, 'low'],
+    [' high ', choices, 'High'],
+    [['HIGH', 'low'], { type: 'array', items: choices }, ['High', 'low']],
+    ['Low', { anyOf: [choices, { type: 'null' }] }, 'low'],
+    ['ON', { const: 'on' }, 'on'],
+  ])('is that choice: %j for %j', (value, schema, expected) => {
+    const { args, changes } = fitted(value, schema);
+    expect(args).toEqual({ level: expected });
+    expect(changes).toHaveLength(1);
+  });
+
+  it.each<[value: JsonValue, schema: JsonObject]>([
+    ['Mid_Range', choices],
+    ['lowest', choices],
+    ['ABC', { enum: ['abc', 'Abc'] }],
+    ['abc', { enum: ['abc', 'ABC'] }],
+    ['LOW', { type: 'string' }],
+  ])('is left alone where it is none or not the only one: %j for %j', (value, schema) => {
+    expect(fitted(value, schema)).toEqual({ args: { level: value }, changes: [] });
+  });
+
+  it('costs no more than its budget', () => {
+    const many = { type: 'array', items: { enum: Array.from({ length: 10_000 }, (_, index) => `choice ${index}`) } };
+    const values = Array.from({ length: 10_000 }, () => 'CHOICE 9999');
+    const { args } = fitted(values, many);
+    expect((args['level'] as string[]).filter((value) => value === 'choice 9999').length).toBeLessThan(100);
+  });
+});

@@ -283,6 +283,8 @@ const notInSelection: [name: string, text: string, calls?: MeantCall[]][] = [
   ['nested calls', 'get_weather(city=search(query="capital of France"))'],
   ['nested calls in a list', '[get_weather(city=search(query="capital of France"))]'],
   ['nested calls in JSON', '{"name": "get_weather", "arguments": {"city": search("capital")}}'],
+  ['a choice in another case', '{"name": "get_weather", "arguments": {"city": "Lisboa", "unit": "Celsius"}}', [lisbon]],
+  ['a choice that there is not', '{"name": "get_weather", "arguments": {"city": "Lisboa", "unit": "kelvin"}}'],
   ['a variable in JSON', '{"name": "get_weather", "arguments": {"city": city}}'],
   ['a variable named like its key', '{"name": "delete_file", "arguments": {"path": path}}'],
   ['a variable in the asked form', '{"tool_calls": [{"name": "delete_file", "parameters": {"path": file.path}}]}'],
