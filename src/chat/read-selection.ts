@@ -7,6 +7,7 @@ import { findOfferedName } from './find-offered-name.ts';
 import { findPlaceholder } from './find-placeholder.ts';
 import type { AnswerPiece, DamageReason, ReadEntry } from './parse-tool-calls/call-pieces.ts';
 import { parseSelection } from './parse-tool-calls/parse-selection.ts';
+import type { SelectionReading } from './parse-tool-calls/parse-selection.ts';
 import { createToolCallParser } from './parse-tool-calls/tool-call-parser.ts';
 import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
 
@@ -45,14 +46,14 @@ const damageInWords: Readonly<Record<DamageReason, string>> = {
 export async function readSelection(
   answer: string,
   specs: readonly ToolSpec[],
-  { isCut, run }: { isCut: boolean; run: CallingRun },
+  { isCut, run, isQuoted }: { isCut: boolean; run: CallingRun; isQuoted?: SelectionReading['isQuoted'] },
 ): Promise<ReadSelection> {
-  const found = piecesOf(answer, specs, isCut);
+  const found = piecesOf(answer, { tools: specs, isCut, ...(isQuoted && { isQuoted }) });
   const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
   for (const call of found.calls) await addCall(read, call, { specs, run });
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
   for (const name of found.examples)
-    read.dropped.push({ name: name.slice(0, 200), reason: 'it stands in an example, or behind a refusal' });
+    read.dropped.push({ name: name.slice(0, 200), reason: 'it stands in an example, in a quotation, or behind a refusal' });
   for (const { name, reason } of found.damaged) addDamaged(read, { name, reason }, specs);
   return read;
 }
@@ -72,11 +73,12 @@ function behindThought(answer: string): string | undefined {
 }
 
 /** Some models that were asked for JSON answer in the labels of thought and action. */
-function piecesOf(answer: string, tools: readonly ToolSpec[], isCut: boolean): Found {
+function piecesOf(answer: string, reading: Required<Pick<SelectionReading, 'tools' | 'isCut'>> & SelectionReading): Found {
+  const { tools, isCut } = reading;
   const rest = behindThought(answer);
-  const decided = rest === undefined ? undefined : parseSelection(rest, { tools, isCut });
+  const decided = rest === undefined ? undefined : parseSelection(rest, reading);
   if (decided !== undefined && decided.calls.length > 0) return decided;
-  const plain = parseSelection(answer, { tools, isCut });
+  const plain = parseSelection(answer, reading);
   if (plain.isReadable || plain.damaged.length > 0) return plain;
   const parser = createToolCallParser({ tools, isReact: true, isSelection: true });
   const first = [...parser.push(answer), ...parser.flush({ isCut })].find((piece) => isEntry(piece));

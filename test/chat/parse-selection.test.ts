@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { findOfferedName } from '../../src/chat/find-offered-name.ts';
 import { parseSelection } from '../../src/chat/parse-tool-calls/parse-selection.ts';
+import { quotesOf } from '../../src/chat/parse-tool-calls/rescue-rules.ts';
 import { threadMilliseconds } from '../_support/thread-time.ts';
 
 const call = { name: 'get_time', arguments: { zone: 'UTC' } };
@@ -50,6 +51,14 @@ test.each([
   ['a broken sibling without a name', '[{"parameters": {}}]', false],
 ])('nothing is called for %s', (_form, text, isReadable) => {
   expect(parseSelection(text)).toMatchObject({ calls: [], isReadable });
+});
+
+test('what stands in the conversation is a quotation amid words, and a choice by itself or where the model says so', () => {
+  const isQuoted = quotesOf([`What does ${json} do?`]);
+  expect(parseSelection(`The user asks about ${json} here.`, { isQuoted })).toMatchObject({ calls: [], examples: ['get_time'] });
+  expect(parseSelection(`The user asks about the time: ${json}`, { isQuoted: () => false }).calls).toEqual([call]);
+  expect(parseSelection(json, { isQuoted }).calls).toEqual([call]);
+  expect(parseSelection(`I will call it: ${json}`, { isQuoted }).calls).toEqual([call]);
 });
 
 test('a bad call does not take a good sibling with it', () => {

@@ -8,9 +8,10 @@ export interface MeantPieces {
 
 /**
  * What of an answer to the selection prompt may run. A model that has said that it chooses nothing, or that no function fits, shows with a call
- * behind that how one would look; and behind the beginning of another turn it plays the user. Calls between unmistakable marks are always meant.
+ * behind that how one would look; amid words it repeats what stands in the conversation; and behind the beginning of another turn it plays the user.
+ * Calls between unmistakable marks are always meant.
  */
-export function meantPieces(all: readonly AnswerPiece[]): MeantPieces {
+export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string) => boolean): MeantPieces {
   const meant: MeantPieces = { pieces: [], examples: [] };
   let said = '';
   let isDecided = false;
@@ -23,7 +24,7 @@ export function meantPieces(all: readonly AnswerPiece[]): MeantPieces {
       meant.pieces.push(piece);
       if (!isDecided) return meant;
     } else if (piece.type === 'call' || piece.type === 'damaged') {
-      const isExample = piece.isBare === true && announcesExample(said);
+      const isExample = piece.isBare === true && (announcesExample(said) || (isPlainProse(said) && isQuoted(piece.text)));
       isDecided ||= !isExample;
       if (isExample) meant.examples.push(piece.name ?? '');
       else meant.pieces.push(piece);
@@ -49,6 +50,12 @@ function announcesExample(said: string): boolean {
   const last = said.slice(-maxSaid);
   const declined = lastIndexOf(declining, last);
   return declined !== -1 && declined > lastIndexOf(intending, last);
+}
+
+/** Words that do not say that a call follows. */
+function isPlainProse(said: string): boolean {
+  const last = said.slice(-maxSaid);
+  return last.trim() !== '' && lastIndexOf(intending, last) === -1;
 }
 
 function lastIndexOf(patterns: readonly RegExp[], text: string): number {

@@ -30,6 +30,8 @@ export interface SelectionReading {
   tools?: readonly ToolSpec[];
   /** The answer was ended by the token limit. */
   isCut?: boolean;
+  /** Whether a text stands in the conversation (see `quotesOf`): amid words it is repeated, not called. */
+  isQuoted?: (text: string) => boolean;
 }
 
 /**
@@ -37,13 +39,13 @@ export interface SelectionReading {
  * with thinking, fences and prose around it. Nothing inside a thinking block is ever a call. Equal calls of one list are all meant; those that an
  * answer states again, behind words ("so the call is …") or as a whole selection, are the same ones.
  */
-export function parseSelection(answer: string, { tools = [], isCut = false }: SelectionReading = {}): Selection {
+export function parseSelection(answer: string, { tools = [], isCut = false, isQuoted = () => false }: SelectionReading = {}): Selection {
   const parser = createToolCallParser({ tools, isSelection: true });
   const isTooLong = answer.length > limits.argumentsBytes;
   const pieces = [...parser.push(answer.slice(0, limits.argumentsBytes)), ...parser.flush({ isCut: isCut || isTooLong })];
   const selection: Selection = { calls: [], repairs: [], restated: [], damaged: [], examples: [], isReadable: false };
   const stated: StatedCalls = { before: new Set(), inThisList: new Set() };
-  const meant = meantPieces(pieces.slice(pieces.findLastIndex((piece) => piece.type === 'retraction') + 1));
+  const meant = meantPieces(pieces.slice(pieces.findLastIndex((piece) => piece.type === 'retraction') + 1), isQuoted);
   selection.examples.push(...meant.examples);
   for (const piece of meant.pieces) {
     if (piece.type === 'damaged')
