@@ -137,8 +137,9 @@ test('every letter of an answer is in some piece, marks and spaces aside', () =>
       '</tool_call>',
       '[',
       '{',
-      '`',
-      '```',
+      '` ',
+      // With its line break: a word behind it is the language of a fence, and part of a mark.
+      '```\n',
       'f(',
       '<tool>',
       '"q"',
