@@ -19,8 +19,11 @@ export function requireModel(caller: Caller, id: string): void {
   throw new GatewayError('forbidden', `model: this key may not use "${id.slice(0, 200)}". It may use: ${listed}.`, { param: 'model' });
 }
 
-/** Parameters by which backends that route requests (OpenRouter, LiteLLM) are told to ask other models too. */
-const furtherModels = /^(?:models|model_list|\w*fallbacks?(?:_dict)?)$/i;
+/**
+ * Parameters by which backends that route requests (OpenRouter, LiteLLM) are told to ask other models too, and the model itself, which `extra_body`
+ * replaces behind LiteLLM, and whose name is read in any case by servers written in Go.
+ */
+const furtherModels = /^(?:models?|model_list|\w*fallbacks?(?:_dict)?)$/i;
 
 /**
  * Every model that a caller's own words name: the one of the request, and those that its parameters name for the backend to fall back to.
@@ -34,9 +37,9 @@ export function requireModels(caller: Caller, { model, parameters }: Pick<ChatRe
 /** @throws GatewayError `forbidden` */
 export function requireFurtherModels(caller: Caller, parameters: JsonObject): void {
   if (caller.models === undefined) return;
-  const sent = isJsonObject(parameters['extra_body']) ? { ...parameters['extra_body'], ...parameters } : parameters;
-  for (const [name, value] of Object.entries(sent)) {
+  for (const [name, value] of Object.entries(parameters)) {
     if (furtherModels.test(name)) for (const id of textsIn(value)) requireModel(caller, id);
+    if (name === 'extra_body' && isJsonObject(value)) requireFurtherModels(caller, value);
   }
 }
 

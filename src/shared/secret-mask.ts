@@ -33,8 +33,11 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask {
   const forms = formsOf(secrets.filter((secret) => typeof secret === 'string'));
   const isEmpty = forms.length === 0 && patterns.length === 0;
   const inBytes = forms.map((form) => Buffer.from(form));
+  const shortest = Math.min(...forms.map(({ length }) => length));
   const text = (given: string): string => {
-    const rest = forms.reduce((rest, form) => (rest.includes(form) ? rest.replaceAll(form, hidden) : rest), given);
+    // Most strings of a large result are too short to hold anything.
+    const rest =
+      given.length < shortest ? given : forms.reduce((rest, form) => (rest.includes(form) ? rest.replaceAll(form, hidden) : rest), given);
     return patterns.reduce((rest, pattern) => rest.replaceAll(pattern, hidden), rest);
   };
   const bytes = (given: Uint8Array): Uint8Array =>
@@ -55,15 +58,16 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask {
 }
 
 /**
- * The forms in which a server may repeat what it was sent: as it is, without its scheme or name, as in an address, within a text of JSON, in base64,
- * and of Basic authentication the pair and the password. The longest first, or a part of it would be replaced and leave the rest.
+ * The forms in which a server may repeat what it was sent: as it is, without its scheme or name, as in an address or a form, within a text of JSON or
+ * HTML, in base64 alone or amid other bytes, and of Basic authentication the pair and the password. The longest first, or a part of it would be
+ * replaced and leave the rest.
  */
 function formsOf(secrets: readonly string[]): string[] {
   const whole = secrets.flatMap((secret) => [secret, ...pairIn(secret)]).filter((form) => form.length >= shortestSecret);
   const parts = secrets.flatMap((secret) => secret.split(/[ =]/));
   const passwords = [...secrets, ...whole].flatMap((secret) => (secret.includes(':') ? [secret.slice(secret.indexOf(':') + 1)] : []));
   const known = [...whole, ...[...parts, ...passwords].filter((form) => form.length >= shortestPart)];
-  const written = known.flatMap((form) => [form, ...inAddress(form), JSON.stringify(form).slice(1, -1), inBase64(form)]);
+  const written = known.flatMap((form) => [form, ...inAddress(form), ...inJson(form), inHtml(form), ...inBase64(form)]);
   return [...new Set(written)].toSorted((a, b) => b.length - a.length);
 }
 
@@ -73,15 +77,35 @@ function pairIn(secret: string): string[] {
   return encoded === undefined ? [] : [Buffer.from(encoded, 'base64').toString('utf8')];
 }
 
-/** Percent-encoded, with digits in either case. */
+/** Percent-encoded as a part of an address, as an address, and as a field of a form; with digits in either case. */
 function inAddress(form: string): string[] {
-  const encoded = encodeURIComponent(form.toWellFormed());
-  return [encoded, encoded.replaceAll(/%[\dA-F]{2}/g, (code) => code.toLowerCase())];
+  const whole = form.toWellFormed();
+  const field = new URLSearchParams([['', whole]]).toString().slice(1);
+  const written = [encodeURIComponent(whole), encodeURI(whole), field];
+  return written.flatMap((text) => [text, text.replaceAll(/%[\dA-F]{2}/g, (code) => code.toLowerCase())]);
 }
 
-/** Without the padding, which may be followed by more. */
-function inBase64(form: string): string {
-  return Buffer.from(form).toString('base64').replace(/=+$/, '');
+/** PHP and others write `/` as `\/`. */
+function inJson(form: string): string[] {
+  const escaped = JSON.stringify(form).slice(1, -1);
+  return [escaped, escaped.replaceAll('/', String.raw`\/`)];
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function inHtml(form: string): string {
+  return form.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
+}
+
+/** Alone without the padding, which may be followed by more; and amid other bytes, where it depends on the place what the first and last letter are. */
+function inBase64(form: string): string[] {
+  const bytes = Buffer.from(form);
+  const amid = [0, 1, 2].map((before) => {
+    const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
+    return encoded.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
+  });
+  const written = [bytes.toString('base64').replace(/=+$/, ''), ...amid];
+  return written.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
 }
 
 function matchesIn(given: Uint8Array, pattern: RegExp): Buffer[] {

@@ -63,6 +63,15 @@ export function uniqueNames<T>(entries: NameWish<T>[], taken: ReadonlySet<string
   return wishes.map((wish) => toNamedEntry(wish, names.get(wish.index) ?? wish.plain));
 }
 
+/**
+ * Every name that an entry may get in some list: its own, and those that it gets where that one is taken. Only of entries with equal keys one may
+ * get yet another name.
+ */
+export function possibleNames({ wanted, key, whenTaken }: Pick<NameWish<unknown>, 'wanted' | 'key' | 'whenTaken'>): string[] {
+  const plain = legalName(wanted);
+  return [plain, ...(whenTaken === undefined ? [] : [legalName(whenTaken)]), withHash(plain, key)];
+}
+
 function toNamedEntry<T>({ wanted, plain, entry }: NameWish<T> & { plain: string }, name: string): NamedEntry<T> {
   if (name === wanted) return { name, entry };
   return { name, entry, renamed: { from: wanted, to: name, reason: reasonFor(wanted, name === plain) } };

@@ -2,7 +2,7 @@ import { limits } from '../core/limits.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../core/tool.ts';
 import { estimateFunctionTokens } from './estimate-tokens.ts';
 import { createFindTools } from './find-tools.ts';
-import { clashReason, uniqueNames } from './name-functions.ts';
+import { clashReason, possibleNames, uniqueNames } from './name-functions.ts';
 import type { NamedEntry } from './name-functions.ts';
 import type { FunctionSearch } from './search-functions.ts';
 
@@ -85,9 +85,10 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
   return { tools: byName(offered), warnings, finder: { tool, shelf: byName(named) } };
 }
 
-/** Whatever it is called in this offer, it is still the function of its own name. */
-function withNames(tool: Tool, { wanted, id, otherNames = [] }: Candidate): Tool {
-  return { ...tool, otherNames: [wanted, id ?? `server:${tool.label}`, ...otherNames] };
+/** Whatever it is called in this offer, it is still the function of its own name, and of the one by which another offer shows it. */
+function withNames(tool: Tool, candidate: Candidate): Tool {
+  const { wanted, id, otherNames = [] } = candidate;
+  return { ...tool, otherNames: [wanted, id ?? `server:${tool.label}`, ...otherNames, ...possibleNames(candidate)] };
 }
 
 /** In the order: named by the request, best match, then evenly from the front of every server. */

@@ -9,6 +9,7 @@ import type { CallBrowser } from '../core/browser-call.ts';
 import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
 import { createBrowserTool } from './browser-tool.ts';
 import { callQuery, credentialHeaders, mergeHeaders, sessionUserOf } from './connection-headers.ts';
+import { possibleNames } from './name-functions.ts';
 import { leftOutWarning } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import { buildRequest } from './openapi/build-request.ts';
@@ -165,15 +166,16 @@ function gatewayCandidate(
     key: server.key,
   };
   const rules = rulesOfRequest(server);
-  return (operation) => ({
-    wanted: operation.spec.name,
-    key: `${index} ${operation.method} ${operation.path}`,
-    otherNames: [operation.operationId],
-    toTool: (offeredName) => {
-      const tool = createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
-      return withServerRules(tool, operation, rules);
-    },
-  });
+  return (operation) => {
+    const wish = wishOf(operation, index);
+    return {
+      ...wish,
+      toTool(offeredName) {
+        const tool = createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
+        return withServerRules(tool, [...wish.otherNames, ...possibleNames(wish)], rules);
+      },
+    };
+  };
 }
 
 function browserCandidate(place: Place, document: JsonObject, { callBrowser }: RequestServersOptions): (operation: Operation) => Candidate {
@@ -181,24 +183,29 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
   const baseUrlFor = createBaseUrls(document, server.url, undefined);
   const info = server.info ?? ownValue(document, 'info');
   const rules = rulesOfRequest(server);
-  return (operation) => ({
-    wanted: operation.spec.name,
-    key: `${index} ${operation.method} ${operation.path}`,
-    otherNames: [operation.operationId],
-    toTool: (offeredName) => {
-      const tool = createBrowserTool({
-        spec: { ...operation.spec, name: offeredName },
-        label: operation.spec.name,
-        ownName: operation.operationId,
-        server: { url: server.url, ...(isJsonObject(info) && { info }) },
-        prepare: (args) => buildRequest(operation, args, baseUrlFor(operation)),
-        isReadOnly: isSafeMethod(operation.method),
-        callBrowser,
-        timeoutMs,
-      });
-      return withServerRules(tool, operation, rules);
-    },
-  });
+  return (operation) => {
+    const wish = wishOf(operation, index);
+    return {
+      ...wish,
+      toTool(offeredName) {
+        const tool = createBrowserTool({
+          spec: { ...operation.spec, name: offeredName },
+          label: operation.spec.name,
+          ownName: operation.operationId,
+          server: { url: server.url, ...(isJsonObject(info) && { info }) },
+          prepare: (args) => buildRequest(operation, args, baseUrlFor(operation)),
+          isReadOnly: isSafeMethod(operation.method),
+          callBrowser,
+          timeoutMs,
+        });
+        return withServerRules(tool, [...wish.otherNames, ...possibleNames(wish)], rules);
+      },
+    };
+  };
+}
+
+function wishOf({ spec, method, path, operationId }: Operation, index: number): { wanted: string; key: string; otherNames: string[] } {
+  return { wanted: spec.name, key: `${index} ${method} ${path}`, otherNames: [operationId] };
 }
 
 /** Specs are lossy, and serve only where there is no document. */
@@ -211,6 +218,7 @@ function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestSe
   const candidates = usable.flatMap(({ ownName, spec }, position): Candidate[] => {
     const ruled = { operationId: ownName, spec, method: undefined };
     if (whyWithheld(ruled, rules) !== undefined) return [];
+    const wish = { wanted: spec.name, key: `${index} ${ownName} ${position}`, otherNames: [ownName] };
     const toTool: Candidate['toTool'] = (offeredName) => {
       const tool = createBrowserTool({
         spec: { ...spec, name: offeredName },
@@ -220,9 +228,9 @@ function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestSe
         callBrowser,
         timeoutMs,
       });
-      return withServerRules(tool, ruled, rules);
+      return withServerRules(tool, [...wish.otherNames, ...possibleNames(wish)], rules);
     };
-    return [{ wanted: spec.name, key: `${index} ${ownName} ${position}`, otherNames: [ownName], toTool }];
+    return [{ ...wish, toTool }];
   });
   const what = (position: number): string => `The function tool_servers.${index}.specs.${position}`;
   const unusable = nameless.map((position) => leftOutWarning('function_invalid', what(position), 'it has no name'));

@@ -40,17 +40,17 @@ export function configValue({ extra }: Pick<ServerRules, 'extra'>, key: string):
   return isJsonObject(config) ? ownValue(config, key) : undefined;
 }
 
-/** The tool as `needs_approval` wants it: true for all calls, or names of functions, the document's, the legal ones or those under which they are offered. */
-function withServerApproval(tool: Tool, { operationId, spec }: Pick<Ruled, 'operationId' | 'spec'>, rules: ServerRules): Tool {
+/** The tool as `needs_approval` wants it: true for all calls, or names of functions, the document's, the legal ones or those under which they may be offered. */
+function withServerApproval(tool: Tool, otherNames: readonly string[], rules: ServerRules): Tool {
   const wanted = configValue(rules, 'needs_approval');
   const rule = Array.isArray(wanted) ? wanted.filter((name) => typeof name === 'string') : wanted === true;
-  const isMeant = isMeantBy(rule, { ...tool, otherNames: [operationId, spec.name, `server:${tool.label}`] });
+  const isMeant = isMeantBy(rule, { ...tool, otherNames: [...otherNames, `server:${tool.label}`] });
   return isMeant ? { ...tool, needsApproval: true } : tool;
 }
 
-/** The tool as the connection wants it: approvals, the order of its calls and the bound on equal ones. */
-export function withServerRules(tool: Tool, operation: Pick<Ruled, 'operationId' | 'spec'>, rules: ServerRules): Tool {
-  const ruled = withServerApproval(tool, operation, rules);
+/** The tool as the connection wants it: approvals, the order of its calls and the bound on equal ones. `otherNames`: by which the rules may mean it. */
+export function withServerRules(tool: Tool, otherNames: readonly string[], rules: ServerRules): Tool {
+  const ruled = withServerApproval(tool, otherNames, rules);
   return {
     ...ruled,
     ...(configValue(rules, 'parallel') === true && { isParallel: true }),

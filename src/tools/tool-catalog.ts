@@ -12,6 +12,7 @@ import type { ChosenServer } from './choose-servers.ts';
 import { createServerInspector } from './inspect-server.ts';
 import type { CreateWays } from './mcp/create-transports.ts';
 import { loadMcpServers } from './mcp/load-mcp-servers.ts';
+import { possibleNames } from './name-functions.ts';
 import { leftOutWarning, listNames, nameInGroups, offerTools } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import type { OpenedServer, Opening } from './open-registered-server.ts';
@@ -219,14 +220,17 @@ function heldWarnings(record: ToolServerRecord, names: readonly string[]): Warni
 
 /** As far as the caller's key reaches. */
 function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Candidate[] {
-  const candidates = server.functions.map((operation): Candidate => ({
-    wanted: operation.spec.name,
-    key: `${record.id} ${operation.method} ${operation.path}`,
-    spec: operation.spec,
-    otherNames: [operation.operationId],
-    ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
-    toTool: (offeredName) => withServerRules(server.createTool(operation, offeredName), operation, record),
-  }));
+  const candidates = server.functions.map((operation): Candidate => {
+    const wish = {
+      wanted: operation.spec.name,
+      key: `${record.id} ${operation.method} ${operation.path}`,
+      ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
+    };
+    const otherNames = [operation.operationId];
+    const toTool: Candidate['toTool'] = (offeredName) =>
+      withServerRules(server.createTool(operation, offeredName), [...otherNames, ...possibleNames(wish)], record);
+    return { ...wish, spec: operation.spec, otherNames, toTool };
+  });
   return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));
 }
 

@@ -207,6 +207,42 @@ describe.each<[string, JsonObject]>([
   });
 });
 
+describe('a rule with the name by which a function is listed beside another one of its name', () => {
+  const ask = { tool_ids: ['server:bank/pay'] };
+
+  /** The other server comes first, so that `bank/pay` is listed under a name with an addition. */
+  async function twoServers(rule: { onPreset?: JsonObject; onServer?: JsonObject }): Promise<{ gateway: Gateway; name: string }> {
+    const gateway = await gatewayOf({
+      backends: [backendOf(payingModel().backend)],
+      servers: [serverOf('aaa', payOnly), serverOf('bank', payOnly, { extra: { config: rule.onServer ?? {} } })],
+      answers: bankAnswers,
+    });
+    onTestFinished(() => gateway[Symbol.asyncDispose]());
+    await call(gateway, 'POST /api/presets', { payload: { id: 'front', base_model: 'model', ...rule.onPreset } });
+    const { data } = (await call(gateway, 'GET /api/tools')).json<{ data: { id: string; name: string }[] }>();
+    return { gateway, name: data.find(({ id }) => id === 'bank/pay')?.name ?? '' };
+  }
+
+  test('holds where it is the only one, on a preset', async () => {
+    const { name } = await twoServers({});
+    expect(name).toMatch(/^pay_/);
+    const { gateway } = await twoServers({ onPreset: { needs_approval: [name] } });
+    expect(await isAskedToPay(gateway, ask)).toBe(true);
+    expect(pathsSent(gateway)).toEqual([]);
+  });
+
+  test('holds where it is the only one, on a server, in a chat and by invocation', async () => {
+    const { name } = await twoServers({});
+    const { gateway } = await twoServers({ onServer: { needs_approval: [name] } });
+    expect(await isAskedToPay(gateway, ask)).toBe(true);
+    for (const id of ['bank/pay', name]) {
+      const answer = await call(gateway, `POST /api/tools/${id}/invoke`, { payload: { arguments: { amount: 5 } } });
+      expect([answer.statusCode, answer.json<Asked>()['error']]).toMatchObject([409, { code: 'approval_required' }]);
+    }
+    expect(pathsSent(gateway)).toEqual([]);
+  });
+});
+
 test('a preset that is invoked asks by its own rule', async () => {
   const gateway = await openGateway(waysOfPresets[0] as Way, { onPreset: { needs_approval: ['pay'] }, onServer: {} });
   const answer = await call(gateway, 'POST /api/tools/preset:front/invoke', { payload: { arguments: { request: 'Pay.' } } });

@@ -60,6 +60,13 @@ describe('a key that names models keeps to them', () => {
     ['embeddings', 'POST /v1/embeddings', { model: 'large', input: 'x' }],
     ['models that a provider falls back to', 'POST /v1/chat/completions', chat({ models: ['large'] })],
     ['the same among params', 'POST /v1/chat/completions', chat({ params: { custom_params: { fallbacks: [{ small: ['large'] }] } } })],
+    ['a model that the backend puts in the place of its own', 'POST /v1/chat/completions', chat({ extra_body: { model: 'large' } })],
+    ['the same deeper', 'POST /v1/chat/completions', chat({ params: { extra_body: { extra_body: { fallbacks: ['large'] } } } })],
+    [
+      'the same for embeddings of a backend that reads names in any case',
+      'POST /v1/embeddings',
+      { model: 'small', input: 'x', Model: 'large' },
+    ],
     ['the same for embeddings', 'POST /v1/embeddings', { model: 'small', input: 'x', models: ['large'] }],
   ];
   test.each(ways)('by %s', async (_name, route, payload) => {

@@ -11,6 +11,11 @@ describe('a mask of secrets', () => {
     ['as in an address, in lower case', key, `/x?key=${encodeURIComponent(key).toLowerCase()}!`],
     ['within a text of JSON', key, `{"said":${JSON.stringify(key)}}!`],
     ['in base64', key, `said ${Buffer.from(key).toString('base64')}!`],
+    ['in base64 for addresses', key, `said ${Buffer.from(key).toString('base64url')}!`],
+    ['in an address that keeps its slashes', `${key} 2`, `/x?key=${encodeURI(`${key} 2`)}!`],
+    ['in a form', `${key} ~2`, `key=${encodeURIComponent(`${key} ~2`).replaceAll('%20', '+').replaceAll('~', '%7E')}!`],
+    ['within a text of JSON by PHP', key, `{"said":${JSON.stringify(key).replaceAll('/', String.raw`\/`)}}!`],
+    ['within HTML', `${key}<&>'`, `said ${key.replaceAll('"', '&quot;')}&lt;&amp;&gt;&#39;!`],
     ['the password of Basic', `Basic ${Buffer.from('me:correct-horse').toString('base64')}`, 'said correct-horse!'],
     ['the pair of Basic', `Basic ${Buffer.from('me:correct-horse').toString('base64')}`, 'said me:correct-horse!'],
     ['the credentials of Basic', 'me:correct-horse', `said ${Buffer.from('me:correct-horse').toString('base64')}!`],
@@ -46,6 +51,16 @@ describe('a mask of secrets', () => {
     const url = `data:image/png;base64,${bytes.toString('base64')}`;
     expect(mask.dataUrl(url)).toBe(`data:image/png;base64,${masked.toString('base64')}`);
     expect(mask.dataUrl('data:image/png;base64,AAEC')).toBe('data:image/png;base64,AAEC');
+  });
+
+  test.each(['', 'a', 'ab', 'abc', '{"authorization":"Bearer '])('hides it in the base64 of more, behind "%s"', (before) => {
+    const secret = 'correct-horse-battery-staple?>';
+    const { text: mask } = createSecretMask([secret]);
+    for (const form of ['base64', 'base64url'] as const) {
+      const masked = mask(Buffer.from(`${before}${secret}"}`).toString(form));
+      expect(masked).toContain('[secret]');
+      expect(Buffer.from(masked.replace('[secret]', ''), form).toString()).not.toMatch(/orrect|horse|stapl/);
+    }
   });
 
   test('does not hide short words, nor the names of schemes', () => {
