@@ -39,12 +39,15 @@ export function endWithError(socket: Socket, shown: GatewayError): void {
 }
 
 /**
- * Node keeps the first of two `Host` headers and drops the other one (RFC 9112 section 3.2 wants a 400); a proxy may have looked at the second.
+ * Node keeps the first of two `Host` headers and drops the other one (RFC 9112 section 3.2 wants a 400); a proxy may have looked at the second. A
+ * request line with a whole address names a host as well, which goes before the header.
  * @throws GatewayError `invalid_request`
  */
 export function refuseTwoHosts({ raw }: FastifyRequest): void {
-  const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host');
-  if (hosts.length > 1) throw new GatewayError('invalid_request', 'The request names its Host twice. Send the header once.');
+  const hosts = raw.rawHeaders.filter((_, index) => index % 2 === 1 && raw.rawHeaders[index - 1]?.toLowerCase() === 'host');
+  const inLine = /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(raw.url ?? '')?.[1];
+  const isOther = inLine !== undefined && inLine.toLowerCase() !== hosts[0]?.toLowerCase();
+  if (hosts.length > 1 || isOther) throw new GatewayError('invalid_request', 'The request names its Host twice. Send the header once.');
 }
 
 function toShown(code: string | undefined): GatewayError {

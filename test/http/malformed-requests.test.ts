@@ -28,6 +28,7 @@ test.each<[string, string, number, string]>([
     'invalid_request',
   ],
   ['two hosts', `GET /health HTTP/1.1\r\n${host}Host: evil.example\r\n\r\n`, 400, 'invalid_request'],
+  ['another host in its first line', `GET http://evil.example/health HTTP/1.1\r\n${host}\r\n`, 400, 'invalid_request'],
   [
     'two hosts before a socket',
     `GET /ws HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: 127.0.0.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
