@@ -1,5 +1,6 @@
-import { createPrivateKey, createPublicKey, hkdfSync } from 'node:crypto';
+import { createPrivateKey, createPublicKey, scrypt } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
 import { calculateJwkThumbprint, SignJWT } from 'jose';
 import type { JWK } from 'jose';
 import type { SendOutbound } from '../core/outbound.ts';
@@ -7,8 +8,14 @@ import type { SendOutbound } from '../core/outbound.ts';
 /** RFC 8037: signatures with Ed25519 are `EdDSA` in JOSE. */
 const algorithm = 'EdDSA';
 const lifetimeSeconds = 300;
-/** Separates this key from every other one that is made of the same secret (RFC 5869, section 3.2). */
+/** Separates this key from every other one that is made of the same secret. */
 const keyLabel = 'toolwharf session tokens v1';
+/**
+ * The public key is there for everybody, who can try secrets against it at home: each try takes 32 MiB and a tenth of a second, so that a secret
+ * which a human chose is not found at once (RFC 7914, section 2).
+ */
+const keyCost = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 };
+const derive = promisify<string, string, number, typeof keyCost, Buffer>(scrypt);
 /** RFC 8410, section 7: PKCS #8 of an Ed25519 key, up to the 32 bytes of its seed. */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
@@ -33,7 +40,7 @@ export function createSessionTokens({ secret, issuer, now }: SessionTokenOptions
   let keys: Promise<{ privateKey: KeyObject; publicKey: JWK & { kid: string } }> | undefined;
 
   async function makeKeys(): Promise<{ privateKey: KeyObject; publicKey: JWK & { kid: string } }> {
-    const seed = Buffer.from(hkdfSync('sha256', secret, '', keyLabel, 32));
+    const seed = await derive(secret, keyLabel, 32, keyCost);
     const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Prefix, seed]), format: 'der', type: 'pkcs8' });
     const { kty, crv, x } = createPublicKey(privateKey).export({ format: 'jwk' });
     const publicKey = { kty, crv, x } as JWK;
