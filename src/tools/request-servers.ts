@@ -28,6 +28,8 @@ export interface RequestServersOptions {
   callBrowser: CallBrowser;
   /** For functions that run in a browser, unless the request sets its own limit. */
   browserToolTimeoutMs: number;
+  /** The id of the registered server that gets session tokens at this origin; undefined where there is none. */
+  sessionServerAt?: (origin: string) => string | undefined;
 }
 
 /** What one server of a request has to offer. */
@@ -86,6 +88,12 @@ function checkServer(place: Place): void {
 async function openServer(place: Place, options: RequestServersOptions): Promise<SuppliedFunctions> {
   const { server } = place;
   const isInBrowser = runsInBrowser(place);
+  // It trusts the gateway's word on who asks, and the gateway's rules for it (approvals, functions, keys) hold for its registration alone.
+  const registered = server.authType === 'session' ? options.sessionServerAt?.(new URL(server.url).origin) : undefined;
+  if (registered !== undefined) {
+    const reason = `it is registered as "${registered}"; choose it with tool_ids`;
+    return { candidates: [], warnings: [leftOut(place, 'tool_server_registered', reason)] };
+  }
   if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(place, server.specs, options);
   try {
     const { conversion, head } = await openDocumentOf(place, options.send, isInBrowser);

@@ -1,5 +1,6 @@
 import type { Caller } from '../core/caller.ts';
 import { textOf } from '../core/chat.ts';
+import { originOf } from '../core/document-place.ts';
 import type { ChatMessage, ChatRequest } from '../core/chat.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../core/registry.ts';
@@ -131,10 +132,13 @@ export function createToolCatalog({
     if (request.isTask || wantsNone) return { tools: new Map(), warnings: [] };
     const isClaimed = (toolId: string): boolean => sources.some((source) => source.claims(toolId));
     const ofServers = (ids: readonly string[] | undefined): string[] | undefined => ids?.filter((toolId) => !isClaimed(toolId));
-    const chosen = chooseServers(ofServers(toolIds), await listRecords(), ofServers(run.caller.tools));
+    const records = await listRecords();
+    const chosen = chooseServers(ofServers(toolIds), records, ofServers(run.caller.tools));
+    const sessionServerAt = (origin: string): string | undefined =>
+      records.find((record) => record.authType === 'session' && originOf(record.url) === origin)?.id;
     const [fromRegistered, fromRequest, fromSources] = await Promise.all([
       Promise.all(chosen.map((server) => openChosen(server, run))),
-      openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs }),
+      openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs, sessionServerAt }),
       Promise.all(
         sources.map((source) =>
           source.supplyFor(

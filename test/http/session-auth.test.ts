@@ -1,3 +1,4 @@
+import { createPrivateKey, createPublicKey, hkdfSync } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage } from 'node:http';
@@ -175,6 +176,27 @@ test('the key lasts with the secret, is public and may be kept for a while', asy
     keySets.push(answer.body);
   }
   expect([keySets[0] === keySets[1], keySets[0] === keySets[2]]).toEqual([true, false]);
+});
+
+test('a secret cannot be tried against the public key as fast as hashes are made', async () => {
+  const [key] = (await createSessionTokens({ secret, issuer: () => '', now: Date.now }).keySet()).keys;
+  const seed = Buffer.from(hkdfSync('sha256', secret, '', 'toolwharf session tokens v1', 32));
+  const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]);
+  const cheap = createPublicKey(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })).export({ format: 'jwk' });
+  expect(key?.x).toMatch(/^[\w-]{43}$/);
+  expect(key?.x).not.toBe(cheap.x);
+});
+
+test('a request gets no token for a registered server, whose rules it would pass by', async () => {
+  await using diary = await toolServer();
+  const model = modelThatCalls('whoami');
+  const connection = { id: 'diary', url: diary.url, auth_type: 'session', config: { needs_approval: true } };
+  const registry = createMemoryRegistry([parseToolServerConnection(connection, 'database')]);
+  await using app = await testApp({ TOOLWHARF_SECRET: secret }, { backends: [backendOf(model)], registry });
+  diary.trust(await listen(app));
+  const answer = await chatWith(app, { tool_ids: [], tool_servers: [{ url: `${diary.url}/`, auth_type: 'session', openapi }] });
+  expect(answer.json()).toMatchObject({ warnings: [{ code: 'tool_server_registered', message: expect.stringContaining('"diary"') }] });
+  expect([diary.seen, diary.refused]).toEqual([[], []]);
 });
 
 test('a token is refused by another server, after five minutes, and with another secret', async () => {
