@@ -12,6 +12,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json README.md LICENSE CHANGELOG.md ./
+COPY docs ./docs
 COPY src ./src
 RUN node src/build.js
 

@@ -26,5 +26,6 @@ const published = {
   dependencies,
 };
 writeFileSync(at('dist/package.json'), `${JSON.stringify(published, null, 2)}\n`);
-for (const file of ['README.md', 'LICENSE', 'CHANGELOG.md']) cpSync(at(file), at(`dist/${file}`));
+// README.md links to the pages of docs/ by relative paths.
+for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md', 'docs']) cpSync(at(path), at(`dist/${path}`), { recursive: true });
 console.log(`dist/ holds ${name} ${version}`);

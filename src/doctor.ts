@@ -80,7 +80,10 @@ export async function examineGateway(environment: NodeJS.ProcessEnv, parts: Doct
     return [
       { title: 'This machine', findings: [examineNode(process.versions.node), folder, port] },
       { title: 'Access', findings: [examineAccess(config, store.keys)] },
-      { title: 'Settings that differ from their defaults (README lists them all)', findings: examineSettings(environment, parts.readFile) },
+      {
+        title: 'Settings that differ from their defaults (docs/configuration.md lists them all)',
+        findings: examineSettings(environment, parts.readFile),
+      },
       { title: 'Models', findings: models.findings },
       { title: 'Tool servers', findings: [...store.findings, ...toolServers] },
       { title: 'Functions and hooks', findings: functions.findings },
@@ -128,7 +131,7 @@ function examineSettings(environment: NodeJS.ProcessEnv, readFile: ReadFile): Fi
   const unknown = findUnknownVariables(environment).map((name): Finding => ({
     level: 'warning',
     text: `${name} is no setting and has no effect`,
-    cure: "Correct its name; README's table has them all.",
+    cure: 'Correct its name; docs/configuration.md lists them all.',
   }));
   const fromFile: Finding[] =
     sections.length === 0 ? [] : [{ level: 'fact', text: `${file?.path ?? 'the file'} holds ${sections.join(', ')}` }];

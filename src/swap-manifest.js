@@ -16,8 +16,14 @@ const below = (value) => {
 // Also what an interrupted packing has left.
 if (existsSync(own)) renameSync(own, manifest);
 if (process.argv[2] === 'in') {
+  // The documents that README.md links to lie beside it; those of dist/ are for the image.
   const built = JSON.parse(readFileSync(new URL('dist/package.json', root), 'utf8'));
-  const packed = { ...built, bin: below(built.bin), exports: below(built.exports), files: ['dist'] };
+  const packed = {
+    ...built,
+    bin: below(built.bin),
+    exports: below(built.exports),
+    files: ['dist', 'docs', 'CHANGELOG.md', '!dist/docs', '!dist/*.md'],
+  };
   renameSync(manifest, own);
   writeFileSync(manifest, `${JSON.stringify(packed, null, 2)}\n`);
 }

@@ -22,7 +22,7 @@ const commands = {
 const name = process.argv[2] ?? 'serve';
 if (['help', '--help', '-h'].includes(name)) {
   console.log(
-    `toolwharf <command>: ${Object.keys(commands).join(', ')} (default: serve). Settings are environment variables; see the README.`,
+    `toolwharf <command>: ${Object.keys(commands).join(', ')} (default: serve). Settings are environment variables; see docs/configuration.md.`,
   );
   process.exit(0);
 }

@@ -34,14 +34,14 @@ export interface Setting<Value> {
 
 const noUnlimited = '; there is no unlimited, so that every answer ends';
 
-/** Every variable, its default, its meaning and its check: the only list of them. README's table is pinned against it. */
+/** Every variable, its default, its meaning and its check: the only list of them. The table in docs/configuration.md is pinned to it. */
 export const settingTable = {
   HOST: { fallback: '127.0.0.1', parse: hostName, meaning: 'address to listen on' },
   PORT: { fallback: '8080', parse: wholeNumber(0, 65_535), meaning: 'port to listen on; 0 takes a free one' },
   PUBLIC_URL: {
     shownDefault: 'the address it listens on',
     parse: (value) => httpUrl(text(value)),
-    meaning: 'where people and tool servers reach the gateway: the issuer of [session tokens](#session-tokens)',
+    meaning: 'where people and tool servers reach the gateway: the issuer of [session tokens](security.md#session-tokens)',
   },
   TOOLWHARF_CONFIG: { shownDefault: './toolwharf.yaml when it exists', parse: text, meaning: 'path of the configuration file' },
   OLLAMA_BASE_URLS: {
@@ -71,64 +71,73 @@ export const settingTable = {
   TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE: {
     shownDefault: 'built in',
     parse: templateWith('{{TOOLS}}'),
-    meaning: 'prompt of the tool selection, with `{{TOOLS}}`',
+    meaning: 'prompt of the tool selection, with `{{TOOLS}}` in it',
   },
   RAG_TEMPLATE: {
     shownDefault: 'built in',
     parse: templateWith('{{CONTEXT}}'),
-    meaning: 'frame of sources, with `{{CONTEXT}}` and `{{QUERY}}`',
+    meaning: 'text around files and sources for the model, with `{{CONTEXT}}` and, if wanted, `{{QUERY}}` in it',
   },
-  FUNCTION_CALLING: { fallback: 'auto', parse: oneOf(modeNames), meaning: `default mode: ${modeNames.join(', ')}` },
+  FUNCTION_CALLING: { fallback: 'auto', parse: oneOf(modeNames), meaning: `default mode of choosing tools: ${modeNames.join(', ')}` },
   CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS: {
     fallback: String(limits.toolRounds),
     parse: wholeNumber(1, limits.maxToolRounds, noUnlimited),
     meaning: `rounds of tool calls in one answer, 1 to ${limits.maxToolRounds}`,
   },
-  TOOL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'one call of a tool; progress starts it anew' },
-  TOOL_TOTAL_TIMEOUT_MS: { fallback: '300000', parse: delayMs, meaning: 'one call of a tool, progress or not' },
-  BROWSER_TOOL_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: "one call that runs in the user's browser" },
+  TOOL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'time limit of one tool call; a report of progress starts it again' },
+  TOOL_TOTAL_TIMEOUT_MS: { fallback: '300000', parse: delayMs, meaning: 'time limit of one tool call, whatever progress it reports' },
+  BROWSER_TOOL_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: "time limit of one tool call that runs in the user's browser" },
   APPROVAL_TIMEOUT_MS: {
     fallback: '300000',
     parse: delayMs,
-    meaning: "how long a user may take for an approval, or for a function's question, over a socket",
+    meaning: "how long a user may take over a websocket for an approval, or to answer a function's question",
   },
-  TOOLWHARF_DATA_DIR: { fallback: './data', parse: text, meaning: 'folder of everything the gateway keeps; created when missing' },
+  TOOLWHARF_DATA_DIR: { fallback: './data', parse: text, meaning: 'folder of everything that the gateway keeps; created when missing' },
   DATABASE_URL: {
     shownDefault: 'sqlite:<data dir>/toolwharf.db',
     parse: sqliteAddress,
     isSecret: true,
-    meaning: '`sqlite:<file>`',
+    meaning: 'the database, as `sqlite:<file>`',
   },
   STORE_CHATS: {
     fallback: 'false',
     parse: flag,
     meaning: '`true`: chats sent with `"store": true` are kept for 30 days and can be searched by the function `search_chats`',
   },
-  TOOLWHARF_ADMIN_KEY: { parse: credential(1), isSecret: true, meaning: 'fixed administrator key' },
+  TOOLWHARF_ADMIN_KEY: { parse: credential(1), isSecret: true, meaning: 'an administrator key of your own choice, which is never stored' },
   TOOLWHARF_SECRET: {
     shownDefault: 'generated into the data folder',
     parse: credential(16),
     isSecret: true,
-    meaning: 'signs approvals and encrypts stored credentials',
+    meaning:
+      'signs approvals and session tokens, encrypts stored credentials, and is part of the hash of every key; at least 16 characters',
   },
   TOOLWHARF_DEMO: {
     shownDefault: 'while nothing else is configured',
     parse: flag,
     meaning:
-      'the `demo` model (by default there until a backend is configured) and the bundled tool server `time` (registered at a first start without tool servers): `true` has both, `false` neither',
+      '`true`: the `demo` model and the bundled tool server `time` are there; `false`: neither. By default the model is listed until a backend is configured, and the server is registered at a first start without tool servers',
   },
   TOOL_SERVER_EGRESS: {
     fallback: 'public',
     parse: oneOf(['public', 'any', 'none']),
-    meaning: 'what tool servers named by a request may address: `public`, `any` or `none`',
+    meaning: 'which addresses tool servers that a request names may have: `public`, `any` or `none`; see [egress](security.md#egress)',
   },
-  TOOL_SERVER_ALLOW: { parse: listOf(',', httpOrigin), meaning: 'comma-separated origins that are always allowed' },
-  CORS_ALLOW_ORIGIN: { shownDefault: 'same origin only', parse: listOf(';', browserOrigin), meaning: '`;`-separated origins, or `*`' },
-  UPSTREAM_FIRST_BYTE_TIMEOUT_MS: { fallback: '120000', parse: delayMs, meaning: 'a model that thinks long' },
-  UPSTREAM_IDLE_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: 'a stream that stalls' },
-  CLIENT_STALL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'a client that does not read' },
-  DRAIN_TIMEOUT_MS: { fallback: '25000', parse: wholeNumber(0, longestDelayMs), meaning: 'how long streams may finish after SIGTERM' },
-  WS_PING_INTERVAL_MS: { fallback: '25000', parse: delayMs, meaning: 'finds half-open sockets' },
+  TOOL_SERVER_ALLOW: { parse: listOf(',', httpOrigin), meaning: 'comma-separated origins that tool servers of a request may always have' },
+  CORS_ALLOW_ORIGIN: {
+    shownDefault: 'same origin only',
+    parse: listOf(';', browserOrigin),
+    meaning: '`;`-separated origins of pages that may use the gateway, or `*`',
+  },
+  UPSTREAM_FIRST_BYTE_TIMEOUT_MS: { fallback: '120000', parse: delayMs, meaning: 'how long a backend may take to begin its answer' },
+  UPSTREAM_IDLE_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: 'how long a backend may pause within its answer' },
+  CLIENT_STALL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'how long a client may read nothing of its answer' },
+  DRAIN_TIMEOUT_MS: {
+    fallback: '25000',
+    parse: wholeNumber(0, longestDelayMs),
+    meaning: 'how long running answers may take to finish after SIGTERM',
+  },
+  WS_PING_INTERVAL_MS: { fallback: '25000', parse: delayMs, meaning: 'how often websockets are pinged, to find those that are half open' },
   BODY_LIMIT_BYTES: { fallback: String(limits.bodyBytes), parse: wholeNumber(1024, 2 ** 30), meaning: 'largest request body (10 MiB)' },
   LOG_LEVEL: {
     fallback: 'info',
@@ -140,7 +149,7 @@ export const settingTable = {
 
 export type SettingName = keyof typeof settingTable;
 
-/** The table as README shows it. */
+/** The table as docs/configuration.md shows it. */
 export const settings: readonly { name: SettingName; default: string; meaning: string }[] = settingNames().map((name) => {
   const setting: Setting<unknown> = settingTable[name];
   return { name, default: setting.shownDefault ?? setting.fallback ?? '–', meaning: setting.meaning };

@@ -15,7 +15,7 @@ test(
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolwharf-pack-'));
     try {
-      const copied = ['src', 'package.json', 'tsconfig.json', 'README.md', 'CHANGELOG.md', 'LICENSE', '.gitignore'];
+      const copied = ['src', 'package.json', 'tsconfig.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'docs', '.gitignore'];
       for (const name of copied) cpSync(resolve(name), join(folder, name), { recursive: true });
       symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
       const before = readFileSync(join(folder, 'package.json'), 'utf8');
@@ -25,9 +25,17 @@ test(
       const [packed] = JSON.parse(stdout.slice(stdout.indexOf('['))) as Packed[];
       const paths = packed?.files.map(({ path }) => path) ?? [];
       expect(paths).toEqual(
-        expect.arrayContaining(['dist/toolwharf.js', 'dist/package-entry.d.ts', 'package.json', 'README.md', 'LICENSE']),
+        expect.arrayContaining([
+          'dist/toolwharf.js',
+          'dist/package-entry.d.ts',
+          'package.json',
+          'README.md',
+          'LICENSE',
+          'CHANGELOG.md',
+          'docs/configuration.md',
+        ]),
       );
-      expect(paths.filter((path) => path.startsWith('src/'))).toEqual([]);
+      expect(paths.filter((path) => /^src\/|^dist\/(?:docs\/|.*\.md$)/.test(path))).toEqual([]);
       const manifest = spawnSync('tar', ['-xOzf', packed?.filename ?? '', 'package/package.json'], {
         cwd: folder,
         encoding: 'utf8',

@@ -1,0 +1,75 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { settings } from '../src/config.ts';
+import { anchorsIn, linksIn, namedPaths, plainDefault, settingRows } from './_support/read-docs.ts';
+
+const projectRoot = fileURLToPath(new URL('..', import.meta.url));
+const read = (path: string): string => readFileSync(join(projectRoot, path), 'utf8');
+/** What goes into the package and the image; see `src/build.js`. */
+const published = ['README.md', 'LICENSE', 'CHANGELOG.md', ...globSync('docs/**', { cwd: projectRoot })].filter(
+  (path) => !path.endsWith('docs'),
+);
+const pages = published.filter((path) => path.endsWith('.md') && path !== 'CHANGELOG.md').map((path) => ({ path, text: read(path) }));
+
+describe('the documentation', () => {
+  test('is there', () => {
+    expect(pages.map(({ path }) => path)).toEqual(expect.arrayContaining(['README.md', 'docs/configuration.md', 'docs/glossary.md']));
+  });
+
+  test('lists every setting once, with its default and its meaning, and none that does not exist', () => {
+    const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
+    const stated = settings.map((setting) => ({ ...setting, default: plainDefault(setting.default) }));
+    expect(pages.flatMap(({ text }) => settingRows(text)).toSorted(byName)).toEqual(stated.toSorted(byName));
+  });
+
+  test('shows a key in every command that changes the gateway', () => {
+    const commands = pages.flatMap(
+      ({ text }) => text.replaceAll('\\\n', ' ').match(/curl .*(?:api\/(?:keys|tool-servers|presets|v1\/configs)).*/g) ?? [],
+    );
+    expect(commands.length).toBeGreaterThan(4);
+    expect(commands.filter((command) => !/-H "(?:x-api-key: |authorization: Bearer )\$\w+"/.test(command))).toEqual([]);
+  });
+
+  test.each(pages)('$path names only files that exist', ({ text }) => {
+    expect(namedPaths(text).filter((path) => !existsSync(join(projectRoot, path)))).toEqual([]);
+  });
+});
+
+describe('reading the documentation', () => {
+  test('takes the rows of settings out of tables, with plain defaults', () => {
+    const table = [
+      '| variable | default | meaning |',
+      '|---|---|---|',
+      '| `HOST` | `127.0.0.1` | where it listens |',
+      '| `TASK_MODEL` | – | the chooser |',
+      '| `LOG_FORMAT` | `json` (`pretty` on a terminal) | one of `json \\| pretty` |',
+      '| `npm start` | no setting | |',
+      'The variable `PORT` in a sentence is none either.',
+    ].join('\n');
+    expect(settingRows(table)).toEqual([
+      { name: 'HOST', default: '127.0.0.1', meaning: 'where it listens' },
+      { name: 'TASK_MODEL', default: '', meaning: 'the chooser' },
+      { name: 'LOG_FORMAT', default: 'json (pretty on a terminal)', meaning: 'one of `json | pretty`' },
+    ]);
+  });
+
+  test('takes links and files named in code, and leaves out the web and examples', () => {
+    const markdown = [
+      'See [the limits](src/core/limits.ts#L3), [here](#start) and [there](https://example.com/a.md).',
+      'The loop is `src/chat/run-chat.ts`; decisions are in `REVIEW.md`; it reads `toolwharf.yaml` and `openapi.json`.',
+      '![shot](docs/shot.png "a title")',
+      '```sh',
+      'cat [x](no/such/file) `src/none.ts`',
+      '```',
+    ].join('\n');
+    expect(linksIn(markdown)).toEqual(['src/core/limits.ts#L3', '#start', 'docs/shot.png']);
+    expect(namedPaths(markdown)).toEqual(['src/chat/run-chat.ts', 'REVIEW.md']);
+  });
+
+  test('knows the anchors of headings', () => {
+    const markdown = ['# The file .env', '## [Docker](x.md) & more', '## Runs', '## Runs', '```', '# a comment', '```'].join('\n');
+    expect(anchorsIn(markdown)).toEqual(['the-file-env', 'docker--more', 'runs', 'runs-1']);
+  });
+});
