@@ -31,6 +31,11 @@ const keepAliveMs = 4_000;
 const responseHeaderBytes = 32 * 1024;
 /** What waits for our reader in one stream, beside as much in its socket and what the kernel holds. */
 const bufferedBytes = 16 * 1024;
+/**
+ * What waits for the reader of an answer before its connection is paused. As much as Node reads from a socket at once (64 KiB): undici puts
+ * back what it had not parsed when it was paused, and has read further meanwhile, so with less the socket's own buffer grows with every pause.
+ */
+const pausedAtBytes = 64 * 1024;
 /** Addresses that are remembered; those of models are a handful. */
 const maxDecided = 1_000;
 /** Longer ones hold arguments of a call: they do not come again, and a thousand of them would fill the memory. */
@@ -114,7 +119,7 @@ async function exchange(agent: Agent, { request, url, egress }: Exchange): Promi
   const firstByteTimeoutMs = checkTimeLimit(request.firstByteTimeoutMs);
   const idleTimeoutMs = checkTimeLimit(request.idleTimeoutMs);
 
-  const receiver = new ResponseReceiver({ signal: request.signal, origin: url.origin, idleTimeoutMs, bufferedBytes });
+  const receiver = new ResponseReceiver({ signal: request.signal, origin: url.origin, idleTimeoutMs, bufferedBytes: pausedAtBytes });
   const timer = setTimeout(() => {
     receiver.fail(new OutboundError('timeout', `${url.origin} did not answer within ${firstByteTimeoutMs / 1000} s.`));
   }, firstByteTimeoutMs);
