@@ -5,10 +5,12 @@ import type { ToolSpec } from '../core/tool.ts';
 import { coerceArguments } from './coerce-arguments.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { findPlaceholder } from './find-placeholder.ts';
-import type { AnswerPiece, DamageReason, ReadEntry } from './parse-tool-calls/call-pieces.ts';
-import { parseSelection } from './parse-tool-calls/parse-selection.ts';
-import type { SelectionReading } from './parse-tool-calls/parse-selection.ts';
-import { createToolCallParser } from './parse-tool-calls/tool-call-parser.ts';
+import { runAside } from '../workers/run-aside.ts';
+import { jobOf } from '../workers/worker-pool.ts';
+import { findSelection } from './find-selection.ts';
+import type { SelectionAnswer } from './find-selection.ts';
+import type { DamageReason } from './parse-tool-calls/call-pieces.ts';
+import type { Selection } from './parse-tool-calls/parse-selection.ts';
 import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
 
 /** One call of a selection: it fits, or its function is known and it must not run as it is. */
@@ -46,9 +48,9 @@ const damageInWords: Readonly<Record<DamageReason, string>> = {
 export async function readSelection(
   answer: string,
   specs: readonly ToolSpec[],
-  { isCut, run, isQuoted }: { isCut: boolean; run: CallingRun; isQuoted?: SelectionReading['isQuoted'] },
+  { isCut, run, earlierTexts = [] }: { isCut: boolean; run: CallingRun; earlierTexts?: readonly string[] },
 ): Promise<ReadSelection> {
-  const found = piecesOf(answer, { tools: specs, isCut, ...(isQuoted && { isQuoted }) });
+  const found = await findInTurn({ answer, tools: specs, isCut, earlierTexts }, run);
   const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
   for (const call of found.calls) await addCall(read, call, { specs, run });
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
@@ -58,37 +60,28 @@ export async function readSelection(
   return read;
 }
 
-type Found = ReturnType<typeof parseSelection>;
+/** What is read in place, in about twenty milliseconds: of the answer, and of the conversation in which its calls are looked for. */
+const inPlaceCharacters = { answer: 8_000, earlier: 200_000 };
+/** Many times what the longest answer takes. */
+const readingMs = 5_000;
+const readingJob = jobOf<typeof findSelection>(import.meta.url, './find-selection', 'findSelection');
 
-const thoughtEnd = /<\/(?:think|thinking|reason|reasoning|thought)>/i;
-const thoughtBeginning = /<(?:think|thinking|reason|reasoning|thought)>/i;
-
-/**
- * What stands behind the end of a thought whose beginning the chat template wrote. Nobody reads a selection but the gateway, so that wherever such an
- * end stands, calls behind it outweigh those before it.
- */
-function behindThought(answer: string): string | undefined {
-  const end = thoughtEnd.exec(answer);
-  return end === null || thoughtBeginning.test(answer.slice(0, end.index)) ? undefined : answer.slice(end.index + end[0].length);
-}
-
-/** Some models that were asked for JSON answer in the labels of thought and action. */
-function piecesOf(answer: string, reading: Required<Pick<SelectionReading, 'tools' | 'isCut'>> & SelectionReading): Found {
-  const { tools, isCut } = reading;
-  const rest = behindThought(answer);
-  const decided = rest === undefined ? undefined : parseSelection(rest, reading);
-  if (decided !== undefined && decided.calls.length > 0) return decided;
-  const plain = parseSelection(answer, reading);
-  if (plain.isReadable || plain.damaged.length > 0) return plain;
-  const parser = createToolCallParser({ tools, isReact: true, isSelection: true });
-  const first = [...parser.push(answer), ...parser.flush({ isCut })].find((piece) => isEntry(piece));
-  if (first === undefined || first.isBare === true) return plain;
-  if (first.type === 'damaged') return { ...plain, damaged: [first] };
-  return { ...plain, calls: [first], repairs: first.repairs, isReadable: true };
-}
-
-function isEntry(piece: AnswerPiece): piece is ReadEntry {
-  return piece.type === 'call' || piece.type === 'damaged';
+/** Long answers and conversations are read in a thread: in one full of beginnings of calls, each of them has to be looked into. */
+async function findInTurn(given: SelectionAnswer, run: CallingRun): Promise<Selection> {
+  const { answer, earlierTexts } = given;
+  const earlier = earlierTexts.reduce((sum, text) => sum + text.length, 0);
+  if (answer.length <= inPlaceCharacters.answer && earlier <= inPlaceCharacters.earlier) return findSelection(given);
+  const data = {
+    ...given,
+    answer: answer.slice(0, limits.selectionCharacters),
+    isCut: given.isCut || answer.length > limits.selectionCharacters,
+  };
+  try {
+    return await runAside({ job: readingJob, data, caller: run.caller.id, signal: run.signal, timeoutMs: readingMs });
+  } catch {
+    run.signal?.throwIfAborted();
+    return { calls: [], repairs: [], restated: [], damaged: [], examples: [], isReadable: false };
+  }
 }
 
 async function addCall(

@@ -9,7 +9,6 @@ import type { ToolSpec } from '../core/tool.ts';
 import { askWhole } from './ask-whole.ts';
 import type { WholeAnswer } from './ask-whole.ts';
 import { selectionForm } from './constrain-selection.ts';
-import { quotesOf } from './parse-tool-calls/rescue-rules.ts';
 import { readSelection } from './read-selection.ts';
 import type { DroppedCall, ReadSelection, SelectedEntry } from './read-selection.ts';
 import { canonicalJson } from './canonical-json.ts';
@@ -93,7 +92,7 @@ async function* choose(question: SelectionQuestion, account: Account): AsyncGene
   const messages = selectionMessages(question.messages, specs, question);
   if (messages === undefined) return nothing;
   const answer = yield* ask(question, { purpose: 'selection', messages, specs, account });
-  const read = await readSelection(answer.text, specs, { isCut: answer.isCut, run: question, isQuoted: quotesIn(question) });
+  const read = await readSelection(answer.text, specs, { isCut: answer.isCut, run: question, earlierTexts: earlierTextsOf(question) });
   note(account, read, answer);
   if (answer.isCut) return nothing;
   const entries = withinBounds(read.entries, question, account);
@@ -118,7 +117,7 @@ async function* chooseNames(question: SelectionQuestion, account: Account): Asyn
   const messages = selectionMessages(question.messages, bare, question);
   if (messages === undefined) return [];
   const answer = yield* ask(question, { purpose: 'selection_names', messages, specs: bare, account });
-  const read = await readSelection(answer.text, bare, { isCut: answer.isCut, run: question, isQuoted: quotesIn(question) });
+  const read = await readSelection(answer.text, bare, { isCut: answer.isCut, run: question, earlierTexts: earlierTextsOf(question) });
   // What it wrote as arguments was written without their schemas.
   note(account, { ...read, repaired: read.repaired.filter((repair) => repair.startsWith('name:')) }, answer);
   if (answer.isCut) return [];
@@ -163,7 +162,11 @@ async function* ask(
 async function* askAgain(question: SelectionQuestion, asking: SelectionAsking): AsyncGenerator<ModelEvent, SelectedEntry[]> {
   try {
     const answer = yield* ask(question, asking);
-    const read = await readSelection(answer.text, asking.specs, { isCut: answer.isCut, run: question, isQuoted: quotesIn(question) });
+    const read = await readSelection(answer.text, asking.specs, {
+      isCut: answer.isCut,
+      run: question,
+      earlierTexts: earlierTextsOf(question),
+    });
     asking.account.repaired.push(...read.repaired.filter((repair) => !asking.account.repaired.includes(repair)));
     return answer.isCut ? [] : read.entries;
   } catch (error) {
@@ -174,8 +177,8 @@ async function* askAgain(question: SelectionQuestion, asking: SelectionAsking): 
 }
 
 /** What users, pages and results say does not act through a model that repeats it. */
-function quotesIn({ messages }: SelectionQuestion): (text: string) => boolean {
-  return quotesOf(messages.values().map((message) => textOf(message.content)));
+function earlierTextsOf({ messages }: SelectionQuestion): string[] {
+  return messages.map((message) => textOf(message.content));
 }
 
 function note(account: Account, read: ReadSelection, answer: WholeAnswer): void {

@@ -28,6 +28,8 @@ export const limits = {
   selectedCalls: 16,
   /** Characters of the form of a selection; building a grammar of more takes longer than the answer. */
   selectionFormCharacters: 40_000,
+  /** Characters of an answer that are searched for a selection: one call with the longest arguments fits. */
+  selectionCharacters: 300_000,
   /** Text without a label that is held back in `react`, because it may turn out to be a thought before an action. */
   unlabelledCharacters: 400,
   /** What a model writes behind its action in `react` is invention; a backend without stop sequences is left after this much. */

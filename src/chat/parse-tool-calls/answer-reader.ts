@@ -256,7 +256,9 @@ export class AnswerReader {
     const reading = this.#context.isSelection ? yield* this.#inSelection(at, fence.start, block) : block;
     if (!fence.isProgram) return this.#settle({ at, reading: reading === block ? block : this.#upTo(fence.mark, reading), isBare: true });
     const isWhole = reading.type === 'entries' && (reading.end >= this.#input.text.length || this.#endsWith(reading.end, fence.mark));
-    return isWhole && this.#settle({ at, reading, isBare: true });
+    // What was read for nothing costs its share of what may be read again.
+    const seen = reading.type === 'none' ? reading.at : reading.end;
+    return this.#settle({ at, reading: isWhole ? reading : { type: 'none', at: seen }, isBare: true });
   }
 
   /** The fence's end belongs to what was read in it. */

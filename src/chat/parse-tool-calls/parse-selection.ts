@@ -46,9 +46,9 @@ export function parseSelection(answer: string, { tools = [], isCut = false, isQu
   const selection: Selection = { calls: [], repairs: [], restated: [], damaged: [], examples: [], isReadable: false };
   const stated: StatedCalls = { before: new Set(), inThisList: new Set() };
   const meant = meantPieces(pieces.slice(pieces.findLastIndex((piece) => piece.type === 'retraction') + 1), isQuoted);
-  selection.examples.push(...meant.examples);
+  selection.examples.push(...meant.examples.slice(0, limits.callsPerRound));
   for (const piece of meant.pieces) {
-    if (piece.type === 'damaged')
+    if (piece.type === 'damaged' && selection.damaged.length < limits.callsPerRound)
       selection.damaged.push({ ...(piece.name === undefined ? {} : { name: piece.name }), reason: piece.reason });
     if (piece.type === 'nothing-chosen') selection.isReadable = true;
     if (piece.type === 'text' && piece.text.trim() !== '') endList(stated);
@@ -77,7 +77,7 @@ function addCall(selection: Selection, stated: StatedCalls, piece: Extract<Answe
   selection.isReadable = true;
   if (wholeSelection.test(piece.text)) endList(stated);
   if (stated.before.has(text)) {
-    selection.restated.push(call.name);
+    if (selection.restated.length < limits.callsPerRound) selection.restated.push(call.name);
     return;
   }
   stated.inThisList.add(text);
