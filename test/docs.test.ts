@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { settings } from '../src/config.ts';
@@ -12,6 +12,10 @@ const published = ['README.md', 'LICENSE', 'CHANGELOG.md', ...globSync('docs/**'
   (path) => !path.endsWith('docs'),
 );
 const pages = published.filter((path) => path.endsWith('.md') && path !== 'CHANGELOG.md').map((path) => ({ path, text: read(path) }));
+/** Pages that others link to before they are there. */
+const unwritten = new Set(
+  ['architecture', 'contributing', 'docker-and-open-webui', 'operations', 'security'].map((name) => join('docs', `${name}.md`)),
+);
 
 describe('the documentation', () => {
   test('is there', () => {
@@ -34,6 +38,16 @@ describe('the documentation', () => {
 
   test.each(pages)('$path names only files that exist', ({ text }) => {
     expect(namedPaths(text).filter((path) => !existsSync(join(projectRoot, path)))).toEqual([]);
+  });
+
+  test.each(pages)('$path links only to pages and headings that exist', ({ path, text }) => {
+    const isBroken = (link: string): boolean => {
+      const [file = '', anchor] = link.split('#', 2);
+      const target = file === '' ? path : join(dirname(path), file);
+      if (!existsSync(join(projectRoot, target))) return !unwritten.has(target);
+      return anchor !== undefined && target.endsWith('.md') && !anchorsIn(read(target)).includes(anchor);
+    };
+    expect(linksIn(text).filter(isBroken)).toEqual([]);
   });
 });
 

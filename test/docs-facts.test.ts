@@ -1,0 +1,176 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { settings } from '../src/config.ts';
+import { GatewayError } from '../src/core/errors.ts';
+import type { ErrorCode } from '../src/core/errors.ts';
+import type { Asking } from '../src/core/question-log.ts';
+import type { EventType } from '../src/core/run.ts';
+import type { ToolErrorCode } from '../src/core/tool.ts';
+import { routeRoles } from '../src/http/route-roles.ts';
+
+const pageNames = [
+  'api',
+  'approvals',
+  'browser-tools',
+  'functions-and-hooks',
+  'mcp',
+  'modes',
+  'openapi-tools',
+  'presets',
+  'runs-and-events',
+] as const;
+const page = (name: (typeof pageNames)[number]): string => readFileSync(new URL(`../docs/${name}.md`, import.meta.url), 'utf8');
+
+/** The text from a heading to the next one. */
+function section(markdown: string, heading: string): string {
+  const [, text = ''] = markdown.split(`## ${heading}\n`);
+  return text.split(/^## /m, 1)[0] ?? '';
+}
+
+/** Words in code, of the first cells of tables or of all text. */
+const inCode = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+const firstCells = (text: string): string => [...text.matchAll(/^\|([^|]*)\|/gm)].map(([, cell = '']) => cell).join(' ');
+
+// The types make these lists complete.
+const errorCodes: Record<ErrorCode, true> = {
+  invalid_request: true,
+  unknown_mode: true,
+  unknown_tool_id: true,
+  document_required: true,
+  invalid_api_key: true,
+  forbidden: true,
+  egress_denied: true,
+  invalid_approval_token: true,
+  approval_expired: true,
+  model_not_found: true,
+  not_found: true,
+  conflict: true,
+  read_only: true,
+  method_not_allowed: true,
+  request_timeout: true,
+  payload_too_large: true,
+  headers_too_large: true,
+  unsupported_media_type: true,
+  rate_limit_exceeded: true,
+  upstream_rate_limited: true,
+  upstream_rejected: true,
+  tools_unsupported: true,
+  upstream_unreachable: true,
+  upstream_auth_failed: true,
+  upstream_invalid_response: true,
+  upstream_line_too_long: true,
+  upstream_incomplete: true,
+  upstream_error: true,
+  upstream_timeout: true,
+  tool_failed: true,
+  refused_by_hook: true,
+  hook_failed: true,
+  run_cancelled: true,
+  storage_unavailable: true,
+  server_shutting_down: true,
+  overloaded: true,
+  internal_error: true,
+};
+const toolErrorCodes: Record<ToolErrorCode, true> = {
+  tool_not_found: true,
+  tool_disabled: true,
+  args_not_json: true,
+  args_invalid: true,
+  args_truncated: true,
+  args_too_large: true,
+  tool_timeout: true,
+  tool_error: true,
+  tool_internal_error: true,
+  tool_cancelled: true,
+  outcome_unknown: true,
+  client_unavailable: true,
+  client_disconnected: true,
+  approval_required: true,
+  approval_rejected: true,
+  approval_expired: true,
+  duplicate_call_blocked: true,
+  output_truncated: true,
+  egress_denied: true,
+  mcp_unavailable: true,
+  definition_changed: true,
+};
+const eventTypes: Record<EventType, true> = {
+  'run.start': true,
+  'model.request': true,
+  'model.response': true,
+  selection: true,
+  'tool.call': true,
+  'tool.progress': true,
+  'tool.result': true,
+  'approval.request': true,
+  'approval.response': true,
+  'config.update': true,
+  'limit.reached': true,
+  warning: true,
+  'run.end': true,
+};
+const purposes: Record<Asking['purpose'], true> = {
+  round: true,
+  last_answer: true,
+  selection_names: true,
+  selection: true,
+  selection_repair: true,
+  answer: true,
+};
+const reasons: Record<NonNullable<Asking['reason']>, true> = {
+  no_call_made: true,
+  stop_refused: true,
+  functions_refused: true,
+  functions_missed: true,
+  form_demanded: true,
+  form_refused: true,
+  no_words: true,
+};
+
+describe('the API page', () => {
+  test('names every route, and none that does not exist', () => {
+    const written = inCode(section(page('api'), 'All routes'))
+      .flatMap((code) => code.split(', '))
+      .filter((code) => /^[A-Z]+ \//.test(code));
+    const asRegistered = written.map((route) =>
+      route
+        .replace('/api/tools/{id or name}/invoke', '/api/tools/*')
+        .replace('/v1/models/{id}', '/v1/models/*')
+        .replaceAll(/\{(\w+)\}/g, ':$1'),
+    );
+    expect(asRegistered.toSorted()).toEqual(
+      Object.keys(routeRoles)
+        .filter((route) => route !== 'OPTIONS *')
+        .toSorted(),
+    );
+  });
+
+  test('names every error code once, with its status', () => {
+    const rows = [...section(page('api'), 'Errors').matchAll(/^\| (\d+) \|(.*)\|$/gm)];
+    const written = rows.flatMap(([, status, codes = '']) => inCode(codes).map((code) => `${status} ${code}`));
+    const known = (Object.keys(errorCodes) as ErrorCode[]).map((code) => `${new GatewayError(code, '').status} ${code}`);
+    expect(written.filter((entry) => /^\d+ [a-z_]+$/.test(entry)).toSorted()).toEqual(known.toSorted());
+  });
+});
+
+describe('the page on runs', () => {
+  const text = page('runs-and-events');
+
+  test('has a row for every event', () => {
+    const tables = firstCells(section(text, 'Events'));
+    expect(inCode(tables).toSorted()).toEqual(
+      [...Object.keys(eventTypes), ...Object.keys(purposes), ...Object.keys(reasons), 'purpose', 'reason'].toSorted(),
+    );
+  });
+
+  test('says what every error code of tools means', () => {
+    expect(inCode(firstCells(section(text, 'Error codes of tools'))).toSorted()).toEqual(Object.keys(toolErrorCodes).toSorted());
+  });
+});
+
+test.each(pageNames)('docs/%s.md names only settings that exist', (name) => {
+  const known = new Set<string>(settings.map((setting) => setting.name));
+  const prose = page(name).replaceAll(/^```[\s\S]*?^```/gm, '');
+  const named = inCode(prose).flatMap((code) => /^([A-Z]+(?:_[A-Z]+)+)(?:=\S*)?$/.exec(code)?.[1] ?? []);
+  expect(named.filter((setting) => !known.has(setting))).toEqual([]);
+});

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { calls, says } from './_support/scripted-model.ts';
+import { functionGateway } from './requirements/function-gateway.ts';
+
+const page = readFileSync(new URL('../docs/functions-and-hooks.md', import.meta.url), 'utf8');
+
+/** The modules that the page on functions shows, by the name in their first line. */
+const shown = new Map(
+  [...page.matchAll(/^```js\n\/\/ (?:tools|hooks)\/(?<name>[\w-]+\.js)\n(?<source>[\s\S]*?)^```/gm)].map(({ groups = {} }) => [
+    groups['name'] ?? '',
+    groups['source'] ?? '',
+  ]),
+);
+const module = (name: string): Record<string, string> => ({ [name]: shown.get(name) ?? '' });
+
+describe('what the page on functions shows of own functions', () => {
+  test('is a tool of ten lines, a factory of several, and a hook', () => {
+    expect([...shown.keys()]).toEqual(['roll-dice.js', 'notes.js', 'guard.js']);
+    expect(shown.get('roll-dice.js')?.trim().split('\n').length).toBeLessThanOrEqual(10);
+  });
+
+  test('rolls dice', async () => {
+    await using gateway = await functionGateway(module('roll-dice.js'), { turns: [calls(['roll_dice', { count: 3 }]), says('ok')] });
+    const [result] = (await gateway.ask()).eventsOf('tool.result');
+    expect(result?.['response']).toEqual([expect.any(Number), expect.any(Number), expect.any(Number)]);
+  });
+
+  test('makes notes of several topics, by chat', async () => {
+    const turns = [calls(['read_work_notes', {}]), calls(['add_work_note', { note: 'a' }]), calls(['read_work_notes', {}]), says('ok')];
+    await using gateway = await functionGateway(module('notes.js'), { turns });
+    const results = (await gateway.ask({ tool_ids: ['toolset:notes'], chat_id: 'c' })).eventsOf('tool.result');
+    expect(results.map(({ response, error }) => response ?? error)).toEqual([
+      { code: 'tool_error', message: 'There is no note about work yet.' },
+      'Noted.',
+      ['a'],
+    ]);
+    expect(gateway.model.requests[0]?.tools).toHaveLength(4);
+  });
+
+  test('guards calls and words', async () => {
+    const files = { ...module('roll-dice.js'), '_guard.js': shown.get('guard.js') ?? '' };
+    const turns = [calls(['roll_dice', { sides: 1e6 }]), says('well, darn it')];
+    await using gateway = await functionGateway(files, { hooks: ['_guard.js'], turns });
+    const seen = await gateway.ask();
+    expect(seen.eventsOf('tool.result')[0]?.['error']).toMatchObject({ message: 'No die has that many sides.' });
+    expect(seen.text).toBe('well, **** it');
+  });
+});

@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
+const read = (page: string): string => readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), 'utf8');
+const folder = mkdtempSync(join(tmpdir(), 'toolwharf-docs-'));
+const environment = { PATH: process.env['PATH'], HOST: '127.0.0.1', PORT: '0', TOOLWHARF_DATA_DIR: join(folder, 'data') };
+/** By the port that they listen on. */
+const servers: { gateway: Started; clock: Started }[] = [];
+
+interface Started {
+  process: ChildProcess;
+  port: string;
+  key: string;
+}
+
+/** Until it says where it listens. */
+async function start(command: string, settings: Record<string, string> = {}): Promise<Started> {
+  const child = execFile(process.execPath, [program, command], { cwd: folder, env: { ...environment, ...settings } });
+  const shown = Promise.withResolvers<Omit<Started, 'process'>>();
+  let text = '';
+  const listen = (piece: string): void => {
+    text += piece;
+    const port = /listens on http:\/\/[^:]+:(\d+)/.exec(text)?.[1];
+    if (port !== undefined) shown.resolve({ port, key: /sk-tw-[\w-]{43}/.exec(text)?.[0] ?? '' });
+  };
+  child.stdout?.on('data', listen);
+  child.stderr?.on('data', listen);
+  child.once('exit', () => shown.reject(new Error(text)));
+  return { process: child, ...(await shown.promise) };
+}
+
+/** The blocks of one language, in their order. */
+function blocks(markdown: string, language: string): string[] {
+  return [...markdown.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, block = '']) => block);
+}
+
+beforeAll(async () => {
+  writeFileSync(join(folder, 'toolwharf.yaml'), 'tools_dir: ./tools\n');
+  // Modules as the pages show them, under the names in their first lines.
+  for (const module of ['functions-and-hooks', 'approvals'].flatMap((page) => blocks(read(page), 'js'))) {
+    const name = /^\/\/ (tools\/[\w-]+\.js)\n/.exec(module)?.[1];
+    if (name === undefined) continue;
+    mkdirSync(join(folder, dirname(name)), { recursive: true });
+    writeFileSync(join(folder, name), module);
+  }
+  const clock = await start('time-server');
+  servers.push({ gateway: await start('serve', { TOOLWHARF_DEMO: 'true', OLLAMA_BASE_URLS: ';' }), clock });
+});
+afterAll(async () => {
+  for (const { gateway, clock } of servers) {
+    for (const started of [gateway, clock]) {
+      started.process.kill('SIGTERM');
+      await once(started.process, 'exit');
+    }
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** With the addresses of this test in the place of those in the text. */
+function here(text: string): string {
+  const [{ gateway, clock } = { gateway: { port: '' }, clock: { port: '' } }] = servers;
+  return text.replaceAll('127.0.0.1:8080', `127.0.0.1:${gateway.port}`).replaceAll('127.0.0.1:8000', `127.0.0.1:${clock.port}`);
+}
+
+/** Runs commands as one script in which every HTTP status from 400 on is an error. What they print. */
+async function run(commands: readonly string[]): Promise<string> {
+  const [variables = ''] = blocks(read('api'), 'sh');
+  const strict = 'curl() { command curl --fail-with-body "$@"; }';
+  const script = [strict, here(variables), ...commands.map(here)].join('\n');
+  const env = { ...process.env, KEY: servers[0]?.gateway.key };
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env });
+  return stdout;
+}
+
+const commandsOf = (page: string): string[] => blocks(read(page), 'sh').filter((block) => block.includes('$U'));
+
+test('the commands on the pages are answered as the pages say', async () => {
+  expect(await run(commandsOf('openapi-tools'))).toMatch(/"id":"clock"[\s\S]*TOOL:clock\/[\s\S]*"sources"/);
+  expect(await run(commandsOf('approvals'))).toMatch(/"approval":[\s\S]*A small pizza is on its way/);
+  expect(await run(commandsOf('presets'))).toMatch(/"id":"clerk"[\s\S]*"model":"clerk"[\s\S]*"sources"[\s\S]*"id":"titles"/);
+  expect((await run(commandsOf('modes'))).match(/"sources":/g)).toHaveLength(4);
+  expect(await run(commandsOf('functions-and-hooks'))).toMatch(/TOOL:roll_dice[\s\S]*"result":\[/);
+  expect(await run(commandsOf('mcp'))).toContain('"name":"roll_dice"');
+  expect(await run(commandsOf('runs-and-events'))).toMatch(/"type":"run\.end"[\s\S]*"next":/);
+  // The last one, because keys end the open gateway.
+  expect(await run(commandsOf('api'))).toMatch(/"sources":[\s\S]*"result":[\s\S]*"object":"list"/);
+});
