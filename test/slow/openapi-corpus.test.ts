@@ -66,7 +66,7 @@ async function fetchFile(url: string): Promise<Uint8Array> {
 
 async function read(name: string): Promise<JsonObject> {
   const document = parseDocument(readFileSync(join(folder ?? '', name), 'utf8'));
-  await gatherFiles(document, root + name, fetchFile);
+  await gatherFiles(document, root + name, { fetchFile });
   return document;
 }
 

@@ -53,15 +53,18 @@ export interface ConversionOptions {
   budget?: ConversionBudget;
   /** Functions that are made; the operations after that are omitted. */
   maxOperations?: number;
+  /** What an operation is called where its own name holds what must not be shown; calls go by method and path. */
+  hide?: (operationId: string) => string;
 }
 
 type UnnamedOperation = Omit<Operation, 'spec'> & { description: string; parameters: JsonObject };
 
 /** Every operation of a document as a function. Never throws: an operation that cannot be converted is reported with the reason. */
 export function convertOperations(document: JsonObject, options: ConversionOptions = {}): Conversion {
-  const { budget = createRegisteredBudget(), maxOperations = limits.operations } = options;
+  const { budget = createRegisteredBudget(), maxOperations = limits.operations, hide } = options;
   const spend = spendFrom(budget);
-  const { listed, omitted } = listOperations(document, spend);
+  const { listed: found, omitted } = listOperations(document, spend);
+  const listed = hide === undefined ? found : found.map((entry) => ({ ...entry, operationId: hide(entry.operationId) }));
   const context: ConversionContext = {
     document,
     isRecursive: createRecursionFinder(document, budget),

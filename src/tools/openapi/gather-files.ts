@@ -2,11 +2,17 @@ import pLimit from 'p-limit';
 import { isDeeperThan, isJsonObject } from '../../core/json.ts';
 import type { JsonObject, JsonValue } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { parseTree } from './parse-document.ts';
+import { hidingFaults, parseTree } from './parse-document.ts';
 import { referenceOf } from './resolve-references.ts';
 
 /** Gives the bytes of a file. Which ones may be asked for is decided here; whoever fetches checks the address all the same. */
 export type FetchFile = (url: string) => Promise<Uint8Array>;
+
+export interface FileSource {
+  fetchFile: FetchFile;
+  /** Takes out of a text what messages about it must not quote. */
+  hide?: (text: string) => string;
+}
 
 /** Where files that a document refers to are put. */
 const filesKey = 'x-toolwharf-files';
@@ -23,7 +29,12 @@ interface Holder {
  * of files. Only files of the same origin below the document's own folder; all other references stay as they are, and cost their operation.
  * The document is changed. Never rejects: a file that cannot be had is a warning.
  */
-export async function gatherFiles(document: JsonObject, url: string, fetchFile: FetchFile): Promise<{ files: number; warnings: string[] }> {
+export async function gatherFiles(
+  document: JsonObject,
+  url: string,
+  { fetchFile, hide = (text) => text }: FileSource,
+): Promise<{ files: number; warnings: string[] }> {
+  const parse = hidingFaults(parseTree, hide);
   const rootUrl = withoutFragment(url);
   const files: JsonObject = {};
   const keys = new Map<string, string>();
@@ -40,7 +51,7 @@ export async function gatherFiles(document: JsonObject, url: string, fetchFile: 
       const bytes = await fetchFile(target);
       bytesLeft -= bytes.byteLength;
       if (bytesLeft < 0) throw new Error(`all files together are larger than ${limits.documentBytes} bytes`);
-      const value = parseTree(new TextDecoder().decode(bytes));
+      const value = parse(new TextDecoder().decode(bytes));
       if (isDeeperThan(value, limits.documentDepth)) throw new Error(`it is nested deeper than ${limits.documentDepth} levels`);
       files[key] = value;
       pointAllAt(holders, key);

@@ -5,7 +5,7 @@ import { checkDocument } from './check-document.ts';
 import type { ConversionBudget } from './conversion-budget.ts';
 import { convertOperations, type Conversion } from './convert-operations.ts';
 import { gatherFiles, type FetchFile } from './gather-files.ts';
-import { checkDocumentKind, checkDocumentShape, parseDocument } from './parse-document.ts';
+import { checkDocumentKind, checkDocumentShape, hidingFaults, parseDocument } from './parse-document.ts';
 import { unfoldedValues } from './unfolded-values.ts';
 
 /** What is to be made of a document. */
@@ -51,13 +51,18 @@ const checkedValues = 2_500_000;
  * @throws Error whose message says what is wrong with the document; what `fetchFile` throws is a warning.
  */
 export async function openDocument(job: DocumentJob, fetchFile: FetchFile): Promise<OpenedDocument> {
-  const document = readSource(job);
+  const mask = createSecretMask(job.secrets ?? []);
+  const document = readSource(job, mask);
   // Before the files: references to them are no fault of the document.
   const remarks = job.isChecked ? await remarksOn(document, job.source) : [];
-  const gathered = job.url === undefined ? { warnings: [], files: 0 } : await gatherFiles(document, job.url, fetchFile);
+  const gathered =
+    job.url === undefined ? { warnings: [], files: 0 } : await gatherFiles(document, job.url, { fetchFile, hide: mask.text });
   const { budget, maxOperations } = job;
-  const conversion = convertOperations(document, { budget, ...(maxOperations !== undefined && { maxOperations }) });
-  const mask = createSecretMask(job.secrets ?? []);
+  const conversion = convertOperations(document, {
+    budget,
+    ...(maxOperations !== undefined && { maxOperations }),
+    ...(!mask.isEmpty && { hide: mask.text }),
+  });
   return {
     conversion: withoutSecrets({ ...conversion, warnings: [...gathered.warnings, ...conversion.warnings] }, mask),
     head: headOf(document, mask),
@@ -81,9 +86,10 @@ function withoutSecrets(conversion: Conversion, mask: SecretMask): Conversion {
   };
 }
 
-function readSource({ source, isShallow, url }: DocumentJob): JsonObject {
-  if (typeof source === 'string') return parseDocument(source);
-  if (source instanceof Uint8Array) return parseDocument(new TextDecoder().decode(source));
+function readSource({ source, isShallow, url }: DocumentJob, mask: SecretMask): JsonObject {
+  const parse = hidingFaults(parseDocument, mask.text);
+  if (typeof source === 'string') return parse(source);
+  if (source instanceof Uint8Array) return parse(new TextDecoder().decode(source));
   const document = isShallow === true ? checkDocumentKind(source) : checkDocumentShape(source);
   // Gathering files writes into the document.
   return url === undefined ? document : structuredClone(document);

@@ -36,6 +36,22 @@ export function parseTree(text: string): JsonValue {
   return (isJsonText(trimmed) ? readJson(trimmed) : readYamlTree(trimmed)) as JsonValue;
 }
 
+/**
+ * The same parser, whose messages quote no secrets: they may hold a piece of the text, in which a secret that was cut would not be found any more.
+ */
+export function hidingFaults<Value>(parse: (text: string) => Value, hide: (text: string) => string): (text: string) => Value {
+  return (text) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      const hidden = hide(text);
+      if (hidden === text) throw error;
+      parse(hidden);
+      throw new Error('The text cannot be read.', { cause: error });
+    }
+  };
+}
+
 /** The same checks for a document that arrived as an object. */
 export function checkDocumentShape(document: unknown): JsonObject {
   checkDepth(document);

@@ -36,6 +36,35 @@ describe('openDocument', () => {
   });
 });
 
+describe('a document that repeats a credential', () => {
+  const secrets = ['canary-4f9a8b7c6d5e'];
+  const key = secrets[0] ?? '';
+
+  it('gives no function its name', async () => {
+    const operation = { get: { responses: {} } };
+    const paths = { '/a': { get: { operationId: `get ${key}` } }, '/b': { get: { operationId: `get_${key}` } }, [`/c/${key}`]: operation };
+    const { conversion } = await openDocument(jobOf({ openapi: '3.1.0', paths }, { secrets }), noFiles);
+    const names = conversion.operations.flatMap(({ operationId, spec }) => [operationId, spec.name]);
+    expect(new Set(names).size).toBeGreaterThanOrEqual(3);
+    expect(names.filter((name) => name.includes('canary'))).toEqual([]);
+    expect(conversion.operations.map(({ path }) => path)).toEqual(['/a', '/b', `/c/${key}`]);
+  });
+
+  it.each([`{"openapi": ${key}`, `openapi: "3.1.0\n${key}: *${key}`, `[${key}]`])('does not say a piece of it about %s', async (text) => {
+    const source = Buffer.from(text);
+    await expect(openDocument(jobOf(source, { secrets }), noFiles)).rejects.toThrow(/^(?!.*canar)/);
+    await expect(openDocument(jobOf(text, { secrets }), noFiles)).rejects.toThrow(/^(?!.*canar)/);
+  });
+
+  it('does not say a piece of it about a file that it refers to', async () => {
+    const paths = { '/a': { get: { operationId: 'a', parameters: [{ $ref: 'more.json#/x' }] } } };
+    const job = jobOf({ openapi: '3.1.0', paths }, { secrets, url: 'http://docs.test/openapi.json' });
+    const { conversion } = await openDocument(job, () => Promise.resolve(Buffer.from(`{"x": ${key}`)));
+    expect(conversion.warnings.join()).toContain('could not be used');
+    expect(JSON.stringify(conversion)).not.toContain('canar');
+  });
+});
+
 describe('a document whose references double at each step', () => {
   const doubling = (steps: number): JsonObject => ({
     openapi: '3.1.0',
