@@ -1,5 +1,9 @@
 import type { CallerLimits } from './rate-limit.ts';
 
+/** Ids of callers that have no record: whoever needs no key, and `TOOLWHARF_ADMIN_KEY`. Those of stored keys begin with `key_`. */
+export const openCallerId = 'local';
+export const fixedCallerId = 'admin';
+
 /** Who is asking: one key is one caller. */
 export interface Caller {
   /** Stable; never the key itself. */

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
+import { fixedCallerId, openCallerId } from '../core/caller.ts';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Registry } from '../core/registry.ts';
@@ -42,10 +43,6 @@ export interface AuthenticatorOptions {
   /** Milliseconds since 1970. */
   now: () => number;
 }
-
-/** Ids of callers that have no record; those of stored keys begin with `key_`. */
-export const openCallerId = 'local';
-export const fixedCallerId = 'admin';
 
 /** Whoever comes through the open door uses and reads; a proxy may carry strangers in who look like this machine's user. */
 const openCaller: Caller = { id: openCallerId, name: openCallerId, role: 'user', isOpen: true };

@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
 import type { KeyRecord, Registry } from '../core/registry.ts';
-import { fixedCallerId, openCallerId } from './authenticate.ts';
+import { fixedCallerId, openCallerId } from '../core/caller.ts';
 import { createKeyText, hashKey, markOf } from './keys.ts';
 import { isExpired } from './stored-keys.ts';
 

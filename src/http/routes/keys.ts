@@ -1,7 +1,7 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import type { JsonObject } from '../../core/json.ts';
 import type { KeyRecord } from '../../core/registry.ts';
-import { fixedCallerId } from '../authenticate.ts';
+import { fixedCallerId } from '../../core/caller.ts';
 import { callerOf } from '../guard.ts';
 import type { KeyRing } from '../key-ring.ts';
 import { parseKeyChange, parseNewKey } from '../parse-key-body.ts';
