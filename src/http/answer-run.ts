@@ -2,23 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
-import type { RunContext } from '../core/run.ts';
 import { forbidRetry, leaveToOwnLine, logOwnFault, toGatewayError } from './error-handler.ts';
 import { collectCompletion, createChunkEncoder, errorFrame } from './openai-wire.ts';
 import type { ChunkOptions } from './openai-wire.ts';
 import { createRunSoFar } from './run-so-far.ts';
+import type { StartedRun } from './run-starter.ts';
 import { logChat } from './run-stats.ts';
-import type { RunStats } from './run-stats.ts';
 import { streamReply } from './stream-reply.ts';
-
-/** A run on its way: its events, and what aborts it. */
-export interface StartedRun {
-  run: RunContext;
-  events: AsyncGenerator<ChatEvent>;
-  stats: RunStats;
-  /** Seconds since 1970, where the answer is kept under that time; otherwise the present. */
-  created?: number;
-}
 
 export interface AnswerOptions {
   stallMs: number;

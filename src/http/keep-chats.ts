@@ -2,8 +2,7 @@ import type { ChatEvent, ChatRequest } from '../core/chat.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import { limits } from '../core/limits.ts';
 import { createCompletionCollector } from './openai-wire.ts';
-import type { StartedRun } from './answer-run.ts';
-import type { RunStarter } from './run-starter.ts';
+import type { RunStarter, StartedRun } from './run-starter.ts';
 import { parseMetadata, textsOf, toStoredCompletion, toStoredMessages } from './stored-chat.ts';
 
 export interface KeepChatsOptions {

@@ -1,6 +1,6 @@
 import type { DecidedCall, RunWait, RunWaits, WaitingRun } from '../core/approval.ts';
 import type { Caller } from '../core/caller.ts';
-import type { ChatRequest, Source } from '../core/chat.ts';
+import type { ChatEvent, ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { RunLog, RunRecorder } from '../core/run-log.ts';
 import type { RunContext } from '../core/run.ts';
@@ -12,13 +12,21 @@ import { requireModels } from '../chat/require-model.ts';
 import { withRest } from '../chat/succession.ts';
 import { createCallRegistry } from './call-registry.ts';
 import type { CancellableCalls } from './call-registry.ts';
-import type { StartedRun } from './answer-run.ts';
 import { Drain } from './drain.ts';
 import { inLegacyForm } from './legacy-functions.ts';
 import { RunStats } from './run-stats.ts';
 import { RunEnd } from './run-end.ts';
 import type { SessionEvents } from './session-events.ts';
 import { endingOf, watchRun } from './watch-run.ts';
+
+/** A run on its way: its events, and what aborts it. */
+export interface StartedRun {
+  run: RunContext;
+  events: AsyncGenerator<ChatEvent>;
+  stats: RunStats;
+  /** Seconds since 1970, where the answer is kept under that time; otherwise the present. */
+  created?: number;
+}
 
 /**
  * Starts runs, writes them down, and knows which are under way, so that they can be cancelled, end with their caller's key, and a shutdown
