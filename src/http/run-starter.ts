@@ -13,10 +13,10 @@ import { withRest } from '../chat/succession.ts';
 import { createCallRegistry } from './call-registry.ts';
 import type { CancellableCalls } from './call-registry.ts';
 import { Drain } from './drain.ts';
-import { inLegacyForm } from './legacy-functions.ts';
+import { inLegacyForm } from './legacy-answer.ts';
 import { RunStats } from './run-stats.ts';
 import { RunEnd } from './run-end.ts';
-import type { SessionEvents } from './session-events.ts';
+import type { SessionEvents } from './session-feed.ts';
 import { endingOf, watchRun } from './watch-run.ts';
 
 /** A run on its way: its events, and what aborts it. */

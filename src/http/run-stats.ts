@@ -1,4 +1,3 @@
-import type { FastifyBaseLogger } from 'fastify';
 import type { ChatEvent, Usage } from '../core/chat.ts';
 import type { QuestionLog } from '../core/question-log.ts';
 import type { RunEnding } from '../core/run-log.ts';
@@ -70,12 +69,14 @@ export interface AnsweredChat {
   status?: number;
 }
 
+/** The part of a log that is needed here. */
+export interface ChatLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
 /** The one line of a chat, at its end. */
-export function logChat(
-  log: FastifyBaseLogger,
-  stats: RunStats,
-  { isCutOff = false, ...chat }: AnsweredChat & { isCutOff?: boolean },
-): void {
+export function logChat(log: ChatLog, stats: RunStats, { isCutOff = false, ...chat }: AnsweredChat & { isCutOff?: boolean }): void {
   const { ending } = stats;
   const { status } = chat;
   const fields = { ...chat, ...stats.fields() };
