@@ -171,9 +171,9 @@ export function isMeantBy(rule: ApprovalRule, { spec, label, otherNames = [] }: 
   return typeof rule === 'boolean' ? rule : [spec.name, label, ...otherNames].some((name) => rule.includes(name));
 }
 
-/** By what a function is known again: its name, what a model reads of it, and where it runs. */
-export function definitionOf({ spec, label, server, kind }: Tool): string {
-  return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind]);
+/** By what a function is known again: its name, what a model reads of it, where it runs, and what it asks for there. */
+export function definitionOf({ spec, label, server, kind, place }: Tool): string {
+  return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind, ...(place === undefined ? [] : [place])]);
 }
 
 /** Under which the events of the outermost run name a call. */

@@ -154,6 +154,8 @@ export interface Tool {
   /** Registered server's id or the request-supplied server's URL, for events. */
   readonly server: string;
   readonly kind: 'openapi' | 'browser' | 'function' | 'mcp' | 'preset';
+  /** What a call asks for there, as `POST http://host/path`; undefined where nobody knows, or where it is no request. */
+  readonly place?: string;
   /** Further names by which a rule may mean it: its own before a clash renamed it, the document's, its entries of `tool_ids`. */
   readonly otherNames?: readonly string[];
   /** The tool's own time limit; undefined: the request's, else the preset's, else the default. */

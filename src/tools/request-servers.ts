@@ -180,7 +180,11 @@ function gatewayCandidate(
       ...wish,
       toTool(offeredName) {
         const tool = createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
-        return withServerRules(tool, [...wish.otherNames, ...possibleNames(wish)], rules);
+        return withServerRules(
+          { ...tool, place: `${operation.method} ${operation.path}` },
+          [...wish.otherNames, ...possibleNames(wish)],
+          rules,
+        );
       },
     };
   };
@@ -206,7 +210,11 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
           callBrowser,
           timeoutMs,
         });
-        return withServerRules(tool, [...wish.otherNames, ...possibleNames(wish)], rules);
+        return withServerRules(
+          { ...tool, place: `${operation.method} ${operation.path}` },
+          [...wish.otherNames, ...possibleNames(wish)],
+          rules,
+        );
       },
     };
   };

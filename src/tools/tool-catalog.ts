@@ -231,8 +231,9 @@ function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Ca
       ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
     };
     const otherNames = [operation.operationId];
+    const place = `${operation.method} ${record.url}${operation.path}`;
     const toTool: Candidate['toTool'] = (offeredName) =>
-      withServerRules(server.createTool(operation, offeredName), [...otherNames, ...possibleNames(wish)], record);
+      withServerRules({ ...server.createTool(operation, offeredName), place }, [...otherNames, ...possibleNames(wish)], record);
     return { ...wish, spec: operation.spec, otherNames, toTool };
   });
   return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));

@@ -3,6 +3,7 @@ import type { ModelEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
 import { backendOf } from '../_support/build-app.ts';
+import { calls, says } from '../_support/scripted-model.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { functionGateway, listen } from '../requirements/function-gateway.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
@@ -247,6 +248,51 @@ test('a preset that is invoked asks by its own rule', async () => {
   const gateway = await openGateway(waysOfPresets[0] as Way, { onPreset: { needs_approval: ['pay'] }, onServer: {} });
   const answer = await call(gateway, 'POST /api/tools/preset:front/invoke', { payload: { arguments: { request: 'Pay.' } } });
   expect([answer.statusCode, pathsSent(gateway)]).toEqual([200, []]);
+});
+
+describe('an approval holds for what it was given for', () => {
+  /** `change`: of the server, between the question and the decision. */
+  async function approvedAcross(change: JsonObject, fields: JsonObject = {}): Promise<{ gateway: Gateway; answer: Asked }> {
+    const turns = Array.from({ length: 2 }, () => [calls(['pay', { amount: 5 }]), says('Done.')]).flat();
+    const gateway = await gatewayOf({
+      turns,
+      environment: { TOOLWHARF_ADMIN_KEY: 'sk-tw-fixed-administrator' },
+      answers: { ...bankAnswers, 'http://moved.test/pay': { paid: true }, 'http://bank.test/pay-all': { paid: true } },
+    });
+    onTestFinished(() => gateway[Symbol.asyncDispose]());
+    const key = 'sk-tw-fixed-administrator';
+    const payload = { id: 'bank', url: 'http://bank.test', spec: payOnly, config: { needs_approval: true } };
+    expect((await call(gateway, 'POST /api/tool-servers', { key, payload })).statusCode).toBe(201);
+    const ask = { model: 'model', tool_ids: ['server:bank'], messages: [{ role: 'user', content: 'Pay.' }], chat_id: 'one', ...fields };
+    const asked = (await call(gateway, 'POST /v1/chat/completions', { key, payload: ask })).json<Asked>();
+    if (fields['remembered'] === true) await decide(gateway, asked, { key, remember: true });
+    expect((await call(gateway, 'PATCH /api/tool-servers/bank', { key, payload: change })).statusCode).toBe(200);
+    if (fields['remembered'] === true)
+      return { gateway, answer: (await call(gateway, 'POST /v1/chat/completions', { key, payload: ask })).json<Asked>() };
+    return { gateway, answer: (await decide(gateway, asked, { key })).json<Asked>() };
+  }
+
+  const payAll = JSON.parse(JSON.stringify(payOnly).replace('"/pay"', '"/pay-all"')) as JsonObject;
+  const changes: [string, JsonObject][] = [
+    ['the server has moved', { url: 'http://moved.test' }],
+    ['the function leads to another path', { spec: payAll }],
+  ];
+
+  test.each(changes)('and runs nothing where %s meanwhile', async (_name, change) => {
+    const { gateway, answer } = await approvedAcross(change);
+    expect([pathsSent(gateway), answer.choices[0]?.finish_reason]).toEqual([[], 'stop']);
+    expect(JSON.stringify(gateway.model.requests.at(-1)?.messages)).toContain('has changed since');
+  });
+
+  test.each(changes)('and is not remembered where %s since', async (_name, change) => {
+    const { gateway, answer } = await approvedAcross(change, { remembered: true });
+    expect([pathsSent(gateway), answer.approval.calls.map(({ tool }) => tool)]).toEqual([['/pay'], ['pay']]);
+  });
+
+  test('and runs where the server is as it was', async () => {
+    const { gateway } = await approvedAcross({ info: { name: 'The bank' } });
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
 });
 
 describe('a function of this process', () => {
