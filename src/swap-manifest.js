@@ -22,7 +22,7 @@ if (process.argv[2] === 'in') {
     ...built,
     bin: below(built.bin),
     exports: below(built.exports),
-    files: ['dist', 'docs', 'CHANGELOG.md', '!dist/docs', '!dist/*.md'],
+    files: ['dist', 'docs', '/CHANGELOG.md', '!dist/docs', '!dist/*.md'],
   };
   renameSync(manifest, own);
   writeFileSync(manifest, `${JSON.stringify(packed, null, 2)}\n`);

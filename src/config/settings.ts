@@ -41,7 +41,7 @@ export const settingTable = {
   PUBLIC_URL: {
     shownDefault: 'the address it listens on',
     parse: (value) => httpUrl(text(value)),
-    meaning: 'where people and tool servers reach the gateway: the issuer of [session tokens](security.md#session-tokens)',
+    meaning: 'where people and tool servers reach the gateway: the issuer of [session tokens](openapi-tools.md#session-tokens)',
   },
   TOOLWHARF_CONFIG: { shownDefault: './toolwharf.yaml when it exists', parse: text, meaning: 'path of the configuration file' },
   OLLAMA_BASE_URLS: {
