@@ -3,21 +3,24 @@ import { describe, expect, test } from 'vitest';
 import { calls, says } from './_support/scripted-model.ts';
 import { functionGateway } from './requirements/function-gateway.ts';
 
-const page = readFileSync(new URL('../docs/functions-and-hooks.md', import.meta.url), 'utf8');
+/** The modules that a page shows, by the name in their first line. */
+function modulesIn(path: string): Map<string, string> {
+  const page = readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
+  const blocks = page.matchAll(/^```js\n\/\/ (?:tools|hooks)\/(?<name>[\w-]+\.js)\n(?<source>[\s\S]*?)^```/gm);
+  return new Map(Array.from(blocks, ({ groups = {} }) => [groups['name'] ?? '', groups['source'] ?? '']));
+}
 
-/** The modules that the page on functions shows, by the name in their first line. */
-const shown = new Map(
-  [...page.matchAll(/^```js\n\/\/ (?:tools|hooks)\/(?<name>[\w-]+\.js)\n(?<source>[\s\S]*?)^```/gm)].map(({ groups = {} }) => [
-    groups['name'] ?? '',
-    groups['source'] ?? '',
-  ]),
-);
+const shown = modulesIn('docs/functions-and-hooks.md');
 const module = (name: string): Record<string, string> => ({ [name]: shown.get(name) ?? '' });
 
 describe('what the page on functions shows of own functions', () => {
   test('is a tool of ten lines, a factory of several, and a hook', () => {
     expect([...shown.keys()]).toEqual(['roll-dice.js', 'notes.js', 'guard.js']);
     expect(shown.get('roll-dice.js')?.trim().split('\n').length).toBeLessThanOrEqual(10);
+  });
+
+  test('begins with the function of the README', () => {
+    expect([...modulesIn('README.md')]).toEqual([...shown].slice(0, 1));
   });
 
   test('rolls dice', async () => {

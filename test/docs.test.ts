@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { settings } from '../src/config.ts';
@@ -48,6 +48,23 @@ describe('the documentation', () => {
       return anchor !== undefined && target.endsWith('.md') && !anchorsIn(read(target)).includes(anchor);
     };
     expect(linksIn(text).filter(isBroken)).toEqual([]);
+  });
+
+  // In the package and the image there is nothing else that a link could lead to.
+  test.each(pages)('$path links only to headings and files that are published with it', ({ path, text }) => {
+    const broken = linksIn(text).filter((link) => {
+      const [file = '', anchor] = link.split('#', 2);
+      const target = file === '' ? path : normalize(join(dirname(path), file));
+      if (!published.includes(target)) return true;
+      return anchor !== undefined && !anchorsIn(read(target)).includes(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('can be reached from the README, which is short', () => {
+    const readme = read('README.md');
+    expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(6_000);
+    expect(published.filter((path) => path !== 'README.md' && !linksIn(readme).includes(path))).toEqual([]);
   });
 });
 

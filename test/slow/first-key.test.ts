@@ -81,16 +81,17 @@ test('a start that listens shows the first key once, and it works', async () => 
   expect(await countKeys()).toBe(1);
 });
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-/** The commands of the README that lead from an open gateway to a key of a user. */
-const outsidersPath = /^U=.*\nADMIN=[\s\S]*?(?=^```)/m.exec(readme)?.[0] ?? '';
+const page = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
+/** The commands of the page on the API that lead from an open gateway to a key of a user, and what it sets for all its commands. */
+const outsidersPath = /^ADMIN=[\s\S]*?(?=^```)/m.exec(page)?.[0] ?? '';
+const variables = /^U=[\s\S]*?(?=^```)/m.exec(page)?.[0] ?? '';
 
-test('an open gateway shows the key of this start as a link, again when its last key is deleted, and the commands of the README work with it', async () => {
+test('an open gateway shows the key of this start as a link, again when its last key is deleted, and the commands of the documentation work with it', async () => {
   const { child, output, port, key } = await startGateway({ HOST: '127.0.0.1', TOOLWHARF_DEMO: 'false' });
   try {
     const link = `http://127.0.0.1:${port}/#key=${key}`;
     expect(output().split(link)).toHaveLength(2);
-    const script = `${outsidersPath.replace(/^U=\S+;/, `U=http://127.0.0.1:${port};`)}\necho " $ADMIN $USER"`;
+    const script = `${variables.replace(/^U=.*/, `U=http://127.0.0.1:${port}`)}\n${outsidersPath}\necho " $ADMIN $ADA"`;
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { env: { ...process.env, KEY: key } });
     const [admin = '', user = ''] = stdout.trim().split(' ').slice(-2);
     const ask = (path: string, sent: string, method = 'GET') =>
