@@ -248,13 +248,16 @@ function typeOf(value: JsonValue): string {
 }
 
 /** Of several kinds of objects the one that a value says it is, by its constants; the schema itself where that is not beyond doubt. */
-function branchFor(value: JsonObject, schema: JsonObject, { root, budget }: Place): JsonObject {
+function branchFor(value: JsonObject, schema: JsonObject, place: Place): JsonObject {
+  const { root, budget } = place;
   if (Object.hasOwn(schema, 'properties') || budget.stepsLeft <= 0) return schema;
   const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf')].flat();
   budget.stepsLeft -= stated.length;
   const branches = stated.map((branch) => resolved(branch, root)).filter((branch) => isJsonObject(branch) && allowsType(branch, 'object'));
   const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch, budget));
   const [only] = fitting;
+  // What fits another of them already is of that kind.
+  if (stated.some((branch) => branch !== undefined && fits(value, branch, place))) return schema;
   return fitting.length === 1 && isJsonObject(only) ? only : schema;
 }
 
@@ -285,7 +288,11 @@ function resolved(schema: JsonValue | undefined, root: JsonObject): JsonValue | 
 function fromText(text: string, schema: JsonObject): JsonValue {
   if (allowsType(schema, 'string')) return text;
   const trimmed = text.trim();
-  if ((allowsType(schema, 'integer') || allowsType(schema, 'number')) && /^-?\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?$/i.test(trimmed))
+  if (
+    (allowsType(schema, 'integer') || allowsType(schema, 'number')) &&
+    /^-?\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?$/i.test(trimmed) &&
+    isExact(trimmed)
+  )
     return Number(trimmed);
   if (allowsType(schema, 'boolean') && /^(?:true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === 'true';
   if (allowsType(schema, 'null') && /^(?:null|none)$/i.test(trimmed)) return null;
@@ -294,6 +301,12 @@ function fromText(text: string, schema: JsonObject): JsonValue {
   return (isJsonObject(decoded) && allowsType(schema, 'object')) || (Array.isArray(decoded) && allowsType(schema, 'array'))
     ? decoded
     : text;
+}
+
+/** An id of seventeen digits must not become its neighbour, nor a number that is too large nothing. */
+function isExact(digits: string): boolean {
+  const number = Number(digits);
+  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number) || !/^-?\d+$/.test(digits));
 }
 
 /** A number or boolean where only text is allowed: its written form. */

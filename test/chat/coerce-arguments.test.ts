@@ -4,6 +4,17 @@ import type { JsonObject, JsonValue } from '../../src/core/json.ts';
 
 const list = (items: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'array', items, ...more });
 
+it.each(['9007199254740993', '-12345678901234567', '1e400'])('the number %s, which would become another one, stays text', (text) => {
+  const schema = { type: 'object', properties: { id: { type: 'integer' }, ids: { type: 'array', items: { type: 'number' } } } };
+  expect(coerceArguments({ id: text, ids: [text] }, schema)).toEqual({ args: { id: text, ids: [text] }, changes: [] });
+});
+
+it('an object that fits one of several kinds stays as it is, also where the type stands beside them', () => {
+  const kinds = [{ additionalProperties: { type: 'string' } }, { properties: { tags: { type: 'array', items: { type: 'string' } } } }];
+  const schema = { type: 'object', properties: { a: { type: 'object', anyOf: kinds } } };
+  expect(coerceArguments({ a: { tags: 'x' } }, schema)).toEqual({ args: { a: { tags: 'x' } }, changes: [] });
+});
+
 describe('one value where a list is asked for', () => {
   it.each<[string, JsonObject, JsonValue, JsonValue]>([
     ['a text', list({ type: 'string' }), 'a', ['a']],
