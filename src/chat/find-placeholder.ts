@@ -33,7 +33,23 @@ function isPlaceholder(value: JsonValue, { name, schema }: { name: string; schem
     .exec(value)
     ?.slice(1)
     .find((text) => text !== undefined);
-  return inside !== undefined && namesPlace(inside, name, value.startsWith('<'));
+  if (inside === undefined) return namesVariable(value, name);
+  return namesPlace(inside, name, value.startsWith('<')) || namesResult(inside);
+}
+
+const variable = /^\$(?:\{([\w.]{1,80})\}|([A-Za-z_][\w.]{0,80}))$/;
+
+/** `$query` and `${query}` for `query`; `$HOME` may be meant. */
+function namesVariable(value: string, name: string): boolean {
+  const [, braced, plain] = variable.exec(value) ?? [];
+  const inside = braced ?? plain;
+  return inside !== undefined && (namesPlace(inside, name, false) || namesResult(inside));
+}
+
+/** `<result of search>`, `{previous_result}`: what another call is still to give. */
+function namesResult(inside: string): boolean {
+  const words = wordsOf(inside);
+  return words.length > 1 && words.length <= 6 && ['result', 'results', 'output', 'response'].some((word) => words.includes(word));
 }
 
 function isNamed(value: string, schema: JsonValue | undefined): boolean {

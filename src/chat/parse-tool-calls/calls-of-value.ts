@@ -17,7 +17,7 @@ export interface ValueSource {
 
 const argumentKeys = ['parameters', 'arguments', 'args', 'params', 'input', 'tool_input', 'action_input', 'kwargs'] as const;
 const nameKeys = ['name', 'tool_name', 'function_name', 'function', 'tool', 'action', 'recipient_name'] as const;
-const listKeys = ['tool_calls', 'tool_call', 'function_calls', 'function_call'] as const;
+const listKeys = ['tool_calls', 'tool_call', 'function_calls', 'function_call', 'toolCalls', 'toolCall'] as const;
 
 /** Keys that an object which is a call, or a list of calls, may begin with. */
 export const firstCallKeys: ReadonlySet<string> = new Set([
@@ -65,7 +65,8 @@ function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undef
   const key = keys[0];
   if (key === undefined && !source.isMarked) return undefined;
   if (isDescription(value, key)) return undefined;
-  const isAmbiguous = keys.some((other) => key !== undefined && !isDeepStrictEqual(value[other], value[key]));
+  const isAmbiguous =
+    keys.some((other) => key !== undefined && !isDeepStrictEqual(value[other], value[key])) || namesAnother(value, name, source.context);
   if (isAmbiguous) return { type: 'damaged', reason: 'ambiguous', ...(name === '' ? {} : { name }), text: source.text };
   return callOfArguments(name, key === undefined ? null : (value[key] ?? null), source);
 }
@@ -76,6 +77,12 @@ function firstName(value: JsonObject): string | undefined {
     if (typeof name === 'string') return name;
   }
   return undefined;
+}
+
+/** Two keys name two functions. */
+function namesAnother(value: JsonObject, name: string, { isKnown }: ValueSource['context']): boolean {
+  const names = nameKeys.map((key) => ownValue(value, key)).filter((other) => typeof other === 'string');
+  return names.some((other) => plainName(other) !== name && isKnown(plainName(other)) && isKnown(name));
 }
 
 /** The call of a function whose name stood before its arguments. */

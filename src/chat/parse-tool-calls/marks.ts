@@ -53,11 +53,25 @@ const foreign: [string, string][] = [
   ['<tool_response>', '</tool_response>'],
   ['<tool_output>', '</tool_output>'],
   ['<tool_result>', '</tool_result>'],
+  ...['function_response', 'function_result', 'function_results', 'tool_results'].map((name): [string, string] => [
+    `<${name}>`,
+    `</${name}>`,
+  ]),
   ['[TOOL_RESULTS]', '[/TOOL_RESULTS]'],
+  ['[AVAILABLE_TOOLS]', '[/AVAILABLE_TOOLS]'],
+  ['<|START_TOOL_RESULT|>', '<|END_TOOL_RESULT|>'],
+  ['<|start|>functions.', '<|end|>'],
+  ['<|im_start|>tool', '<|im_end|>'],
+  ['<|im_start|>user', '<|im_end|>'],
+  ['<|start_header_id|>ipython', '<|eot_id|>'],
+  ['<|start_header_id|>user', '<|eot_id|>'],
+  // Thoughts that a reader may have asked to see.
+  ...['reflection', 'analysis', 'scratchpad', 'scratch_pad'].map((name): [string, string] => [`<${name}>`, `</${name}>`]),
+  ['<details type="reasoning"', '</details>'],
   ['<｜tool▁outputs▁begin｜>', '<｜tool▁outputs▁end｜>'],
 ];
 
-const thoughtTags = ['think', 'thinking', 'reason', 'reasoning', 'thought', 'seed:think'];
+const thoughtTags = ['think', 'Think', 'thinking', 'Thinking', 'reason', 'reasoning', 'thought', 'Thought', 'seed:think'];
 const thoughts: [open: string, close: string, isToken: boolean][] = [
   ...thoughtTags.map((name): [string, string, boolean] => [`<${name}>`, `</${name}>`, name.includes(':')]),
   ['◁think▷', '◁/think▷', true],
@@ -74,6 +88,8 @@ export const noise = [
   '<|im_end|>',
   '<|eot_id|>',
   '<|eom_id|>',
+  '<|eot|>',
+  '<end_of_turn>',
   '<|endoftext|>',
   '<|end_of_text|>',
   '<|observation|>',

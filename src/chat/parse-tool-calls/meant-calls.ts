@@ -8,23 +8,26 @@ export interface MeantPieces {
 
 /**
  * What of an answer to the selection prompt may run. A model that has said that it chooses nothing, or that no function fits, shows with a call
- * behind that how one would look; amid words it repeats what stands in the conversation; and behind the beginning of another turn it plays the user.
- * Calls between unmistakable marks are always meant.
+ * behind that how one would look; amid words it repeats what stands in the conversation; within a sentence it speaks of a call; and in a turn of
+ * somebody else it plays that somebody. Calls between unmistakable marks are always meant.
  */
 export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string) => boolean): MeantPieces {
   const meant: MeantPieces = { pieces: [], examples: [] };
   let said = '';
   let isDecided = false;
-  for (const piece of all) {
+  for (const [index, piece] of all.entries()) {
     if (piece.type === 'text') {
       if (beginsTurn(piece.text, isDecided || said.trim() !== '')) return meant;
       said += piece.text;
       meant.pieces.push(piece);
     } else if (piece.type === 'nothing-chosen') {
+      if (isDecided && isTakenBack(all.slice(0, index), piece.text)) return { pieces: [piece], examples: namesOf(meant.pieces) };
       meant.pieces.push(piece);
       if (!isDecided) return meant;
     } else if (piece.type === 'call' || piece.type === 'damaged') {
-      const isExample = piece.isBare === true && (announcesExample(said) || (isPlainProse(said) && isQuoted(piece.text)));
+      const isExample =
+        piece.isBare === true &&
+        (announcesExample(said) || isMentioned(said, textAfter(all, index)) || (isPlainProse(said) && isQuoted(piece.text)));
       isDecided ||= !isExample;
       if (isExample) meant.examples.push(piece.name ?? '');
       else meant.pieces.push(piece);
@@ -33,12 +36,53 @@ export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string
   return meant;
 }
 
+/**
+ * Words stand between the calls and the explicit nothing that follows them, in the form that was asked for: a mere `[]` is mostly part of an explanation
+ * ("if nothing is found, the result is []").
+ */
+function isTakenBack(before: readonly AnswerPiece[], nothing: string): boolean {
+  if (!nothing.includes('tool_calls')) return false;
+  const last = before.findLastIndex((piece) => piece.type === 'call');
+  const isAllBare = before.every((piece) => piece.type !== 'call' || piece.isBare === true);
+  return isAllBare && before.slice(last).some((piece) => piece.type === 'text' && /\p{L}/u.test(piece.text));
+}
+
+function namesOf(pieces: readonly AnswerPiece[]): string[] {
+  return pieces.flatMap((piece) => (piece.type === 'call' ? [piece.name] : []));
+}
+
+/** What follows directly, up to the next call. */
+function textAfter(all: readonly AnswerPiece[], index: number): string {
+  let text = '';
+  for (const piece of all.slice(index + 1)) {
+    if (piece.type !== 'text' || text.length > 200) return text;
+    text += piece.text.slice(0, 200);
+  }
+  return text;
+}
+
+const programLine = /^\s*(?:(?:if|elif|else|for|while|with|def|class|try|except)\b[^\n]{0,150}:[ \t]*(?:\n|$)|import \w|from \w+ import)/;
+
+/** The line of a program, of a quotation, or of a sentence that goes on behind the call or leads into it without a colon. */
+function isMentioned(said: string, after: string): boolean {
+  if (programLine.test(after)) return true;
+  const line = said.slice(said.lastIndexOf('\n') + 1).slice(-maxSaid);
+  if (/^[ \t]*>[ \t]*$/.test(line)) return true;
+  if (lastIndexOf(intending, line) !== -1) return false;
+  const leadsIn = /[\p{L}\p{N}]["'(“«]?[ \t]*[`"'(]{0,3}$/u.test(line) && /\p{L}[^\n]*\s/u.test(line);
+  return leadsIn || /^[`"')]{0,3}[ \t]*\?|^[`"')]{0,3}(?:[ \t]+(?!or\b)\p{Ll}|, (?:which|that|but|so)\b)/u.test(after);
+}
+
 /** How templates and models mark, at the beginning of a line, that somebody speaks. */
 const turnBeginning =
   /(?:^|\n)[ \t]*(?:#{2,4} ?(?:instructions?|human|user|question|input|query|response|assistant|task|example)\b|(?:user|human|question|query|student|assistant)[ \t]*:)|<\|im_start\|>[ \t]*(?:user|system|tool|assistant)|<\|?start_header_id\|>|<\|(?:user|assistant|system|endoftext|eot_id)\|>|<start_of_turn>|\[\/?INST\]/gi;
 
-/** A header at the very beginning of the answer is the answer's own. */
+/** Of these the turn is never the model's, also at the very beginning of the answer. */
+const othersTurn = /^\s*(?:(?:user|human|observation|tool|system)[ \t]*:|<\/?(?:user|human|system)>)/i;
+
+/** Any other header at the very beginning of the answer is the answer's own. */
 function beginsTurn(text: string, hasBegun: boolean): boolean {
+  if (!hasBegun && othersTurn.test(text)) return true;
   return Array.from(text.matchAll(turnBeginning)).some(({ index }) => hasBegun || text.slice(0, index).trim() !== '');
 }
 
@@ -66,6 +110,13 @@ const declining = [
   // Refusals.
   /\b(?:unfortunately|cannot|can't|can ?not|unable to|not able to|none of (?:the|these)|no (?:[\w-]+ ){0,2}(?:functions?|tools?)|not (?:directly |really |quite )?(?:suitable|applicable|relevant|related|possible|available|provided?|designed|appropriate|necessary|needed|required|meant|answer))\b/gi,
   /\b(?:does|do|did|is|are|would)(?: not|n't|n’t) (?:\w+ ){0,4}?(?:match|provide|answer|support|fit|have|contain|include|apply|cover|help|allow|exist|related?|require|need|suitable|call)\b/gi,
+  /\b(?:won['’]t|will not|(?:should|must|shall)(?:n['’]t| not)|do(?:n['’]t| not) (?:run|call|execute|use)|refuse|decline|never|instead of|no need|dangerous|injection|lacks?|wrong)\b/gi,
+  /^\s*(?:none|null|n\/a|nothing)\b/gi,
+  // Questions, and what is to come only then.
+  /\b(?:(?:should|shall|may) i|would you like|do you want|need more information|please (?:confirm|provide|specify|tell)|once (?:you|provided|confirmed|the user)|after (?:your|you|confirmation))\b/gi,
+  // What was, and what is described.
+  /\b(?:earlier|previous(?:ly)?|already|documentation|usage|syntax)\b/gi,
+  /(?:^|\n)(?:POST|PUT|PATCH|DELETE|GET) \S+/g,
   // Examples and conditions.
   /\b(?:for example|for instance|e\.g\.|examples?|hypothetical(?:ly)?|would (?:\w+ )?(?:call|use|need|make|invoke)|could (?:\w+ )?(?:call|use|be|look|make)|you can|how to|if (?:you|we|i|the|that)|assum(?:e|es|ing)|suppose|placeholders?)\b/gi,
   // German, Dutch, French, Spanish, Portuguese, Italian, Polish, Russian, Turkish.

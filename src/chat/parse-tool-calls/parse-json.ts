@@ -27,11 +27,14 @@ export function parseStrictly(text: string): JsonValue | undefined {
 /** A backslash before what is no escape (`\d`, `C:\Users`) is meant as itself. The repair would drop it, and the call would run with another value. */
 const strayBackslash = /\\(?:(["\\/bfnrt'\n\r]|u[\da-fA-F]{4})|(?=.))/g;
 
+/** A template string of JavaScript as a value, in which something is to be filled in: the repair would take it for a text. */
+const filledInText = /["']\s{0,9}:\s{0,9}`[^`\n]{0,999}\$\{/;
+
 /** First as it stands, then repaired. The text has to be whole: the repair would complete a truncated one, and half a call must not run. */
 export function parseTolerantly(text: string): ParsedJson | undefined {
   const strict = parseStrictly(text);
   if (strict !== undefined) return { value: strict, isRepaired: false };
-  if (text.length > maxMendable) return undefined;
+  if (text.length > maxMendable || filledInText.test(text)) return undefined;
   try {
     const value = parseStrictly(jsonrepair(text.replaceAll(strayBackslash, (found, escape) => (escape === undefined ? '\\\\' : found))));
     return value === undefined ? undefined : { value, isRepaired: true };
