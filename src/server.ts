@@ -7,7 +7,7 @@ import type { ChatMemory, MemoryKind } from './core/chat-memory.ts';
 import { openBundledTime } from './bundled-time.ts';
 import { createDatabaseConnection } from './registry/database-connection.ts';
 import { createLayeredRegistry } from './registry/layered-registry.ts';
-import { openDataFolder } from './registry/data-folder.ts';
+import { claimDatabase, openDataFolder } from './registry/data-folder.ts';
 import { databaseFile } from './registry/open-database.ts';
 import { requireAnsweringStorage, requireUsableDatabase } from './registry/require-storage.ts';
 import { loadSecret } from './registry/secret-file.ts';
@@ -41,6 +41,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const secret = loadSecret(config.dataDir, config.secret);
   const connection = createDatabaseConnection({ file, now: Date.now });
   await requireUsableDatabase(connection);
+  const releaseDatabase = claimDatabase(file);
   const store = createSqliteRegistry({ file, secret, connection, believedMs: registryBelievedMs });
   const time = await openBundledTime({
     store,
@@ -78,6 +79,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     await app.close();
     await time.close();
     await registry.close();
+    releaseDatabase();
     dataFolder.release();
   });
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../core/errors.ts';
@@ -34,6 +34,24 @@ export function openDataFolder(folder: string): DataFolder {
   }
 }
 
+/**
+ * The same for a database, which has to be there: `DATABASE_URL` may name that of another folder, by any path.
+ * @returns what lets another process serve from it
+ * @throws GatewayError `storage_unavailable` when another process serves from the database.
+ */
+export function claimDatabase(file: string): () => void {
+  try {
+    const lock = claim(`${realpathSync(file)}.${lockFile}`);
+    return () => lock.close();
+  } catch (error) {
+    const reason =
+      faultKindOf(error) === 'locked'
+        ? `Another toolwharf serves from the database ${resolve(file)}. End that one`
+        : `A lock beside the database ${resolve(file)} cannot be taken (${reasonOf(error)}). Let the gateway's user write there`;
+    throw new GatewayError('storage_unavailable', `${reason}, or set DATABASE_URL to another file.`, { cause: error });
+  }
+}
+
 function claim(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: 0 });
   try {
@@ -66,11 +84,14 @@ function toFault(error: unknown, folder: string): GatewayError {
       `Another toolwharf serves from the data folder ${folder}. End that one, or set TOOLWHARF_DATA_DIR to another folder.`,
       cause,
     );
-  const isOfSystem = error instanceof Error && 'syscall' in error;
-  const reason = isOfSystem ? codeOf(error) : error instanceof Error ? error.message : String(error);
   return new GatewayError(
     'storage_unavailable',
-    `The data folder ${folder} cannot be used (${reason}). Let the gateway's user write there, or set TOOLWHARF_DATA_DIR to another folder.`,
+    `The data folder ${folder} cannot be used (${reasonOf(error)}). Let the gateway's user write there, or set TOOLWHARF_DATA_DIR to another folder.`,
     cause,
   );
+}
+
+function reasonOf(error: unknown): string {
+  const isOfSystem = error instanceof Error && 'syscall' in error;
+  return isOfSystem ? codeOf(error) : error instanceof Error ? error.message : String(error);
 }

@@ -39,6 +39,7 @@ export async function requireAnsweringStorage({ dataDir, databaseFile }: Storage
     databaseFile,
     `${databaseFile}-wal`,
     `${databaseFile}-shm`,
+    `${databaseFile}.serving.lock`,
   ];
   const silent = await findSilent([dataDir, ...files]);
   if (silent === undefined) return;

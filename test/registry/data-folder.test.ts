@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openDataFolder } from '../../src/registry/data-folder.ts';
+import { claimDatabase, openDataFolder } from '../../src/registry/data-folder.ts';
 
 let parent = '';
 let folder = '';
@@ -55,6 +55,20 @@ describe('the data folder', () => {
     first.release();
     openDataFolder(folder).release();
     expect(readdirSync(folder)).toEqual(['serving.lock']);
+  });
+
+  test('and a database within it serve one at a time, by whatever path', () => {
+    mkdirSync(join(folder, 'deeper'), { recursive: true });
+    const file = join(folder, 'toolwharf.db');
+    for (const name of [file, join(folder, 'other.db')]) writeFileSync(name, '');
+    const link = join(folder, 'deeper', 'linked.db');
+    symlinkSync(file, link);
+    const release = claimDatabase(file);
+    for (const path of [file, join(folder, 'deeper', '..', 'toolwharf.db'), link])
+      expect(() => claimDatabase(path)).toThrow(/^Another toolwharf serves from the database [^\n]*set DATABASE_URL to another file\.$/);
+    claimDatabase(join(folder, 'other.db'))();
+    release();
+    claimDatabase(link)();
   });
 
   test('that is a file is refused in one line', () => {

@@ -50,6 +50,14 @@ test('a data folder is served by one process at a time, also right after that on
       code: 1,
       stderr: `toolwharf: Another toolwharf serves from the data folder ${data()}. End that one, or set TOOLWHARF_DATA_DIR to another folder.\n`,
     });
+    const env = { ...options().env, TOOLWHARF_DATA_DIR: join(folder, 'other'), DATABASE_URL: `sqlite:${join(data(), 'toolwharf.db')}` };
+    const third = await promisify(execFile)(process.execPath, [program], { ...options(), env, timeout: 20_000 }).catch(
+      (error: unknown) => error,
+    );
+    expect(third).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('toolwharf: Another toolwharf serves from the database') as string,
+    });
     const { stdout } = await promisify(execFile)(process.execPath, [program, 'doctor'], options()).catch(
       (error: unknown) => error as { stdout: string },
     );
