@@ -33,9 +33,6 @@ export interface OpenDatabaseOptions {
  */
 export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: OpenDatabaseOptions): OpenDatabase {
   if (!mustExist && identityOf(file, false) === undefined) createDatabase(file);
-  // SQLite takes an empty file for a new database. The gateway never leaves one (see `createDatabase`), so a cut-off file is not taken for that.
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (found?.isFile() && found.size === 0) throw toStorageFault('damaged', file);
   try {
     return openAs({ file, access: 'write', maxBytes });
   } catch (error) {
@@ -90,6 +87,7 @@ function openAs({ file, access, maxBytes }: Opening): OpenDatabase {
   const database = new DatabaseSync(address, { readOnly: access !== 'write' });
   try {
     requireKnownSchema(database, { file });
+    requireMade(database, file);
     requireSound(database, file);
     if (access === 'write') prepare(database, { file, maxBytes });
   } catch (error) {
@@ -106,6 +104,14 @@ function prepare(database: DatabaseSync, { file, maxBytes }: { file: string; max
   database.exec('PRAGMA secure_delete = FAST');
   database.exec(`PRAGMA max_page_count = ${Math.floor(maxBytes / readPragma(database, 'page_size'))}`);
   migrate(database, { file });
+}
+
+/**
+ * SQLite takes a file that is empty, or shorter than a page, for a new database. The gateway never leaves one (see `createDatabase`): what looks new
+ * was cut off or put there by somebody, and without its keys the gateway would be open.
+ */
+function requireMade(database: DatabaseSync, file: string): void {
+  if (readPragma(database, 'user_version') === 0) throw toStorageFault('damaged', file);
 }
 
 /** Reads every page once: damage shows at the opening and not in the middle of a chat. */

@@ -31,6 +31,12 @@ async function storedFile(): Promise<string> {
   return file;
 }
 
+function newDatabase(file: string): void {
+  const database = new DatabaseSync(file);
+  database.exec('PRAGMA page_size = 1024; VACUUM');
+  database.close();
+}
+
 const fault = (text: string | RegExp): object => ({ code: 'storage_unavailable', status: 503, message: expect.stringMatching(text) });
 const ids = async (registry: Registry): Promise<string[]> => (await registry.listToolServers()).map(({ id }) => id);
 
@@ -111,6 +117,8 @@ describe('a damaged database', () => {
   const damages: [name: string, damage: (file: string) => void, message: string][] = [
     ['garbage', (file) => writeFileSync(file, 'garbage '.repeat(2_000)), 'is damaged or no database'],
     ['an empty file', (file) => truncateSync(file, 0), 'is damaged or no database'],
+    ['a file shorter than a page', (file) => writeFileSync(file, 'x'), 'is damaged or no database'],
+    ['a new database', (file) => (rmSync(file), newDatabase(file)), 'is damaged or no database'],
     ['a cut-off file', (file) => truncateSync(file, 8_192), 'is damaged or no database'],
     ['a file cut off in its header', (file) => truncateSync(file, 50), 'is damaged or no database'],
     ['a broken page', (file) => overwrite(file, 4_096, 200), 'is damaged or no database'],
@@ -196,6 +204,20 @@ describe('a fault that waiting does not cure', () => {
     const begun = performance.now();
     await expect(openRegistry(file).listToolServers()).rejects.toMatchObject(fault('is damaged'));
     expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  it.each<[string, (file: string) => void]>([
+    ['an empty file', (file) => writeFileSync(file, '')],
+    ['a file shorter than a page', (file) => writeFileSync(file, 'x')],
+    ['a new database', newDatabase],
+  ])('does not become an empty one when %s takes its place while the gateway runs', async (_name, put) => {
+    const file = await storedFile();
+    const registry = openRegistry(file);
+    expect(await ids(registry)).toEqual([toolServerRecord().id]);
+    for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true });
+    put(file);
+    clock += 60_000;
+    await expect(registry.listKeys()).rejects.toMatchObject(fault('is damaged or no database'));
   });
 
   it('does not become an empty database when the damaged file is moved away while the gateway runs', async () => {
