@@ -15,20 +15,32 @@ export interface SelectionBounds {
  * parameters, so that the parameters of this function alone can follow it.
  */
 export function selectionForm(specs: readonly ToolSpec[], bounds: SelectionBounds): OutputForm {
-  const forms = specs.map(({ name, parameters }) => ({ name, ...formsOf(parameters) }));
+  const forms: ({ name: string } & ParameterForms)[] = [];
+  let characters = 0;
+  for (const { name, parameters } of specs) {
+    const form = formsOf(parameters);
+    characters += name.length + form.characters;
+    // What does not fit in any case is not narrowed: there may be many, and large ones.
+    if (characters > limits.selectionFormCharacters) return openForm(specs, bounds);
+    forms.push({ name, ...form });
+  }
   const narrowed = forms.map(({ name, loose }) => ({ name, parameters: loose }));
   const schema = listOf(narrowed, bounds);
-  if (JSON.stringify(schema).length > limits.selectionFormCharacters) {
-    const open = specs.map(({ name }) => ({ name, parameters: { type: 'object' } }));
-    return { schema: listOf(open, bounds), strictSchema: undefined };
-  }
+  if (JSON.stringify(schema).length > limits.selectionFormCharacters) return openForm(specs, bounds);
   const strict = forms.flatMap((form) => (form.strict === undefined ? [] : [{ name: form.name, parameters: form.strict }]));
   return { schema, strictSchema: strict.length === narrowed.length ? listOf(strict, bounds) : undefined };
+}
+
+function openForm(specs: readonly ToolSpec[], bounds: SelectionBounds): OutputForm {
+  const open = specs.map(({ name }) => ({ name, parameters: { type: 'object' } }));
+  return { schema: listOf(open, bounds), strictSchema: undefined };
 }
 
 interface ParameterForms {
   loose: JsonObject;
   strict: JsonObject | undefined;
+  /** Of the loose one as JSON. */
+  characters: number;
 }
 
 /** The functions of a server are the same objects in every request. */
@@ -38,7 +50,7 @@ function formsOf(parameters: JsonObject): ParameterForms {
   const before = known.get(parameters);
   if (before !== undefined) return before;
   const loose = narrowParameters(parameters);
-  const forms = { loose, strict: toStrict(loose) };
+  const forms = { loose, strict: toStrict(loose), characters: JSON.stringify(loose).length };
   known.set(parameters, forms);
   return forms;
 }

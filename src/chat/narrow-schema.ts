@@ -6,11 +6,14 @@ const maxDepth = 5;
 const maxNodes = 400;
 const maxChoices = 100;
 const maxHops = 8;
+const maxRequired = 1_000;
+/** Names and choices, written out once for each reference to them. */
+const maxCharacters = 40_000;
 const types = new Set(['string', 'number', 'integer', 'boolean', 'null', 'object', 'array']);
 
 interface Place {
   root: JsonObject;
-  nodes: { left: number };
+  left: { nodes: number; characters: number };
   depth: number;
 }
 
@@ -19,18 +22,20 @@ interface Place {
  * least what the schema allows. Patterns, lengths and bounds are left to the check afterwards.
  */
 export function narrowParameters(parameters: JsonObject): JsonObject {
-  const narrowed = narrow(parameters, { root: parameters, nodes: { left: maxNodes }, depth: 0 });
+  const narrowed = narrow(parameters, { root: parameters, left: { nodes: maxNodes, characters: maxCharacters }, depth: 0 });
   return narrowed['type'] === 'object' ? narrowed : { type: 'object' };
 }
 
 function narrow(value: JsonValue | undefined, place: Place): JsonObject {
   const schema = resolved(value, place.root);
-  place.nodes.left -= 1;
-  if (schema === undefined || place.depth > maxDepth || place.nodes.left < 0 || schema['allOf'] !== undefined) return {};
+  place.left.nodes -= 1;
+  if (schema === undefined || place.depth > maxDepth || isSpent(place) || schema['allOf'] !== undefined) return {};
   const { type, enum: list, const: fixed, properties } = schema;
-  const stated = [type].flat().filter((name): name is string => typeof name === 'string' && types.has(name));
-  if (fixed !== undefined) return choice([fixed]);
-  if (Array.isArray(list)) return list.length <= maxChoices && list.length > 0 ? choice(list) : typed(stated);
+  const stated = (Array.isArray(type) ? type.slice(0, types.size) : [type]).filter(
+    (name): name is string => typeof name === 'string' && types.has(name),
+  );
+  if (fixed !== undefined) return choice([fixed], place);
+  if (Array.isArray(list)) return list.length <= maxChoices && list.length > 0 ? choice(list, place) : typed(stated);
   const branches = [schema['anyOf'], schema['oneOf']].find(Array.isArray);
   if (branches !== undefined) return anyOf(branches, place);
   if (stated.length === 0) return isJsonObject(properties) ? objectOf(schema, place) : {};
@@ -53,9 +58,15 @@ function resolved(value: JsonValue | undefined, root: JsonObject): JsonObject | 
   return undefined;
 }
 
+function isSpent({ left }: Place): boolean {
+  return left.nodes < 0 || left.characters < 0;
+}
+
 /** The types of the choices go along, because OpenAI asks for them. */
-function choice(list: JsonValue[]): JsonObject {
+function choice(list: JsonValue[], place: Place): JsonObject {
   if (list.some((value) => typeof value === 'object' && value !== null)) return {};
+  for (const value of list) place.left.characters -= typeof value === 'string' ? value.length : 1;
+  if (isSpent(place)) return {};
   const found = new Set(list.map((value) => (value === null ? 'null' : Number.isInteger(value) ? 'integer' : typeof value)));
   return { ...typed([...found]), enum: list };
 }
@@ -66,6 +77,7 @@ function typed(names: string[]): JsonObject {
 }
 
 function anyOf(branches: JsonValue[], place: Place): JsonObject {
+  if (branches.length > place.left.nodes) return {};
   const narrowed = branches.map((branch) => narrow(branch, deeper(place)));
   return narrowed.some((branch) => Object.keys(branch).length === 0) ? {} : { anyOf: narrowed };
 }
@@ -73,8 +85,12 @@ function anyOf(branches: JsonValue[], place: Place): JsonObject {
 function objectOf({ properties, required, additionalProperties: more }: JsonObject, place: Place): JsonObject {
   const isOpen = more === true || isJsonObject(more);
   if (!isJsonObject(properties)) return isOpen || place.depth > 0 ? { type: 'object' } : closed([], []);
+  for (const name in properties) {
+    place.left.characters -= name.length + 1;
+    if (isSpent(place)) return { type: 'object' };
+  }
   const entries = Object.entries(properties).map(([name, child]): [string, JsonObject] => [name, narrow(child, deeper(place))]);
-  const needed = (Array.isArray(required) ? required : []).filter(
+  const needed = (Array.isArray(required) ? required.slice(0, maxRequired) : []).filter(
     (name) => typeof name === 'string' && Object.hasOwn(properties, name) && !hasDefault(properties[name]),
   );
   const object = closed(entries, needed);

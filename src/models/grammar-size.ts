@@ -3,8 +3,10 @@ import type { JsonObject, JsonValue } from '../core/json.ts';
 
 /** The rules that every grammar may have: strings, numbers, white space, any value. */
 const sharedRules = 1_600;
-/** Parts of a schema that are counted; none takes less than ten characters, so that more than these have room nowhere. */
-const maxParts = 5_000;
+/** None of the parts that are counted takes fewer. */
+const leastCharacters = 10;
+/** Parts of a schema that are counted: more than these have room nowhere. */
+const maxParts = 10_000;
 /** References within references: they end the counting before they end the stack. */
 const maxHops = 32;
 /** Keys are told apart by their first characters. */
@@ -55,17 +57,24 @@ function ruleOf(schema: JsonValue | undefined, name: number, counting: Counting)
   const branches = [anyOf, oneOf].find(Array.isArray);
   if (branches !== undefined) return unionOf(branches, name, counting);
   if (Array.isArray(type)) {
+    if (!mayCount(counting, type.length * Object.keys(schema).length)) return { reference: name, size: Infinity };
     const each = type.map((one) => ({ ...schema, type: one }));
     return unionOf(each, name, counting);
   }
-  if (fixed !== undefined) return choiceOf([fixed], name);
-  if (Array.isArray(list)) return choiceOf(list, name);
+  if (fixed !== undefined) return choiceOf([fixed], name, counting);
+  if (Array.isArray(list)) return choiceOf(list, name, counting);
   if (isJsonObject(properties)) return objectOf(schema, name, counting);
   const several = [allOf, prefixItems, items].find(Array.isArray);
   if (several !== undefined) return unionOf(several, name + 6, counting);
   if (items === undefined) return valueOf(schema, name);
   const item = ruleOf(items, name + 5, counting);
   return { reference: name, size: named(name, 2 * item.reference + 60) + item.size };
+}
+
+/** Whether so many more parts may be counted. */
+function mayCount(counting: Counting, parts: number): boolean {
+  counting.left -= parts;
+  return counting.left >= 0;
 }
 
 function named(name: number, body: number): number {
@@ -86,12 +95,19 @@ function referenceOf(reference: string, name: number, counting: Counting): Rule 
 }
 
 function unionOf(branches: readonly JsonValue[], name: number, counting: Counting): Rule {
+  if (branches.length > counting.left) return { reference: name, size: Infinity };
   const rules = branches.map((branch, index) => ruleOf(branch, name + String(index).length + (name === 0 ? 12 : 1), counting));
   return { reference: name, size: named(name, sum(rules.map(({ reference }) => reference + 3))) + sum(rules.map(({ size }) => size)) };
 }
 
-function choiceOf(list: readonly JsonValue[], name: number): Rule {
-  return { reference: name, size: named(name, sum(list.map((value) => literal(value) + 3)) + 10) };
+function choiceOf(list: readonly JsonValue[], name: number, counting: Counting): Rule {
+  let size = 10;
+  for (const value of list) {
+    const characters = literal(value) + 3;
+    size += characters;
+    if (!mayCount(counting, characters / leastCharacters)) return { reference: name, size: Infinity };
+  }
+  return { reference: name, size: named(name, size) };
 }
 
 /** A text, a number: only what is demanded of it has a rule of its own. */
@@ -106,9 +122,12 @@ function valueOf({ pattern, format, minLength, maxLength, ...schema }: JsonObjec
 /** Each property has a rule with its key; an optional one also a rule for whatever optional ones may follow it. */
 function objectOf(schema: JsonObject, name: number, counting: Counting): Rule {
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
-  const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
+  const listed = Array.isArray(schema['required']) ? schema['required'] : [];
+  if (!mayCount(counting, listed.length)) return { reference: name, size: Infinity };
+  const required = new Set(listed);
   let size = named(name, 40);
   for (const [key, child] of Object.entries(properties)) {
+    if (!mayCount(counting, key.length / leastCharacters)) return { reference: name, size: Infinity };
     const inner = name + 1 + Buffer.byteLength(key);
     const rule = ruleOf(child, inner, counting);
     const pair = inner + 3;

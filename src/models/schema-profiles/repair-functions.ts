@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { ModelEvent } from '../../core/chat.ts';
@@ -12,6 +13,9 @@ const maxRepairs = 6;
 /** After so many functions at fault the others are simplified as well: the backend understands little. */
 const repairsBeforeAll = 3;
 
+/** Functions whose parameters are converted in one turn of the event loop; the largest take twenty milliseconds. */
+const convertedInOneTurn = 2;
+
 /** `plain`: not in the strict form that the function wished for. */
 type Remedy = 'plain' | 'simplified' | 'left out';
 
@@ -22,10 +26,12 @@ type Remedy = 'plain' | 'simplified' | 'left out';
  */
 export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): ModelBackend {
   const remedies = new WeakMap<JsonObject, Remedy>();
+  /** Their parameters have been converted. */
+  const seen = new WeakSet<JsonObject>();
 
   async function* chat(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
     for (let repairs = 0; ; repairs += 1) {
-      const events = backend.chat({ ...request, tools: offered(request.tools) });
+      const events = backend.chat({ ...request, tools: await offered(request.tools) });
       let hasBegun = false;
       try {
         for await (const event of events) {
@@ -43,14 +49,26 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
     }
   }
 
-  function offered(tools: readonly ToolSpec[]): ToolSpec[] {
-    return tools.flatMap((spec) => {
-      const remedy = remedies.get(spec.parameters);
-      if (remedy === 'left out') return [];
-      if (remedy === undefined) return [specInProfile(spec, profile)];
-      const { strict: _wish, ...plain } = spec;
-      return [remedy === 'plain' ? plain : { ...plain, parameters: simplifyParameters(spec.parameters) }];
-    });
+  async function offered(tools: readonly ToolSpec[]): Promise<ToolSpec[]> {
+    const specs: ToolSpec[] = [];
+    let converted = 0;
+    for (const tool of tools) {
+      const { parameters } = tool;
+      specs.push(...remedied(tool));
+      if (seen.has(parameters) && !remedies.has(parameters)) continue;
+      seen.add(parameters);
+      converted += 1;
+      if (converted % convertedInOneTurn === 0) await nextTurn();
+    }
+    return specs;
+  }
+
+  function remedied(spec: ToolSpec): ToolSpec[] {
+    const remedy = remedies.get(spec.parameters);
+    if (remedy === 'left out') return [];
+    if (remedy === undefined) return [specInProfile(spec, profile)];
+    const { strict: _wish, ...plain } = spec;
+    return [remedy === 'plain' ? plain : { ...plain, parameters: simplifyParameters(spec.parameters) }];
   }
 
   /** What was done about it, in a sentence; undefined when nothing can be done. */
