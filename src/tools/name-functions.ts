@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The limit of the OpenAI API and of every server that imitates it. */
 const maxNameLength = 64;
@@ -91,8 +91,23 @@ function firstFree(plain: string, key: string, used: ReadonlySet<string>): strin
 }
 
 function withHash(name: string, source: string): string {
-  const hash = createHash('sha256').update(source).digest('hex').slice(0, hashLength);
-  return `${name.slice(0, maxNameLength - hashLength - 1)}_${hash}`;
+  return `${name.slice(0, maxNameLength - hashLength - 1)}_${hashOf(source)}`;
+}
+
+/** The hashes of texts up to `longestKnown` characters: a chat is offered the same functions again and again, and each asks for its hash twice. */
+const knownHashes = new Map<string, string>();
+const maxKnown = 10_000;
+const longestKnown = 300;
+
+function hashOf(source: string): string {
+  const known = knownHashes.get(source);
+  if (known !== undefined) return known;
+  const computed = hash('sha256', source).slice(0, hashLength);
+  if (source.length <= longestKnown) {
+    if (knownHashes.size >= maxKnown) knownHashes.clear();
+    knownHashes.set(source, computed);
+  }
+  return computed;
 }
 
 /** By code unit: `localeCompare` depends on the host's language. */
