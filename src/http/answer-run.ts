@@ -35,7 +35,6 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
     // Where OpenAI's SDKs look for it.
     reply.header('x-request-id', request.id);
     const { model, stream } = form;
-    leaveToOwnLine(request);
     reply.raw.once('close', () => {
       const { statusCode: status, writableFinished: isComplete } = reply.raw;
       logChat(request.log, stats, { run_id: run.runId, model, stream, status, isCutOff: !isComplete });
@@ -70,6 +69,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
         patience: { headersMs: limits.headersDelayMs, keepAliveMs: limits.keepAliveMs },
         leave,
       }).catch((error: unknown) => {
+        leaveToOwnLine(request);
         throw reply.raw.destroyed ? error : soFar.addTo(error, request.id);
       });
     }
@@ -80,6 +80,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
     try {
       return await collectCompletion(head, events, watch);
     } catch (error) {
+      leaveToOwnLine(request);
       // Nobody is there to read an answer; Fastify only needs to know that none is coming.
       if (leave.signal.aborted && reply.raw.destroyed) return reply.hijack();
       throw soFar.addTo(leave.signal.aborted && leave.signal.reason instanceof GatewayError ? leave.signal.reason : error, request.id);

@@ -47,9 +47,9 @@ export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: Bo
 
   app.addHook('onRequest', (request, reply, done) => {
     if (hasBody(request)) {
-      // Nearly all bodies come with their heads, and are whole by then.
-      setImmediate(() => {
-        if (!request.raw.complete && !request.raw.destroyed) watch(request, reply.raw);
+      // Nearly all bodies come with their heads, and are whole once those are parsed; most others are when everything that has come is read.
+      process.nextTick(() => {
+        if (!request.raw.complete) setImmediate(watchUnlessWhole, request, reply.raw);
       });
     }
     done();
@@ -58,6 +58,10 @@ export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: Bo
     clearInterval(timer);
     done();
   });
+
+  function watchUnlessWhole(request: FastifyRequest, response: ServerResponse): void {
+    if (!request.raw.complete && !request.raw.destroyed) watch(request, response);
+  }
 
   function watch(request: FastifyRequest, response: ServerResponse): void {
     const { raw } = request;

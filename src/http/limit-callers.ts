@@ -18,17 +18,16 @@ interface Admission {
   isTakenOver: boolean;
 }
 
-const admissions = new WeakMap<FastifyRequest, Admission>();
-
 /**
  * Holds callers to the limits of their keys, from the request to the end of its answer. What is counted follows from the route, never from what
  * the body says about itself. To be installed after the guard.
  */
 export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimiter, 'admit'>): void {
+  app.decorateRequest('admission');
   app.addHook('preHandler', async (request, reply) => {
     if (!isCounted(request)) return;
     const admission: Admission = { release: await limiter.admit(callerOf(request)), isTakenOver: false };
-    admissions.set(request, admission);
+    request.setDecorator('admission', admission);
     const end = (): void => {
       if (!admission.isTakenOver) admission.release();
     };
@@ -39,14 +38,16 @@ export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimi
 
 /** For work that goes on after the answer: from now on the request counts until this is called. */
 export function takeOverAdmission(request: FastifyRequest): Release {
-  const admission = admissions.get(request);
+  const admission = request.getDecorator<Admission | undefined>('admission');
   if (admission === undefined) return () => undefined;
   admission.isTakenOver = true;
   return admission.release;
 }
 
-function isCounted({ method, routeOptions: { url = '' }, body }: FastifyRequest): boolean {
-  if (method !== 'POST' || findAccess(method, url) !== 'user' || freeRoutes.has(`${method} ${url}`)) return false;
+function isCounted({ method, routeOptions, body }: FastifyRequest): boolean {
+  if (method !== 'POST') return false;
+  const { url = '' } = routeOptions;
+  if (findAccess(method, url) !== 'user' || freeRoutes.has(`${method} ${url}`)) return false;
   // By this field the protocol decides what is done: listing costs nothing, calling does.
   return url !== '/mcp' || (isJsonObject(body) && body['method'] === 'tools/call');
 }

@@ -44,10 +44,20 @@ export function endWithError(socket: Socket, shown: GatewayError): void {
  * @throws GatewayError `invalid_request`
  */
 export function refuseTwoHosts({ raw }: FastifyRequest): void {
-  const hosts = raw.rawHeaders.filter((_, index) => index % 2 === 1 && raw.rawHeaders[index - 1]?.toLowerCase() === 'host');
-  const inLine = /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(raw.url ?? '')?.[1];
-  const isOther = inLine !== undefined && inLine.toLowerCase() !== hosts[0]?.toLowerCase();
-  if (hosts.length > 1 || isOther) throw new GatewayError('invalid_request', 'The request names its Host twice. Send the header once.');
+  const inLine = raw.url?.startsWith('/') === true ? undefined : /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(raw.url ?? '')?.[1];
+  const isOther = inLine !== undefined && inLine.toLowerCase() !== raw.headers.host?.toLowerCase();
+  if (isOther || hasTwoHosts(raw.rawHeaders))
+    throw new GatewayError('invalid_request', 'The request names its Host twice. Send the header once.');
+}
+
+/** Names and values in turn. */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
 }
 
 function toShown(code: string | undefined): GatewayError {

@@ -7,6 +7,9 @@ import type { OutboundResponse } from '../core/outbound.ts';
 import type { SecretMask } from '../shared/secret-mask.ts';
 import { parseJsonAside } from '../workers/parse-json.ts';
 
+/** Keeps nothing between two calls without `stream`. */
+const decoder = new TextDecoder();
+
 /**
  * A whole JSON answer of a backend. What is large, or holds many values, is parsed aside, and may hold no more than the event loop can take at once. Secrets
  * of the gateway are masked in it.
@@ -16,7 +19,7 @@ export async function readJsonAnswer(response: OutboundResponse, name: string, m
   const { bytes, isTruncated } = await readBytes(response.body, limits.upstreamJsonBytes);
   if (isTruncated) throw invalid(name, `sends more than ${limits.upstreamJsonBytes} bytes`);
   if (bytes.byteLength <= limits.inPlaceCharacters) {
-    const text = new TextDecoder().decode(bytes);
+    const text = decoder.decode(bytes);
     // Most answers hold no secret.
     if (!hasMoreValuesThan(text, limits.inPlaceValues))
       return mask.text(text) === text ? parseHere(text, name) : mask.value(parseHere(text, name));

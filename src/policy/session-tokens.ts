@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint, SignJWT } from 'jose';
 import type { JWK } from 'jose';
-import type { SendOutbound } from '../core/outbound.ts';
+import type { OutboundRequest, OutboundResponse, SendOutbound } from '../core/outbound.ts';
 
 /** RFC 8037: signatures with Ed25519 are `EdDSA` in JOSE. */
 const algorithm = 'EdDSA';
@@ -69,11 +69,11 @@ export function createSessionTokens({ secret, issuer, now }: SessionTokenOptions
 
 /** The door out for tool servers: a request with `sessionUser` carries that user's token, whose audience is the origin it is sent to, and no other. */
 export function withSessionTokens(send: SendOutbound, tokens: SessionTokens): SendOutbound {
-  return async ({ sessionUser, ...request }) => {
-    if (sessionUser === undefined) return send(request);
+  async function sendFor(sessionUser: string, request: OutboundRequest): Promise<OutboundResponse> {
     const authorization = `Bearer ${await tokens.issue(new URL(request.url).origin, sessionUser)}`;
-    return send({ ...request, headers: { ...withoutAuthorization(request.headers), authorization } });
-  };
+    return send({ ...request, sessionUser: undefined, headers: { ...withoutAuthorization(request.headers), authorization } });
+  }
+  return (request) => (request.sessionUser === undefined ? send(request) : sendFor(request.sessionUser, request));
 }
 
 function withoutAuthorization(headers: Record<string, string> = {}): Record<string, string> {
