@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, scrypt } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import { calculateJwkThumbprint, SignJWT } from 'jose';
+import type * as Jose from 'jose';
 import type { JWK } from 'jose';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../core/outbound.ts';
 
@@ -44,12 +44,14 @@ export function createSessionTokens({ secret, issuer, now }: SessionTokenOptions
     const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Prefix, seed]), format: 'der', type: 'pkcs8' });
     const { kty, crv, x } = createPublicKey(privateKey).export({ format: 'jwk' });
     const publicKey = { kty, crv, x } as JWK;
+    const { calculateJwkThumbprint } = await loadJose();
     return { privateKey, publicKey: { ...publicKey, kid: await calculateJwkThumbprint(publicKey), use: 'sig', alg: algorithm } };
   }
 
   return {
     async issue(audience, userId) {
       const { privateKey, publicKey } = await (keys ??= makeKeys());
+      const { SignJWT } = await loadJose();
       const seconds = Math.floor(now() / 1_000);
       return new SignJWT()
         .setProtectedHeader({ alg: algorithm, typ: 'JWT', kid: publicKey.kid })
@@ -65,6 +67,11 @@ export function createSessionTokens({ secret, issuer, now }: SessionTokenOptions
       return { keys: [publicKey] };
     },
   };
+}
+
+/** Only gateways with such a tool server need it: fifty modules, which every start would load. */
+function loadJose(): Promise<typeof Jose> {
+  return import('jose');
 }
 
 /** The door out for tool servers: a request with `sessionUser` carries that user's token, whose audience is the origin it is sent to, and no other. */
