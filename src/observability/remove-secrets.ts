@@ -1,4 +1,5 @@
 import { GatewayError, OutboundError } from '../core/errors.ts';
+import { withoutExcerpt } from '../shared/without-excerpt.ts';
 
 /** What stands in a secret's place. */
 export const redacted = '[redacted]';
@@ -78,11 +79,11 @@ export function describeError(error: unknown, causes = 0, isOwnFault = isFaultOf
   const { code, status, failure } = error as Error & { code?: unknown; status?: unknown; failure?: unknown };
   return {
     type: error.name,
-    message: error.message.slice(0, maxMessageLength),
+    message: withoutExcerpt(error.message.slice(0, maxMessageLength)),
     ...(isPlain(code) && { code }),
     ...(isPlain(status) && { status }),
     ...(isPlain(failure) && { failure }),
-    ...(isOwnFault && { stack: error.stack?.slice(0, maxStackLength) }),
+    ...(isOwnFault && { stack: error.stack && withoutExcerpt(error.stack.slice(0, maxStackLength)) }),
     ...(error.cause instanceof Error && causes < maxCauses && { cause: describeError(error.cause, causes + 1, isOwnFault) }),
   };
 }

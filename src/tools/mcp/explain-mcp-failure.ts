@@ -1,5 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { OutboundError } from '../../core/errors.ts';
+import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 
 /**
  * What is known of a request that came to no result. `never-sent`: nobody executed it. `maybe-sent`: it may have taken effect. `answered`: the
@@ -39,7 +40,7 @@ export function explainMcpFailure(error: unknown): McpFailure {
   const outbound = chain.find((entry) => entry instanceof OutboundError);
   if (outbound?.failure === 'denied') return { kind: 'denied', message: outbound.message };
   if (outbound?.failure === 'redirected' || outbound?.failure === 'invalid_request') return { kind: 'refused', message: outbound.message };
-  const message = chain.map((entry) => entry.message).find((text) => text !== '') ?? String(error);
+  const message = withoutExcerpt(chain.map((entry) => entry.message).find((text) => text !== '') ?? String(error));
   if (chain.some(({ code }) => typeof code === 'string' && withoutConnection.has(code))) return { kind: 'never-sent', message };
   if (outbound !== undefined) return { kind: outbound.failure === 'timeout' ? 'timeout' : 'maybe-sent', message: outbound.message };
   const http = chain.find((entry) => entry instanceof SdkHttpError);

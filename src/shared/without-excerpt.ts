@@ -1,0 +1,13 @@
+const end = ' is not valid JSON';
+
+/**
+ * A message of `JSON.parse` without the piece of the text that it quotes: of a peer's answer that piece may hold a part of a credential, which is not
+ * found any more once it is cut. Takes linear time, because the text may be hostile.
+ */
+export function withoutExcerpt(message: string): string {
+  const stop = message.lastIndexOf(end);
+  const start = message.indexOf('"');
+  if (start === -1 || stop < start) return message;
+  const head = message.slice(0, start).replace(/(?:, )?(?:\.\.\.)?$/, '');
+  return `${head} in what${message.slice(stop)}`.trimStart();
+}
