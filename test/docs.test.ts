@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { settings } from '../src/config.ts';
+import { readConfig, settings } from '../src/config.ts';
 import { anchorsIn, linksIn, namedPaths, plainDefault, settingRows } from './_support/read-docs.ts';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
@@ -65,6 +65,27 @@ describe('the documentation', () => {
     const readme = read('README.md');
     expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(6_000);
     expect(published.filter((path) => path !== 'README.md' && !linksIn(readme).includes(path))).toEqual([]);
+  });
+});
+
+describe('the examples of the documentation', () => {
+  test('hold a configuration file that the gateway reads, with every section', () => {
+    const file = /^```yaml\n(# toolwharf\.yaml\n[\s\S]*?)^```/m.exec(read('docs/configuration.md'))?.[1];
+    const config = readConfig({ OPENAI_KEY: 'k', WEATHER_KEY: 'w' }, (path) => (path === './toolwharf.yaml' ? file : undefined));
+    const { backends, toolServers, presets, modules } = config;
+    expect([backends.length, toolServers.length, presets.length, modules.toolsets.length, modules.hooks.length]).toEqual([2, 1, 1, 1, 1]);
+    expect(config).toMatchObject({ port: 8090, taskModel: 'qwen3:4b', corsOrigins: ['https://chat.example'] });
+    expect(modules.toolsDir).toMatch(/tools$/);
+  });
+
+  test('leave running answers their time, and bodies their size', () => {
+    const { drainTimeoutMs, bodyLimitBytes, port } = readConfig({}, () => undefined);
+    const page = read('docs/operations.md');
+    const numberIn = (pattern: RegExp): number => Number(pattern.exec(page)?.[1]);
+    expect(numberIn(/^TimeoutStopSec=(\d+)$/m) * 1_000).toBeGreaterThanOrEqual(drainTimeoutMs + 5_000);
+    expect(numberIn(/docker stop --time (\d+)/) * 1_000).toBeGreaterThanOrEqual(drainTimeoutMs + 5_000);
+    expect(numberIn(/client_max_body_size (\d+)m;/) * 1024 * 1024).toBeGreaterThan(bodyLimitBytes);
+    expect([numberIn(/proxy_pass http:\/\/127\.0\.0\.1:(\d+);/), numberIn(/reverse_proxy 127\.0\.0\.1:(\d+)/)]).toEqual([port, port]);
   });
 });
 
