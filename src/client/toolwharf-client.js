@@ -5,7 +5,7 @@
  * @typedef {{ headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>), credentials?: RequestCredentials }} ServerAccess
  * @typedef {(params: any, context: { signal: AbortSignal, call: any }) => unknown} PageFunction
  * @typedef {(question: any, signal: AbortSignal) => unknown} Ask
- * What each option is for stands in the README beside this file:
+ * What each option is for stands in docs/browser-tools.md:
  * @typedef {{ url?: string, token?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
  *   functions?: Record<string, PageFunction>, confirm?: Ask, input?: Ask,
  *   onSession?: (sessionId: string, isResumed: boolean) => void, onFrame?: (frame: Frame) => void,
