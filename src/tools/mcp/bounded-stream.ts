@@ -11,6 +11,9 @@ const brace = 0x7b;
 /** `id:` at the beginning of a line. */
 const eventId = [0x69, 0x64, 0x3a];
 
+/** Where a message of a body ends: with a line (stdio), with an event (`text/event-stream`), or with the body. */
+export type Framing = 'lines' | 'events' | 'body';
+
 /** What a stream of events was like, once it has ended. */
 export interface StreamEnd {
   /** The server gave its events ids, so that what was cut off can be asked for again. */
@@ -18,13 +21,13 @@ export interface StreamEnd {
 }
 
 export interface BoundedStreamOptions {
-  /** Of one event, or of a whole body that is no stream of events. */
+  framing: Framing;
+  /** Of one message. */
   maxBytes?: number;
   /** Values in it. */
   maxValues?: number;
-  /** Events that are passed on in one turn of the event loop. */
-  eventsPerTurn?: number;
-  isEventStream: boolean;
+  /** Messages that are passed on in one turn of the event loop. */
+  messagesPerTurn?: number;
   onEnd?: (end: StreamEnd) => void;
 }
 
@@ -35,20 +38,22 @@ export interface BoundedStreamOptions {
 export async function* boundedStream(
   body: AsyncIterable<Uint8Array>,
   {
+    framing,
     maxBytes = limits.mcpMessageBytes,
     maxValues = limits.mcpMessageValues,
-    eventsPerTurn = limits.mcpMessagesPerTurn,
-    isEventStream,
+    messagesPerTurn = limits.mcpMessagesPerTurn,
     onEnd,
   }: BoundedStreamOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const meter = new MessageMeter(isEventStream);
-  /** With at most so many events in each. */
+  const meter = new MessageMeter(framing);
   async function* slicesOf(piece: Uint8Array): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     for (let start = 0; start < piece.length;) {
-      if (start > 0) await nextTurn();
-      const end = meter.measure(piece, start, eventsPerTurn);
-      if (meter.bytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
+      if (meter.messages === messagesPerTurn) {
+        await nextTurn();
+        meter.messages = 0;
+      }
+      const end = meter.measure(piece, start, messagesPerTurn);
+      if (meter.mostBytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
       if (meter.mostValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
       yield new Uint8Array(piece.subarray(start, end));
       start = end;
@@ -64,35 +69,39 @@ export async function* boundedStream(
 
 /** Measures messages byte by byte, wherever they were cut. */
 class MessageMeter {
-  /** Of the message that is being received. */
-  bytes = 0;
+  /** Of the largest message. */
+  mostBytes = 0;
   /** Of the message that had the most. */
   mostValues = 0;
+  /** Ends of messages since this was set to 0. */
+  messages = 0;
   isResumable = false;
-  readonly #isEventStream: boolean;
+  readonly #framing: Framing;
+  /** Of the message that is being received, as `#values`. */
+  #bytes = 0;
   #values = 0;
   #inLine = 0;
   #matchesId = true;
   #isInText = false;
   #isEscaped = false;
 
-  constructor(isEventStream: boolean) {
-    this.#isEventStream = isEventStream;
+  constructor(framing: Framing) {
+    this.#framing = framing;
   }
 
-  /** Measures a piece from `start` to its end, or behind so many events, and gives that place. */
-  measure(piece: Uint8Array, start: number, maxEvents: number): number {
-    let events = 0;
+  /** Measures a piece from `start` to its end, or to where there are so many messages, and gives that place. */
+  measure(piece: Uint8Array, start: number, maxMessages: number): number {
     for (let position = start; position < piece.length; position += 1) {
-      if (this.#endsWith(piece[position] ?? 0)) events += 1;
-      if (events === maxEvents) return position + 1;
+      if (this.#endsWith(piece[position] ?? 0)) this.messages += 1;
+      if (this.messages === maxMessages) return position + 1;
     }
     return piece.length;
   }
 
-  /** Whether an event ends with this byte. */
+  /** Whether a message ends with this byte. */
   #endsWith(byte: number): boolean {
-    this.bytes += 1;
+    this.#bytes += 1;
+    if (this.#bytes > this.mostBytes) this.mostBytes = this.#bytes;
     if (byte === lineFeed) return this.#endLine();
     if (byte === carriageReturn) return false;
     const inLine = this.#inLine;
@@ -104,9 +113,9 @@ class MessageMeter {
   }
 
   #endLine(): boolean {
-    const isEnd = this.#inLine === 0 && this.#isEventStream;
+    const isEnd = this.#framing === 'lines' || (this.#framing === 'events' && this.#inLine === 0);
     if (isEnd) {
-      this.bytes = 0;
+      this.#bytes = 0;
       this.#values = 0;
     }
     this.#inLine = 0;

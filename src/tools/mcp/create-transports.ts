@@ -1,12 +1,13 @@
 import { SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Transport } from '@modelcontextprotocol/client';
-import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { callHeaders, callQuery, sessionUserOf } from '../connection-headers.ts';
 import { requestIdIn } from './answer-watch.ts';
 import type { AnswerWatch } from './answer-watch.ts';
+import { BoundedStdioTransport } from './bounded-stdio-transport.ts';
 import type { CallScopes } from './call-scope.ts';
 import { createErrorOutput } from './error-output.ts';
 import type { ErrorOutput } from './error-output.ts';
@@ -70,7 +71,6 @@ function processWay({ command, args, environment }: NonNullable<ToolServerRecord
     args,
     env: { ...getDefaultEnvironment(), ...environment },
     stderr: 'pipe',
-    maxBufferSize: limits.mcpMessageBytes,
   } as const;
   let errorOutput = createErrorOutput();
   return {
@@ -78,7 +78,7 @@ function processWay({ command, args, environment }: NonNullable<ToolServerRecord
     isLegacy: false,
     connectTimeoutMs: limits.mcpProcessStartMs,
     createTransport() {
-      const transport = new StdioClientTransport(settings);
+      const transport = new BoundedStdioTransport(settings);
       const output = createErrorOutput();
       errorOutput = output;
       // Read to the end in any case: a process whose pipe is full stands still.

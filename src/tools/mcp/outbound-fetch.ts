@@ -46,7 +46,7 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
     }
     const isEventStream = (headers['content-type'] ?? '').includes('text/event-stream');
     const onEnd = isEventStream && typeof init.body === 'string' ? options.watchAnswer?.(init.body) : undefined;
-    const pieces = boundedStream(body, { isEventStream, ...(onEnd && { onEnd }) });
+    const pieces = boundedStream(body, { framing: isEventStream ? 'events' : 'body', ...(onEnd && { onEnd }) });
     return new Response(ReadableStream.from(pieces), { status, headers });
   };
 }

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { boundedStream } from '../../../src/tools/mcp/bounded-stream.ts';
-import type { StreamEnd } from '../../../src/tools/mcp/bounded-stream.ts';
+import type { Framing, StreamEnd } from '../../../src/tools/mcp/bounded-stream.ts';
 
 async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield new TextEncoder().encode(text);
 }
 
-async function read(texts: string[], isEventStream = true): Promise<{ text: string; end: StreamEnd | undefined }> {
+async function read(texts: string[], framing: Framing = 'events'): Promise<{ text: string; end: StreamEnd | undefined }> {
   let end: StreamEnd | undefined;
   let text = '';
-  const options = { maxBytes: 20, isEventStream, onEnd: (how: StreamEnd) => void (end = how) };
+  const options = { maxBytes: 20, framing, onEnd: (how: StreamEnd) => void (end = how) };
   for await (const piece of boundedStream(pieces(...texts), options)) text += new TextDecoder().decode(piece);
   return { text, end };
 }
@@ -20,12 +20,13 @@ describe('a bounded stream', () => {
     expect((await read(events)).text).toBe(events.join(''));
   });
 
-  test.each([
-    ['an event without end', ['data: 1\n', 'data: 2\n', 'data: 3\n'], true],
-    ['a line without end', ['data: 1234567890', '1234567890'], true],
-    ['a body that is no stream of events', ['1234567890\n\n', '1234567890'], false],
-  ])('ends at %s', async (_name, texts, isEventStream) => {
-    await expect(read(texts, isEventStream)).rejects.toThrow('more than 20 bytes');
+  test.each<[string, string[], Framing]>([
+    ['an event without end', ['data: 1\n', 'data: 2\n', 'data: 3\n'], 'events'],
+    ['a line without end', ['data: 1234567890', '1234567890'], 'events'],
+    ['a body that is no stream of events', ['1234567890\n\n', '1234567890'], 'body'],
+    ['a line of a pipe without end', ['1\n', '1234567890', '12345678901'], 'lines'],
+  ])('ends at %s', async (_name, texts, framing) => {
+    await expect(read(texts, framing)).rejects.toThrow('more than 20 bytes');
   });
 
   test.each([
@@ -39,12 +40,13 @@ describe('a bounded stream', () => {
     expect((await read(text.split(''))).end).toEqual({ isResumable });
   });
 
-  test.each<[string, string[], boolean]>([
-    ['an event of many values', ['data: [[],[],', '[],[],[]]\n\n'], true],
-    ['the same with more behind it', ['data: {"a":[1,2,3,4,5,6,7,8,9]}\n\ndata: 1\n\n'], true],
-    ['a body of many values', ['[[],[],[],', '[],[]]'], false],
-  ])('ends at %s', async (_name, texts, isEventStream) => {
-    const all = Array.fromAsync(boundedStream(pieces(...texts), { isEventStream, maxValues: 8 }));
+  test.each<[string, string[], Framing]>([
+    ['an event of many values', ['data: [[],[],', '[],[],[]]\n\n'], 'events'],
+    ['the same with more behind it', ['data: {"a":[1,2,3,4,5,6,7,8,9]}\n\ndata: 1\n\n'], 'events'],
+    ['a body of many values', ['[[],[],[],', '[],[]]'], 'body'],
+    ['a line of many values', ['[1]\n[[],[],[],', '[],[]]\n'], 'lines'],
+  ])('ends at %s', async (_name, texts, framing) => {
+    const all = Array.fromAsync(boundedStream(pieces(...texts), { framing, maxValues: 8 }));
     await expect(all).rejects.toThrow('more than 8 values');
   });
 
@@ -53,8 +55,14 @@ describe('a bounded stream', () => {
     ['in texts', String.raw`data: "[[[[,,,,\"[[[[,,,,"` + '\n\n'],
     ['behind a comment with half a quotation', ': it"s\ndata: [1,2]\n\n'],
   ])('lets values pass %s', async (_name, text) => {
-    const all = await Array.fromAsync(boundedStream(pieces(text), { isEventStream: true, maxValues: 8 }));
+    const all = await Array.fromAsync(boundedStream(pieces(text), { framing: 'events', maxValues: 8 }));
     expect(Buffer.concat(all).toString()).toBe(text);
+  });
+
+  test('lets any number of lines pass, each within the limits', async () => {
+    const lines = '[1,2,3,4]\n'.repeat(50);
+    const all = await Array.fromAsync(boundedStream(pieces(lines), { framing: 'lines', maxBytes: 20, maxValues: 8 }));
+    expect(Buffer.concat(all).toString()).toBe(lines);
   });
 
   test('passes many events on in several turns of the event loop, and a few in one', async () => {
@@ -66,7 +74,7 @@ describe('a bounded stream', () => {
       };
       let next = setImmediate(count);
       const text = 'data: 1\n\n'.repeat(events);
-      const all = await Array.fromAsync(boundedStream(pieces(text), { isEventStream: true, eventsPerTurn: 10 }));
+      const all = await Array.fromAsync(boundedStream(pieces(text), { framing: 'events', messagesPerTurn: 10 }));
       clearImmediate(next);
       expect(Buffer.concat(all).toString()).toBe(text);
       return turns;
