@@ -13,7 +13,7 @@ import type { ModeChoice } from './choose-mode.ts';
 import { sourceOfFile } from './cite-sources.ts';
 import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from './consume-files.ts';
 import type { Continuations } from './continue-run.ts';
-import { expandTemplate, templateValues } from './expand-template.ts';
+import { expandTemplate, templateRoom, templateValues } from './expand-template.ts';
 import { withModelHooks } from './hook-model.ts';
 import { describeQuestion, recordQuestions } from './record-questions.ts';
 import type { Asker } from './record-questions.ts';
@@ -104,19 +104,17 @@ async function preparedMessages(
   run: RunContext,
   { services, variables }: Pick<Preparation, 'services' | 'variables'>,
 ): Promise<ChatMessage[]> {
+  const room = templateRoom();
+  const expand = (template: string): string => expandTemplate(template, variables, room);
   const expanded = request.messages.map((message) =>
-    message.role === 'system' || message.role === 'developer'
-      ? { ...message, content: expandContent(message.content, variables) }
-      : message,
+    message.role === 'system' || message.role === 'developer' ? { ...message, content: expandContent(message.content, expand) } : message,
   );
   return services.continuations.restore(run.caller, expanded);
 }
 
-function expandContent(content: MessageContent, variables: ReadonlyMap<string, string>): MessageContent {
-  if (typeof content === 'string') return expandTemplate(content, variables);
-  return content.map((part) =>
-    part.type === 'text' && typeof part.text === 'string' ? { ...part, text: expandTemplate(part.text, variables) } : part,
-  );
+function expandContent(content: MessageContent, expand: (template: string) => string): MessageContent {
+  if (typeof content === 'string') return expand(content);
+  return content.map((part) => (part.type === 'text' && typeof part.text === 'string' ? { ...part, text: expand(part.text) } : part));
 }
 
 /** Without tools of the gateway a request goes through as it is, with all its choices. */

@@ -11,6 +11,7 @@ import { quotedActionsOf, quotesOf } from './parse-tool-calls/rescue-rules.ts';
 import { createToolCallParser } from './parse-tool-calls/tool-call-parser.ts';
 import { reactMessages } from './react-prompt.ts';
 import { createStep } from './react-step.ts';
+import { slicesOf } from './slices-of.ts';
 
 export interface ReasoningOptions {
   backend: ModelBackend;
@@ -55,7 +56,7 @@ export function reasonAndAct({ backend, newCallId }: ReasoningOptions): ModelBac
     const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, isQuotedAction: quotedActionsOf(earlier) });
     let finish: FinishReason = 'stop';
     for await (const event of ask(asked)) {
-      if (event.type === 'text') yield* step.push(event.text);
+      if (event.type === 'text') for await (const slice of slicesOf(event.text)) yield* step.push(slice);
       else if (event.type === 'finish') finish = event.reason;
       else yield event;
       // A model that is not stopped goes on with invented observations.

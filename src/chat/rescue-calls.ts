@@ -8,6 +8,7 @@ import { canonicalJson } from './canonical-json.ts';
 import type { AnswerPiece, DamagedCall } from './parse-tool-calls/call-pieces.ts';
 import { quotesOf } from './parse-tool-calls/rescue-rules.ts';
 import { createToolCallParser } from './parse-tool-calls/tool-call-parser.ts';
+import { slicesOf } from './slices-of.ts';
 
 export interface RescueOptions {
   backend: ModelBackend;
@@ -67,7 +68,7 @@ async function* withRescue(answer: AsyncGenerator<ModelEvent>, { request, specs,
 
   for await (const event of answer) {
     const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
-    if (event.type === 'text' && isFirstChoice) yield* read(parser.push(event.text));
+    if (event.type === 'text' && isFirstChoice) for await (const slice of slicesOf(event.text)) yield* read(parser.push(slice));
     else if (event.type === 'finish' && isFirstChoice) finish = event.reason;
     else {
       if (event.type === 'tool-call') native.push(event.call);

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { gatewayHeader } from '../../core/gateway-chain.ts';
@@ -23,6 +24,13 @@ export const mcpRoute: FastifyPluginCallback<McpRouteOptions> = (app, options, d
     loading ??= import('../mcp-handler.ts').then(({ createHandler }) => createHandler(options));
     return loading;
   };
+  /** One request in one turn of the event loop: each builds a server of the SDK, and hundreds may have arrived together. */
+  let lastTurn: Promise<unknown> = Promise.resolve();
+  const ownTurn = (): Promise<unknown> => {
+    const mine = lastTurn;
+    lastTurn = mine.then(() => nextTurn());
+    return mine;
+  };
   app.addHook('onClose', async () => (await loading)?.close());
 
   const serve = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
@@ -34,6 +42,8 @@ export const mcpRoute: FastifyPluginCallback<McpRouteOptions> = (app, options, d
         throw new GatewayError('invalid_request', `The body must be one JSON-RPC message, nested at most ${limits.jsonDepth} levels deep.`);
       const headers = headersFor(request);
       const authInfo = { token: '', clientId: options.callerOf(request).id, scopes: [], extra: { caller: options.callerOf(request) } };
+      await ownTurn();
+      signal.throwIfAborted();
       const wanted = new Request('http://gateway/mcp', { method, headers, signal });
       return reply.send(await (await handler()).fetch(wanted, { authInfo, ...(method === 'POST' && { parsedBody: body }) }));
     });

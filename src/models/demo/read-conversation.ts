@@ -22,7 +22,15 @@ export type Reading =
   | { type: 'steps'; specs: ToolSpec[]; question: string; results: ToolResultText[] }
   | { type: 'question'; question: string };
 
+/** A question that is longer is a text: what is asked stands at its beginning. */
+const questionCharacters = 4_000;
+
 export function readConversation(messages: readonly ChatMessage[]): Reading {
+  const reading = readWhole(messages);
+  return 'question' in reading ? { ...reading, question: reading.question.slice(0, questionCharacters) } : reading;
+}
+
+function readWhole(messages: readonly ChatMessage[]): Reading {
   const steps = readSteps(messages);
   if (steps !== undefined) return steps;
   const lastUser = messages.findLastIndex((message) => message.role === 'user');

@@ -164,6 +164,11 @@ const bodies: StopCase[] = [
     '/api/tools/nothing/invoke',
     () => `{"arguments":{${times(600_000, (index) => `"k${index}":1`)}}}`,
   ),
+  bodyCase('a name of a variable with 2 million spaces', chat, () => chatWith(`"variables":{"a${' '.repeat(2_000_000)}b":"x"}`)),
+  bodyCase('a system prompt with 700,000 variables', chat, () => {
+    const system = { role: 'system', content: '{{USER_NAME}}'.repeat(700_000) };
+    return JSON.stringify({ ...plainChat, variables: { USER_NAME: 'Ada' }, messages: [system, hello] });
+  }),
   {
     name: 'eight bodies of 600,000 keys, and somebody who uses a tool',
     async prepare(stage) {
@@ -427,6 +432,30 @@ function backendCase(name: string, change: (peer: HostilePeer) => void, ask: (st
   };
 }
 
+/** What a model may say in the middle of nothing: beginnings of calls, of fences and of labels. */
+const hostileAnswers = ['```python\n', 'use\n{"a":1}\n', 'use(a=1);\n', 'Action: use\nAction Input: {"a": 1}\n', '\n', '"', '{'];
+
+function answersCase(mode: string): StopCase {
+  return {
+    name: `answers of a megabyte that are full of beginnings of calls, ${mode}`,
+    async prepare(stage) {
+      await registerUse(stage, { type: 'object', properties: { a: { type: 'integer' } } });
+      stage.peer.pages.set('/use', { type: 'application/json', body: '{}' });
+      await stage.post(chat, { ...plainChat, tool_ids: ['server:use'], params: { function_calling: mode } });
+    },
+    async attack(stage) {
+      const statuses: number[] = [];
+      for (const part of hostileAnswers) {
+        const content = part.repeat(1_000_000 / part.length);
+        stage.peer.completion = JSON.stringify(completionOf({ role: 'assistant', content }, 'stop'));
+        const { status } = await stage.post(chat, { ...plainChat, tool_ids: ['server:use'], params: { function_calling: mode } });
+        statuses.push(status);
+      }
+      return { said: `status ${statuses.join(' ')}` };
+    },
+  };
+}
+
 const askChat = ({ post }: Stage): Promise<{ status: number }> => post(chat, plainChat);
 const streamOf = (chunks: readonly string[]): string => [...chunks.map((chunk) => `data: ${chunk}\n\n`), 'data: [DONE]\n\n'].join('');
 const chunkOf = (delta: string): string =>
@@ -437,6 +466,7 @@ const lineCase = (name: string, makeLine: () => string): StopCase =>
   backendCase(name, (peer) => (peer.completion = streamOf([makeLine()])), streamChat);
 
 const backends: StopCase[] = [
+  ...['default', 'native', 'react'].map((mode) => answersCase(mode)),
   backendCase(
     "a backend's answer of 20 million empty lists",
     (peer) => (peer.completion = `${plainCompletion.slice(0, -1)},"lists":[${'[],'.repeat(20_000_000)}[]]}`),
