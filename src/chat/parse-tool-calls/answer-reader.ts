@@ -1,3 +1,4 @@
+import { limits } from '../../core/limits.ts';
 import type { Reading, Scan, Wait } from './call-pieces.ts';
 import { markAt, standsAt } from './find-mark.ts';
 import { isSpace, spaceEnd } from './growing-text.ts';
@@ -29,6 +30,9 @@ export interface AnswerReaderOptions {
   isReact?: boolean;
   isQuoted?: RescueRules['isQuoted'];
 }
+
+/** A selection with more of them than this is not read to its end: what is beyond `limits.callsPerRound` does not run anyway. */
+const maxEntries = 2 * limits.callsPerRound;
 
 /** Characters near the end of what has arrived that may belong to a mark which is not complete. */
 const longestMark = 40;
@@ -67,6 +71,7 @@ export class AnswerReader {
     const first = this.#options.isReact === true ? yield* labelAt(this.#input, this.#writer.cursor) : undefined;
     if (first !== undefined) return yield* readReact(this.#context, this.#writer, first);
     for (;;) {
+      if (this.#context.isSelection && this.#writer.entries > maxEntries) return this.#writer.text(this.#input.text.length);
       if (this.#context.isSelection && this.#writer.isFresh) yield* this.#readPlainCalls();
       const at = yield* this.#next;
       if (at === undefined) return;

@@ -15,19 +15,22 @@ export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string
   const meant: MeantPieces = { pieces: [], examples: [] };
   let said = '';
   let isDecided = false;
+  /** Found out once for what was said: a list may hold thousands of calls. */
+  let isAnnounced: boolean | undefined;
   for (const [index, piece] of all.entries()) {
     if (piece.type === 'text') {
       if (beginsTurn(piece.text, isDecided || said.trim() !== '')) return meant;
       said += piece.text;
+      isAnnounced = undefined;
       meant.pieces.push(piece);
     } else if (piece.type === 'nothing-chosen') {
       if (isDecided && isTakenBack(all.slice(0, index), piece.text)) return { pieces: [piece], examples: namesOf(meant.pieces) };
       meant.pieces.push(piece);
       if (!isDecided) return meant;
     } else if (piece.type === 'call' || piece.type === 'damaged') {
+      isAnnounced ??= announcesExample(said);
       const isExample =
-        piece.isBare === true &&
-        (announcesExample(said) || isMentioned(said, textAfter(all, index)) || (isPlainProse(said) && isQuoted(piece.text)));
+        piece.isBare === true && (isAnnounced || isMentioned(said, textAfter(all, index)) || (isPlainProse(said) && isQuoted(piece.text)));
       isDecided ||= !isExample;
       if (isExample) meant.examples.push(piece.name ?? '');
       else meant.pieces.push(piece);
@@ -69,7 +72,7 @@ function isMentioned(said: string, after: string): boolean {
   const line = said.slice(said.lastIndexOf('\n') + 1).slice(-maxSaid);
   if (/^[ \t]*>[ \t]*$/.test(line)) return true;
   if (lastIndexOf(intending, line) !== -1) return false;
-  const leadsIn = /[\p{L}\p{N}]["'(“«]?[ \t]*[`"'(]{0,3}$/u.test(line) && /\p{L}[^\n]*\s/u.test(line);
+  const leadsIn = /[\p{L}\p{N}]["'(“«]?[ \t]*[`"'(]{0,3}$/u.test(line) && line.trim().includes(' ');
   return leadsIn || /^[`"')]{0,3}[ \t]*\?|^[`"')]{0,3}(?:[ \t]+(?!or\b)\p{Ll}|, (?:which|that|but|so)\b)/u.test(after);
 }
 
@@ -121,9 +124,9 @@ const declining = [
   /\b(?:for example|for instance|e\.g\.|examples?|hypothetical(?:ly)?|would (?:\w+ )?(?:call|use|need|make|invoke)|could (?:\w+ )?(?:call|use|be|look|make)|you can|how to|if (?:you|we|i|the|that)|assum(?:e|es|ing)|suppose|placeholders?)\b/gi,
   // German, Dutch, French, Spanish, Portuguese, Italian, Polish, Russian, Turkish.
   /\b(?:leider|nicht (?:möglich|geeignet|nötig|verfügbar|passend|direkt)|k(?:ann|önnen) (?:\w+ ){0,3}nicht|keine (?:\w+ )?funktion|zum beispiel|z\. ?b\.|beispiel|beispielsweise|würde|könnte|helaas|kan (?:\w+ ){0,3}niet|geen (?:\w+ )?functie|bijvoorbeeld|voorbeeld|zou)\b/giu,
-  /(?:malheureusement|\bne (?:\S+ ){1,2}pas\b|\bn['’]\S+ pas\b|aucune? (?:\S+ )?(?:fonction|outil)|par exemple|\bexemple\b|pourrait|pourriez)/giu,
+  /(?:malheureusement|\bne (?:\S{1,30} ){1,2}pas\b|\bn['’]\S{1,30} pas\b|aucune? (?:\S{1,30} )?(?:fonction|outil)|par exemple|\bexemple\b|pourrait|pourriez)/giu,
   /(?:lamentablemente|desafortunadamente|\bno (?:puedo|puede|hay|existe|es posible|corresponde|es adecuad)|ningun[ao]|por ejemplo|\bejemplo\b|podría|infelizmente|\bnão (?:posso|pode|há|existe|é)|nenhuma?|por exemplo|\bexemplo\b|poderia)/giu,
-  /(?:purtroppo|\bnon (?:posso|può|è|c'è|esiste)|nessuna? |(?:ad|per) esempio|\besempio\b|potrebbe|niestety|\bnie (?:mogę|można|ma|jest|pasuje)|na przykład|\bnp\.|к сожалению|\sне (?:могу|может|можно|подходит)|нет (?:\S+ )?функци|например|maalesef|örneğin)/giu,
+  /(?:purtroppo|\bnon (?:posso|può|è|c'è|esiste)|nessuna? |(?:ad|per) esempio|\besempio\b|potrebbe|niestety|\bnie (?:mogę|można|ma|jest|pasuje)|na przykład|\bnp\.|к сожалению|\sне (?:могу|может|можно|подходит)|нет (?:\S{1,30} )?функци|например|maalesef|örneğin)/giu,
   // Chinese, Japanese, Korean.
   /(?:抱歉|无法|無法|不能|没有[^。]{0,12}(?:函数|工具|功能)|沒有[^。]{0,12}(?:函數|工具)|不适合|不適合|例如|比如|示例|举例|如果|残念|できません|ありません|適していません|例えば|例：|もし|죄송|할 수 없|없습니다|예를 들어|만약)/gu,
 ] as const;

@@ -15,6 +15,8 @@ export class PieceWriter {
   lastCharacter = '';
   /** Characters that were looked at again after a false start. */
   reread = 0;
+  /** Calls, damaged ones too, and explicit empty choices. */
+  entries = 0;
   readonly input: GrowingText;
   #pieces: AnswerPiece[] = [];
 
@@ -47,6 +49,7 @@ export class PieceWriter {
 
   put(piece: Exclude<AnswerPiece, { type: 'text' | 'reasoning' }>): void {
     this.#pieces.push(piece);
+    this.entries += 1;
   }
 
   /** Lets go of what is in pieces, before more text is waited for; returns how many characters that were. */

@@ -12,6 +12,9 @@ import { readName, skipSpace } from './run-ends.ts';
 /** How far behind a fault the mark that ends the block is looked for. */
 const maxRecovery = 1024;
 
+/** Of a selection no more is read: what is beyond `limits.callsPerRound` does not run anyway. */
+const maxSelected = 2 * limits.callsPerRound;
+
 /** Calls one after another, in any of the forms, up to the closing mark of the block or to what is no call. */
 export function* readBlock(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
   const { input } = context;
@@ -24,6 +27,7 @@ export function* readBlock(context: ReadContext, at: number, place: EntryPlace):
     const close = yield* markAt(input, position, place.closes);
     if (close !== undefined && isRead) return { type: 'entries', end: position + close.length, entries };
     if (position >= input.text.length) return isRead ? { type: 'entries', end: position, entries } : { type: 'none', at: position };
+    if (context.isSelection && entries.length > maxSelected) return { type: 'entries', end, entries };
     const character = input.text.charAt(position);
     // Who has chosen nothing does not choose behind that.
     if (isRead && entries.length === 0 && !place.isMarked) return { type: 'entries', end, entries };

@@ -1,3 +1,4 @@
+import { limits } from '../../core/limits.ts';
 import { BracketEnd } from './bracket-end.ts';
 import { callOfText, calledName } from './call-of-text.ts';
 import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
@@ -25,7 +26,7 @@ export function* readPlainCalls(context: ReadContext, at: number): Scan<Reading>
   let end = at;
   for (;;) {
     const reading = yield* readPlainCall(context, position);
-    if (reading.type !== 'entries') break;
+    if (reading.type !== 'entries' || entries.length > limits.callsPerRound) break;
     const length = lengthAt(separator, text, reading.end);
     const isAtEnd = reading.end + length >= text.length;
     if (length === 0 && !isAtEnd) return { type: 'none', at: reading.end };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseSelection } from '../../../src/chat/parse-tool-calls/parse-selection.ts';
 import { marks } from '../../../src/chat/parse-tool-calls/marks.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import { countSteps } from './count-steps.ts';
@@ -85,4 +86,22 @@ describe.each([
     expect(twice / once).toBeLessThan(2.5);
     expect(twice / (2 * length)).toBeLessThan(60);
   });
+});
+
+test.each([
+  "A(A='x') ",
+  "A(A='x')\n",
+  "[A(A='x')] does not say\n",
+  '{"name": "A", "arguments": {"A": "x"}}\nKann es nicht: ',
+  '{"tool_calls": [{"name": "A", "parameters": {"A": "x"}}]}\nwords ',
+  '{"tool_calls": []}\nwords ',
+  "n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'n'[A(A='x')]\n",
+])('a selection that repeats %j costs no more for each character the longer it is', (part) => {
+  const steps = (size: number): number => {
+    const text = part.repeat(Math.ceil(size / part.length));
+    return countSteps(() => void parseSelection(text, { tools }));
+  };
+  // As much as may be read of an answer; the first calls cost most, because of what was said before them.
+  expect(steps(256 * 1024)).toBeLessThan(60 * 256 * 1024);
+  expect(steps(256 * 1024) / steps(64 * 1024)).toBeLessThan(5);
 });
