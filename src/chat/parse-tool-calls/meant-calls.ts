@@ -64,11 +64,14 @@ function textAfter(all: readonly AnswerPiece[], index: number): string {
   return text;
 }
 
+/** What is said of the call right behind it. */
+const takingBack =
+  /^[\s`"'*]{0,20}(?:[^\n]{0,150}\?\s*$|(?:this|that|it|the (?:above|call))\b[^.\n]{0,60}\b(?:only an? (?:example|illustration)|(?:is|was|must|should|will|has) not (?:be |been |yet )*(?:executed|run|called|made)|not be (?:executed|run|called))|do(?:n['’]t| not) (?:execute|run|call))/iu;
 const programLine = /^\s*(?:(?:if|elif|else|for|while|with|def|class|try|except)\b[^\n]{0,150}:[ \t]*(?:\n|$)|import \w|from \w+ import)/;
 
 /** The line of a program, of a quotation, or of a sentence that goes on behind the call or leads into it without a colon. */
 function isMentioned(said: string, after: string): boolean {
-  if (programLine.test(after)) return true;
+  if (programLine.test(after) || takingBack.test(after)) return true;
   const line = said.slice(said.lastIndexOf('\n') + 1).slice(-maxSaid);
   if (/^[ \t]*>[ \t]*$/.test(line)) return true;
   if (lastIndexOf(intending, line) !== -1) return false;
@@ -95,8 +98,23 @@ const maxSaid = 4000;
 /** What was said before a call ends with a refusal or an example, and not with the intention to call. */
 function announcesExample(said: string): boolean {
   const last = said.slice(-maxSaid);
+  const sentence = lastSentenceOf(last);
+  if (/[\p{L}\p{N})"’] ?[?？]["*]{0,9}$/u.test(sentence)) return true;
+  if (lastIndexOf(doubting, sentence) > lastIndexOf(intending, sentence)) return true;
   const declined = lastIndexOf(declining, last);
   return declined !== -1 && declined > lastIndexOf(intending, last);
+}
+
+/** The sentence or line that leads to the call, without the fence that opens behind it; at most 400 characters. */
+function lastSentenceOf(said: string): string {
+  const end = said
+    .slice(-400)
+    .trimEnd()
+    .replace(/[`~]{1,9}\w{0,20}$/, '')
+    .trimEnd();
+  let start = end.length - 1;
+  while (start > 0 && !'.!?。！？\n'.includes(end.charAt(start - 1))) start -= 1;
+  return end.slice(Math.max(0, start));
 }
 
 /** Words that do not say that a call follows. */
@@ -131,7 +149,14 @@ const declining = [
   /(?:抱歉|无法|無法|不能|没有[^。]{0,12}(?:函数|工具|功能)|沒有[^。]{0,12}(?:函數|工具)|不适合|不適合|例如|比如|示例|举例|如果|残念|できません|ありません|適していません|例えば|例：|もし|죄송|할 수 없|없습니다|예를 들어|만약)/gu,
 ] as const;
 
+/** What a sentence that leads to a call that is not to run says of it: a negation, a doubt, somebody else's words, a pattern. */
+const doubting = [
+  /\b(?:not|never|without|maybe|perhaps|avoid|ignor\w+|skip\w*|omit\w*|forbidden|prohibited|malicious|harmful|template|sample outputs?|demonstrat\w+|illustrat\w+|yourself|said|says|wrote|contains|contained|what if|confirm\w*|permission)\b|n['’]t\b/giu,
+  /(?<![\p{L}])(?:nicht|kein\p{L}*|niet|geen|pas|jamais|nunca|não|non|mai|nie|не|нет|no debo|no se debe|refuse|vielleicht|peut-être|quizás|talvez|forse)(?![\p{L}])/giu,
+  /(?:不|别|勿|ない|ません|않|없)/gu,
+] as const;
+
 const intending = [
-  /\b(?:i will|i'll|i’ll|let me|let's (?!assume|say|suppose)|let us (?!assume|say|suppose)|i am going to|i'm going to|we will|we'll|i need to call|we need to call|i should call|the (?:function )?calls? (?:is|are|to answer))\b/gi,
+  /\b(?:i will|i'll|i’ll|let me|let's (?!assume|say|suppose)|let us (?!assume|say|suppose)|i am going to|i'm going to|we will|we'll|i need to call|we need to call|i should call|here you (?:are|go)|the (?:function )?calls? (?:is|are|to answer))\b/gi,
   /(?:\bich (?:werde|rufe)\b|\blass mich\b|\bik (?:zal|ga)\b|\bje vais\b|\bvoy a\b|\bvou (?:chamar|usar)\b|\bchiamerò\b|我将|我會|我会|让我|呼び出します|호출하겠습니다|я вызову)/giu,
 ] as const;
