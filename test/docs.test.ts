@@ -35,16 +35,6 @@ describe('the documentation', () => {
     expect(namedPaths(text).filter((path) => !existsSync(join(projectRoot, path)))).toEqual([]);
   });
 
-  test.each(pages)('$path links only to pages and headings that exist', ({ path, text }) => {
-    const isBroken = (link: string): boolean => {
-      const [file = '', anchor] = link.split('#', 2);
-      const target = file === '' ? path : join(dirname(path), file);
-      if (!existsSync(join(projectRoot, target))) return true;
-      return anchor !== undefined && target.endsWith('.md') && !anchorsIn(read(target)).includes(anchor);
-    };
-    expect(linksIn(text).filter(isBroken)).toEqual([]);
-  });
-
   // In the package and the image there is nothing else that a link could lead to.
   test.each(pages)('$path links only to headings and files that are published with it', ({ path, text }) => {
     const broken = linksIn(text).filter((link) => {
