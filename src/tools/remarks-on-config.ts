@@ -10,6 +10,8 @@ const known = [
   'methods',
   'read_only',
   'needs_approval',
+  'parallel',
+  'repeats',
   'timeout_ms',
   'max_result_bytes',
   'execution',

@@ -224,11 +224,13 @@ describe('changing a tool server', () => {
 
   it('asks whether a word of config that means nothing was meant for one that does', async () => {
     await using app = await adminApp();
-    const config = { needs_approvals: true, ReadOnly: true, access_control: null, note: 'ours' };
+    const config = { needs_approvals: true, ReadOnly: true, paralel: true, repeat: true, access_control: null, note: 'ours' };
     const created = await app.ask('POST', '/api/tool-servers', { ...maps, config });
     expect(created.body.report.warnings.filter((warning: string) => warning.startsWith('config holds'))).toEqual([
       'config holds "needs_approvals", which means nothing here. Did you mean "needs_approval"?',
       'config holds "ReadOnly", which means nothing here. Did you mean "read_only"?',
+      'config holds "paralel", which means nothing here. Did you mean "parallel"?',
+      'config holds "repeat", which means nothing here. Did you mean "repeats"?',
     ]);
   });
 
