@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -12,11 +15,11 @@ const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url)
 const read = (page: string): string => readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'toolwharf-docs-'));
 const environment = { PATH: process.env['PATH'], HOST: '127.0.0.1', PORT: '0', TOOLWHARF_DATA_DIR: join(folder, 'data') };
-/** By the port that they listen on. */
-const servers: { gateway: Started; clock: Started }[] = [];
+const running: ChildProcess[] = [];
+let gateway: Started;
+let clock: Started;
 
 interface Started {
-  process: ChildProcess;
   port: string;
   key: string;
 }
@@ -24,7 +27,8 @@ interface Started {
 /** Until it says where it listens. */
 async function start(command: string, settings: Record<string, string> = {}): Promise<Started> {
   const child = execFile(process.execPath, [program, command], { cwd: folder, env: { ...environment, ...settings } });
-  const shown = Promise.withResolvers<Omit<Started, 'process'>>();
+  running.push(child);
+  const shown = Promise.withResolvers<Started>();
   let text = '';
   const listen = (piece: string): void => {
     text += piece;
@@ -34,7 +38,7 @@ async function start(command: string, settings: Record<string, string> = {}): Pr
   child.stdout?.on('data', listen);
   child.stderr?.on('data', listen);
   child.once('exit', () => shown.reject(new Error(text)));
-  return { process: child, ...(await shown.promise) };
+  return shown.promise;
 }
 
 /** The blocks of one language, in their order. */
@@ -51,22 +55,19 @@ beforeAll(async () => {
     mkdirSync(join(folder, dirname(name)), { recursive: true });
     writeFileSync(join(folder, name), module);
   }
-  const clock = await start('time-server');
-  servers.push({ gateway: await start('serve', { TOOLWHARF_DEMO: 'true', OLLAMA_BASE_URLS: ';' }), clock });
+  clock = await start('time-server');
+  gateway = await start('serve', { TOOLWHARF_DEMO: 'true', OLLAMA_BASE_URLS: ';' });
 });
 afterAll(async () => {
-  for (const { gateway, clock } of servers) {
-    for (const started of [gateway, clock]) {
-      started.process.kill('SIGTERM');
-      await once(started.process, 'exit');
-    }
+  for (const child of running) {
+    const exit = once(child, 'exit');
+    if (child.kill('SIGTERM')) await exit;
   }
   rmSync(folder, { recursive: true, force: true });
 });
 
 /** With the addresses of this test in the place of those in the text. */
 function here(text: string): string {
-  const [{ gateway, clock } = { gateway: { port: '' }, clock: { port: '' } }] = servers;
   return text.replaceAll('127.0.0.1:8080', `127.0.0.1:${gateway.port}`).replaceAll('127.0.0.1:8000', `127.0.0.1:${clock.port}`);
 }
 
@@ -75,12 +76,45 @@ async function run(commands: readonly string[]): Promise<string> {
   const [variables = ''] = blocks(read('api'), 'sh');
   const strict = 'curl() { command curl --fail-with-body "$@"; }';
   const script = [strict, here(variables), ...commands.map(here)].join('\n');
-  const env = { ...process.env, KEY: servers[0]?.gateway.key };
+  const env = { ...process.env, KEY: gateway.key };
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env });
   return stdout;
 }
 
 const commandsOf = (page: string): string[] => blocks(read(page), 'sh').filter((block) => block.includes('$U'));
+
+/** The only block of JavaScript on a page that holds this text, as a module in the folder. Packages are those of the gateway. */
+function moduleOf(page: string, part: string): string {
+  const [block = ''] = blocks(read(page), 'js').filter((text) => text.includes(part));
+  const path = join(folder, `${page}.mjs`);
+  writeFileSync(path, here(block).replace(`'jose'`, JSON.stringify(import.meta.resolve('jose'))));
+  return path;
+}
+
+test('the socket of the page on browsers answers in Node too', async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [moduleOf('browser-tools', 'new WebSocket')]);
+  expect(stdout).toContain('time');
+});
+
+test('a tool server verifies a session token as the page says', async () => {
+  const { promise: seen, resolve } = Promise.withResolvers<IncomingMessage>();
+  const document = { openapi: '3.1.0', info: { title: 'Who', version: '1' }, paths: { '/who': { get: { operationId: 'who' } } } };
+  const server = createServer((request, response) => {
+    if (request.url === '/who') resolve(request);
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(request.url === '/who' ? {} : document));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await run([
+    `curl -s $U/api/tool-servers -H "$J" -H "x-api-key: $KEY" -d '{"url": "http://${address}", "auth_type": "session", "config": {"default": false}}'`,
+    `curl -s $U/api/tools/who/invoke -H "$J" -d '{"arguments": {}}'`,
+  ]);
+  const path = moduleOf('openapi-tools', 'jwtVerify');
+  writeFileSync(path, readFileSync(path, 'utf8').replace('127.0.0.1:9000', address));
+  const { findUser } = (await import(path)) as { findUser: (request: IncomingMessage) => Promise<string> };
+  expect(await findUser(await seen)).toBe('local');
+  server.close();
+});
 
 test('the commands on the pages are answered as the pages say', async () => {
   expect(await run(commandsOf('openapi-tools'))).toMatch(/"id":"clock"[\s\S]*TOOL:clock\/[\s\S]*"sources"/);
