@@ -36,8 +36,8 @@ export const limits = {
   inventedCharacters: 400,
   /** How long it is remembered which form of structured output a backend takes for a model. */
   outputFormMemoryMs: 60 * 60 * 1000,
-  /** Models for which that is remembered, of one backend. */
-  outputFormModels: 1_000,
+  /** Schemas for which that is remembered, of one backend, each with its model. */
+  outputForms: 1_000,
   /** A single call's arguments: a model that streams more is stuck in a loop. */
   argumentsBytes: 256 * 1024,
   /** What one tool result may hand to a model; more would fill any context window. */

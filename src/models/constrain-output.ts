@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ModelEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isJsonObject, ownValue } from '../core/json.ts';
@@ -52,32 +53,33 @@ interface Way {
   isThoughtless: boolean;
 }
 
-/** What came of a way: `thought` is silence after thoughts. */
-type Outcome = { type: 'answered' } | { type: 'refused'; fault: unknown } | { type: 'silent' } | { type: 'thought' };
+/** What came of a way: `thought` is silence after thoughts, which `isCut` were ended by a limit. */
+type Outcome = { type: 'answered' } | { type: 'refused'; fault: unknown } | { type: 'silent' } | { type: 'thought'; isCut: boolean };
 
 /**
  * A backend that holds its answer to the form of `request.output`, as far as it can: one that refuses the schema, or says nothing under it, is asked
- * for JSON, then without any form. A model that only thinks is first asked not to. For the model is remembered what was refused, and whether it has
- * to be kept from thinking; a silence alone teaches nothing about the form. Requests without a form are not touched.
+ * for JSON, then without any form. A model that only thinks is first asked not to. Requests without a form are not touched.
+ *
+ * What was refused is remembered for the model and this schema: it may be the schema that is at fault, and one caller's must not take the form away
+ * from all others. A silence alone teaches nothing about the form. Whether a model has to be kept from thinking is remembered for the model, unless
+ * it was a limit, which callers set, that ended its thoughts.
  */
 export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now: () => number = Date.now): ModelBackend {
-  const known = new Map<string, { way: Way; until: number }>();
-
-  function remember(model: string, way: Way): void {
-    known.delete(model);
-    known.set(model, { way, until: now() + limits.outputFormMemoryMs });
-    const oldest = known.keys().next().value;
-    if (known.size > limits.outputFormModels && oldest !== undefined) known.delete(oldest);
-  }
+  const degreesBySchema = createMemory<Degree>(now);
+  const thoughtlessModels = createMemory<boolean>(now);
 
   async function* chat({ output: form, ...request }: ModelRequest & { output: OutputForm }): AsyncGenerator<ModelEvent, void, undefined> {
-    const memory = known.get(request.model);
-    const first: Way = memory !== undefined && memory.until > now() ? memory.way : { degree: 'schema', isThoughtless: false };
+    const schemaKey = keyOf(request.model, form);
+    const first: Way = {
+      degree: degreesBySchema.recall(schemaKey) ?? 'schema',
+      isThoughtless: thoughtlessModels.recall(request.model) ?? false,
+    };
     const off = dialect.withoutThought(request.parameters);
     let way = first;
     /** As far as refusals alone lead. */
     let { degree: enforced } = first;
     let mayStopThought = off !== undefined && !first.isThoughtless;
+    let isThoughtCut = false;
     for (;;) {
       const thought = way.isThoughtless ? off : undefined;
       const asked: ModelRequest = { ...request, parameters: { ...request.parameters, ...thought, ...dialect.form(form, way.degree) } };
@@ -88,10 +90,11 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
         thought: !isFormless || mayStopThought,
       });
       if (outcome.type === 'answered') {
-        const learned: Way = { degree: enforced, isThoughtless: way.isThoughtless };
-        if (learned.degree !== first.degree || learned.isThoughtless !== first.isThoughtless) remember(request.model, learned);
+        if (enforced !== first.degree) degreesBySchema.remember(schemaKey, enforced);
+        if (way.isThoughtless !== first.isThoughtless && !isThoughtCut) thoughtlessModels.remember(request.model, way.isThoughtless);
         return;
       }
+      if (outcome.type === 'thought') isThoughtCut ||= outcome.isCut;
       if (outcome.type === 'thought' && mayStopThought) way = { degree: way.degree, isThoughtless: true };
       else {
         // What is remembered as thoughtless was not tried with thoughts.
@@ -106,6 +109,30 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
   }
 
   return { chat: (request) => (request.output === undefined ? backend.chat(request) : chat({ ...request, output: request.output })) };
+}
+
+/** Of at most so many things that are remembered for an hour the one that was learned first is forgotten. */
+function createMemory<Value>(now: () => number): { recall(key: string): Value | undefined; remember(key: string, value: Value): void } {
+  const known = new Map<string, { value: Value; until: number }>();
+  return {
+    recall(key) {
+      const memory = known.get(key);
+      return memory !== undefined && memory.until > now() ? memory.value : undefined;
+    },
+    remember(key, value) {
+      known.delete(key);
+      known.set(key, { value, until: now() + limits.outputFormMemoryMs });
+      const oldest = known.keys().next().value;
+      if (known.size > limits.outputForms && oldest !== undefined) known.delete(oldest);
+    },
+  };
+}
+
+/** Short, however long the schema is. */
+function keyOf(model: string, form: OutputForm): string {
+  return createHash('sha256')
+    .update(JSON.stringify([model, form]))
+    .digest('base64');
 }
 
 function nextDegree(degree: Degree): Degree {
@@ -130,14 +157,16 @@ async function* tryOnce(
 ): AsyncGenerator<ModelEvent, Outcome> {
   let hasSpoken = false;
   let hasThought = false;
+  let isCut = false;
   const outcome = (): Outcome => {
-    if (!hasSpoken && hasThought && another.thought) return { type: 'thought' };
+    if (!hasSpoken && hasThought && another.thought) return { type: 'thought', isCut };
     return hasSpoken || !another.silence ? { type: 'answered' } : { type: 'silent' };
   };
   try {
     for await (const event of backend.chat(request)) {
       if (isSpoken(event)) hasSpoken = true;
       if (event.type === 'reasoning' && event.text.trim() !== '') hasThought = true;
+      if (event.type === 'finish') isCut = event.reason === 'length';
       // Models whose thoughts and form exclude each other end without a word.
       if (event.type === 'finish' && outcome().type !== 'answered') return outcome();
       yield event;

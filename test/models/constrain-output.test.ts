@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/core/json.ts';
-import type { ModelRequest } from '../../src/core/model.ts';
+import type { ModelRequest, OutputForm } from '../../src/core/model.ts';
 import { limits } from '../../src/core/limits.ts';
 import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
 import { createOllamaBackend } from '../../src/models/ollama.ts';
@@ -24,14 +24,14 @@ afterEach(async () => {
 });
 
 /** What was asked for in each question, and what was answered. */
-async function run(turns: ScriptStep[][], questions: { model?: string; at?: number }[] = [{}]) {
+async function run(turns: ScriptStep[][], questions: { model?: string; at?: number; output?: OutputForm }[] = [{}]) {
   const model = new ScriptedModel(...turns);
   let time = 0;
   const backend = constrainOutput(model, openAiForms, () => time);
   const events: ModelEvent[] = [];
-  for (const { model: name = 'm', at = 0 } of questions) {
+  for (const { model: name = 'm', at = 0, output: form = output } of questions) {
     time = at;
-    for await (const event of backend.chat(askModel({ model: name, output }))) events.push(event);
+    for await (const event of backend.chat(askModel({ model: name, output: form }))) events.push(event);
   }
   const forms = model.requests.map(({ parameters }) => (parameters['response_format'] as JsonObject | undefined)?.['type'] ?? 'none');
   return { model, events, forms, text: events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('') };
@@ -49,7 +49,17 @@ describe('a form of the answer', () => {
     });
   });
 
-  test('that is refused becomes plain JSON, then nothing, and what worked is remembered for the model', async () => {
+  test('that is refused for one schema is asked for again with another', async () => {
+    const odd: OutputForm = {
+      schema: { type: 'object', properties: { a: { type: 'string', pattern: '(?<=x)' } } },
+      strictSchema: undefined,
+    };
+    const turns = [[refusal], [refusal], says('a'), says('b'), says('c')];
+    const { forms } = await run(turns, [{ output: odd }, {}, { output: odd }]);
+    expect(forms).toEqual(['json_schema', 'json_object', 'none', 'json_schema', 'none']);
+  });
+
+  test('that is refused becomes plain JSON, then nothing, and what worked is remembered for the model and the schema', async () => {
     const { forms, text } = await run([[refusal], says('a'), says('b'), says('c')], [{}, {}, { model: 'other' }]);
     expect(forms).toEqual(['json_schema', 'json_object', 'json_object', 'json_schema']);
     expect(text).toBe('abc');
@@ -72,7 +82,7 @@ describe('a form of the answer', () => {
   });
 
   test('is forgotten for the model that was learned first when there are too many', async () => {
-    const learned = Array.from({ length: limits.outputFormModels + 1 }, (_, index) => ({ model: `m${index}` }));
+    const learned = Array.from({ length: limits.outputForms + 1 }, (_, index) => ({ model: `m${index}` }));
     const turns = [...learned.flatMap(() => [[refusal], says('a')]), says('b'), says('c')];
     const { forms } = await run(turns, [...learned, { model: 'm1' }, { model: 'm0' }]);
     expect(forms.slice(-2)).toEqual(['json_object', 'json_schema']);
@@ -97,6 +107,16 @@ describe('a form of the answer', () => {
       const { forms, model, text } = await run([silent, says('{}'), says('{}')], [{}, {}]);
       expect(forms).toEqual(['json_schema', 'json_schema', 'json_schema']);
       expect(kept(model)).toEqual([true, false, false]);
+      expect(text).toBe('{}{}');
+    });
+
+    test('is asked for with thoughts by the next one, where a limit of the request ended them', async () => {
+      const cut: ScriptStep[] = [
+        { type: 'reasoning', text: 'Hm.' },
+        { type: 'finish', reason: 'length' },
+      ];
+      const { model, text } = await run([cut, says('{}'), says('{}')], [{}, {}]);
+      expect(kept(model)).toEqual([true, false, true]);
       expect(text).toBe('{}{}');
     });
 
