@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/core/json.ts';
 import { parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
@@ -85,4 +85,32 @@ test('a process that ends by itself later is told with its last words', { timeou
   );
   expect(await refresh(app)).toContain('"ok":true');
   await expect.poll(() => app.logLines.find((line) => line.includes('has ended')), { timeout: 20_000 }).toContain('out of paper');
+});
+
+describe('a process that sends more notifications than are read', () => {
+  const hostile = new URL('../bench/stops/hostile-process.js', import.meta.url).href;
+  const speak = async (app: TestApp, what: string): Promise<JsonObject> =>
+    (
+      await app.server.inject({ method: 'POST', url: '/api/tools/speak/invoke', headers: { host }, payload: { arguments: { what } } })
+    ).json<JsonObject>();
+  const warnings = (app: TestApp): string[] =>
+    app.logLines.filter((line) => line.includes('notifications a second: those beyond it are dropped'));
+
+  test('is warned of once, and its answer is read', async () => {
+    const app = await gatewayWith(`await import(${JSON.stringify(hostile)})`);
+    await listen(app);
+    expect(await speak(app, 'words')).toMatchObject({ result: 'Done.' });
+    expect(warnings(app)).toEqual([]);
+    expect(await speak(app, 'chatter')).toMatchObject({ result: 'Done.' });
+    expect(warnings(app)).toHaveLength(1);
+  });
+
+  test('is ended where it does not stop, and started anew for the next call', async () => {
+    const app = await gatewayWith(`await import(${JSON.stringify(hostile)})`);
+    await listen(app);
+    expect(await speak(app, 'flood')).toMatchObject({ error: { code: 'outcome_unknown' } });
+    expect(warnings(app)).toHaveLength(1);
+    expect(app.logLines.join('')).toContain('the process of the tool server \\"peer\\" has ended');
+    expect(await speak(app, 'words')).toMatchObject({ result: 'Done.' });
+  });
 });

@@ -41,9 +41,9 @@ export async function measureStops(folder: string, { pattern, note }: { pattern?
 }
 
 async function measureStop(stopCase: StopCase, folder: string): Promise<Stop> {
-  const { name, isControl = false, limitMs = defaultLimitMs } = stopCase;
+  const { name, isControl = false, limitMs = defaultLimitMs, hasProcess = false } = stopCase;
   const peer = await startHostilePeer();
-  const gateway = await startMeasured(peer.url, folder);
+  const gateway = await startMeasured(peer.url, { folder, hasProcess });
   try {
     const stage: Stage = {
       url: gateway.url,
@@ -78,11 +78,19 @@ async function measureStop(stopCase: StopCase, folder: string): Promise<Stop> {
   }
 }
 
-async function startMeasured(backendUrl: string, folder: string): Promise<Gateway> {
+async function startMeasured(backendUrl: string, { folder, hasProcess }: { folder: string; hasProcess: boolean }): Promise<Gateway> {
   const own = mkdtempSync(join(folder, 'stops-'));
   mkdirSync(join(own, 'tools'));
   writeFileSync(join(own, 'tools', 'compute.js'), controlModule);
-  writeFileSync(join(own, 'toolwharf.yaml'), `tools_dir: ${JSON.stringify(join(own, 'tools'))}\n`);
+  const hostileProcess = {
+    id: 'process',
+    type: 'mcp',
+    command: process.execPath,
+    args: [fileURLToPath(new URL('hostile-process.js', import.meta.url))],
+  };
+  const configuration = { tools_dir: join(own, 'tools'), ...(hasProcess && { tool_servers: [hostileProcess] }) };
+  // JSON is YAML.
+  writeFileSync(join(own, 'toolwharf.yaml'), JSON.stringify(configuration));
   const meter = new URL('loop-meter.ts', import.meta.url).href;
   return startGateway({
     file: fileURLToPath(new URL('../../../src/toolwharf.js', import.meta.url)),

@@ -22,6 +22,8 @@ export interface StopCase {
   limitMs?: number;
   /** The case has to stop the gateway, to show that the meter sees it. */
   isControl?: boolean;
+  /** The gateway has the process `hostile-process.js` as an MCP server. */
+  hasProcess?: boolean;
   /** Registers what is needed, and sends a harmless request of the same kind, so that what is loaded once is not counted. */
   prepare?(stage: Stage): Promise<void>;
   /** Says in a few words what came of it; `isWrong` when something other than the stop is at fault. */
@@ -334,6 +336,30 @@ const mcp: StopCase[] = [
   },
 ];
 
+/** What an MCP server says that is a process; it is asked for by name. */
+function processCase(name: string, what: string): StopCase {
+  const speak = async ({ post }: Stage, about: string): Promise<{ status: number; text: string }> =>
+    post('/api/tools/speak/invoke', { arguments: { what: about } });
+  return {
+    name,
+    hasProcess: true,
+    async prepare(stage) {
+      const { status, text } = await speak(stage, 'words');
+      if (status !== 200) throw new Error(`The process of the bench does not answer: ${status} ${text.slice(0, 500)}`);
+    },
+    async attack(stage) {
+      const { status, text } = await speak(stage, what);
+      return { said: `status ${status} ${text.slice(0, 60)}` };
+    },
+  };
+}
+
+const processes: StopCase[] = [
+  processCase('a line of 2.7 million empty lists of an MCP server over stdio', 'lists'),
+  processCase('100,000 log messages of an MCP server over stdio', 'flood'),
+  processCase('a file of 8 MB in base64 of an MCP server over stdio', 'file'),
+];
+
 const validation: StopCase[] = [
   {
     name: 'a recursive anyOf in a document of the request, arguments nested 27 deep',
@@ -537,6 +563,7 @@ export const stopCases: readonly StopCase[] = [
   sockets,
   ...results,
   ...mcp,
+  ...processes,
   ...backends,
   documents,
   trickle,
