@@ -3,7 +3,7 @@ import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { PreparedRequest } from '../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
-import { createSecretMask } from '../../shared/secret-mask.ts';
+import { createSecretMask, type SecretMask } from '../../shared/secret-mask.ts';
 import { credentialHeader, sessionSecrets } from '../credentials-of.ts';
 import { laterLimit } from '../../shared/later-limit.ts';
 import { isSafeMethod } from '../server-rules.ts';
@@ -109,10 +109,21 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
     idleTimeoutMs: laterLimit(invocation.timeoutMs),
   });
   // Servers that echo requests would hand the operator's key to callers and models. Links to further pages repeat the query, its key among it.
-  const mask = createSecretMask([...credentialsIn(carried), connection.key ?? '', ...sessionSecrets(carried.hasSession)]);
-  const outcome = await readResponse(response, mask);
+  const outcome = await readResponse(response, maskFor(connection, carried));
   if (outcome.type === 'error') return { ...outcome, message: withoutSecrets(outcome.message, carried) };
   return { ...outcome, ...(outcome.note !== undefined && { note: withoutSecrets(outcome.note, carried) }) };
+}
+
+/** Nearly every call of a connection carries the same credentials, and finding the forms in which a server may repeat them takes long. */
+const lastMasks = new WeakMap<OpenApiConnection, { secrets: string[]; mask: SecretMask }>();
+
+function maskFor(connection: OpenApiConnection, carried: Carried): SecretMask {
+  const secrets = [...credentialsIn(carried), connection.key ?? ''];
+  const last = lastMasks.get(connection);
+  if (last?.secrets.length === secrets.length && secrets.every((secret, index) => secret === last.secrets[index])) return last.mask;
+  const mask = createSecretMask([...secrets, ...sessionSecrets(carried.hasSession)]);
+  lastMasks.set(connection, { secrets, mask });
+  return mask;
 }
 
 function bodyOf({ body, bodyEncoding }: PreparedRequest): { body?: string | Uint8Array } {
