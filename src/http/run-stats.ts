@@ -44,14 +44,12 @@ export class RunStats {
   }
 
   /** `rounds`: questions to models, selection passes included. `tool_calls`: executed by the gateway or the browser. */
-  fields(): Record<string, number> {
+  fields(): Record<string, number | undefined> {
     return {
       duration_ms: this.#now() - this.#began,
-      ...(this.#firstTokenMs !== undefined && { first_token_ms: this.#firstTokenMs }),
-      ...(this.#usage !== undefined && {
-        prompt_tokens: this.#usage.prompt_tokens,
-        completion_tokens: this.#usage.completion_tokens,
-      }),
+      first_token_ms: this.#firstTokenMs,
+      prompt_tokens: this.#usage?.prompt_tokens,
+      completion_tokens: this.#usage?.completion_tokens,
       rounds: this.#rounds,
       tool_calls: this.#toolCalls,
     };

@@ -218,7 +218,7 @@ class OneConnection extends Client {
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    if (handler instanceof ResponseReceiver) handler.closeConnection = () => this.#standing.socket?.destroy();
+    if (handler instanceof ResponseReceiver) handler.connection = this.#standing;
     return super.dispatch(options, handler);
   }
 }

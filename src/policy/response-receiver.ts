@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { OutboundError } from '../core/errors.ts';
 import { explainCutBody } from './explain-outbound-failure.ts';
 
@@ -39,8 +40,8 @@ const finished: IteratorResult<Uint8Array> = { done: true, value: undefined };
 export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undefined> {
   /** Rejects with what ended the call before the head; the signal's reason when that was it. */
   readonly head: Promise<ResponseHead>;
-  /** Ends the connection on which the answer came. Known once a connection has taken the request. */
-  closeConnection: () => void = () => undefined;
+  /** On which the answer comes. Known once a connection has taken the request. */
+  connection: { socket?: Pick<Socket, 'destroy'> } | undefined;
   readonly #options: ReceiverOptions;
   readonly #headSettled: Pick<PromiseWithResolvers<ResponseHead>, 'resolve' | 'reject'>;
   #hasHead = false;
@@ -101,7 +102,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
 
   onResponseEnd(): void {
     // Many servers close the connection on which they have failed, although they do not say so: the next request would be lost on it.
-    if (this.#isServerError) this.closeConnection();
+    if (this.#isServerError) this.connection?.socket?.destroy();
     this.#end({ type: 'whole' });
   }
 
