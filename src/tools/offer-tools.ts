@@ -67,7 +67,8 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
   const taken = new Set(callerNames);
   const renames: Rename[] = [];
   for (const { name, entry, renamed } of nameInGroups(groups, taken)) {
-    const tool = withNames(entry.toTool(name), entry);
+    const made = entry.toTool(name);
+    const tool = made.otherNames === undefined ? withNames(made, entry) : made;
     named.push({ candidate: entry, tool });
     if (renamed !== undefined) renames.push({ ...renamed, server: tool.server });
   }
@@ -86,7 +87,7 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
 }
 
 /** Whatever it is called in this offer, it is still the function of its own name, and of the one by which another offer shows it. */
-function withNames(tool: Tool, candidate: Candidate): Tool {
+export function withNames(tool: Tool, candidate: Omit<Candidate, 'toTool'>): Tool {
   const { wanted, id, otherNames = [] } = candidate;
   return { ...tool, otherNames: [wanted, id ?? `server:${tool.label}`, ...otherNames, ...possibleNames(candidate)] };
 }

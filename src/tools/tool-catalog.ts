@@ -7,16 +7,17 @@ import type { Registry, ToolServerRecord } from '../core/registry.ts';
 import type { RunContext } from '../core/run.ts';
 import type { CallBrowser } from '../core/browser-call.ts';
 import type { ToolServerInspector } from '../core/server-report.ts';
-import type { ListedTool, ToolFinder, ToolOffer } from '../core/tool.ts';
+import type { ListedTool, Tool, ToolFinder, ToolOffer } from '../core/tool.ts';
 import { chooseServers, requireFunctions, serversInReach } from './choose-servers.ts';
 import type { ChosenServer } from './choose-servers.ts';
 import { createServerInspector } from './inspect-server.ts';
 import type { CreateWays } from './mcp/create-transports.ts';
 import { loadMcpServers } from './mcp/load-mcp-servers.ts';
 import { possibleNames } from './name-functions.ts';
-import { leftOutWarning, listNames, nameInGroups, offerTools } from './offer-tools.ts';
+import { leftOutWarning, listNames, nameInGroups, offerTools, withNames } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
 import type { OpenedServer, Opening } from './open-registered-server.ts';
+import type { Operation } from './openapi/operation.ts';
 import { createRegisteredServers } from './registered-servers.ts';
 import { openRequestServers } from './request-servers.ts';
 import type { SuppliedFunctions } from './request-servers.ts';
@@ -222,21 +223,35 @@ function heldWarnings(record: ToolServerRecord, names: readonly string[]): Warni
   return [{ code: 'definition_changed', message }];
 }
 
+/** What a server has on offer, for as long as it stays opened: chats are offered the same functions again and again. A changed record opens anew. */
+const candidatesOfServers = new WeakMap<OpenedServer, Candidate[]>();
+
 /** As far as the caller's key reaches. */
 function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Candidate[] {
-  const candidates = server.functions.map((operation): Candidate => {
-    const wish = {
-      wanted: operation.spec.name,
-      key: `${record.id} ${operation.method} ${operation.path}`,
-      ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
-    };
-    const otherNames = [operation.operationId];
-    const place = `${operation.method} ${record.url}${operation.path}`;
-    const toTool: Candidate['toTool'] = (offeredName) =>
-      withServerRules({ ...server.createTool(operation, offeredName), place }, [...otherNames, ...possibleNames(wish)], record);
-    return { ...wish, spec: operation.spec, otherNames, toTool };
-  });
+  const known = candidatesOfServers.get(server);
+  const candidates = known ?? server.functions.map((operation) => toCandidate(record, server, operation));
+  if (known === undefined) candidatesOfServers.set(server, candidates);
   return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));
+}
+
+function toCandidate(record: ToolServerRecord, server: OpenedServer, operation: Operation): Candidate {
+  const wish = {
+    wanted: operation.spec.name,
+    key: `${record.id} ${operation.method} ${operation.path}`,
+    ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
+  };
+  const otherNames = [operation.operationId];
+  const place = `${operation.method} ${record.url}${operation.path}`;
+  const candidate = { ...wish, spec: operation.spec, otherNames };
+  // Mostly each offer shows it under the same name.
+  let last: Tool | undefined;
+  const toTool = (offeredName: string): Tool => {
+    if (last?.spec.name === offeredName) return last;
+    const tool = { ...server.createTool(operation, offeredName), place };
+    last = withNames(withServerRules(tool, [...otherNames, ...possibleNames(wish)], record), candidate);
+    return last;
+  };
+  return { ...candidate, toTool };
 }
 
 function toListedTool(candidate: Candidate, name: string): ListedTool {
