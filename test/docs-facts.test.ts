@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { settings } from '../src/config.ts';
 import { GatewayError } from '../src/core/errors.ts';
 import type { ErrorCode } from '../src/core/errors.ts';
+import { limits } from '../src/core/limits.ts';
 import type { Asking } from '../src/core/question-log.ts';
 import type { EventType } from '../src/core/run.ts';
 import type { ToolErrorCode } from '../src/core/tool.ts';
@@ -166,6 +167,56 @@ describe('the page on runs', () => {
   test('says what every error code of tools means', () => {
     expect(inCode(firstCells(section(text, 'Error codes of tools'))).toSorted()).toEqual(Object.keys(toolErrorCodes).toSorted());
   });
+});
+
+const thousands = (count: number): string => count.toLocaleString('en-US');
+const days = (ms: number): number => ms / (24 * 60 * 60 * 1000);
+
+test.each<[(typeof pageNames)[number], string[]]>([
+  [
+    'api',
+    [
+      `${thousands(limits.bodyValues)} values`,
+      `${thousands(limits.bodyFieldNames)} different field names`,
+      `${limits.bodyPaceBytes / 1000} kB in every ${limits.bodyPaceMs / 1000} s`,
+      `${limits.arrivingBodiesPerCaller} for one caller`,
+      `${limits.chatFields} fields, ${thousands(limits.messages)} messages, ${limits.toolsPerRequest} functions`,
+      `${limits.toolServersPerRequest} servers in \`tool_servers\`, ${thousands(limits.variables)} \`variables\``,
+      `| nesting | ${limits.jsonDepth} levels |`,
+      `at most ${limits.maxToolRounds}.`,
+      `comment every ${limits.keepAliveMs / 1000} seconds`,
+      `kept for ${days(limits.storedChatMs)} days`,
+      `at most ${limits.metadataEntries} short texts`,
+      `at most ${thousands(limits.storedChatsPerCaller)}.`,
+    ],
+  ],
+  ['approvals', [`for ${limits.approvalTokenMs / 3_600_000} hours`]],
+  [
+    'browser-tools',
+    [
+      `${limits.socketsPerCaller} sockets for a caller, ${limits.chatsPerSession} chats at a time for a session`,
+      `${limits.socketMessagesPerMinute} chats a minute for a caller, ${limits.socketFramesPerSecond} frames a second`,
+      `${limits.socketFrameBytes / 1024 ** 2} MiB for a frame`,
+      `Within ${limits.sessionGraceMs / 1000}\nseconds`,
+    ],
+  ],
+  ['functions-and-hooks', [`at most ${limits.stateKeys} keys and ${limits.stateCharacters / 1024} kB`]],
+  ['modes', [`more than ${limits.selectedAtOnce} functions`]],
+  [
+    'openapi-tools',
+    [
+      `more than ${limits.offeredFunctions} or more than ${thousands(limits.offeredTokens)} tokens`,
+      `at most ${limits.chosenFunctions} and named ones first`,
+      `${thousands(limits.resultValues)} values`,
+      `${limits.documentBytes / 1024 ** 2} MiB, ${thousands(limits.operations)} operations, ${limits.documentTimeoutMs / 1000} s to arrive`,
+      `${limits.argumentsBytes / 1024} KiB a call`,
+      `${limits.callsPerRound} in a turn, ${limits.callsPerRun} in a run`,
+    ],
+  ],
+  ['runs-and-events', [`at most ${thousands(limits.keptRuns)} of them`, `kept for ${limits.keptRunMs / 3_600_000} hours`]],
+])('docs/%s.md states limits as they are', (name, statements) => {
+  const text = page(name);
+  expect(statements.filter((statement) => !text.includes(statement))).toEqual([]);
 });
 
 test.each(pageNames)('docs/%s.md names only settings that exist', (name) => {
