@@ -42,13 +42,15 @@ export function calledName(written: string): string {
   return name.endsWith('.call') ? name.slice(0, -'.call'.length) : name;
 }
 
-/** What the commas outside all brackets and strings part. */
-export function membersOf(text: string): string[] {
+/** What the commas outside all brackets and strings part, from `begin` to `end` of the text. */
+export function membersOf(text: string, begin: number, end: number): string[] {
   const members: string[] = [];
   let depth = 0;
-  let start = 0;
-  for (let at = 0; at < text.length; at += 1) {
+  let start = begin;
+  for (let at = begin; at < end; at += 1) {
     const code = text.charCodeAt(at);
+    // Digits, capitals and the signs between them, none of which parts anything.
+    if (code > 44 && code < 91) continue;
     if (code === 34 || code === 39) at = stringEnd(text, at);
     else if (code === 44 && depth === 0) {
       members.push(text.slice(start, at));
@@ -56,7 +58,7 @@ export function membersOf(text: string): string[] {
     } else if (code === 40 || code === 91 || code === 123) depth += 1;
     else if (code === 41 || code === 93 || code === 125) depth -= 1;
   }
-  members.push(text.slice(start));
+  members.push(text.slice(start, end));
   return members;
 }
 

@@ -18,7 +18,7 @@ export function* readPythonicList(context: ReadContext, at: number, place: Entry
   const scan = yield* new BracketEnd(input, at, { takesExpressions: takesExpressions(context, place) });
   const end = scan.type === 'failed' ? scan.at : scan.end;
   const isClosed = scan.type === 'end' && scan.isClosed;
-  const entries = entriesOf(membersOf(input.text.slice(at + 1, isClosed ? end - 1 : end)), { isClosed, isEnded: end >= input.text.length });
+  const entries = entriesOf(membersOf(input.text, at + 1, isClosed ? end - 1 : end), { isClosed, isEnded: end >= input.text.length });
   const [firstEntry] = entries;
   const isList = entries.some((entry) => entry.type === 'call') && (context.isSelection || firstEntry?.type === 'call');
   if (firstEntry === undefined || (!isList && !place.isMarked && !context.isSelection)) return { type: 'none', at: end };
@@ -37,14 +37,16 @@ function takesExpressions(context: ReadContext, place: EntryPlace): boolean {
 }
 
 function entriesOf(members: string[], { isClosed, isEnded }: { isClosed: boolean; isEnded: boolean }): ReadEntry[] {
-  return members.flatMap((member, index): ReadEntry[] => {
+  const entries: ReadEntry[] = [];
+  for (const [index, member] of members.entries()) {
     const text = member.trim();
     const isLast = index === members.length - 1;
-    if (text === '' && isLast) return [];
+    if (text === '' && isLast) break;
     const entry = callOfText(text);
     const isWhole = isClosed || !isLast || (entry.type === 'call' && text.endsWith(')'));
-    return [isWhole ? entry : { ...asDamaged(entry), reason: isEnded ? 'truncated' : 'malformed' }];
-  });
+    entries.push(isWhole ? entry : { ...asDamaged(entry), reason: isEnded ? 'truncated' : 'malformed' });
+  }
+  return entries;
 }
 
 function asDamaged(entry: ReadEntry): Extract<ReadEntry, { type: 'damaged' }> {
