@@ -41,9 +41,9 @@ export async function measureStops(folder: string, { pattern, note }: { pattern?
 }
 
 async function measureStop(stopCase: StopCase, folder: string): Promise<Stop> {
-  const { name, isControl = false, limitMs = defaultLimitMs, hasProcess = false } = stopCase;
+  const { name, isControl = false, limitMs = defaultLimitMs } = stopCase;
   const peer = await startHostilePeer();
-  const gateway = await startMeasured(peer.url, { folder, hasProcess });
+  const gateway = await startMeasured(stopCase, { backendUrl: peer.url, folder });
   try {
     const stage: Stage = {
       url: gateway.url,
@@ -78,7 +78,10 @@ async function measureStop(stopCase: StopCase, folder: string): Promise<Stop> {
   }
 }
 
-async function startMeasured(backendUrl: string, { folder, hasProcess }: { folder: string; hasProcess: boolean }): Promise<Gateway> {
+async function startMeasured(
+  { hasProcess = false, environment }: StopCase,
+  { backendUrl, folder }: { backendUrl: string; folder: string },
+): Promise<Gateway> {
   const own = mkdtempSync(join(folder, 'stops-'));
   mkdirSync(join(own, 'tools'));
   writeFileSync(join(own, 'tools', 'compute.js'), controlModule);
@@ -97,7 +100,7 @@ async function startMeasured(backendUrl: string, { folder, hasProcess }: { folde
     backendUrl,
     folder,
     flags: ['--import', meter],
-    environment: { TOOLWHARF_CONFIG: join(own, 'toolwharf.yaml'), TOOL_SERVER_EGRESS: 'any' },
+    environment: { TOOLWHARF_CONFIG: join(own, 'toolwharf.yaml'), TOOL_SERVER_EGRESS: 'any', ...environment?.(backendUrl) },
   });
 }
 

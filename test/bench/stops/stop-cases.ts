@@ -24,6 +24,8 @@ export interface StopCase {
   isControl?: boolean;
   /** The gateway has the process `hostile-process.js` as an MCP server. */
   hasProcess?: boolean;
+  /** Settings of the gateway. */
+  environment?: (peerUrl: string) => Record<string, string>;
   /** Registers what is needed, and sends a harmless request of the same kind, so that what is loaded once is not counted. */
   prepare?(stage: Stage): Promise<void>;
   /** Says in a few words what came of it; `isWrong` when something other than the stop is at fault. */
@@ -354,6 +356,103 @@ function processCase(name: string, what: string): StopCase {
   };
 }
 
+/** What is kept, or comes from elsewhere than a backend of the OpenAI kind. */
+const others: StopCase[] = [
+  {
+    name: 'a file of 8 MB in base64 of an MCP server over HTTP',
+    async prepare(stage) {
+      await registerMcp(stage);
+      await callMcp(stage);
+    },
+    async attack(stage) {
+      const resource = { uri: 'file:///a', mimeType: 'application/zip', blob: 'UEsDBBQA'.repeat(1_000_000) };
+      stage.peer.mcpAnswer = (id) => mcpMessage({ jsonrpc: '2.0', id, result: { content: [{ type: 'resource', resource }] } });
+      return callMcp(stage);
+    },
+  },
+  bodyCase('128 legacy functions of 300 values each, which are allowed', chat, () => {
+    const properties = times(75, (index) => `"p${index}":{"type":"string","description":"x"}`);
+    return chatWith(
+      `"functions":[${times(128, (index) => `{"name":"f${index}","parameters":{"type":"object","properties":{${properties}}}}`)}]`,
+    );
+  }),
+  bodyCase('400,000 legacy functions', chat, () => chatWith(`"functions":[${times(400_000, () => '{"name":"f"}')}]`)),
+  {
+    ...bodyCase('a stored chat of 9 MB', chat, () => chatWith(`"store":true,"metadata":{"a":"b"},"user":"${'x'.repeat(9_000_000)}"`)),
+    environment: () => ({ STORE_CHATS: 'true' }),
+  },
+  {
+    ...bodyCase('a stored chat of 5,000 messages', chat, () => {
+      const messages = times(
+        5_000,
+        (index) => `{"role":"${index % 2 === 0 ? 'user' : 'assistant'}","content":"${'some words of a chat '.repeat(80)}"}`,
+      );
+      return `{"model":"mock","tool_ids":[],"store":true,"messages":[${messages}]}`;
+    }),
+    environment: () => ({ STORE_CHATS: 'true' }),
+  },
+  {
+    name: 'a run of 9 MB that waits for an approval',
+    async prepare(stage) {
+      const use = { url: stage.peer.url, spec: documentOf({ type: 'object' }), info: { id: 'use' }, config: { needs_approval: true } };
+      await register(stage, use);
+      await stage.post(chat, { ...plainChat, tool_ids: ['server:use'] });
+    },
+    async attack(stage) {
+      stage.peer.completion = callCompletion('use', '{}');
+      const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'iVBORw0KGgo'.repeat(820_000)}` } };
+      const messages = [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, picture] }];
+      const body = { ...plainChat, messages, tool_ids: ['server:use'], params: { function_calling: 'native' } };
+      const { status, text } = await stage.post(chat, body);
+      return { said: `status ${status} ${text.slice(-200)}` };
+    },
+  },
+  {
+    name: 'a list of a million models of Ollama',
+    environment: (peerUrl) => ({ OLLAMA_BASE_URLS: peerUrl }),
+    async attack(stage) {
+      stage.peer.pages.set('/api/tags', {
+        type: 'application/json',
+        body: `{"models":[${times(1_000_000, (index) => `{"name":"m${index}"}`)}]}`,
+      });
+      await pause(2_100);
+      const { status, text } = await stage.post(chat, { ...plainChat, model: 'nobody' });
+      return { said: `status ${status} ${text.slice(0, 60)}` };
+    },
+  },
+  {
+    name: 'a list of 300,000 models of Ollama',
+    environment: (peerUrl) => ({ OLLAMA_BASE_URLS: peerUrl }),
+    async attack(stage) {
+      stage.peer.pages.set('/api/tags', {
+        type: 'application/json',
+        body: `{"models":[${times(300_000, (index) => `{"name":"m${index}"}`)}]}`,
+      });
+      await pause(2_100);
+      const { status, text } = await stage.post(chat, { ...plainChat, model: 'nobody' });
+      return { said: `status ${status} ${text.slice(0, 60)}` };
+    },
+  },
+  {
+    name: 'a message of 49,000 values on a socket',
+    async prepare(stage) {
+      const socket = await openSocket(stage);
+      socket.send(JSON.stringify({ type: 'message', ...plainChat, metadata: { text: 'x'.repeat(300_000) } }));
+      await pause(500);
+      socket.close();
+    },
+    async attack(stage) {
+      const socket = await openSocket(stage);
+      const types = new Set<string>();
+      socket.on('message', (data: Buffer) => types.add(String((JSON.parse(data.toString()) as { type?: unknown }).type)));
+      socket.send(`{"type":"message",${chatWith(`"metadata":{"lists":[${times(48_900, () => '[]')}]}`).slice(1)}`);
+      await pause(2_000);
+      socket.terminate();
+      return { said: [...types].join(', ') };
+    },
+  },
+];
+
 const processes: StopCase[] = [
   processCase('a line of 2.7 million empty lists of an MCP server over stdio', 'lists'),
   processCase('100,000 log messages of an MCP server over stdio', 'flood'),
@@ -564,6 +663,7 @@ export const stopCases: readonly StopCase[] = [
   ...results,
   ...mcp,
   ...processes,
+  ...others,
   ...backends,
   documents,
   trickle,
