@@ -112,16 +112,18 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     session?.disconnected();
   }
 
-  function send(frame: JsonObject): void {
-    if (isOver) return;
+  /** False when the socket is closing: what it is given then is lost. */
+  function send(frame: JsonObject): boolean {
+    if (isOver || socket.readyState !== socket.OPEN) return false;
     if (socket.bufferedAmount > limits.socketBufferBytes) end(1013, 'The browser does not read.');
     else socket.send(JSON.stringify(frame));
+    return !isOver;
   }
 
   function newLine(): SessionSocket {
     const own: SessionSocket = {
       send(frame) {
-        if (line === own) send(frame);
+        return line === own && send(frame);
       },
       close(code, reason) {
         if (line === own) end(code, reason);

@@ -11,7 +11,8 @@ import type { KeptFrames } from './kept-frames.ts';
 
 /** The browser's end of a session, as the door that owns the socket offers it. Neither function throws. */
 export interface SessionSocket {
-  send(frame: JsonObject): void;
+  /** False when the browser is already leaving, so that the frame does not reach it. */
+  send(frame: JsonObject): boolean;
   close(code: number, reason: string): void;
 }
 
@@ -98,13 +99,22 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     ended.abort(new DOMException(reason, 'AbortError'));
   }
 
-  function send(frame: JsonObject): void {
-    if (state.type === 'connected') state.socket.send(frame);
+  /** Between a browser's leave and the end of its connection a socket takes frames and loses them: the session is then without a browser. */
+  function send(frame: JsonObject): boolean {
+    if (state.type !== 'connected') return false;
+    if (state.socket.send(frame)) return true;
+    goAway();
+    return false;
+  }
+
+  function goAway(): void {
+    if (state.type !== 'connected') return;
+    state = awayWith([]);
+    failAll();
   }
 
   function deliver(frame: JsonObject): boolean {
-    if (state.type === 'away' && !state.kept.add(frame)) end(1013, 'Too much was waiting for the browser.');
-    send(frame);
+    if (!send(frame) && state.type === 'away' && !state.kept.add(frame)) end(1013, 'Too much was waiting for the browser.');
     return state.type !== 'over';
   }
 
@@ -126,7 +136,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
       name,
       timeoutMs: message.timeoutMs,
       reply: (outcome) => reply({ type: 'outcome', outcome }),
-      onExpired: () => send(cancelFrame(message.id)),
+      onExpired: () => void send(cancelFrame(message.id)),
     });
     if (isNew) send({ type: 'execute:tool', data: { ...message.data, id: message.id, session_id: id, timeout_ms: message.timeoutMs } });
   }
@@ -139,14 +149,14 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
       type,
       timeoutMs,
       reply: (answer) => reply(answer === undefined ? { type: 'unanswered', isThere: true } : { type: 'answer', data: answer }),
-      onExpired: () => send({ type: `${type}:cancel`, data: { id: questionId } }),
+      onExpired: () => void send({ type: `${type}:cancel`, data: { id: questionId } }),
     });
     if (isNew) send({ type, data: { ...data, id: questionId } });
     else reply({ type: 'unanswered', isThere: false });
   }
 
   function cancel(callOrQuestion: string): void {
-    if (calls.cancel(callOrQuestion)) return send(cancelFrame(callOrQuestion));
+    if (calls.cancel(callOrQuestion)) return void send(cancelFrame(callOrQuestion));
     const type = questions.cancel(callOrQuestion);
     if (type !== undefined) send({ type: `${type}:cancel`, data: { id: callOrQuestion } });
   }
@@ -171,7 +181,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     send({ type: 'session', data: { session_id: id, ...(resumed === undefined ? {} : { resumed }) } });
     if (last.type === 'away') {
       clearTimeout(last.timer);
-      for (const frame of last.kept.frames) send(frame);
+      for (const frame of last.kept.frames) deliver(frame);
     }
     const isHeld = (): boolean => state.type === 'connected' && state.hold === hold;
 
@@ -184,9 +194,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
         if (!isHeld() || !questions.settle(type, questionId, data)) onIgnored();
       },
       disconnected() {
-        if (!isHeld()) return;
-        state = awayWith([]);
-        failAll();
+        if (isHeld()) goAway();
       },
       end() {
         if (isHeld()) end(1000, 'The session was ended.');

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/core/json.ts';
 import type { ToolOutcome } from '../../src/core/tool.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { ada, bob, eventually, idOf, invocation, newId, recordingSocket, startRelay, timeCall } from './relay-fixture.ts';
@@ -202,6 +203,22 @@ describe('a session', () => {
     first.disconnected();
     second.answer({ id, result: 'ok' });
     expect(await outcome).toEqual({ type: 'result', value: 'ok' });
+  });
+
+  it('keeps what was sent while its socket was closing, and fails the calls that were asked there', async () => {
+    const door = relay();
+    let isOpen = true;
+    const recording = recordingSocket();
+    const closing = { ...recording, send: (frame: JsonObject) => isOpen && recording.send(frame) };
+    const first = await door.open({ caller: ada, socket: closing });
+    const outcome = door.callBrowser(timeCall, invocation({ sessionId: first.id }));
+    isOpen = false;
+    expect(await door.sendTo(first.id, ada, { type: 'note', data: { n: 1 } })).toBe(true);
+    expect(await outcome).toMatchObject({ type: 'error', code: 'client_disconnected' });
+    first.disconnected();
+    const socket = recordingSocket();
+    await door.open({ caller: ada, socket, resume: first.id });
+    expect(socket.dataOf('note')).toEqual([{ n: 1 }]);
   });
 
   it('is not taken up after the grace, by another caller, or when it never was', async () => {

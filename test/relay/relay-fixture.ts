@@ -32,7 +32,7 @@ export function recordingSocket(): RecordingSocket {
   return {
     frames,
     closed,
-    send: (frame) => void frames.push(frame),
+    send: (frame) => frames.push(frame) > 0,
     close: (code, reason) => void closed.push({ code, reason }),
     dataOf: (type) => frames.filter((frame) => frame['type'] === type).map((frame) => frame['data'] as JsonObject),
   };
