@@ -27,9 +27,9 @@ function outputOf(message: ToolMessage, names: ReadonlyMap<string, string>): str
   return `\n\nTool \`${name}\` Output: ${withoutOutputMarks(textOf(message.content))}`;
 }
 
-/** A result must not be able to speak as the result of another function. */
+/** A result must not be able to speak as the result of another function. White space ends with its line, of which a text may have a million. */
 function withoutOutputMarks(text: string): string {
-  return text.replaceAll(/^(?=[^\S\n]*Tool `[^`\n]{1,300}` Output:)/gm, '> ');
+  return text.replaceAll(/^(?=[^\S\r\n\u2028\u2029]*Tool `[^`\n]{1,300}` Output:)/gm, '> ');
 }
 
 /** Changes the list in place: behind the last user message, or as one where there is none. */

@@ -77,7 +77,7 @@ function offeredTo({ tools, callerTools, toolChoice }: ModelRequest): ToolSpec[]
 
 async function* speak(text: string, signal: AbortSignal): AsyncGenerator<ModelEvent, void, undefined> {
   let count = 0;
-  for (const [word] of text.matchAll(/\s*\S+/gu)) {
+  for (const [word] of text.matchAll(/\s{0,99}\S+/gu)) {
     if (++count % wordsPerTurn === 0) await nextTurn();
     signal.throwIfAborted();
     yield { type: 'text', text: word };

@@ -230,7 +230,11 @@ export class AnswerReader {
 
   /** gpt-oss: the template has written `<|start|>assistant`, so that the answer begins with the rest of a header: ` to=functions.f<|channel|>…`. */
   *#readHeaderWithoutStart(): Scan<void> {
-    const at = yield* skipSpace(this.#input, 0);
+    let at = 0;
+    for (; at < longestMark; at += 1) {
+      while (this.#input.lacks(at)) yield;
+      if (!isSpace(this.#input.text.charCodeAt(at))) break;
+    }
     if (!(yield* standsAt(this.#input, at, 'to='))) return;
     const nameEnd = yield* readName(this.#input, at + 3);
     const mark = yield* skipSpace(this.#input, nameEnd);

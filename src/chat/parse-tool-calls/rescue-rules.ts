@@ -43,16 +43,20 @@ function withPlainLabels(text: string): string {
 
 /** What all spellings of one text have in common. Only ever compared: that different texts may become the same leaves a call as text, no more. */
 function compact(text: string): string {
-  return text
-    .replaceAll(/\\+[nrt]/g, '')
-    .replaceAll(/\\+u([\da-f]{4})/gi, (_, code: string) => characterOf(code, 16))
-    .replaceAll(/&(?:amp;)+/g, '&')
-    .replaceAll(/&#(\d{1,7});/g, (_, code: string) => characterOf(code, 10))
-    .replaceAll(/&#x([\da-f]{1,6});/gi, (_, code: string) => characterOf(code, 16))
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll(/&(?:quot|apos);/g, '')
-    .replaceAll(/[\s\\"'\p{Cf}]/gu, '');
+  return (
+    text
+      // One of each run first: a pattern for a run and what follows it would begin anew at each of them.
+      .replaceAll(/\\+/g, '\\')
+      .replaceAll(/\\[nrt]/g, '')
+      .replaceAll(/\\u([\da-f]{4})/gi, (_, code: string) => characterOf(code, 16))
+      .replaceAll(/&(?:amp;)+/g, '&')
+      .replaceAll(/&#(\d{1,7});/g, (_, code: string) => characterOf(code, 10))
+      .replaceAll(/&#x([\da-f]{1,6});/gi, (_, code: string) => characterOf(code, 16))
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+      .replaceAll(/&(?:quot|apos);/g, '')
+      .replaceAll(/[\s\\"'\p{Cf}]/gu, '')
+  );
 }
 
 function characterOf(code: string, radix: 10 | 16): string {

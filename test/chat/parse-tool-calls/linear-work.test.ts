@@ -105,3 +105,11 @@ test.each([
   expect(steps(256 * 1024)).toBeLessThan(60 * 256 * 1024);
   expect(steps(256 * 1024) / steps(64 * 1024)).toBeLessThan(5);
 });
+
+test('white space at the beginning of an answer is passed on while it arrives', () => {
+  const parser = createToolCallParser({ tools, isReact: true });
+  let passed = 0;
+  for (let part = 0; part < 100; part += 1)
+    for (const piece of parser.push('\n'.repeat(1_000))) passed += (piece.type === 'text' ? piece.text : '').length;
+  expect(passed).toBeGreaterThan(50_000);
+});

@@ -75,3 +75,10 @@ describe('a call that stands in an earlier message', () => {
     expect(rescued(`${evil}\n${block}`, [evil])).toMatchObject({ calls: [time], refused: [] });
   });
 });
+
+test('a conversation full of backslashes or ampersands is gone through once', () => {
+  // With a pattern that begins anew at each backslash this takes hours.
+  const isQuoted = quotesOf(['\\'.repeat(2_000_000), '&'.repeat(2_000_000), `&${'amp;'.repeat(500_000)}`, 'say \\\\\\nhello']);
+  expect(isQuoted('say\nhello')).toBe(true);
+  expect(isQuoted('say goodbye')).toBe(false);
+});
