@@ -356,8 +356,42 @@ function processCase(name: string, what: string): StopCase {
   };
 }
 
+/** A browser that answers the only call of a chat with so many values, in one frame. */
+function browserCase(values: number): StopCase {
+  const ask = async (stage: Stage, result: string): Promise<{ said: string; isWrong: boolean }> => {
+    const socket = new WebSocket(`${stage.url.replace('http', 'ws')}/ws`, { headers: { authorization: `Bearer ${stage.key}` } });
+    socket.on('error', () => undefined);
+    const [greeting] = (await once(socket, 'message')) as [Buffer];
+    const { session_id } = (JSON.parse(greeting.toString()) as { data: { session_id: string } }).data;
+    let isCalled = false;
+    socket.on('message', (data: Buffer) => {
+      const frame = JSON.parse(data.toString()) as { type?: string; data?: { id?: string } };
+      if (frame.type !== 'execute:tool') return;
+      isCalled = true;
+      stage.peer.completion = plainCompletion;
+      socket.send(`{"type":"execute:tool:result","data":{"id":${JSON.stringify(frame.data?.id)},"result":${result}}}`);
+    });
+    stage.peer.completion = callCompletion('look', '{}');
+    const specs = [{ name: 'look', description: 'Looks', parameters: { type: 'object', properties: {} } }];
+    const tool_servers = [{ url: 'http://127.0.0.1:9', specs }];
+    const body = { ...plainChat, session_id, tool_servers, params: { function_calling: 'native' } };
+    const { status } = await stage.post(chat, body);
+    socket.terminate();
+    return { said: `status ${status}`, isWrong: !isCalled };
+  };
+  return {
+    name: `a browser's result of ${values} values`,
+    async prepare(stage) {
+      await ask(stage, `"${'x'.repeat(300_000)}"`);
+    },
+    attack: (stage) => ask(stage, `[${times(values, (index) => `"word ${index}"`)}]`),
+  };
+}
+
 /** What is kept, or comes from elsewhere than a backend of the OpenAI kind. */
 const others: StopCase[] = [
+  browserCase(19_000),
+  browserCase(49_000),
   {
     name: 'a file of 8 MB in base64 of an MCP server over HTTP',
     async prepare(stage) {
