@@ -105,7 +105,7 @@ const secretName = '(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api[-_]?key|
  * because a hostile message must not make the log slow.
  */
 const patterns: readonly [RegExp, string][] = [
-  [/\b(Bearer|Basic)\s{1,4}[^\s"'\\,;]{6,}/gi, `$1 ${redacted}`],
+  [/\b(Bearer|Basic)\s{1,4}(?!authentication\b)[^\s"'\\,;]{6,}/gi, `$1 ${redacted}`],
   [/\b(sk|pk|rk)-[A-Za-z0-9_-]{6,}/g, `$1-${redacted}`],
   [/\beyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_.-]+/g, redacted],
   // No secret: how a module of `tools_dir` is loaded anew. Without it the stack names the line.

@@ -106,6 +106,11 @@ describe('a secret', () => {
     expect(() => line(write)).not.toThrow();
   });
 
+  it('leaves the words of a message that only speaks of Basic authentication', () => {
+    const message = 'Send the key as the password of Basic authentication.';
+    expect(line((logger) => logger.info(message))).toMatchObject({ msg: message });
+  });
+
   it('is not taken for one in a stack that names the line of a function', () => {
     const error = Object.assign(new Error('a'), { stack: 'Error: a\n    at execute (file:///srv/tools/dice.ts?toolwharf-load=12:8:15)' });
     expect(logged((logger) => logger.error(error))).toContain('file:///srv/tools/dice.ts:8:15)');

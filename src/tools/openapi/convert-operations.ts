@@ -170,7 +170,11 @@ function convertWith(
     path,
     places,
     body: toBodyPlan(body?.plan, { places, alternatives }),
-    description: describeOperation(document, entry, { needs: bodyNeeds(places), choices: bodyChoices(places, alternatives), spend }),
+    description: describeOperation(document, entry, {
+      needs: bodyNeeds(places, alternatives),
+      choices: bodyChoices(places, alternatives),
+      spend,
+    }),
     parameters: toParameters(
       named.map((argument) => asOneOfAll(argument, body)),
       adapter,
@@ -224,9 +228,11 @@ function bodyChoices(places: readonly ArgumentPlace[], alternatives: readonly Bo
   return [first, ...alternatives.map((alternative) => alternative.places)].map((group) => group.map(({ argument }) => argument));
 }
 
-/** A function cannot require what only a body requires that may be left out: the description says it. */
-function bodyNeeds(places: readonly ArgumentPlace[]): string[] {
-  return places.filter(({ isRequiredInBody }) => isRequiredInBody === true).map(({ argument }) => argument);
+/** A function cannot require what only a body requires that may be left out: the description says it, of what each media type requires. */
+function bodyNeeds(places: readonly ArgumentPlace[], alternatives: readonly BodyAlternative[]): string[] {
+  const needsOf = (type: readonly ArgumentPlace[]): string[] =>
+    type.filter(({ isRequiredInBody }) => isRequiredInBody === true).map(({ argument }) => argument);
+  return needsOf(places).filter((name) => alternatives.every((type) => needsOf(type.places).includes(name)));
 }
 
 /** More tags, or longer ones, are no tags. */

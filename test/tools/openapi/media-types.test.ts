@@ -68,6 +68,12 @@ describe.each<[string, Operation]>([
   });
 });
 
+it('names as required with an optional body only what each media type requires', () => {
+  const content = { 'application/json': json, 'multipart/form-data': multipart };
+  const { description } = operationIn({ openapi: '3.1.0' }, { requestBody: { content } }).spec;
+  expect(description).toBe('Makes it. Required with a body: name. Give arguments of one of these groups: name, url, note; or name, file.');
+});
+
 it('types of the same members are one body, and nothing is said of them', () => {
   const schema = objectOf({ name: text }, ['name']);
   const content = { 'application/json': { schema }, 'application/x-www-form-urlencoded': { schema: { ...schema } } };
