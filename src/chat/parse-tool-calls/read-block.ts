@@ -12,6 +12,12 @@ import { readName, skipSpace } from './run-ends.ts';
 /** How far behind a fault the mark that ends the block is looked for. */
 const maxRecovery = 1024;
 
+/**
+ * Characters of white space, comments, separators and opening fences before a call. Without a limit a fence that is never closed is held back until the
+ * answer ends, and is then read in one turn of the event loop.
+ */
+const maxBetweenCalls = 16 * 1024;
+
 /** Of a selection no more is read: what is beyond `limits.callsPerRound` does not run anyway. */
 const maxSelected = 2 * limits.callsPerRound;
 
@@ -27,6 +33,7 @@ export function* readBlock(context: ReadContext, at: number, place: EntryPlace):
     const close = yield* markAt(input, position, place.closes);
     if (close !== undefined && isRead) return { type: 'entries', end: position + close.length, entries };
     if (position >= input.text.length) return isRead ? { type: 'entries', end: position, entries } : { type: 'none', at: position };
+    if (position - end > maxBetweenCalls) return isRead ? { type: 'entries', end, entries } : { type: 'none', at: position };
     if (context.isSelection && entries.length > maxSelected) return { type: 'entries', end, entries };
     const character = input.text.charAt(position);
     // Who has chosen nothing does not choose behind that.

@@ -88,6 +88,41 @@ describe.each([
   });
 });
 
+/** What an answer of a megabyte may hold in which a fence opens and nothing closes it. */
+const openFences = [
+  '`',
+  '~',
+  '```python\n',
+  '~~~json\n',
+  '````\n```python\n',
+  '````python\n```\n',
+  '#\n```python\n',
+  '````python\n#\n',
+  '````python\nA(A=1)\n',
+  '````python\nA(A=1)\n#\n',
+  '````json\n```json\n{',
+  '```python\nA(A=1)\n```\n',
+];
+
+describe.each([
+  ['a prompt', {}],
+  ['a prompt with labels', { isReact: true }],
+  ['a native model', { rescue: { isQuoted: () => false } }],
+])('a fence that is never closed does not hold back an answer to %s', (_what, options) => {
+  test.each(openFences)('%j', (part) => {
+    const megabyte = 1024 * 1024;
+    const slice = 16 * 1024;
+    const text = part.repeat(Math.ceil(megabyte / part.length));
+    const parser = createToolCallParser({ tools, ...options });
+    const steps: number[] = [];
+    for (let start = 0; start < text.length; start += slice)
+      steps.push(countSteps(() => void parser.push(text.slice(start, start + slice))));
+    steps.push(countSteps(() => void parser.flush({ isCut: false })));
+    // The turn with most work. False starts may be read again up to eight times the slice; a whole answer would be sixty-four slices.
+    expect(Math.max(...steps)).toBeLessThan(100 * slice);
+  });
+});
+
 test.each([
   "A(A='x') ",
   "A(A='x')\n",
