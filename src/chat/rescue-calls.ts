@@ -1,6 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FinishReason, ModelEvent, ToolCall } from '../core/chat.ts';
 import { textOf } from '../core/chat.ts';
+import { isDeeperThan } from '../core/json.ts';
 import type { JsonValue } from '../core/json.ts';
+import { limits } from '../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../core/model.ts';
 import type { ToolSpec } from '../core/tool.ts';
 import { callerSpecs } from './caller-functions.ts';
@@ -56,7 +59,10 @@ async function* withRescue(answer: AsyncGenerator<ModelEvent>, { request, specs,
 
   function* read(pieces: readonly AnswerPiece[]): Generator<ModelEvent> {
     for (const piece of pieces) {
-      if (piece.type === 'text' || piece.type === 'reasoning') yield { type: piece.type, text: piece.text };
+      // One more than may run is kept, so that the loop sees that there are too many.
+      const isFull = leaked.length > limits.callsPerRound && (piece.type === 'call' || piece.type === 'damaged');
+      if (piece.type === 'reasoning') yield { type: 'reasoning', text: piece.text };
+      else if (piece.type === 'text' || isFull) yield { type: 'text', text: piece.text };
       else if (piece.type === 'call') leaked.push({ name: piece.name, arguments: JSON.stringify(piece.arguments) });
       else if (piece.type === 'damaged' && isMeant(piece, request.tools))
         leaked.push({ name: piece.name ?? '', arguments: `unreadable: ${piece.text}` });
@@ -76,8 +82,7 @@ async function* withRescue(answer: AsyncGenerator<ModelEvent>, { request, specs,
     }
   }
   yield* read(parser.flush({ isCut: finish === 'length' }));
-  // Some servers give a call in both ways.
-  const rescued = leaked.filter((call) => !native.some((other) => other.name === call.name && isSame(other.arguments, call.arguments)));
+  const rescued = await withoutGiven(leaked, native);
   for (const call of rescued) {
     const message = `The model wrote a call of "${call.name}" into its text. It is taken as a call.`;
     yield { type: 'run-event', event: { type: 'warning', data: { code: 'call_rescued', message } } };
@@ -105,10 +110,34 @@ function* textsOf({ messages }: ModelRequest): Generator<string> {
   for (const message of messages) yield textOf(message.content);
 }
 
-function isSame(one: string, other: string): boolean {
+/** Some servers give a call in both ways. Each call is read once, and in a turn of the event loop of its own, because its arguments may be long. */
+async function withoutGiven(leaked: readonly LeakedCall[], native: readonly ToolCall[]): Promise<LeakedCall[]> {
+  const names = new Set(leaked.map(({ name }) => name));
+  const given = new Set<string>();
+  // Behind a full round of native calls nothing runs that was rescued.
+  for (const call of native.slice(0, limits.callsPerRound)) {
+    if (!names.has(call.name)) continue;
+    await nextTurn();
+    const key = keyOf(call);
+    if (key !== undefined) given.add(key);
+  }
+  if (given.size === 0) return [...leaked];
+  const rescued: LeakedCall[] = [];
+  for (const call of leaked) {
+    await nextTurn();
+    const key = keyOf(call);
+    if (key === undefined || !given.has(key)) rescued.push(call);
+  }
+  return rescued;
+}
+
+/** The same for calls that differ only in the order of keys; undefined for one that is refused for its arguments anyway. */
+function keyOf({ name, arguments: text }: LeakedCall): string | undefined {
+  if (text.length > limits.argumentsBytes) return undefined;
   try {
-    return canonicalJson(JSON.parse(one) as JsonValue) === canonicalJson(JSON.parse(other) as JsonValue);
+    const value = JSON.parse(text) as JsonValue;
+    return isDeeperThan(value, limits.jsonDepth) ? undefined : `${name} ${canonicalJson(value)}`;
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../src/core/chat.ts';
+import { limits } from '../../src/core/limits.ts';
 import { rescueCalls } from '../../src/chat/rescue-calls.ts';
 import { askModel } from '../_support/model-answers.ts';
 import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
@@ -116,6 +117,28 @@ describe('a call in the text of a native answer', () => {
   test('runs once when the server gives it in both ways', async () => {
     const both: ScriptStep[] = [{ type: 'text', text: marked }, ...calls(['get_time', { zone: 'UTC' }])];
     expect((await run([both, says('Noon.')])).executed).toEqual([{ zone: 'UTC' }]);
+  });
+
+  test('is compared with the native calls in one reading of each, and beyond a round stays text', async () => {
+    const count = 300;
+    const leaked = Array.from({ length: count }, (_, index) => `<tool_call>${json.replace('UTC', `leaked-${index}`)}</tool_call>`);
+    const native = calls(...Array.from({ length: count }, (_, index): [string, unknown] => ['get_time', { zone: `native-${index}` }]));
+    const model = new ScriptedModel([{ type: 'text', text: leaked.join('\n') }, ...native]);
+    const parse = vi.spyOn(JSON, 'parse');
+    try {
+      const backend = rescueCalls({ backend: model, newCallId: () => 'c' });
+      const events = await collect(backend.chat(askModel({ tools: [clock.spec] })));
+      // Each call of the text once, where it is found, and once more of those that a round may hold.
+      expect(parse.mock.calls.length).toBeLessThan(2 * count);
+      const rescued = events.flatMap((event) => (event.type === 'tool-call' && event.call.id === 'c' ? [event.call.arguments] : []));
+      expect(rescued).toHaveLength(limits.callsPerRound + 1);
+      expect(rescued[0]).toBe('{"zone":"leaked-0"}');
+      const text = events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('');
+      expect(text).toContain('leaked-299');
+      expect(text).not.toContain('"leaked-0"');
+    } finally {
+      parse.mockRestore();
+    }
   });
 
   test('reads arguments that need to be fitted, as for any call', async () => {
