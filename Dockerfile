@@ -14,7 +14,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json README.md LICENSE CHANGELOG.md ./
 COPY docs ./docs
 COPY src ./src
-RUN node src/build.js
+RUN node src/packaging/build.js
 
 # What it needs at run time: plain JavaScript, no native code, no Node.
 FROM node:${NODE_VERSION}-alpine AS dependencies

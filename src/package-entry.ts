@@ -19,4 +19,4 @@ export type {
 } from './tools/functions/function-definition.ts';
 export type { ReturnedFile } from './tools/functions/return-values.ts';
 export type { AfterModel, AfterTool, BeforeModel, BeforeTool, HookContext, HookModule } from './tools/functions/hook-answers.ts';
-export type { JsonObject, JsonValue } from './core/json.ts';
+export type { JsonObject, JsonValue } from './shared/json.ts';

@@ -9,14 +9,14 @@ import * as nodeModule from 'node:module';
 nodeModule.enableCompileCache?.();
 
 // Sources run as they are in a checkout; a built package holds JavaScript beside this file.
-const extension = existsSync(new URL('./server.js', import.meta.url)) ? 'js' : 'ts';
+const extension = existsSync(new URL('./cli/serve.js', import.meta.url)) ? 'js' : 'ts';
 const commands = {
-  serve: () => import(`./server.${extension}`).then(({ serve }) => serve(process.env)),
-  demo: () => import(`./run-demo.${extension}`).then(({ runDemo }) => runDemo()),
-  convert: () => import(`./convert.${extension}`).then(({ convert }) => convert(process.argv.slice(3))),
-  doctor: () => import(`./doctor.${extension}`).then(({ doctor }) => doctor(process.env)),
-  healthcheck: () => import(`./healthcheck.${extension}`).then(({ healthcheck }) => healthcheck(process.env)),
-  'time-server': () => import(`./serve-time.${extension}`).then(({ serveTime }) => serveTime(process.env)),
+  serve: () => import(`./cli/serve.${extension}`).then(({ serve }) => serve(process.env)),
+  demo: () => import(`./cli/demo.${extension}`).then(({ runDemo }) => runDemo()),
+  convert: () => import(`./cli/convert.${extension}`).then(({ convert }) => convert(process.argv.slice(3))),
+  doctor: () => import(`./cli/doctor/doctor.${extension}`).then(({ doctor }) => doctor(process.env)),
+  healthcheck: () => import(`./cli/healthcheck.${extension}`).then(({ healthcheck }) => healthcheck(process.env)),
+  'time-server': () => import(`./cli/time-server.${extension}`).then(({ serveTime }) => serveTime(process.env)),
 };
 
 const name = process.argv[2] ?? 'serve';
@@ -27,7 +27,7 @@ if (['help', '--help', '-h'].includes(name)) {
   process.exit(0);
 }
 if (['version', '--version', '-v'].includes(name)) {
-  console.log((await import(`./version.${extension}`)).version);
+  console.log((await import(`./app/version.${extension}`)).version);
   process.exit(0);
 }
 if (!Object.hasOwn(commands, name)) {

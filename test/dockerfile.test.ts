@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readConfig, settings } from '../src/config.ts';
+import { readConfig, settings } from '../src/app/config/config.ts';
 import { allowedPaths, copiesOf, environmentOf, readStages, valuesOf } from './_support/read-dockerfile.ts';
 import type { Stage } from './_support/read-dockerfile.ts';
 

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { settings } from '../src/config.ts';
+import { settings } from '../src/app/config/config.ts';
 import { GatewayError } from '../src/core/errors.ts';
 import type { ErrorCode } from '../src/core/errors.ts';
 import { limits } from '../src/core/limits.ts';
-import type { Asking } from '../src/core/question-log.ts';
+import type { Asking } from '../src/core/model-request-log.ts';
 import type { EventType } from '../src/core/run.ts';
 import type { ToolErrorCode } from '../src/core/tool.ts';
-import { routeRoles } from '../src/http/route-roles.ts';
+import { routeRoles } from '../src/http/auth/route-roles.ts';
 
 const pageNames = [
   'api',

@@ -2,12 +2,12 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { readConfig, settings } from '../src/config.ts';
+import { readConfig, settings } from '../src/app/config/config.ts';
 import { anchorsIn, linksIn, namedPaths, plainDefault, settingRows } from './_support/read-docs.ts';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(join(projectRoot, path), 'utf8');
-/** What goes into the package and the image; see `src/build.js`. */
+/** What goes into the package and the image; see `src/packaging/build.js`. */
 const published = ['README.md', 'LICENSE', 'CHANGELOG.md', ...globSync('docs/**', { cwd: projectRoot })].filter(
   (path) => !path.endsWith('docs'),
 );
@@ -95,14 +95,14 @@ describe('reading the documentation', () => {
   test('takes links and files named in code, and leaves out the web and examples', () => {
     const markdown = [
       'See [the limits](src/core/limits.ts#L3), [here](#start) and [there](https://example.com/a.md).',
-      'The loop is `src/chat/run-chat.ts`; decisions are in `REVIEW.md`; it reads `toolwharf.yaml` and `openapi.json`.',
+      'The loop is `src/chat/loop/run-chat.ts`; decisions are in `REVIEW.md`; it reads `toolwharf.yaml` and `openapi.json`.',
       '![shot](docs/shot.png "a title")',
       '```sh',
       'cat [x](no/such/file) `src/none.ts`',
       '```',
     ].join('\n');
     expect(linksIn(markdown)).toEqual(['src/core/limits.ts#L3', '#start', 'docs/shot.png']);
-    expect(namedPaths(markdown)).toEqual(['src/chat/run-chat.ts', 'REVIEW.md']);
+    expect(namedPaths(markdown)).toEqual(['src/chat/loop/run-chat.ts', 'REVIEW.md']);
   });
 
   test('knows the anchors of headings', () => {

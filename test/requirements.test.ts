@@ -58,7 +58,7 @@ function problemsOfName(id: string, name: string): string[] {
 }
 
 describe('the check of a run against the manifest', () => {
-  const file = 'test/chat/run-chat.test.ts';
+  const file = 'test/chat/loop/run-chat.test.ts';
   const name = `${file} > rounds > asks again`;
   const requirements: Requirement[] = [
     { id: 'S9-1', behaviour: 'Asks again.', status: 'verified', tests: [name] },

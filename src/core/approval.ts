@@ -1,5 +1,5 @@
 import type { ChatRequest, Source } from './chat.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import type { Tool } from './tool.ts';
 
 /** What a human decided about one call. `args` replace the model's. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../shared/json.ts';
 
 /** One answered chat that its caller asked to keep (`store: true`). */
 export interface StoredChat {

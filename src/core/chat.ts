@@ -1,5 +1,5 @@
 import type { ApprovalRule, PendingApproval } from './approval.ts';
-import type { JsonObject, JsonValue } from './json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { RunEvent } from './run.ts';
 
 /** A part of a message. Kinds other than text are carried as they came (images, audio, files). */

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../shared/json.ts';
 
 /** The `type` of an OpenAI error body. */
 export type ErrorType =

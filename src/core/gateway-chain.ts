@@ -1,4 +1,4 @@
-import type { JsonValue } from './json.ts';
+import type { JsonValue } from '../shared/json.ts';
 
 /** Header of every answer of `/mcp`: the id that a gateway has drawn at its start, by which it knows itself when it asks its own address. */
 export const gatewayHeader = 'x-toolwharf-gateway';

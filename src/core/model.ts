@@ -1,6 +1,6 @@
 import type { ChatMessage, ModelEvent } from './chat.ts';
-import type { JsonObject, JsonValue } from './json.ts';
-import type { Asking } from './question-log.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
+import type { Asking } from './model-request-log.ts';
 import type { ToolSpec } from './tool.ts';
 
 /** One question to a backend. */

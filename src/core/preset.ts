@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../shared/json.ts';
 
 /** A virtual model: another model with a role, tools and limits of its own. */
 export interface PresetRecord {

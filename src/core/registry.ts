@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../shared/json.ts';
 
 /**
  * Where an entry comes from. Entries of the `environment` and the `file` are changed there; `database` ones through the API, and `bundled` ones too:

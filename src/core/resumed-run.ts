@@ -1,6 +1,6 @@
 import type { DecidedCall, ResumedRun } from './approval.ts';
 import type { Source } from './chat.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../shared/json.ts';
 
 export interface WhatItWas {
   loop: JsonObject;

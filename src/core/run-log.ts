@@ -1,5 +1,5 @@
 import type { ChatEvent, Usage } from './chat.ts';
-import type { QuestionLog } from './question-log.ts';
+import type { QuestionLog } from './model-request-log.ts';
 import type { RunEvent, RunStatus } from './run.ts';
 
 /** An event as the log keeps it: long texts are cut, values under secret names are gone. */

@@ -1,9 +1,9 @@
 import type { ApprovalRule, RunWait } from './approval.ts';
 import type { Caller } from './caller.ts';
 import type { ChatMessage, InlineFile } from './chat.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import type { PresetRecord } from './preset.ts';
-import type { QuestionLog } from './question-log.ts';
+import type { QuestionLog } from './model-request-log.ts';
 
 /** What every part of one run may know about it. */
 export interface RunContext {

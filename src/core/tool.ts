@@ -1,7 +1,7 @@
 import type { InnerWait, ResumedInner } from './approval.ts';
 import type { Caller } from './caller.ts';
 import type { ChatRequest, Usage } from './chat.ts';
-import type { JsonObject, JsonValue } from './json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { PresetRecord } from './preset.ts';
 import type { ResultStore } from './result-store.ts';
 import type { RunContext, RunEvent } from './run.ts';

@@ -1,6 +1,6 @@
 import type { Usage } from './chat.ts';
-import { isJsonObject } from './json.ts';
-import type { JsonObject } from './json.ts';
+import { isJsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 
 /** The usage of several rounds as one: every number is added, details of any depth included. */
 export function addUsage(sum: Usage | undefined, usage: Usage): Usage {

@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../core/errors.ts';
-import type { JsonObject } from '../core/json.ts';
-import { hintAtPlace, tidyPath } from './hint-at-place.ts';
-import { leaveBodyUnread } from './unread-bodies.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { hintAtPlace, tidyPath } from './not-found-hints.ts';
+import { leaveBodyUnread } from './body/unread-bodies.ts';
 
 /** OpenAI's error body, beside which may stand what was done before. */
 export interface ErrorBody extends JsonObject {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { ModelEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
-import { isJsonObject, ownValue } from '../core/json.ts';
-import type { JsonObject } from '../core/json.ts';
+import { isJsonObject, ownValue } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelBackend, ModelRequest, OutputForm } from '../core/model.ts';
-import { fitGrammar } from './fit-grammar.ts';
+import { fitGrammar } from './ollama/fit-grammar.ts';
 
 /** How much of a form is enforced: all of it, that it is JSON, nothing. */
 type Degree = 'schema' | 'json' | 'none';

@@ -1,7 +1,7 @@
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/model.ts';
-import { ollamaPullHint } from './ollama-models.ts';
+import { ollamaPullHint } from './ollama/ollama-models.ts';
 
 /** A backend with its list of models. */
 export interface CatalogBackend {

@@ -1,10 +1,10 @@
 import { GatewayError } from '../core/errors.ts';
-import { hasMoreValuesThan } from '../core/json-depth.ts';
-import type { JsonValue } from '../core/json.ts';
+import { hasMoreValuesThan } from '../shared/json-depth.ts';
+import type { JsonValue } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import { readBytes } from '../core/outbound.ts';
 import type { OutboundResponse } from '../core/outbound.ts';
-import type { SecretMask } from '../shared/secret-mask.ts';
+import type { SecretMask } from '../shared/secrets/secret-mask.ts';
 import { parseJsonAside } from '../workers/parse-json.ts';
 
 /** Keeps nothing between two calls without `stream`. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { ToolCall } from '../core/chat.ts';
-import { isDeeperThan, isJsonObject } from '../core/json.ts';
-import type { JsonObject } from '../core/json.ts';
+import { isDeeperThan, isJsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { AnswerMeter } from './answer-meter.ts';
+import type { AnswerMeter } from './output-limit.ts';
 
 export interface AssemblerOptions {
   /** Ids for calls that came without one, or with another call's. */

@@ -1,7 +1,7 @@
 import type { ChatEvent, Usage } from '../core/chat.ts';
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { AnswerFault, AnswerLog, QuestionLog } from '../core/question-log.ts';
+import type { AnswerFault, AnswerLog, QuestionLog } from '../core/model-request-log.ts';
 import type { RunEvent } from '../core/run.ts';
 
 export interface QuestionRecorder extends QuestionLog {

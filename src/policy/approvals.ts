@@ -1,8 +1,8 @@
 import { definitionOf, isMeantBy, responseData } from '../core/approval.ts';
 import type { ApprovalAnswer } from '../core/approval.ts';
-import type { AskBrowser, BrowserReply } from '../core/browser-question.ts';
-import { isJsonObject, ownValue } from '../core/json.ts';
-import type { JsonObject } from '../core/json.ts';
+import type { AskBrowser, BrowserReply } from '../core/elicitation.ts';
+import { isJsonObject, ownValue } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ApprovalDecision, ApprovalGate, ApprovalRequest, ToolSpec } from '../core/tool.ts';

@@ -1,10 +1,10 @@
 import type { Caller } from '../core/caller.ts';
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { RelayBus } from './bus.ts';
 import { parseSessionMessage, sessionChannel } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
-import type { Correspondence } from './correspondence.ts';
+import type { Correspondence } from './session-rpc.ts';
 import { createSession } from './session.ts';
 import type { LocalSession } from './session.ts';
 

@@ -1,8 +1,8 @@
-import type { AskBrowser, BrowserReply } from '../core/browser-question.ts';
+import type { AskBrowser, BrowserReply } from '../core/elicitation.ts';
 import { longestTimerMs } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
-import type { Correspondence } from './correspondence.ts';
-import type { AskResult } from './pending-asks.ts';
+import type { Correspondence } from './session-rpc.ts';
+import type { AskResult } from './pending-requests.ts';
 import { watchRemote } from './watch-remote.ts';
 
 export interface AskBrowserOptions {

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../core/json.ts';
-import { isJsonObject, ownValue } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
+import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { ToolOutcome } from '../core/tool.ts';
 
 /** The answer of a browser to `execute:tool`, as it came. */

@@ -1,6 +1,6 @@
-import type { AskBrowser } from '../core/browser-question.ts';
+import type { AskBrowser } from '../core/elicitation.ts';
 import type { Caller } from '../core/caller.ts';
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import type { CallBrowser } from '../core/browser-call.ts';
 import { createAdmitSession } from './admit-session.ts';
 import { createAskBrowser } from './ask-browser.ts';
@@ -8,7 +8,7 @@ import type { RelayBus } from './bus.ts';
 import { callersChannel } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
 import { createCallBrowser } from './call-browser.ts';
-import { createCorrespondence } from './correspondence.ts';
+import { createCorrespondence } from './session-rpc.ts';
 import type { LocalSession, RelaySession, SessionSocket } from './session.ts';
 
 /** A session on another replica only has to look up its socket. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { JsonObject, JsonValue } from '../core/json.ts';
-import { isJsonObject } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
+import { isJsonObject } from '../shared/json.ts';
 import type { ToolErrorCode, ToolOutcome } from '../core/tool.ts';
 
 /** Where a session listens, on whichever replica its socket is. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 
 /**
  * How replicas reach each other: a message goes to whoever listens at that moment, and is kept for nobody.

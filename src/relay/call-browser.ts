@@ -1,11 +1,11 @@
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../shared/json.ts';
 import type { BrowserCall, CallBrowser, PreparedRequest } from '../core/browser-call.ts';
 import type { ToolOutcome } from '../core/tool.ts';
 import { disconnected, unavailable } from './browser-answer.ts';
 import { longestTimerMs } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
-import type { Correspondence } from './correspondence.ts';
-import type { AskResult } from './pending-asks.ts';
+import type { Correspondence } from './session-rpc.ts';
+import type { AskResult } from './pending-requests.ts';
 import { watchRemote } from './watch-remote.ts';
 
 export interface CallBrowserOptions {

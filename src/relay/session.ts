@@ -1,13 +1,13 @@
-import type { BrowserQuestion } from '../core/browser-question.ts';
-import type { JsonObject } from '../core/json.ts';
-import { ownValue } from '../core/json.ts';
-import { createAskedCalls } from './asked-calls.ts';
-import { createAskedQuestions } from './asked-questions.ts';
+import type { BrowserQuestion } from '../core/elicitation.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { ownValue } from '../shared/json.ts';
+import { createAskedCalls } from './open-calls.ts';
+import { createAskedQuestions } from './open-elicitations.ts';
 import { disconnected, toOutcome, unavailable } from './browser-answer.ts';
 import type { BrowserAnswer } from './browser-answer.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
-import { createKeptFrames } from './kept-frames.ts';
-import type { KeptFrames } from './kept-frames.ts';
+import { createKeptFrames } from './frame-buffer.ts';
+import type { KeptFrames } from './frame-buffer.ts';
 
 /** The browser's end of a session, as the door that owns the socket offers it. Neither function throws. */
 export interface SessionSocket {

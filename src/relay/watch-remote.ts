@@ -1,4 +1,4 @@
-import type { Correspondence } from './correspondence.ts';
+import type { Correspondence } from './session-rpc.ts';
 
 /** How often what another replica does for us is looked after: a replica that was killed says nothing, but is no subscriber any more. */
 const probeIntervalMs = 5_000;

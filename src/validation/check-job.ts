@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { compileSchema, type FindErrors } from './compile-schema.ts';
 
 /** Texts, because they are handed over many times faster than what they stand for. */

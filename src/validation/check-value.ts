@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { JsonObject, JsonValue } from '../core/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { runAside } from '../workers/run-aside.ts';
 import { jobOf, TookTooLong, TookTooMuchMemory, TooManyWaiting } from '../workers/worker-pool.ts';
 import type { checkInWorker } from './check-job.ts';

@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
-import { isJsonObject } from '../core/json.ts';
-import type { JsonObject, JsonValue } from '../core/json.ts';
+import { isJsonObject } from '../shared/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
 
 /** What is wrong with a value, a sentence a field that a model can act on; empty when it fits. May throw where a schema leads in a circle. */
 export type FindErrors = (value: JsonValue) => string[];

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../core/json.ts';
-import type { JsonObject, JsonValue } from '../core/json.ts';
+import { isJsonObject } from '../shared/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { patternCharacters, testedCharacters } from './compile-schema.ts';
 
 /** Compiling costs about 0.1 ms a node. */

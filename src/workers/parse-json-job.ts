@@ -1,7 +1,7 @@
 import { parse } from 'secure-json-parse';
-import { hasMoreValuesThan, isTextDeeperThan } from '../core/json-depth.ts';
-import { isJsonObject } from '../core/json.ts';
-import type { JsonObject, JsonValue } from '../core/json.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../shared/json-depth.ts';
+import { isJsonObject } from '../shared/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
 
 /** What is to be parsed, and what of it may come back: whoever receives a value pays for each part of it once more. */
 export interface ParseTask {

@@ -1,8 +1,8 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
-import { buildApp } from '../../src/app.ts';
-import type { App, AppParts } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
-import type { Config } from '../../src/config.ts';
+import { buildApp } from '../../src/app/build-app.ts';
+import type { App, AppParts } from '../../src/app/build-app.ts';
+import { readConfig } from '../../src/app/config/config.ts';
+import type { Config } from '../../src/app/config/config.ts';
 import type { ModelRecord } from '../../src/core/model.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
 import type { CatalogBackend } from '../../src/models/model-catalog.ts';

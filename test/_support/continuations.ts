@@ -1,6 +1,6 @@
-import { createContinuations } from '../../src/chat/continue-run.ts';
-import type { ContinuationOptions, Continuations } from '../../src/chat/continue-run.ts';
-import { createMemoryChatMemory } from '../../src/registry/memory-chat-memory.ts';
+import { createContinuations } from '../../src/chat/suspend/continue-run.ts';
+import type { ContinuationOptions, Continuations } from '../../src/chat/suspend/continue-run.ts';
+import { createMemoryChatMemory } from '../../src/storage/memory-chat-memory.ts';
 
 /** Continuations that are kept in memory. Calls whose ids are taken become `own`. */
 export function memoryContinuations(options: Partial<ContinuationOptions> = {}): Continuations {

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../src/core/json.ts';
-import type { JsonObject, JsonValue } from '../../src/core/json.ts';
+import { isJsonObject, ownValue } from '../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import type { Operation } from '../../src/tools/openapi/operation.ts';
 import { readRequestParts } from '../../src/tools/openapi/read-request-parts.ts';
 import { isReservedHeader } from '../../src/tools/openapi/reserved-headers.ts';

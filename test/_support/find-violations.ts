@@ -2,40 +2,45 @@ import { posix } from 'node:path';
 import { importsOf, packageOf, withoutComments } from './read-source.ts';
 import type { Import, SourceFile } from './read-source.ts';
 
-/** What each floor may import besides its own folder. Files directly in `src/` and in `src/config/` are the roof: they see everything. */
+/** What each floor may import besides its own folder. Files directly in `src/`, and those in the folders of the roof, see everything. */
 const mayImport: Record<string, string[]> = {
-  core: [],
-  shared: ['core'],
+  shared: [],
+  core: ['shared'],
   workers: ['core', 'shared'],
   validation: ['core', 'shared', 'workers'],
   chat: ['core', 'shared', 'workers', 'validation'],
   models: ['core', 'shared', 'workers'],
   tools: ['core', 'shared', 'workers', 'validation'],
   relay: ['core', 'shared', 'workers'],
-  registry: ['core', 'shared'],
+  storage: ['core', 'shared'],
   policy: ['core', 'shared', 'workers'],
   observability: ['core', 'shared'],
-  http: ['core', 'shared', 'workers', 'chat', 'relay'],
+  runs: ['core', 'shared', 'chat'],
+  admin: ['core', 'shared'],
+  http: ['core', 'shared', 'workers', 'chat', 'relay', 'runs', 'admin'],
 };
+
+/** They compose the others and start them. */
+const roof = ['app', 'cli', 'packaging'];
 
 /** These ship beside the gateway: they may know the words of everything, as types, and run without any of it. */
 const garden = ['client', 'console', 'demo'];
 
 /** Who may import a package. Packages that are not listed have no home of their own. */
 const homes: { packages: RegExp; files: RegExp }[] = [
-  { packages: /^(?:fastify|@fastify\/.+)$/, files: /^src\/(?:http\/.+|app|server|demo\/time-server)\.ts$/ },
+  { packages: /^(?:fastify|@fastify\/.+)$/, files: /^src\/(?:http\/.+|app\/build-app|cli\/serve|demo\/time-server)\.ts$/ },
   { packages: /^undici$/, files: /^src\/policy\/outbound-request\.ts$/ },
   { packages: /^pino(?:-pretty)?$/, files: /^src\/observability\/logger\.ts$/ },
-  { packages: /^ollama$/, files: /^src\/models\/ollama[\w-]*\.ts$/ },
+  { packages: /^ollama$/, files: /^src\/models\/ollama\/.+\.ts$/ },
   { packages: /^jose$/, files: /^src\/policy\/session-tokens\.ts$/ },
-  { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/parse-document|config[\w/-]*)\.ts$/ },
+  { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/parse-document|app\/config\/.+)\.ts$/ },
   { packages: /^(?:ajv|re2js)$/, files: /^src\/validation\/compile-schema\.ts$/ },
   { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/check-document\.ts$/ },
   { packages: /^eventsource-parser$/, files: /^src\/models\/.+\.ts$/ },
-  { packages: /^zod$/, files: /^src\/(?:http\/.+|relay\/.+|config[\w/-]*|registry\/.+|tools\/functions\/.+)\.ts$/ },
-  { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/egress|http\/authenticate)\.ts$/ },
+  { packages: /^zod$/, files: /^src\/(?:http\/.+|relay\/.+|app\/config\/.+|storage\/.+|tools\/functions\/.+)\.ts$/ },
+  { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/egress|http\/auth\/authenticate)\.ts$/ },
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
-  { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp-(?:result|handler)\.ts$/ },
+  { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp\/.+\.ts$/ },
   { packages: /^(?:luxon|chrono-node)$/, files: /^src\/demo\/.+\.ts$/ },
 ];
 
@@ -88,11 +93,12 @@ function packageViolations(path: string, name: string, dependencies: ReadonlySet
   return found;
 }
 
-/** The first folder below `src`; `roof` for files directly in it and for the settings; `outside` for what lies elsewhere. */
+/** The first folder below `src`; `roof` for files directly in it and in the folders of the roof; `outside` for what lies elsewhere. */
 function floorOf(path: string): string {
   const [root, folder, rest] = path.split('/', 3);
   if (root !== 'src') return 'outside';
-  return rest === undefined || folder === 'config' ? 'roof' : (folder ?? 'outside');
+  if (rest === undefined || folder === undefined) return 'roof';
+  return roof.includes(folder) ? 'roof' : folder;
 }
 
 function fileViolations({ path, source }: SourceFile): string[] {
@@ -100,14 +106,13 @@ function fileViolations({ path, source }: SourceFile): string[] {
   const found: string[] = [];
   if (vagueName.test(path)) found.push(`${path}: a name that says nothing`);
   if (/^export default\b|^export \{[^}]*\bas default\b/m.test(code)) found.push(`${path}: has a default export`);
-  const mayReadEnvironment = path === 'src/config.ts' || /^src\/[\w-]+\.js$/.test(path);
+  const mayReadEnvironment = path === 'src/app/config/config.ts' || /^src\/[\w-]+\.js$/.test(path);
   if (readsEnvironment.test(code) && !mayReadEnvironment) found.push(`${path}: reads process.env`);
   return found;
 }
 
 function readmeViolations(files: readonly SourceFile[], sources: readonly SourceFile[]): string[] {
   const folders = new Set(sources.flatMap(({ path }) => /^(src\/[^/]+)\/.+\.ts$/.exec(path)?.[1] ?? []));
-  folders.delete('src/config');
   return [...folders].flatMap((folder) => {
     const readme = files.find((file) => file.path === `${folder}/README.md`);
     if (readme === undefined) return [`${folder}: has no README.md`];

@@ -1,6 +1,6 @@
-import { Rest } from '../../src/chat/succession.ts';
+import { Rest } from '../../src/chat/loop/stream-delegation.ts';
 import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
-import type { JsonObject, JsonValue } from '../../src/core/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import { plainRequest } from '../../src/core/plain-request.ts';
 import type { RunContext } from '../../src/core/run.ts';
 import type { Tool, ToolFinder, ToolInvocation, ToolOutcome } from '../../src/core/tool.ts';

@@ -1,11 +1,11 @@
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import { prepareToolCall } from '../../src/chat/prepare-tool-call.ts';
-import { runToolCall } from '../../src/chat/run-tool-call.ts';
+import { prepareToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
+import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
 import type { Tool } from '../../src/core/tool.ts';
 import { createChatStates } from '../../src/tools/functions/chat-state.ts';
 import { defineTool } from '../../src/tools/functions/define-tool.ts';
-import { arrangeShelf } from '../../src/tools/functions/function-shelf.ts';
+import { arrangeShelf } from '../../src/tools/functions/function-registry.ts';
 import { createFunctionSource } from '../../src/tools/functions/function-source.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';
 import { microsecondsOf } from './time-work.ts';

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
-import { parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
+import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { httpPeer, toolOf } from '../tools/mcp/scripted-peer.ts';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { ChatEvent } from '../../src/core/chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
-import { createRunStarter } from '../../src/http/run-starter.ts';
-import type { RunStarterOptions } from '../../src/http/run-starter.ts';
+import { createRunStarter } from '../../src/runs/active-runs.ts';
+import type { RunStarterOptions } from '../../src/runs/active-runs.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
-import { createDatabaseConnection } from '../../src/registry/database-connection.ts';
-import { createSqliteRuns } from '../../src/registry/sqlite-runs.ts';
+import { createDatabaseConnection } from '../../src/storage/database-connection.ts';
+import { createSqliteRuns } from '../../src/storage/sqlite-runs.ts';
 import { convertOperations } from '../../src/tools/openapi/convert-operations.ts';
 import { createOpenApiTool } from '../../src/tools/openapi/openapi-tool.ts';
 import { finderOf } from '../_support/scripted-model.ts';

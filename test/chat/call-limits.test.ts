@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ToolCallSettings, ToolFault } from '../../src/chat/call-report.ts';
-import { prepareToolCall } from '../../src/chat/prepare-tool-call.ts';
-import { runToolCall } from '../../src/chat/run-tool-call.ts';
+import type { ToolCallSettings, ToolFault } from '../../src/chat/tool-calls/tool-call-result.ts';
+import { prepareToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
+import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
 import { ToolError } from '../../src/core/tool.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tool.ts';
 import { runContext, toolMap, toolNamed } from '../_support/tools.ts';

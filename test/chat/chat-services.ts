@@ -1,9 +1,9 @@
-import { answerChat } from '../../src/chat/answer-chat.ts';
-import type { ChatServices } from '../../src/chat/answer-chat.ts';
+import { answerChat } from '../../src/chat/loop/answer-chat.ts';
+import type { ChatServices } from '../../src/chat/loop/answer-chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
-import { defaultSelectionTemplate } from '../../src/chat/selection-prompt.ts';
-import { withRest } from '../../src/chat/succession.ts';
-import { defaultContextTemplate } from '../../src/chat/use-files.ts';
+import { defaultSelectionTemplate } from '../../src/chat/modes/prompt/selection-prompt.ts';
+import { withRest } from '../../src/chat/loop/stream-delegation.ts';
+import { defaultContextTemplate } from '../../src/chat/results/inject-file-context.ts';
 import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
 import type { RunContext } from '../../src/core/run.ts';
 

@@ -1,8 +1,8 @@
-import type { ToolCallSettings } from '../../src/chat/call-report.ts';
-import { runChat } from '../../src/chat/run-chat.ts';
-import type { ChatRun } from '../../src/chat/run-chat.ts';
+import type { ToolCallSettings } from '../../src/chat/tool-calls/tool-call-result.ts';
+import { runChat } from '../../src/chat/loop/run-chat.ts';
+import type { ChatRun } from '../../src/chat/loop/run-chat.ts';
 import type { ChatEvent } from '../../src/core/chat.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { Tool } from '../../src/core/tool.ts';
 import type { ScriptedModel } from '../_support/scripted-model.ts';
 import { runContext, toolMap } from '../_support/tools.ts';

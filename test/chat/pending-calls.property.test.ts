@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCallLedger } from '../../src/chat/call-ledger.ts';
-import type { CallReport } from '../../src/chat/call-report.ts';
-import { createPendingCall } from '../../src/chat/pending-call.ts';
-import type { PendingCall } from '../../src/chat/pending-call.ts';
-import { fitToolCall } from '../../src/chat/prepare-tool-call.ts';
+import { createCallLedger } from '../../src/chat/tool-calls/duplicate-call-guard.ts';
+import type { CallReport } from '../../src/chat/tool-calls/tool-call-result.ts';
+import { createPendingCall } from '../../src/chat/tool-calls/pending-call.ts';
+import type { PendingCall } from '../../src/chat/tool-calls/pending-call.ts';
+import { fitToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
 import type { Tool, ToolContext, ToolOutcome } from '../../src/core/tool.ts';
 import { runContext, toolMap, toolNamed } from '../_support/tools.ts';
 import { callSettings, numbered } from './loop-fixture.ts';

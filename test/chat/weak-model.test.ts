@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
 import type { Tool } from '../../src/core/tool.ts';
 import { finderOf } from '../_support/scripted-model.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { BrowserCall } from '../../src/core/browser-call.ts';
 import type { ToolOutcome } from '../../src/core/tool.ts';
 import { ada, openDoor } from '../http/socket-fixture.ts';

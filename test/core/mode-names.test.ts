@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseMode } from '../../src/chat/choose-mode.ts';
+import { parseMode } from '../../src/chat/modes/choose-mode.ts';
 import { modeNames } from '../../src/core/mode-names.ts';
 
 test('every name of a mode that settings and presets take is one that a chat knows, and there is no other', () => {

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { LightMyRequestResponse } from 'fastify';
 import type { PendingApproval } from '../../src/core/approval.ts';
-import type { JsonObject } from '../../src/core/json.ts';
-import { createDatabaseConnection } from '../../src/registry/database-connection.ts';
-import { createSqliteChatMemory } from '../../src/registry/sqlite-chat-memory.ts';
-import { createSqliteRuns } from '../../src/registry/sqlite-runs.ts';
-import { createSqliteWaitingRuns } from '../../src/registry/sqlite-waiting-runs.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { createDatabaseConnection } from '../../src/storage/database-connection.ts';
+import { createSqliteChatMemory } from '../../src/storage/sqlite-chat-memory.ts';
+import { createSqliteRuns } from '../../src/storage/sqlite-runs.ts';
+import { createSqliteWaitingRuns } from '../../src/storage/sqlite-waiting-runs.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 

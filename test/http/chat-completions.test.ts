@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { backendOf, listen, readChunks, testApp } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';

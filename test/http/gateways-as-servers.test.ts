@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { parseToolServerConnection } from '../../src/registry/tool-server-connection.ts';
+import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { parseChatBody } from '../../src/http/parse-chat-body.ts';
+import { parseChatBody } from '../../src/http/dialects/chat-completions/parse-chat-body.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import { says, ScriptedModel } from '../_support/scripted-model.ts';
 import { watchWorkAside } from '../_support/work-aside.ts';

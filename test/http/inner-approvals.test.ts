@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { JsonObject } from '../../src/core/json.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
-import { createMemoryWaitingRuns } from '../../src/registry/memory-waiting-runs.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
-import { temporaryFolders } from '../registry/temporary-folder.ts';
+import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { selects } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 import { askPlainly, bank, bankGateway, call, decide, lastResults, pathsSent, readRun, storesIn } from './approval-fixture.ts';

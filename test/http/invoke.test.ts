@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
-import { toolServerRecord } from '../registry/registry-contract.ts';
+import { toolServerRecord } from '../storage/registry-contract.ts';
 import { neverAnswers } from '../tools/scripted-send.ts';
 import { adminApp, reachableServers } from './tool-server-fixture.ts';
 

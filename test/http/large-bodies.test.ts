@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import fastify from 'fastify';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { installErrorHandling } from '../../src/http/error-handler.ts';
-import { installJsonBodies } from '../../src/http/json-bodies.ts';
+import { installJsonBodies } from '../../src/http/body/json-bodies.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 
 const fiveMegabytes = 5 * 1024 * 1024;

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import { createMemoryChatMemory } from '../../src/registry/memory-chat-memory.ts';
-import { createMemoryChats } from '../../src/registry/memory-chats.ts';
+import { createMemoryChatMemory } from '../../src/storage/memory-chat-memory.ts';
+import { createMemoryChats } from '../../src/storage/memory-chats.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { functionModule } from '../_support/tools-folder.ts';
-import { temporaryFolders } from '../registry/temporary-folder.ts';
+import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { functionGateway } from '../requirements/function-gateway.ts';
 import { askPlainly, bankGateway, call, decide, lastResults, pathsSent, storesIn } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
-import { toolServerRecord } from '../registry/records.ts';
+import { toolServerRecord } from '../storage/records.ts';
 import { documentWith, jsonResponse, neverAnswers, scriptedSend } from '../tools/scripted-send.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';

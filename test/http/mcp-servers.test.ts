@@ -1,9 +1,9 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createLayeredRegistry } from '../../src/registry/layered-registry.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
-import { parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
+import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import type { ClientOptions } from '@modelcontextprotocol/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
-import { parseToolServerConnection } from '../../src/registry/tool-server-connection.ts';
+import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { neverAnswers, scriptedSend } from '../tools/scripted-send.ts';

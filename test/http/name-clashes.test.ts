@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseToolServerConnection } from '../../src/registry/tool-server-connection.ts';
+import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { functionGateway } from '../requirements/function-gateway.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
-import { routeRoles } from '../../src/http/route-roles.ts';
+import { routeRoles } from '../../src/http/auth/route-roles.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { ScriptedModel } from '../_support/scripted-model.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toolServerRecord } from '../registry/registry-contract.ts';
+import { toolServerRecord } from '../storage/registry-contract.ts';
 import { adminApp } from './tool-server-fixture.ts';
 
 const path = '/api/v1/configs/tool_servers';

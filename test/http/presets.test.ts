@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
-import { createPresetStore } from '../../src/registry/preset-store.ts';
-import { parsePreset } from '../../src/registry/preset-schema.ts';
-import { parseToolServerConnection } from '../../src/registry/tool-server-connection.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { createPresetStore } from '../../src/storage/preset-store.ts';
+import { parsePreset } from '../../src/storage/preset-schema.ts';
+import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 

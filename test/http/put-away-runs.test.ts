@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { WaitingRunStore } from '../../src/core/approval.ts';
-import { createMemoryWaitingRuns } from '../../src/registry/memory-waiting-runs.ts';
+import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
 import { readChunks } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';

@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
-import { createDatabaseConnection } from '../../src/registry/database-connection.ts';
-import { createMemoryRuns } from '../../src/registry/memory-runs.ts';
-import { createSqliteRuns } from '../../src/registry/sqlite-runs.ts';
+import { createDatabaseConnection } from '../../src/storage/database-connection.ts';
+import { createMemoryRuns } from '../../src/storage/memory-runs.ts';
+import { createSqliteRuns } from '../../src/storage/sqlite-runs.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
-import { toolServerRecord } from '../registry/records.ts';
-import { temporaryFolders } from '../registry/temporary-folder.ts';
+import { toolServerRecord } from '../storage/records.ts';
+import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { gatewayOf, selects, serverOf } from '../requirements/gateway.ts';
 import { documentWith, neverAnswers } from '../tools/scripted-send.ts';
 

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { Caller } from '../../src/core/caller.ts';
 import type { ChatEvent } from '../../src/core/chat.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { ToolInvocation } from '../../src/core/tool.ts';
 import { installErrorHandling } from '../../src/http/error-handler.ts';
 import { socketRoute } from '../../src/http/routes/socket.ts';

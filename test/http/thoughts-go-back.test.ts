@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { JsonObject } from '../../src/core/json.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
-import { createToolServerDesk } from '../../src/http/tool-server-desk.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
-import { parseToolServerConnection, parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
-import { toolServerRecord } from '../registry/registry-contract.ts';
+import { createToolServerDesk } from '../../src/admin/tool-server-admin.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { parseToolServerConnection, parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
+import { toolServerRecord } from '../storage/registry-contract.ts';
 import { documentWith, jsonResponse } from '../tools/scripted-send.ts';
 import { adminApp } from './tool-server-fixture.ts';
 import type { Json } from './tool-server-fixture.ts';

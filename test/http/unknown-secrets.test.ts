@@ -2,14 +2,14 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { createLayeredRegistry } from '../../src/registry/layered-registry.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
-import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
-import { parseToolServerConnection } from '../../src/registry/tool-server-connection.ts';
+import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { testApp } from '../_support/build-app.ts';
-import { temporaryFolders } from '../registry/temporary-folder.ts';
+import { temporaryFolders } from '../storage/temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
-import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
-import { toolServerRecord } from '../registry/records.ts';
-import { temporaryFolders } from '../registry/temporary-folder.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { toolServerRecord } from '../storage/records.ts';
+import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { gatewayOf } from '../requirements/gateway.ts';
 import { says } from '../_support/scripted-model.ts';
 import { documentWith } from '../tools/scripted-send.ts';

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelRequest, OutputForm } from '../../src/core/model.ts';
 import { limits } from '../../src/core/limits.ts';
 import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
-import { createOllamaBackend } from '../../src/models/ollama.ts';
-import { createOpenAiBackend } from '../../src/models/openai-compatible.ts';
+import { createOllamaBackend } from '../../src/models/ollama/ollama.ts';
+import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { directSend } from '../_support/direct-send.ts';
 import { askModel } from '../_support/model-answers.ts';
 import { ollamaEnd, ollamaLine, startOllamaServer } from '../_support/ollama-server.ts';

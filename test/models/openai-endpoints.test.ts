@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createOpenAiBackend, embed, listOpenAiModels } from '../../src/models/openai-compatible.ts';
-import type { OpenAiConnection } from '../../src/models/openai-compatible.ts';
+import { createOpenAiBackend, embed, listOpenAiModels } from '../../src/models/openai/openai-compatible.ts';
+import type { OpenAiConnection } from '../../src/models/openai/openai-compatible.ts';
 import { directSend } from '../_support/direct-send.ts';
 import { askModel } from '../_support/model-answers.ts';
 import { events, respond, startUpstream, stream } from '../_support/upstream-server.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { readJsonAnswer } from '../../src/models/read-json-answer.ts';
-import { createSecretMask } from '../../src/shared/secret-mask.ts';
+import { createSecretMask } from '../../src/shared/secrets/secret-mask.ts';
 import { watchWorkAside } from '../_support/work-aside.ts';
 
 async function* body(text: string): AsyncGenerator<Uint8Array> {

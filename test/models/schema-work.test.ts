@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { narrowParameters, toStrict } from '../../src/chat/narrow-schema.ts';
-import type { JsonObject } from '../../src/core/json.ts';
-import { fitGrammar } from '../../src/models/fit-grammar.ts';
+import { narrowParameters, toStrict } from '../../src/chat/modes/prompt/narrow-schema.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { fitGrammar } from '../../src/models/ollama/fit-grammar.ts';
 import { simplifyParameters } from '../../src/models/schema-profiles/simplify-parameters.ts';
 import { toProfile } from '../../src/models/schema-profiles/to-profile.ts';
 

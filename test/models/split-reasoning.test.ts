@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ReasoningSplitter, splitReasoning } from '../../src/models/split-reasoning.ts';
 import type { ReasoningOptions } from '../../src/models/split-reasoning.ts';
-import { TemplateMemory } from '../../src/models/template-memory.ts';
+import { TemplateMemory } from '../../src/models/reasoning-template-cache.ts';
 import { threadMilliseconds } from '../_support/thread-time.ts';
 
 interface Parted {

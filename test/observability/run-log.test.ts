@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { KeptRun, RunRecorder, RunStore } from '../../src/core/run-log.ts';
 import type { EventType } from '../../src/core/run.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import type { WritingRunLog } from '../../src/observability/run-log.ts';
-import { createMemoryRuns } from '../../src/registry/memory-runs.ts';
+import { createMemoryRuns } from '../../src/storage/memory-runs.ts';
 
 const page = { callerId: undefined, limit: 100, after: undefined };
 const event = (type: EventType, data: JsonObject = {}): ChatEvent => ({ type: 'run-event', event: { type, data } });

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { definitionOf } from '../../src/core/approval.ts';
 import type { ApprovalAnswer, RunWait } from '../../src/core/approval.ts';
-import type { BrowserReply } from '../../src/core/browser-question.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { BrowserReply } from '../../src/core/elicitation.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { PresetRecord } from '../../src/core/preset.ts';
 import { createResumedRun } from '../../src/core/resumed-run.ts';
 import type { RunContext, RunEvent } from '../../src/core/run.ts';
 import type { ApprovalDecision, Tool } from '../../src/core/tool.ts';
 import { createApprovalGate } from '../../src/policy/approvals.ts';
 import { createRememberedApprovals } from '../../src/policy/remembered-approvals.ts';
-import { createMemoryChatMemory } from '../../src/registry/memory-chat-memory.ts';
+import { createMemoryChatMemory } from '../../src/storage/memory-chat-memory.ts';
 import { runContext, toolNamed } from '../_support/tools.ts';
 
 const args = { amount: 5 };

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { createRememberedApprovals } from '../../src/policy/remembered-approvals.ts';
 import type { RememberedApprovals } from '../../src/policy/remembered-approvals.ts';
-import { createMemoryChatMemory } from '../../src/registry/memory-chat-memory.ts';
+import { createMemoryChatMemory } from '../../src/storage/memory-chat-memory.ts';
 
 const place = (fields: object = {}) => ({ callerId: 'ada', chatId: 'one', definition: 'pay', ...fields });
 const rememberedAt = (now: () => number, memory = createMemoryChatMemory()): RememberedApprovals =>

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import type { RunWait, WaitingRun } from '../../src/core/approval.ts';
 import { limits } from '../../src/core/limits.ts';
 import { createRunWaits } from '../../src/policy/run-waits.ts';
-import { createMemoryWaitingRuns } from '../../src/registry/memory-waiting-runs.ts';
+import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
 import { chatRequest } from '../_support/tools.ts';
-import { waitingCall, waitingRun } from '../registry/waiting-run-contract.ts';
+import { waitingCall, waitingRun } from '../storage/waiting-run-contract.ts';
 
 function openWaits() {
   const steps: string[] = [];

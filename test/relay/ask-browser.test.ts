@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { AskBrowser } from '../../src/core/browser-question.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { AskBrowser } from '../../src/core/elicitation.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Caller } from '../../src/core/caller.ts';
-import type { JsonObject, JsonValue } from '../../src/core/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import type { BrowserCall } from '../../src/core/browser-call.ts';
 import type { ToolInvocation } from '../../src/core/tool.ts';
 import { createBrowserRelay } from '../../src/relay/browser-relay.ts';

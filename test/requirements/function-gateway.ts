@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/app/config/config.ts';
 import { importNatively, toolsFolder } from '../_support/tools-folder.ts';
 import type { ToolsFolder } from '../_support/tools-folder.ts';
 import { gatewayOf } from './gateway.ts';

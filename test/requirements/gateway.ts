@@ -1,15 +1,15 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { textOf } from '../../src/core/chat.ts';
 import type { ChatMessage } from '../../src/core/chat.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { OutboundRequest } from '../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { backendOf, readChunks, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
-import { toolServerRecord } from '../registry/registry-contract.ts';
+import { toolServerRecord } from '../storage/registry-contract.ts';
 import { scriptedSend } from '../tools/scripted-send.ts';
 import type { ScriptedAnswer } from '../tools/scripted-send.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
-import { answerChat } from '../../src/chat/answer-chat.ts';
+import { answerChat } from '../../src/chat/loop/answer-chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
-import { timeoutMessage } from '../../src/chat/execute-call.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import { timeoutMessage } from '../../src/chat/tool-calls/execute-tool-call.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelRequest } from '../../src/core/model.ts';
 import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { chatRequest, offering, runContext, toolNamed } from '../_support/tools.ts';

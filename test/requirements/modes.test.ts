@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { timeServerDocument } from '../../src/demo/time/openapi-document.ts';
-import { createDemoBackend, demoModel } from '../../src/models/demo-model.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { createDemoBackend, demoModel } from '../../src/models/demo/demo-model.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';

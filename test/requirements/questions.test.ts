@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { constrainOutput, openAiForms } from '../../src/models/constrain-output.ts';
 import { limits } from '../../src/core/limits.ts';
 import { backendOf } from '../_support/build-app.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { textOf } from '../../src/core/chat.ts';
 import type { ModelEvent } from '../../src/core/chat.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import { act, generateRounds, newWorld, replayDocument, shownWorld, startReplayServer } from '../_support/replay-server.ts';
 import type { ReplayedCall, ReplayServer } from '../_support/replay-server.ts';

@@ -9,7 +9,7 @@ export const turnRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/loop.test.ts > a run > asks with the functions, hands the results back, and asks again until an answer holds no call',
-      'test/chat/run-chat.test.ts > the model is asked again until it answers without a call, with its parameters in every round',
+      'test/chat/loop/run-chat.test.ts > the model is asked again until it answers without a call, with its parameters in every round',
     ],
   },
   {
@@ -37,7 +37,7 @@ export const turnRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/loop.test.ts > a run > goes on after a call whatever reason the backend gives, and ends without one',
-      'test/chat/run-chat.test.ts > a call that was cut by the token limit is never run',
+      'test/chat/loop/run-chat.test.ts > a call that was cut by the token limit is never run',
     ],
   },
   {
@@ -118,7 +118,7 @@ export const turnRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/loop.test.ts > a failing call > neither stops nor delays its siblings, and the results stand in the order of the calls',
-      'test/chat/run-chat.test.ts > a failing call never harms its siblings, is told to the model, and gives no source',
+      'test/chat/loop/run-chat.test.ts > a failing call never harms its siblings, is told to the model, and gives no source',
     ],
   },
   {
@@ -138,7 +138,7 @@ export const turnRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/loop.test.ts > a call > finds only what was offered in this run, not whatever is registered',
-      'test/chat/run-chat.test.ts > only functions offered in this run can be called, and an unknown name is answered with the candidates',
+      'test/chat/loop/run-chat.test.ts > only functions offered in this run can be called, and an unknown name is answered with the candidates',
     ],
   },
   {
@@ -165,7 +165,7 @@ export const turnRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/selection.test.ts > what was selected > is appended to the last user message alone, after a blank line, under the name of its source',
-      'test/chat/answer-chat.test.ts > default mode asks for a selection, appends the result to the user message, and lets the model answer',
+      'test/chat/loop/answer-chat.test.ts > default mode asks for a selection, appends the result to the user message, and lets the model answer',
     ],
   },
   {
@@ -207,7 +207,7 @@ export const turnRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/loop.test.ts > a failing call > over its time limit is a result in the agreed words, and the run goes on',
-      'test/chat/run-chat.test.ts > a tool that takes too long is told to the model in the agreed words, and its signal is aborted',
+      'test/chat/loop/run-chat.test.ts > a tool that takes too long is told to the model in the agreed words, and its signal is aborted',
     ],
   },
   {

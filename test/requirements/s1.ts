@@ -52,8 +52,8 @@ export const streamingRequirements: Requirement[] = [
       'At the limit the run does not end after bare results: a `limit.reached` event says so, and one last round without tools gives an answer.',
     status: 'verified',
     tests: [
-      'test/chat/run-chat.test.ts > the rounds end with one answer without tools and say that the limit was reached',
-      'test/chat/run-chat.test.ts > a backend that refuses the last round without tools gets them with tool_choice none',
+      'test/chat/loop/run-chat.test.ts > the rounds end with one answer without tools and say that the limit was reached',
+      'test/chat/loop/run-chat.test.ts > a backend that refuses the last round without tools gets them with tool_choice none',
     ],
   },
   {
@@ -87,7 +87,7 @@ export const streamingRequirements: Requirement[] = [
     id: 'S1-10',
     behaviour: 'Text that a model writes before its calls is streamed to the client and stands in the history beside the calls.',
     status: 'verified',
-    tests: ['test/chat/run-chat.test.ts > text before a call is kept in the answer and in the history'],
+    tests: ['test/chat/loop/run-chat.test.ts > text before a call is kept in the answer and in the history'],
   },
   {
     id: 'S1-11',
@@ -119,7 +119,7 @@ export const streamingRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/wire.test.ts > the history that a backend gets > has arguments as one JSON text, and an empty object for those that could not be parsed',
-      'test/chat/run-chat.test.ts > malformed arguments are not run, are told to the model, and go back into the history as valid JSON',
+      'test/chat/loop/run-chat.test.ts > malformed arguments are not run, are told to the model, and go back into the history as valid JSON',
     ],
   },
   {
@@ -148,7 +148,7 @@ export const streamingRequirements: Requirement[] = [
     behaviour:
       'A chat over the websocket speaks in `assistant_start`, `assistant_chunk`, `tool_calls_start`, `tool_call` and `assistant_end` frames.',
     status: 'verified',
-    tests: ['test/http/socket-chats.test.ts > a chat over the socket > answers in the frames of the contract, in order'],
+    tests: ['test/http/dialects/socket/socket-chats.test.ts > a chat over the socket > answers in the frames of the contract, in order'],
   },
   {
     id: 'S1-18',
@@ -157,7 +157,7 @@ export const streamingRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/socket.test.ts > the frames of a chat keep their order over several rounds, and the end comes once',
-      'test/http/socket-chats.test.ts > a chat over the socket > answers in the frames of the contract, in order',
+      'test/http/dialects/socket/socket-chats.test.ts > a chat over the socket > answers in the frames of the contract, in order',
     ],
   },
   {
@@ -167,7 +167,7 @@ export const streamingRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/modes.test.ts > thought and action > give functions to a model without native calls, in plain text, and its thoughts are streamed as reasoning',
-      'test/chat/reason-and-act.test.ts > steps of thought and action > go in rounds: each action runs, its result is an observation, and the final answer is the text',
+      'test/chat/modes/react/reason-and-act.test.ts > steps of thought and action > go in rounds: each action runs, its result is an observation, and the final answer is the text',
     ],
   },
   {

@@ -168,7 +168,7 @@ export const functionRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/wire.test.ts > a tool that a provider executes itself is forwarded as it came, and a call to it is never run',
-      'test/chat/answer-chat.test.ts > a tool that the provider runs itself goes along with the answer of a prompt-based mode',
+      'test/chat/loop/answer-chat.test.ts > a tool that the provider runs itself goes along with the answer of a prompt-based mode',
     ],
   },
   {
@@ -185,8 +185,8 @@ export const functionRequirements: Requirement[] = [
     behaviour: 'The calls of one round that only read are started together, up to a fixed number at a time; the others keep their order.',
     status: 'verified',
     tests: [
-      'test/chat/run-chat.test.ts > calls of one turn that only read run at the same time and report in call order',
-      'test/chat/run-chat.test.ts > at most eight calls run at once',
+      'test/chat/loop/run-chat.test.ts > calls of one turn that only read run at the same time and report in call order',
+      'test/chat/loop/run-chat.test.ts > at most eight calls run at once',
     ],
   },
   {

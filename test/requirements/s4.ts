@@ -93,8 +93,8 @@ export const toolServerRequirements: Requirement[] = [
       '`variables` of a request replace `{{NAME}}` in system prompts and templates, once, and never in what a user, a document or a model wrote.',
     status: 'verified',
     tests: [
-      'test/chat/answer-chat.test.ts > variables are put into system prompts once, and not into what a user wrote',
-      'test/chat/answer-chat.test.ts > a template of files may repeat the query, and its variables are put in',
+      'test/chat/loop/answer-chat.test.ts > variables are put into system prompts once, and not into what a user wrote',
+      'test/chat/loop/answer-chat.test.ts > a template of files may repeat the query, and its variables are put in',
     ],
   },
   {
@@ -149,7 +149,7 @@ export const toolServerRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/tool-servers.test.ts > a server of a request > joins the registered ones; on a clash the later function is renamed and both can be called',
-      'test/tools/tool-catalog.test.ts > names > are unique over everything, the later function renamed and its label kept',
+      'test/tools/catalog/tool-catalog.test.ts > names > are unique over everything, the later function renamed and its label kept',
     ],
   },
   {
@@ -222,7 +222,7 @@ export const toolServerRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/selection.test.ts > the question > shows at most three earlier messages, oldest first, and the query once, on the last line',
-      'test/chat/answer-chat.test.ts > files join the answer of a prompt-based mode, not the choice',
+      'test/chat/loop/answer-chat.test.ts > files join the answer of a prompt-based mode, not the choice',
     ],
   },
   {
@@ -267,7 +267,7 @@ export const toolServerRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/selection.test.ts > an answer to it > with a shortened name finds its function; another unknown name is reported and not executed',
-      'test/chat/answer-chat.test.ts > a call meant for a function of the caller never ends at a like-named function of the gateway',
+      'test/chat/loop/answer-chat.test.ts > a call meant for a function of the caller never ends at a like-named function of the gateway',
     ],
   },
   {
@@ -294,7 +294,7 @@ export const toolServerRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/limits-and-reports.test.ts > a result > with files at any depth reaches the model with notes in their place, and the client with the files',
-      'test/chat/take-out-files.test.ts > files in a result > are taken out at any depth, all of them, and a note stands in their place',
+      'test/chat/results/extract-data-uris.test.ts > files in a result > are taken out at any depth, all of them, and a note stands in their place',
     ],
   },
   {
@@ -347,7 +347,7 @@ export const toolServerRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/tool-servers.test.ts > a registered server > that cannot be reached costs a chat its functions only, with a warning',
-      'test/tools/tool-catalog.test.ts > a registered server that cannot serve > is left out with a warning, and the others stay',
+      'test/tools/catalog/tool-catalog.test.ts > a registered server that cannot serve > is left out with a warning, and the others stay',
     ],
   },
   {
@@ -357,7 +357,7 @@ export const toolServerRequirements: Requirement[] = [
     tests: [
       'test/http/chat-completions.test.ts > with a registered tool server > the completion holds the sources and the usage of all rounds',
       'test/http/chat-completions.test.ts > with a registered tool server > extensions in a stream travel in chunks that strict clients accept, sources before the text',
-      'test/chat/answer-chat.test.ts > a source comes before the text it supports',
+      'test/chat/loop/answer-chat.test.ts > a source comes before the text it supports',
     ],
   },
   {

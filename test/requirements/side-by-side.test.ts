@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
+import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { listen } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { calls, says } from '../_support/scripted-model.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import type { FakeBrowser, FakeBrowserOptions } from '../_support/fake-browser.ts';

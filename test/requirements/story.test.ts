@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { textOf } from '../../src/core/chat.ts';
 import type { ChatMessage, ModelEvent, ToolCall } from '../../src/core/chat.ts';
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
 import { backendOf, listen } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { call, decide, readRun, storesIn } from '../http/approval-fixture.ts';
 import type { Asked, ReadRun } from '../http/approval-fixture.ts';
-import { temporaryFolders } from '../registry/temporary-folder.ts';
+import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { jsonResponse, neverAnswers } from '../tools/scripted-send.ts';
 import type { ScriptedAnswer } from '../tools/scripted-send.ts';
 import { documentOf, gatewayOf, readSeen, serverOf } from './gateway.ts';

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { documentOf, readSeen, serverOf } from './gateway.ts';

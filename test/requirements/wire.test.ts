@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/core/json.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 import { ollamaEnd, ollamaLine, startOllamaServer } from '../_support/ollama-server.ts';
 import { chunk, events, head, respond, startUpstream, stream } from '../_support/upstream-server.ts';
 import type { ScriptStep, UpstreamServer } from '../_support/upstream-server.ts';
-import { toolServerRecord } from '../registry/registry-contract.ts';
+import { toolServerRecord } from '../storage/registry-contract.ts';
 import { documentOf, question, readSeen } from './gateway.ts';
 
 const closers: (() => Promise<void>)[] = [];

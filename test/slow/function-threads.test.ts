@@ -3,7 +3,7 @@ import { createChatStates } from '../../src/tools/functions/chat-state.ts';
 import { createFunctionFolder } from '../../src/tools/functions/function-folder.ts';
 import { createFunctionSource } from '../../src/tools/functions/function-source.ts';
 import type { ToolContext, ToolOutcome } from '../../src/core/tool.ts';
-import { superviseCall } from '../../src/chat/supervise-call.ts';
+import { superviseCall } from '../../src/chat/tool-calls/call-deadline.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';
 import { functionModule, importNatively, toolsFolder } from '../_support/tools-folder.ts';
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { parseToolServerConnections } from '../../src/registry/tool-server-connection.ts';
+import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { afterAll, describe, expect, it } from 'vitest';
-import { isJsonObject, type JsonObject } from '../../src/core/json.ts';
+import { isJsonObject, type JsonObject } from '../../src/shared/json.ts';
 import { buildRequest } from '../../src/tools/openapi/build-request.ts';
 import { createRegisteredBudget } from '../../src/tools/openapi/conversion-budget.ts';
 import { convertOperations, type Operation } from '../../src/tools/openapi/convert-operations.ts';

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { loadSecret } from '../../src/registry/secret-file.ts';
-import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
+import { loadSecret } from '../../src/storage/secret-file.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
 
-const starter = fileURLToPath(new URL('../registry/start-first.ts', import.meta.url));
+const starter = fileURLToPath(new URL('../storage/start-first.ts', import.meta.url));
 const run = promisify(execFile);
 
 let folder = '';

@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Registry } from '../../src/core/registry.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
-import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
-import { runOperation } from '../registry/numbered-operations.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { runOperation } from '../storage/numbered-operations.ts';
 
-const writer = fileURLToPath(new URL('../registry/write-until-killed.ts', import.meta.url));
+const writer = fileURLToPath(new URL('../storage/write-until-killed.ts', import.meta.url));
 const secret = 'the secret of the writer';
 
 let folder = '';

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createSqliteRegistry } from '../../src/registry/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
 
-const reader = fileURLToPath(new URL('../registry/try-registry.ts', import.meta.url));
+const reader = fileURLToPath(new URL('../storage/try-registry.ts', import.meta.url));
 const run = promisify(execFile);
 
 /** The superuser may write everywhere: then the other process becomes "nobody", once it has read its sources, which may lie where nobody may look. */

@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
-import { createMemoryRegistry } from '../../src/registry/memory-registry.ts';
-import { createToolCatalog } from '../../src/tools/tool-catalog.ts';
-import type { ToolCatalog } from '../../src/tools/tool-catalog.ts';
+import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { createToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';
+import type { ToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';
-import { toolServerRecord } from '../registry/registry-contract.ts';
+import { toolServerRecord } from '../storage/registry-contract.ts';
 import { documentWith, scriptedSend } from './scripted-send.ts';
 
 const records: ToolServerRecord[] = [

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../src/core/outbound.ts';
 
 /** An answer as JSON, a failure, or whatever a function makes of the request. */

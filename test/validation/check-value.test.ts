@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonObject, JsonValue } from '../../src/core/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import { checkInWorker } from '../../src/validation/check-job.ts';
 import { checkValue, type ValueCheck } from '../../src/validation/check-value.ts';
 import { compileSchema } from '../../src/validation/compile-schema.ts';

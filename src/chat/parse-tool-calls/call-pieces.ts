@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 
 /** Why something that is plainly meant as a call must not run. */
 export type DamageReason =

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ReadEntry } from './call-pieces.ts';
 import { maxMendable, parseTolerantly, toArguments } from './parse-json.ts';
 import { plainName } from './plain-name.ts';

@@ -1,7 +1,7 @@
 import { jsonrepair } from 'jsonrepair';
 import { parse } from 'secure-json-parse';
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 
 /** The repair takes time that grows with the square of the text in the worst case; longer texts are read strictly or not at all. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import type { AnswerPiece, DamageReason } from './call-pieces.ts';

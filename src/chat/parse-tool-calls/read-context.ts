@@ -1,7 +1,7 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
-import { findOfferedName } from '../find-offered-name.ts';
+import { findOfferedName } from '../tool-calls/find-offered-name.ts';
 import type { GrowingText } from './growing-text.ts';
 
 /** What readers know: the text, and the functions on offer. */

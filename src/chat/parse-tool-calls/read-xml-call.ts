@@ -1,5 +1,5 @@
-import { ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { plainName } from './plain-name.ts';
 import type { ReadEntry, Reading, Scan } from './call-pieces.ts';

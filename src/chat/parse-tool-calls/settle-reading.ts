@@ -1,4 +1,4 @@
-import { findPlaceholder } from '../find-placeholder.ts';
+import { findPlaceholder } from '../modes/prompt/find-placeholder.ts';
 import type { ReadEntry, Reading } from './call-pieces.ts';
 import type { PieceWriter } from './piece-writer.ts';
 import type { ReadContext } from './read-context.ts';

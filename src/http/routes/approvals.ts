@@ -2,15 +2,15 @@ import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ApprovalAnswer } from '../../core/approval.ts';
 import type { Caller } from '../../core/caller.ts';
-import { describeIssue } from '../../core/describe-issue.ts';
+import { describeIssue } from '../../shared/describe-schema-issue.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { isDeeperThan, isJsonObject } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { createAnswerRun } from '../answer-run.ts';
-import type { AnswerOptions } from '../answer-run.ts';
-import type { ApprovalDesk, GivenDecision } from '../approval-desk.ts';
-import type { RunStarter } from '../run-starter.ts';
+import { createAnswerRun } from '../dialects/chat-completions/answer-run.ts';
+import type { AnswerOptions } from '../dialects/chat-completions/answer-run.ts';
+import type { ApprovalDesk, GivenDecision } from '../../runs/approval-decisions.ts';
+import type { RunStarter } from '../../runs/active-runs.ts';
 
 export interface ApprovalRouteOptions extends AnswerOptions {
   desk: Pick<ApprovalDesk, 'decide'>;

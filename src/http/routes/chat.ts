@@ -3,12 +3,12 @@ import type { Caller } from '../../core/caller.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Release } from '../../core/rate-limit.ts';
-import { createAnswerRun } from '../answer-run.ts';
-import type { AnswerOptions, AnswerRun } from '../answer-run.ts';
-import type { StartedRun } from '../run-starter.ts';
-import { takeOverAdmission } from '../limit-callers.ts';
-import { parseChatBody } from '../parse-chat-body.ts';
-import type { ParsedChat } from '../parse-chat-body.ts';
+import { createAnswerRun } from '../dialects/chat-completions/answer-run.ts';
+import type { AnswerOptions, AnswerRun } from '../dialects/chat-completions/answer-run.ts';
+import type { StartedRun } from '../../runs/active-runs.ts';
+import { takeOverAdmission } from '../auth/limit-callers.ts';
+import { parseChatBody } from '../dialects/chat-completions/parse-chat-body.ts';
+import type { ParsedChat } from '../dialects/chat-completions/parse-chat-body.ts';
 
 export interface ChatRouteOptions extends AnswerOptions {
   callerOf(request: FastifyRequest): Caller;

@@ -1,18 +1,18 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import type { LiveEvents } from '../../chat/live-events.ts';
-import type { ChatServices } from '../../chat/answer-chat.ts';
-import { prepareToolCall } from '../../chat/prepare-tool-call.ts';
-import { runToolCall } from '../../chat/run-tool-call.ts';
+import type { LiveEvents } from '../../chat/loop/live-events.ts';
+import type { ChatServices } from '../../chat/loop/answer-chat.ts';
+import { prepareToolCall } from '../../chat/tool-calls/prepare-tool-call.ts';
+import { runToolCall } from '../../chat/tool-calls/run-tool-call.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { isDeeperThan, isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { plainRequest } from '../../core/plain-request.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../../core/tool.ts';
-import type { CallsUnderWay } from '../calls-under-way.ts';
-import { untilLeave } from '../watch-leave.ts';
+import type { CallsUnderWay } from '../../runs/active-invocations.ts';
+import { untilLeave } from '../abort-on-disconnect.ts';
 
 export interface InvokeRouteOptions extends InvokeOptions {
   callerOf(request: FastifyRequest): Caller;

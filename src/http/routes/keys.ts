@@ -1,10 +1,10 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { KeyRecord } from '../../core/registry.ts';
 import { fixedCallerId } from '../../core/caller.ts';
-import { callerOf } from '../guard.ts';
-import type { KeyRing } from '../key-ring.ts';
-import { parseKeyChange, parseNewKey } from '../parse-key-body.ts';
+import { callerOf } from '../auth/guard.ts';
+import type { KeyRing } from '../../admin/api-keys.ts';
+import { parseKeyChange, parseNewKey } from './parse-key-body.ts';
 
 export interface KeyRouteOptions {
   keys: KeyRing;

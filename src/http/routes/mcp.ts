@@ -2,11 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { gatewayHeader } from '../../core/gateway-chain.ts';
-import { isDeeperThan } from '../../core/json.ts';
+import { isDeeperThan } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { isOwnOrigin } from '../authenticate.ts';
-import type { McpHandler, McpHandlerOptions } from '../mcp-handler.ts';
-import { untilLeave } from '../watch-leave.ts';
+import { isOwnOrigin } from '../auth/authenticate.ts';
+import type { McpHandler, McpHandlerOptions } from '../mcp/mcp-handler.ts';
+import { untilLeave } from '../abort-on-disconnect.ts';
 
 export interface McpRouteOptions extends McpHandlerOptions {
   /** Pages of other origins that may call; `*`: all. */
@@ -21,7 +21,7 @@ export const mcpRoute: FastifyPluginCallback<McpRouteOptions> = (app, options, d
   let loading: Promise<McpHandler> | undefined;
   /** With the first request: the protocol's package takes its time and memory, and most gateways are never asked. */
   const handler = (): Promise<McpHandler> => {
-    loading ??= import('../mcp-handler.ts').then(({ createHandler }) => createHandler(options));
+    loading ??= import('../mcp/mcp-handler.ts').then(({ createHandler }) => createHandler(options));
     return loading;
   };
   /** One request in one turn of the event loop: each builds a server of the SDK, and hundreds may have arrived together. */

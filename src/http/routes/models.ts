@@ -1,10 +1,10 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import { requireFurtherModels, requireModel } from '../../chat/require-model.ts';
+import { requireFurtherModels, requireModel } from '../../chat/loop/require-model.ts';
 import { isModelAllowed } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ModelFinder, ModelRecord } from '../../core/model.ts';
 

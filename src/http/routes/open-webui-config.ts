@@ -1,15 +1,15 @@
 import type { FastifyPluginCallback } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { isJsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { ServerReport } from '../../core/server-report.ts';
+import type { ServerReport } from '../../core/tool-server-report.ts';
 import { errorBody, logError, toGatewayError } from '../error-handler.ts';
-import { findTitles } from '../find-titles.ts';
-import { callerOf } from '../guard.ts';
-import { loadReports } from '../report-servers.ts';
-import { toOpenWebUiWire, toReportWire } from '../tool-server-wire.ts';
-import { untilLeave } from '../watch-leave.ts';
+import { findTitles } from '../../admin/find-document-titles.ts';
+import { callerOf } from '../auth/guard.ts';
+import { loadReports } from '../../admin/report-servers.ts';
+import { toOpenWebUiWire, toReportWire } from '../../admin/tool-server-wire.ts';
+import { untilLeave } from '../abort-on-disconnect.ts';
 import type { ToolServerRouteOptions } from './tool-servers.ts';
 
 const path = '/api/v1/configs/tool_servers';

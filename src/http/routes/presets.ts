@@ -1,9 +1,9 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import { isModelAllowed } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
-import { callerOf } from '../guard.ts';
+import { callerOf } from '../auth/guard.ts';
 
 export interface PresetRouteOptions {
   presets: PresetBook & {

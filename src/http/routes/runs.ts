@@ -2,11 +2,11 @@ import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { KeptRun, RunLog, RunPage, RunSummary } from '../../core/run-log.ts';
-import { mayTouch } from '../run-starter.ts';
-import type { RunStarter } from '../run-starter.ts';
+import { mayTouch } from '../../runs/active-runs.ts';
+import type { RunStarter } from '../../runs/active-runs.ts';
 
 export interface RunRouteOptions {
   log: Pick<RunLog, 'find' | 'list'>;

@@ -6,14 +6,14 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { RateLimiter } from '../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
-import { invalidKey, isOwnOrigin, tokenOf } from '../authenticate.ts';
-import { tidyPath } from '../hint-at-place.ts';
-import { createByteBudget } from '../byte-budget.ts';
-import type { ByteBudget } from '../byte-budget.ts';
-import { createSocketChats } from '../socket-chats.ts';
-import type { StartChat } from '../socket-chats.ts';
-import { serveConnection } from '../socket-connection.ts';
-import type { Credential, MaybePromise } from '../socket-connection.ts';
+import { invalidKey, isOwnOrigin, tokenOf } from '../auth/authenticate.ts';
+import { tidyPath } from '../not-found-hints.ts';
+import { createByteBudget } from '../body/byte-budget.ts';
+import type { ByteBudget } from '../body/byte-budget.ts';
+import { createSocketChats } from '../dialects/socket/socket-chats.ts';
+import type { StartChat } from '../dialects/socket/socket-chats.ts';
+import { serveConnection } from '../dialects/socket/socket-connection.ts';
+import type { Credential, MaybePromise } from '../dialects/socket/socket-connection.ts';
 
 export interface SocketRouteOptions {
   relay: BrowserRelay;

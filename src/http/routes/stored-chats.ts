@@ -4,11 +4,11 @@ import { textOf } from '../../core/chat.ts';
 import type { MessageContent } from '../../core/chat.ts';
 import type { ChatPage, ChatPlace, ChatStore, ListedChat, StoredChat } from '../../core/chat-store.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { FairMap } from '../../shared/fair-map.ts';
-import { parseMetadata } from '../stored-chat.ts';
-import { parseChatQuery, parseMessageQuery } from '../parse-chat-query.ts';
+import { parseMetadata } from '../dialects/chat-completions/stored-completion.ts';
+import { parseChatQuery, parseMessageQuery } from './parse-stored-chat-query.ts';
 
 export interface StoredChatRouteOptions {
   store: ChatStore;

@@ -1,15 +1,15 @@
 import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { isJsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { ServerReport, ToolServerInspector } from '../../core/server-report.ts';
-import { findTitle, findTitles } from '../find-titles.ts';
-import { callerOf } from '../guard.ts';
-import { knownReport, loadReport, loadReports } from '../report-servers.ts';
-import type { ChangedToolServer, ToolServerDesk } from '../tool-server-desk.ts';
-import { toConnectionWire, toListedReport, toReportWire } from '../tool-server-wire.ts';
-import { untilLeave } from '../watch-leave.ts';
+import type { ServerReport, ToolServerInspector } from '../../core/tool-server-report.ts';
+import { findTitle, findTitles } from '../../admin/find-document-titles.ts';
+import { callerOf } from '../auth/guard.ts';
+import { knownReport, loadReport, loadReports } from '../../admin/report-servers.ts';
+import type { ChangedToolServer, ToolServerDesk } from '../../admin/tool-server-admin.ts';
+import { toConnectionWire, toListedReport, toReportWire } from '../../admin/tool-server-wire.ts';
+import { untilLeave } from '../abort-on-disconnect.ts';
 
 export interface ToolServerRouteOptions {
   desk: ToolServerDesk;

@@ -1,5 +1,5 @@
-import type { JsonValue } from '../../core/json.ts';
-import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import { fillArguments, readMaterial } from './fill-arguments.ts';
 import { splitName, toShape } from './function-shape.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { findMoments } from './find-moments.ts';
 import { findPlaces } from './find-places.ts';
 import { isMomentParameter, isZoneParameter, splitName } from './function-shape.ts';

@@ -1,7 +1,7 @@
 import { textOf } from '../../core/chat.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat.ts';
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 
 /** What a function gave, as far as the conversation tells. */

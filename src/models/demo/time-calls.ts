@@ -1,5 +1,5 @@
-import { ownValue } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { findMoments } from './find-moments.ts';
 import type { Moment } from './find-moments.ts';
 import { findPlaces } from './find-places.ts';

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../core/json.ts';
-import { isJsonObject } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
 
 const shownCharacters = 120;
 const descriptionCharacters = 1_024;

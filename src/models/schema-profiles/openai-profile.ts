@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../core/json.ts';
-import { isJsonObject, ownValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
 import { notesOn, withNotes } from './describe-keywords.ts';
 
 /** OpenAI's limits of structured outputs: beyond them the whole request is refused. */

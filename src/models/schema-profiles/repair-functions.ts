@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { ModelEvent } from '../../core/chat.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';

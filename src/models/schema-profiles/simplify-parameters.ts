@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../core/json.ts';
-import { isJsonObject } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import { notesOn, withNotes } from './describe-keywords.ts';
 import { convertInlined, withoutAllOf } from './schema-walk.ts';
 

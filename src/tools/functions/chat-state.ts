@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ChatMemory } from '../../core/chat-memory.ts';
-import type { JsonValue } from '../../core/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/run.ts';
 import { FairMap } from '../../shared/fair-map.ts';

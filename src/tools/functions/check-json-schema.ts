@@ -1,5 +1,5 @@
-import { isDeeperThan, isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 
 const typeNames = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);

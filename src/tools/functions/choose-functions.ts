@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.ts';
-import type { FunctionShelf, ShelvedFunction } from './function-shelf.ts';
+import type { FunctionShelf, ShelvedFunction } from './function-registry.ts';
 
 /** Ids that an error message lists; more would bury its point. */
 const maxListedIds = 20;

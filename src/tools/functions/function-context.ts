@@ -3,7 +3,7 @@ import { ToolError } from '../../core/tool.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
 import type { FunctionContext, FunctionPlace, FunctionState } from './function-definition.ts';
 import { toPublicMessage } from './public-messages.ts';
-import { toOwnSignal } from './trace-own-code.ts';
+import { toOwnSignal } from './trace-user-code.ts';
 
 /** Who is asking, and where. Messages and files are copied only for those who look. */
 export function placeOf({ runId, chatId, caller, conversation }: RunContext): FunctionPlace {

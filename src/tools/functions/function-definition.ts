@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 /** Recognises what was defined, whichever copy of this module has made it: a folder's modules may be loaded by another loader, or in a thread. */
 export const functionMark = Symbol.for('toolwharf.function');

@@ -1,7 +1,7 @@
 import { limits } from '../../core/limits.ts';
 import type { Toolset } from './function-definition.ts';
-import { arrangeShelf, emptyShelf } from './function-shelf.ts';
-import type { FunctionShelf, ToolsetSetting } from './function-shelf.ts';
+import { arrangeShelf, emptyShelf } from './function-registry.ts';
+import type { FunctionShelf, ToolsetSetting } from './function-registry.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
 import { readFolder } from './read-folder.ts';
 import type { FolderModule } from './read-folder.ts';

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { JsonValue } from '../../core/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import type { FunctionContext, FunctionTool } from './function-definition.ts';
 import { isFunctionTool, isToolset } from './function-definition.ts';
 import { importModule } from './load-module.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { ToolError } from '../../core/tool.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome, ToolSpec } from '../../core/tool.ts';
 import type { ChatStates, OpenedState } from './chat-state.ts';
@@ -6,7 +6,7 @@ import { contextOf } from './function-context.ts';
 import type { FunctionContext, FunctionTool } from './function-definition.ts';
 import { toOutcome } from './return-values.ts';
 import { objectionOf } from './run-guardrails.ts';
-import { asOwnCode } from './trace-own-code.ts';
+import { asOwnCode } from './trace-user-code.ts';
 
 /** How `execute` is run: here, or in a thread. */
 export type Execute = (args: unknown, context: FunctionContext, state: OpenedState) => unknown;

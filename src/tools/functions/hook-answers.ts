@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { PublicMessage } from './function-definition.ts';
 
 const answerMark = Symbol.for('toolwharf.hook-answer');

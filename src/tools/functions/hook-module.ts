@@ -1,12 +1,12 @@
 import type { Hook, HookAbort, HookPlace } from '../../core/hooks.ts';
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import { isHookAnswer } from './hook-answers.ts';
 import type { HookAnswer, HookContext } from './hook-answers.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from './public-messages.ts';
 import { toJson } from './return-values.ts';
-import { asOwnCode, toOwnSignal } from './trace-own-code.ts';
+import { asOwnCode, toOwnSignal } from './trace-user-code.ts';
 
 const hookNames = ['beforeModel', 'afterModel', 'beforeTool', 'afterTool'] as const;
 type HookName = (typeof hookNames)[number];

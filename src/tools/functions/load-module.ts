@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { limits } from '../../core/limits.ts';
 import { beginLoad } from './module-hooks.ts';
-import { asOwnCode } from './trace-own-code.ts';
+import { asOwnCode } from './trace-user-code.ts';
 
 /** Imports a module by its address. Replaced where another loader stands in the way of Node's. */
 export type ImportModule = (url: string) => Promise<unknown>;

@@ -1,6 +1,6 @@
 import type { AssistantMessage, ChatMessage, MessageContent, ToolCall } from '../../core/chat.ts';
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { PublicMessage } from './function-definition.ts';
 
 /** A message as the OpenAI API has it, which is what authors of functions and hooks know. */

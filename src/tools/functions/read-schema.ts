@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { problemOfSchema } from './check-json-schema.ts';
 import type { FunctionTool, ReadArguments, ToolParameters } from './function-definition.ts';
 

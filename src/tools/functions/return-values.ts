@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonValue } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { FollowUp, ToolFile, ToolOutcome } from '../../core/tool.ts';
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.ts';
-import { isJsonObject } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import type { ToolOutcome } from '../../core/tool.ts';
 import type { FunctionContext, Verdict } from './function-definition.ts';
 

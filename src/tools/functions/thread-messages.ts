@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../core/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import type { FunctionPlace } from './function-definition.ts';
 
 /** What a thread is started with: the module as it was loaded, and one call of one of its functions. */

@@ -1,7 +1,7 @@
 import { limits } from '../../core/limits.ts';
 import type { Toolset } from './function-definition.ts';
 import type { LoadedModule } from './load-module.ts';
-import { asOwnCode } from './trace-own-code.ts';
+import { asOwnCode } from './trace-user-code.ts';
 
 /** A toolset that was set up. It is closed when it was replaced and nobody uses it any more. */
 export interface ToolsetVersion {

@@ -1,6 +1,6 @@
 import type { ElicitRequestParams, ElicitResult } from '@modelcontextprotocol/client';
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { CallScope } from './call-scope.ts';
 import { shortened } from './convert-tools.ts';

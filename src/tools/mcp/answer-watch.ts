@@ -1,5 +1,5 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { isJsonObject } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { StreamEnd } from './bounded-stream.ts';
 

@@ -1,6 +1,6 @@
 import type { CallToolResult, JsonSchemaValidator, jsonSchemaValidator, Tool as McpDefinition } from '@modelcontextprotocol/client';
-import { isDeeperThan, isJsonObject } from '../../core/json.ts';
-import type { JsonValue } from '../../core/json.ts';
+import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
 

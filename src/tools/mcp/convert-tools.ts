@@ -1,11 +1,11 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
-import { isDeeperThan, isJsonObject } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { uniqueNames } from '../name-functions.ts';
+import { uniqueNames } from '../catalog/name-functions.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
 import { whyInCircle } from './refuse-itself.ts';
-import type { MalformedTool } from './sift-tool-list.ts';
+import type { MalformedTool } from './drop-malformed-tools.ts';
 
 /** The method and the name stand where an OpenAPI operation has its method and path, and so they do in reports. */
 const method = 'tools/call';

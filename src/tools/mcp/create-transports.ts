@@ -4,7 +4,7 @@ import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import { callHeaders, callQuery, sessionUserOf } from '../connection-headers.ts';
+import { callHeaders, callQuery, sessionUserOf } from '../servers/connection-headers.ts';
 import { requestIdIn } from './answer-watch.ts';
 import type { AnswerWatch } from './answer-watch.ts';
 import { BoundedStdioTransport } from './bounded-stdio-transport.ts';

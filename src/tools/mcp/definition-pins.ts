@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.ts';
-import { isJsonObject, ownValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import { changedParts, fingerprintOf } from './fingerprint.ts';

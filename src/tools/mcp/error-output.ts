@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { limits } from '../../core/limits.ts';
-import { maskAddress } from '../../core/secret-addresses.ts';
+import { maskAddress } from '../../shared/secrets/secret-urls.ts';
 
 /** The end of what a process has written to stderr. */
 export interface ErrorOutput {

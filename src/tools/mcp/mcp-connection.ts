@@ -1,6 +1,6 @@
 import { Client } from '@modelcontextprotocol/client';
 import type { CallToolResult, Tool as McpTool } from '@modelcontextprotocol/client';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
@@ -11,11 +11,11 @@ import { createCallScopes } from './call-scope.ts';
 import { shortened } from './convert-tools.ts';
 import type { CreateWays, Way } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
-import { maskOfEverythingSent } from '../credentials-of.ts';
-import { hideSecrets } from './hide-secrets.ts';
+import { maskOfEverythingSent } from '../servers/credentials-of.ts';
+import { hideSecrets } from './redact-secrets.ts';
 import { createNotificationBudget } from './notification-budget.ts';
-import { createToolSieve } from './sift-tool-list.ts';
-import type { MalformedTool } from './sift-tool-list.ts';
+import { createToolSieve } from './drop-malformed-tools.ts';
+import type { MalformedTool } from './drop-malformed-tools.ts';
 import { passingValidator } from './check-structured-result.ts';
 
 export interface McpListing {

@@ -6,7 +6,7 @@ import { structuredFaults } from './check-structured-result.ts';
 import type { McpFunction } from './convert-tools.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpFailure } from './explain-mcp-failure.ts';
-import { hideInOutcome, hideSecrets } from './hide-secrets.ts';
+import { hideInOutcome, hideSecrets } from './redact-secrets.ts';
 import { readToolResult } from './read-tool-result.ts';
 import type { McpSession } from './mcp-session.ts';
 

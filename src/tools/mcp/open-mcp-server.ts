@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { OpenedServer } from '../open-registered-server.ts';
-import { configValue, whyWithheld } from '../server-rules.ts';
+import type { OpenedServer } from '../servers/open-registered-server.ts';
+import { configValue, whyWithheld } from '../servers/server-rules.ts';
 import type { Operation } from '../openapi/operation.ts';
 import type { ConvertedTools, McpFunction } from './convert-tools.ts';
 import type { HeldDefinitions } from './definition-pins.ts';

@@ -1,7 +1,7 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
-import { isDeeperThan } from '../../core/json.ts';
-import { hasMoreValuesThan } from '../../core/json-depth.ts';
-import type { JsonValue } from '../../core/json.ts';
+import { isDeeperThan } from '../../shared/json.ts';
+import { hasMoreValuesThan } from '../../shared/json-depth.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tool.ts';
 

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonValue } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import { ArgumentError } from './argument-error.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
 import { essenceOf, isRange } from './media-types.ts';

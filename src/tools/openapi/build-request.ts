@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { PreparedRequest } from '../../core/browser-call.ts';
 import { ArgumentError } from './argument-error.ts';
 import { buildBody, type PlacedValue } from './build-body.ts';

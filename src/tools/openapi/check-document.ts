@@ -1,5 +1,5 @@
 import type { OpenAPI } from 'openapi-types';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 
 const maxRemarks = 20;
 const remarkCharacters = 300;

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../core/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { OmittedOperation } from './operation.ts';
 

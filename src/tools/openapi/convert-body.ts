@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { SchemaAdapter } from './adapt-schema.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
 import { spendOnNames, type Spend } from './conversion-budget.ts';

@@ -1,7 +1,7 @@
-import { ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { uniqueNames } from '../name-functions.ts';
+import { uniqueNames } from '../catalog/name-functions.ts';
 import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter } from './adapt-schema.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
 import { planParameters, type PlannedArgument } from './convert-parameters.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { SchemaAdapter } from './adapt-schema.ts';
 import { spendOnValue, type Spend } from './conversion-budget.ts';
 import { OmittedOperation, type ArgumentPlace, type ParameterStyle } from './operation.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 
 /** What the schemas that references led to were called in their document. */
 const componentNames = new WeakMap<JsonObject, string>();

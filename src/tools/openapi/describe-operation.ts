@@ -1,11 +1,11 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { spendOnNames, type Spend } from './conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
 import { followReferences, referenceOf } from './resolve-references.ts';
 import { isSwagger } from './upgrade-swagger.ts';
-import { withoutSpecialTokens } from '../without-special-tokens.ts';
+import { withoutSpecialTokens } from '../catalog/strip-special-tokens.ts';
 
 const maxFacts = 3;
 const typeCharacters = 60;

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { shortened } from './schema-keywords.ts';
 
 /** Enough for a list of wrong fields; a stack trace or an error page tells a model nothing more. */

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 
 const maxPlaces = 20;
 /** A link in Markdown to the page of a document at another path of the same server, as mcpo writes them: `[time](/time/docs)`. */

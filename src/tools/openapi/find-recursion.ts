@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ConversionBudget } from './conversion-budget.ts';
 import { referenceOf, resolveReference } from './resolve-references.ts';
 

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
-import { isDeeperThan, isJsonObject } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { hidingFaults, parseTree } from './parse-document.ts';
 import { referenceOf } from './resolve-references.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { Spend } from './conversion-budget.ts';
 import { keepChoicesNote } from './schema-keywords.ts';
 

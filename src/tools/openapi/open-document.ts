@@ -1,6 +1,6 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { createSecretMask, type Secret, type SecretMask } from '../../shared/secret-mask.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { createSecretMask, type Secret, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { checkDocument } from './check-document.ts';
 import type { ConversionBudget } from './conversion-budget.ts';
 import { convertOperations, type Conversion } from './convert-operations.ts';

@@ -1,7 +1,7 @@
 import { parse as parseJson, scan } from 'secure-json-parse';
 import { parse as parseYaml } from 'yaml';
-import { isDeeperThan, isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 
 /** Keys that reach the prototype of whoever copies the document. */

@@ -1,5 +1,5 @@
-import type { JsonValue } from '../../core/json.ts';
-import { withoutSpecialTokens } from '../without-special-tokens.ts';
+import type { JsonValue } from '../../shared/json.ts';
+import { withoutSpecialTokens } from '../catalog/strip-special-tokens.ts';
 
 /** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
 export const descriptionCharacters = 1_024;

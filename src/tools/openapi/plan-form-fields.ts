@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
 import { essenceOf, isPrintable, isRange } from './media-types.ts';
 import type { ParameterStyle, PartPlan } from './operation.ts';

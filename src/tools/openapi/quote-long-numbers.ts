@@ -1,4 +1,4 @@
-import { endOfString } from '../../core/json-depth.ts';
+import { endOfString } from '../../shared/json-depth.ts';
 
 /** Whole numbers of so many digits that a double may not hold them; what has a point or an exponent is no id. */
 const longNumber = /(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;

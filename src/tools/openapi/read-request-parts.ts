@@ -1,5 +1,5 @@
-import { ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { spendOnNames, spendOnValue, type Spend } from './conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
 import { followReferences } from './resolve-references.ts';

@@ -1,10 +1,10 @@
 import { parse } from 'secure-json-parse';
-import { hasMoreValuesThan, isTextDeeperThan } from '../../core/json-depth.ts';
-import type { JsonValue } from '../../core/json.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../../shared/json-depth.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { readBytes, type OutboundResponse } from '../../core/outbound.ts';
 import type { ToolOutcome } from '../../core/tool.ts';
-import { createSecretMask, type SecretMask } from '../../shared/secret-mask.ts';
+import { createSecretMask, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { decodeText, tryUtf8 } from './decode-text.ts';
 import { explainErrorBody } from './explain-error-body.ts';
 import { noteHeaders } from './note-headers.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from './conversion-budget.ts';
 import type { CredentialPlace, CredentialSet } from './operation.ts';
 import { isReservedHeader } from './reserved-headers.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { isSwagger } from './upgrade-swagger.ts';
 
 /** Real ones are a few segments long; comparing longer ones takes the square of their number. */

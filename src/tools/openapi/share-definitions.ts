@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 /** Shorter parameters hold nothing that would be worth a definition. */
 const smallestParameters = 500;

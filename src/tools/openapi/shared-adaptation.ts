@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { ConversionBudget } from './conversion-budget.ts';
 
 /** An adapted schema, for whoever refers to it next. */

@@ -1,5 +1,5 @@
-import { ownValue } from '../../core/json.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { spendOnValue, textCost, type Spend } from './conversion-budget.ts';
 import { descriptionCharacters, listOf, maxChoices } from './schema-keywords.ts';
 

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { referenceOf, resolveReference } from './resolve-references.ts';
 
 /** Values within each other, across references: real documents stay below a tenth of it, and more could overflow the stack. */

@@ -1,5 +1,5 @@
-import { ownValue } from '../../core/json.ts';
-import type { JsonObject, JsonValue } from '../../core/json.ts';
+import { ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 /** What of an operation describes its request, in the words of OpenAPI 3. References of the parameters are resolved. */
 export interface RequestParts {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { readSelection } from '../../../src/chat/read-selection.ts';
+import { readSelection } from '../../../src/chat/modes/prompt/read-selection.ts';
 import type { ToolSpec } from '../../../src/core/tool.ts';
 import { judge, piecesOf } from './judge-output.ts';
 import { offeredFunctions } from './model-words.ts';

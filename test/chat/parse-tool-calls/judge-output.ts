@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AnswerPiece } from '../../../src/chat/parse-tool-calls/call-pieces.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import type { ToolCallParserOptions } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
-import { fitToolCall } from '../../../src/chat/prepare-tool-call.ts';
-import type { JsonObject } from '../../../src/core/json.ts';
+import { fitToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import { compileSchema } from '../../../src/validation/compile-schema.ts';
 import type { Tool, ToolSpec } from '../../../src/core/tool.ts';
 

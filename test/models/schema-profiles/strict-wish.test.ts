@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../../src/core/model.ts';
 import type { ToolSpec } from '../../../src/core/tool.ts';
 import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runTools } from '../../../src/chat/run-tools.ts';
+import { runTools } from '../../../src/chat/tool-calls/run-round.ts';
 import { defineTool } from '../../../src/tools/functions/define-tool.ts';
 import { createChatStates } from '../../../src/tools/functions/chat-state.ts';
 import type { FunctionContext, ToolDefinition } from '../../../src/tools/functions/function-definition.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { RunEnd } from '../../../src/http/run-end.ts';
+import { RunEnd } from '../../../src/runs/run-end.ts';
 import { createChatStates } from '../../../src/tools/functions/chat-state.ts';
 import { createFunctionFolder } from '../../../src/tools/functions/function-folder.ts';
 import type { FolderNews, FunctionFolder } from '../../../src/tools/functions/function-folder.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ChatMemory } from '../../../src/core/chat-memory.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { limits } from '../../../src/core/limits.ts';
-import { createMemoryChatMemory } from '../../../src/registry/memory-chat-memory.ts';
+import { createMemoryChatMemory } from '../../../src/storage/memory-chat-memory.ts';
 import { createChatStates } from '../../../src/tools/functions/chat-state.ts';
 import type { ChatStates } from '../../../src/tools/functions/chat-state.ts';
 import { runContext } from '../../_support/tools.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { createErrorOutput } from '../../../src/tools/mcp/error-output.ts';
-import { hideSecrets } from '../../../src/tools/mcp/hide-secrets.ts';
+import { hideSecrets } from '../../../src/tools/mcp/redact-secrets.ts';
 import { mcpRecord } from './mcp-fixture.ts';
 
 const asItIs = (line: string): string => line;

@@ -1,9 +1,9 @@
 import type { Tool } from '@modelcontextprotocol/client';
 import { describe, expect, test, vi } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import type { ServerReport } from '../../../src/core/server-report.ts';
-import { createMemoryRegistry } from '../../../src/registry/memory-registry.ts';
-import type { ToolCatalog } from '../../../src/tools/tool-catalog.ts';
+import type { ServerReport } from '../../../src/core/tool-server-report.ts';
+import { createMemoryRegistry } from '../../../src/storage/memory-registry.ts';
+import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
 import { httpPeer, scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
 

@@ -1,15 +1,15 @@
 import { onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
 import type { RunContext } from '../../../src/core/run.ts';
 import type { Tool, ToolContext, ToolOffer, ToolOutcome } from '../../../src/core/tool.ts';
-import { createMemoryRegistry } from '../../../src/registry/memory-registry.ts';
+import { createMemoryRegistry } from '../../../src/storage/memory-registry.ts';
 import type { CreateWays } from '../../../src/tools/mcp/create-transports.ts';
-import { createToolCatalog } from '../../../src/tools/tool-catalog.ts';
-import type { ToolCatalog } from '../../../src/tools/tool-catalog.ts';
+import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
+import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
-import { toolServerRecord } from '../../registry/registry-contract.ts';
+import { toolServerRecord } from '../../storage/registry-contract.ts';
 import { scriptedSend } from '../scripted-send.ts';
 
 export function mcpRecord(rest: Partial<ToolServerRecord> = {}): ToolServerRecord {

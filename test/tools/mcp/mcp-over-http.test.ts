@@ -3,7 +3,7 @@ import { OutboundError } from '../../../src/core/errors.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/registry.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tool.ts';
-import { createMemoryRegistry } from '../../../src/registry/memory-registry.ts';
+import { createMemoryRegistry } from '../../../src/storage/memory-registry.ts';
 import { testApp } from '../../_support/build-app.ts';
 import { jsonResponse } from '../scripted-send.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';

@@ -1,7 +1,7 @@
 import type { CallToolResult, JSONRPCMessage, Tool, Transport } from '@modelcontextprotocol/client';
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
 import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import type { OutboundRequest, SendOutbound } from '../../../src/core/outbound.ts';
 import type { CreateWays } from '../../../src/tools/mcp/create-transports.ts';
 

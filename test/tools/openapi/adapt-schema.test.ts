@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import { createSchemaAdapter, SchemaTooLarge } from '../../../src/tools/openapi/adapt-schema.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
 import { createRegisteredBudget } from '../../../src/tools/openapi/conversion-budget.ts';

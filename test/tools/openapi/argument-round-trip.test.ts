@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../src/core/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
 import type { PreparedRequest } from '../../../src/core/browser-call.ts';
 import { ArgumentError, buildRequest } from '../../../src/tools/openapi/build-request.ts';
 import { convertOperations, type Operation } from '../../../src/tools/openapi/convert-operations.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { prepareToolCall } from '../../../src/chat/prepare-tool-call.ts';
-import type { JsonObject } from '../../../src/core/json.ts';
+import { prepareToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import { buildRequest } from '../../../src/tools/openapi/build-request.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import { limits } from '../../../src/core/limits.ts';
 import type { ToolOutcome } from '../../../src/core/tool.ts';
 import { readResponse } from '../../../src/tools/openapi/read-response.ts';

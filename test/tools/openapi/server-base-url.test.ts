@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { toDocumentPlace } from '../../../src/core/document-place.ts';
-import type { JsonObject } from '../../../src/core/json.ts';
+import { toDocumentPlace } from '../../../src/shared/document-url.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
 import { createBaseUrls, serverBaseUrl } from '../../../src/tools/openapi/server-base-url.ts';
 

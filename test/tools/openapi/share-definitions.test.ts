@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import { shareDefinitions } from '../../../src/tools/openapi/share-definitions.ts';
 
 const place: JsonObject = {

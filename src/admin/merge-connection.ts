@@ -1,0 +1,146 @@
+import { GatewayError } from '../core/errors.ts';
+import { documentOrigin, originOf } from '../shared/document-url.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../shared/json.ts';
+import { limits } from '../core/limits.ts';
+import type { ToolServerRecord } from '../core/registry.ts';
+import { isMasked, isSecretAddress, restoreAddress, withoutSecretsInAddress } from '../shared/secrets/secret-urls.ts';
+import { hideSecretFields, restoreSecretFields, withoutSecretFields } from '../shared/secrets/secret-fields.ts';
+import { refuseMasks } from './reject-redacted-secrets.ts';
+import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-server-wire.ts';
+
+/**
+ * A change laid over what is there. Fields left out stay, secrets only while the origin of `url` stays; `config`, `info` and `headers` are merged one level deeper. `key: ""` and `key: null`
+ * take the key away; a header is taken away by `""`, and stays with `null`, which is how it is shown; `headers: null` takes all away.
+ */
+export function mergeConnection(known: ToolServerRecord, change: JsonObject): JsonObject {
+  const record = lenderFor(known, change);
+  const before = toConnection(record);
+  const given = restoreUnknown(record, withoutDropped(known, record, withoutShownOnly(change) as JsonObject));
+  const headers = ownValue(given, 'headers');
+  return {
+    ...before,
+    ...given,
+    ...(isJsonObject(given['config']) && { config: { ...(before['config'] as JsonObject), ...given['config'] } }),
+    ...(isJsonObject(given['info']) && { info: { ...(before['info'] as JsonObject), ...given['info'] } }),
+    ...(isJsonObject(headers) && { headers: mergeHeaders(record, headers, record.headers) }),
+    ...(isFirstKey(before, given) && { auth_type: 'bearer' }),
+  };
+}
+
+/**
+ * Which secrets of a record are no longer in it after a change: `key`, `headers.x-token`, `path`, `oauth`, `config.webhook`. A new value in the
+ * place of an old one counts as kept.
+ */
+export function droppedSecrets(before: ToolServerRecord, after: ToolServerRecord): string[] {
+  const left = new Set(secretsOf(after).map((name) => name.toLowerCase()));
+  return secretsOf(before).filter((name) => !left.has(name.toLowerCase()));
+}
+
+/** The record whose secrets a change may take over: without any where `url` leads to another origin, for which they were not given. */
+function lenderFor(record: ToolServerRecord, change: JsonObject): ToolServerRecord {
+  const url = ownValue(change, 'url');
+  if (typeof url !== 'string' || originOf(url) === originOf(record.url)) return record;
+  const { key: _key, ...rest } = record;
+  const { unreadable_secrets: _mark, ...extra } = record.extra;
+  const isDocumentMoved = documentOrigin({ url, path: record.path }) !== documentOrigin(record);
+  return {
+    ...rest,
+    headers: {},
+    extra: withoutSecretFields(extra),
+    path: isDocumentMoved ? withoutSecretsInAddress(record.path) : record.path,
+  };
+}
+
+/** A form sends back what it was shown: the names of headers whose values it does not know. @throws GatewayError for a mask within an address. */
+function withoutDropped(known: ToolServerRecord, lender: ToolServerRecord, given: JsonObject): JsonObject {
+  if (lender === known) return given;
+  refuseMasks({ ...given, path: undefined });
+  const headers = ownValue(given, 'headers');
+  if (!isJsonObject(headers)) return given;
+  return { ...given, headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== null)) };
+}
+
+function secretsOf(record: ToolServerRecord): string[] {
+  const { unreadable_secrets: _mark, ...extra } = record.extra;
+  const shown = hideSecretFields(extra);
+  const inside = (name: string): string[] => {
+    const [value, masked] = [ownValue(extra, name), ownValue(shown, name)];
+    if (!isJsonObject(value) || !isJsonObject(masked)) return [];
+    return Object.keys(value).flatMap((field) => (value[field] === masked[field] ? [] : [`${name}.${field}`]));
+  };
+  const hidden = Object.keys(extra).filter((name) => extra[name] !== shown[name]);
+  const own = [
+    ...(record.key === undefined ? [] : ['key']),
+    ...Object.keys(record.headers).map((name) => `headers.${name}`),
+    ...(isSecretAddress(record.path) ? ['path'] : []),
+    ...hidden.flatMap((name) => (name === 'config' || name === 'info' ? inside(name) : [name])),
+  ];
+  return [...new Set([...own, ...unreadableSecretsOf(record)])];
+}
+
+/** Secrets in keys that the gateway has no word for, and in the path. A path that was left out is not one of an answer. */
+function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject {
+  // For the parser to refuse.
+  if (isDeeperThan(given, limits.documentDepth)) return given;
+  const path = ownValue(given, 'path');
+  const { unreadable_secrets: _mark, ...extra } = record.extra;
+  return {
+    ...restoreSecretFields(extra, given),
+    ...(typeof path === 'string' && { path: restorePath(record, { url: ownValue(given, 'url'), path }) }),
+  };
+}
+
+/** Under a new name there is no secret to take over, and what only stands for one must not be kept as one. */
+function restorePath(record: ToolServerRecord, { url, path: given }: { url: JsonValue | undefined; path: string }): string {
+  const place = { url: typeof url === 'string' ? url : record.url, path: given };
+  const isSameOrigin = documentOrigin(place) === documentOrigin(record);
+  const path = isSameOrigin ? restoreAddress(record.path, given) : given;
+  if (!isMasked(path) || (isSameOrigin && isMasked(record.path))) return path;
+  throw new GatewayError('invalid_request', 'path: "[secret]" stands for a value that is not shown. Write the value.', { param: 'path' });
+}
+
+/** A key for a connection that had no use for one is meant to be sent. */
+function isFirstKey(before: JsonObject, given: JsonObject): boolean {
+  return Boolean(given['key']) && before['auth_type'] === 'none' && !Object.hasOwn(given, 'auth_type');
+}
+
+/**
+ * An entry of a list that replaces all: only what clients are never shown is taken over from the record before, the key with its way of being
+ * sent where none is named. `null` values of headers stand for the values before; `headers` left out means all of them.
+ */
+export function keepSecrets(known: ToolServerRecord, sent: JsonObject): JsonObject {
+  const record = lenderFor(known, sent);
+  const entry = restoreUnknown(record, { config: {}, info: {}, ...withoutDropped(known, record, sent) });
+  const headers = ownValue(entry, 'headers');
+  return {
+    ...entry,
+    ...(headers === undefined && { headers: { ...record.headers } }),
+    ...(isJsonObject(headers) && { headers: mergeHeaders(record, headers, {}) }),
+    ...(ownValue(entry, 'key') === undefined && keyOf(record, entry)),
+  };
+}
+
+function keyOf(record: ToolServerRecord, entry: JsonObject): JsonObject {
+  if (record.key === undefined) return {};
+  const isNamed = typeof entry['auth_type'] === 'string';
+  return {
+    key: record.key,
+    ...(!isNamed && { auth_type: record.authType }),
+    ...(!isNamed && record.authName !== undefined && entry['auth_name'] === undefined && { auth_name: record.authName }),
+  };
+}
+
+/** A `null` without a value before stays, for the parser to refuse, unless the store could only not read it: then it is kept there. */
+function mergeHeaders(record: ToolServerRecord, given: JsonObject, base: Record<string, string>): JsonObject {
+  const unreadable = new Set(unreadableSecretsOf(record));
+  const merged = new Map<string, JsonObject[string]>(Object.entries(base));
+  for (const [name, value] of Object.entries(given)) {
+    const known = Object.entries(record.headers).find(([other]) => other.toLowerCase() === name.toLowerCase());
+    if (known !== undefined) merged.delete(known[0]);
+    if (value === '') continue;
+    if (value === null && unreadable.has(`headers.${name}`)) continue;
+    merged.set(name, value === null && known !== undefined ? known[1] : value);
+  }
+  return Object.fromEntries(merged);
+}

@@ -1,0 +1,120 @@
+import type { Caller } from '../core/caller.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../shared/json.ts';
+import type { CallerLimits } from '../core/rate-limit.ts';
+import type { KeyRecord, Registry } from '../core/registry.ts';
+
+/** How long something read from the store is believed; this process clears it at once, another one that shares the store cannot. */
+const ttlMs = 5_000;
+/** More callers than this at a time only cost a look-up more. */
+const maxEntries = 1_000;
+
+interface Entry {
+  record: KeyRecord;
+  caller: Caller;
+  readAt: number;
+}
+
+export interface StoredKeysOptions {
+  registry: Registry;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** A key that will end was shown; called again each time. */
+  onExpiring?: ((keyId: string, expiresAt: number) => void) | undefined;
+}
+
+export interface StoredKeys {
+  /** Undefined for an unknown hash and for an expired key. @throws GatewayError `storage_unavailable` */
+  findCaller(hash: string): Promise<Caller | undefined>;
+  /** Expired ones count. @throws GatewayError `storage_unavailable` */
+  hasAny(): Promise<boolean>;
+  forget: () => void;
+}
+
+/** The keys of the store as callers, with a small memory. Unknown hashes are not remembered: anybody could fill it with them. */
+export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOptions): StoredKeys {
+  const entries = new Map<string, Entry>();
+  let any: { answer: boolean; readAt: number } | undefined;
+  /** Grows with every change: what was being read meanwhile may be the state before it. */
+  let epoch = 0;
+
+  const isFresh = (readAt: number): boolean => now() - readAt < ttlMs;
+
+  async function readEntry(hash: string): Promise<Entry | undefined> {
+    const known = entries.get(hash);
+    if (known !== undefined && isFresh(known.readAt)) return known;
+    const begun = epoch;
+    const record = await readStore(() => registry.findKeyByHash(hash));
+    if (record === undefined) {
+      entries.delete(hash);
+      return undefined;
+    }
+    const entry: Entry = { record, caller: toCaller(record), readAt: now() };
+    if (begun !== epoch) return entry;
+    const oldest = entries.keys().next();
+    if (entries.size >= maxEntries && oldest.done !== true) entries.delete(oldest.value);
+    entries.set(hash, entry);
+    return entry;
+  }
+
+  return {
+    async findCaller(hash) {
+      const entry = await readEntry(hash);
+      if (entry === undefined || isExpired(entry.record, now())) return undefined;
+      if (entry.caller.expiresAt !== undefined) onExpiring?.(entry.caller.id, entry.caller.expiresAt);
+      return entry.caller;
+    },
+    async hasAny() {
+      if (any !== undefined && isFresh(any.readAt)) return any.answer;
+      const begun = epoch;
+      const answer = (await readStore(() => registry.listKeys())).length > 0;
+      if (begun === epoch) any = { answer, readAt: now() };
+      return answer;
+    },
+    forget() {
+      epoch += 1;
+      entries.clear();
+      any = undefined;
+    },
+  };
+}
+
+/** `time` in milliseconds since 1970. */
+export function isExpired({ expiresAt }: KeyRecord, time: number): boolean {
+  return expiresAt !== undefined && expiresAt <= time;
+}
+
+function toCaller({ id, name, role, models, tools, limits, expiresAt }: KeyRecord): Caller {
+  const held = toLimits(limits ?? {});
+  return {
+    id,
+    name,
+    role,
+    isOpen: false,
+    ...(models === undefined ? {} : { models }),
+    ...(tools === undefined ? {} : { tools }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(Object.keys(held).length === 0 ? {} : { limits: held }),
+  };
+}
+
+/** What an earlier release kept without a meaning has none now. */
+function toLimits(limits: JsonObject): CallerLimits {
+  const { requests_per_minute: requestsPerMinute, concurrent_runs: concurrentRuns } = limits;
+  return {
+    ...(typeof requestsPerMinute === 'number' && { requestsPerMinute }),
+    ...(typeof concurrentRuns === 'number' && { concurrentRuns }),
+  };
+}
+
+/** Whoever asks has not shown a key yet, so the store's own words (a path, a host) are for the log alone. */
+async function readStore<Value>(read: () => Promise<Value>): Promise<Value> {
+  try {
+    return await read();
+  } catch (error) {
+    throw new GatewayError('storage_unavailable', 'The keys cannot be read just now. Try again in a moment; the log says why.', {
+      retryAfter: '5',
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,144 @@
+import { GatewayError } from '../core/errors.ts';
+import type { ErrorCode } from '../core/errors.ts';
+import type { Registry, ToolServerRecord } from '../core/registry.ts';
+
+const bundledId = 'time';
+/** Written with the record, so that a deleted one is not registered again. */
+const registeredFact = 'bundled_time_registered';
+
+export interface RunningTimeServer {
+  url: string;
+  close(): Promise<void>;
+}
+
+export interface BundledTimeOptions {
+  store: Registry;
+  /** Tool servers of the environment and the file. */
+  fixed: readonly ToolServerRecord[];
+  /** `TOOLWHARF_DEMO`: true registers it at every start, false hides it, undefined only where nothing was ever configured. */
+  demo: boolean | undefined;
+  start: () => Promise<RunningTimeServer>;
+}
+
+export interface BundledTime {
+  /** The store, in which the bundled server has the address it has in this process. */
+  store: Registry;
+  close(): Promise<void>;
+}
+
+/**
+ * Registers the bundled time server in the store, at the first start without any tool server, as an entry that can be changed and deleted like
+ * any other; deleted, it stays deleted. It only runs where it is registered.
+ */
+export async function openBundledTime({ store, fixed, demo, start }: BundledTimeOptions): Promise<BundledTime> {
+  const plan = demo === false ? 'hide' : await planFor(store, fixed, demo);
+  if (plan === 'hide') return { store: withBundledUrl(store, undefined), close: async () => undefined };
+  const server = await start();
+  if (plan === 'register') await register(store, server);
+  return { store: withBundledUrl(store, server.url), close: () => server.close() };
+}
+
+async function planFor(store: Registry, fixed: readonly ToolServerRecord[], demo: true | undefined): Promise<'hide' | 'run' | 'register'> {
+  try {
+    const stored = await store.listToolServers();
+    if (stored.some(({ origin }) => origin === 'bundled')) {
+      await writeRegisteredFact(store);
+      return 'run';
+    }
+    const isTaken = [...fixed, ...stored].some(({ id }) => id === bundledId);
+    if (demo === true) return isTaken ? 'hide' : 'register';
+    const isFirst = fixed.length === 0 && stored.length === 0 && (await store.readFact(registeredFact)) === undefined;
+    return isFirst ? 'register' : 'hide';
+  } catch (error) {
+    if (!isAbout(error, 'storage_unavailable')) throw error;
+    // The store may come back with the entry in it, which then has to lead somewhere.
+    return 'run';
+  }
+}
+
+/** A store that cannot be written costs the entry, not the start. */
+async function register(store: Registry, server: RunningTimeServer): Promise<void> {
+  try {
+    // The record first: interrupted between the two, the next start finds it and writes what is missing.
+    await store.createToolServer(bundledServer(bundledId, server.url));
+    await writeRegisteredFact(store);
+  } catch (error) {
+    // Another gateway with the same store was faster.
+    if (isAbout(error, 'conflict') || isAbout(error, 'storage_unavailable')) return;
+    await server.close();
+    throw error;
+  }
+}
+
+async function writeRegisteredFact(store: Registry): Promise<void> {
+  if ((await store.readFact(registeredFact)) === undefined) await store.writeFact(registeredFact, 'yes');
+}
+
+function isAbout(error: unknown, code: ErrorCode): boolean {
+  return error instanceof GatewayError && error.code === code;
+}
+
+/** A server that ships with the gateway. */
+function bundledServer(id: string, url: string): ToolServerRecord {
+  return {
+    id,
+    origin: 'bundled',
+    url,
+    path: 'openapi.json',
+    type: 'openapi',
+    authType: 'none',
+    headers: {},
+    isEnabled: true,
+    isDefault: true,
+    functionFilter: [],
+    tags: [],
+    extra: {},
+  };
+}
+
+/**
+ * The port of the bundled server changes with every start: records of it show the present address, whatever is stored, and a record that
+ * leads there is one of it. Without a running server its records are not there.
+ */
+function withBundledUrl(store: Registry, url: string | undefined): Registry {
+  /** One object for one record, so that what was derived from it can be kept. */
+  const shown = new WeakMap<ToolServerRecord, ToolServerRecord>();
+
+  function show(record: ToolServerRecord): ToolServerRecord[] {
+    if (record.origin !== 'bundled') return [record];
+    if (url === undefined) return [];
+    const known = shown.get(record) ?? Object.freeze({ ...record, url });
+    shown.set(record, known);
+    return [known];
+  }
+
+  function mark(record: ToolServerRecord): ToolServerRecord {
+    const leadsHere = url !== undefined && record.url.replace(/\/+$/, '') === url.replace(/\/+$/, '');
+    if (leadsHere) return { ...record, origin: 'bundled' };
+    return record.origin === 'bundled' ? { ...record, origin: 'database' } : record;
+  }
+
+  return {
+    listToolServers: async (need) => (await store.listToolServers(need)).flatMap(show),
+    findToolServer: async (id) => {
+      const record = await store.findToolServer(id);
+      return record === undefined ? undefined : show(record)[0];
+    },
+    createToolServer: async (record) => {
+      const hidden = url === undefined ? (await store.listToolServers()).find(({ id }) => id === record.id) : undefined;
+      // An entry that nobody sees must not hold its id.
+      await (hidden?.origin === 'bundled' ? store.changeToolServer(mark(record)) : store.createToolServer(mark(record)));
+    },
+    changeToolServer: (record) => store.changeToolServer(mark(record)),
+    deleteToolServer: (id) => store.deleteToolServer(id),
+    replaceToolServers: (records) => store.replaceToolServers(records.map(mark)),
+    listKeys: () => store.listKeys(),
+    findKeyByHash: (hash) => store.findKeyByHash(hash),
+    createKey: (record) => store.createKey(record),
+    changeKey: (record) => store.changeKey(record),
+    deleteKey: (id) => store.deleteKey(id),
+    readFact: (name) => store.readFact(name),
+    writeFact: (name, value) => store.writeFact(name, value),
+    close: () => store.close(),
+  };
+}

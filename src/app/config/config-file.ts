@@ -1,0 +1,92 @@
+import { parseDocument } from 'yaml';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { ConfigError } from './config-error.ts';
+import { settingNames } from './settings.ts';
+import { nearestWord } from '../../shared/nearest-word.ts';
+
+/** What stands in the file and in no variable. */
+const sections = ['backends', 'models', 'tool_servers', 'toolsets', 'hooks', 'tools_dir'];
+
+/** The file cannot name itself, and its tool servers stand under `tool_servers`. */
+const variablesOnly = new Set(['TOOLWHARF_CONFIG', 'TOOL_SERVER_CONNECTIONS']);
+
+const knownKeys = [
+  ...sections,
+  ...settingNames()
+    .filter((name) => !variablesOnly.has(name))
+    .map((name) => name.toLowerCase()),
+];
+
+/** The configuration file with its variables expanded. */
+export interface ConfigFile {
+  path: string;
+  entries: JsonObject;
+}
+
+export interface ConfigFileSource {
+  path: string;
+  text: string;
+  environment: NodeJS.ProcessEnv;
+}
+
+/**
+ * YAML (JSON is a part of it) with the settings under their variables' names in lower case, and the sections above.
+ * `${NAME}` in a value becomes that variable's value after parsing, so that a value cannot change the file's structure; `$${` is a literal `${`.
+ * @throws ConfigError naming the place.
+ */
+export function parseConfigFile({ path, text, environment }: ConfigFileSource): ConfigFile {
+  const document = parseDocument(text);
+  const [error] = document.errors;
+  // Only the first line: the rest quotes the file, which may hold keys.
+  if (error !== undefined) throw new ConfigError(`${path} is not valid YAML: ${firstLine(error.message)}; correct it there.`);
+  const content: unknown = document.toJS({ maxAliasCount: 100 });
+  if (content === null || content === undefined) return { path, entries: {} };
+  if (!isJsonObject(content)) throw new ConfigError(`${path} must hold settings by name, as in "port: 8080".`);
+  for (const key of Object.keys(content)) requireKnown(key, path);
+  return { path, entries: expandObject(content, { path, environment, place: [] }) };
+}
+
+function firstLine(message: string): string {
+  return (message.split('\n')[0] ?? '').replace(/:$/, '');
+}
+
+export const withoutRedis = 'this version runs as one process and cannot use Redis';
+
+function requireKnown(key: string, path: string): void {
+  if (knownKeys.includes(key)) return;
+  if (key === 'redis_url') throw new ConfigError(`${path}: redis_url: ${withoutRedis}; take it out.`);
+  throw new ConfigError(`${path}: "${key}" is not a known setting; did you mean "${nearestWord(key, knownKeys).word}"?`);
+}
+
+interface Expansion {
+  path: string;
+  environment: NodeJS.ProcessEnv;
+  place: string[];
+}
+
+function expand(value: JsonValue | undefined, expansion: Expansion): JsonValue {
+  if (typeof value === 'string') return expandText(value, expansion);
+  if (Array.isArray(value)) return value.map((entry, index) => expand(entry, within(expansion, String(index))));
+  return isJsonObject(value) ? expandObject(value, expansion) : (value ?? null);
+}
+
+function expandObject(object: JsonObject, expansion: Expansion): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, expand(value, within(expansion, key))]));
+}
+
+function within(expansion: Expansion, key: string): Expansion {
+  return { ...expansion, place: [...expansion.place, key] };
+}
+
+function expandText(text: string, { path, environment, place }: Expansion): string {
+  return text.replaceAll(/\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g, (match, name: string | undefined) => {
+    if (match === '$${') return '${';
+    const where = `${path}: ${place.join('.')}`;
+    if (name === undefined)
+      throw new ConfigError(`${where} has a "\${" without a variable's name; write \${NAME}, or $\${ for the characters.`);
+    const value = environment[name];
+    if (value !== undefined && value !== '') return value;
+    throw new ConfigError(`${where} uses \${${name}}, which is not set in the environment; set ${name}, or write $\${ for the characters.`);
+  });
+}

@@ -1,0 +1,129 @@
+import { isIP } from 'node:net';
+import type { JsonValue } from '../../shared/json.ts';
+import { InvalidValue } from './config-error.ts';
+
+/** Reads a setting's value: text from the environment, or what YAML made of it. Throws `InvalidValue`. */
+export type ParseValue<Value> = (value: JsonValue) => Value;
+
+/** Longer delays overflow the timer and would fire at once. */
+export const longestDelayMs = 2 ** 31 - 1;
+
+export const text: ParseValue<string> = (value) => {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw new InvalidValue('is not text', 'set one line of text');
+};
+
+export function wholeNumber(min: number, max: number, reason = ''): ParseValue<number> {
+  return (value) => {
+    const written = text(value);
+    const number = /^-?\d+$/.test(written) ? Number(written) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new InvalidValue(`is not a whole number from ${min} to ${max}`, `set a number in this range${reason}`);
+  };
+}
+
+export const delayMs = wholeNumber(1, longestDelayMs, ' (milliseconds)');
+
+export function oneOf<const Choice extends string>(choices: readonly Choice[]): ParseValue<Choice> {
+  return (value) => {
+    const written = text(value).toLowerCase();
+    const found = choices.find((choice) => choice === written);
+    if (found !== undefined) return found;
+    throw new InvalidValue(`is not one of the known values`, `set ${choices.join(', ')}`);
+  };
+}
+
+export const flag: ParseValue<boolean> = (value) => {
+  const written = text(value).toLowerCase();
+  if (written === 'true' || written === 'false') return written === 'true';
+  throw new InvalidValue('is neither true nor false', 'set true or false');
+};
+
+/** `separator`-separated text or a YAML list. Empty entries stay, because some lists are paired by position; those at the end go. */
+export function listOf<Value>(separator: ';' | ',', parse: (entry: string) => Value): ParseValue<Value[]> {
+  return (value) => {
+    const entries = Array.isArray(value) ? value.map((entry) => (entry === null ? '' : text(entry))) : text(value).split(separator);
+    const trimmed = entries.map((entry) => entry.trim());
+    const last = trimmed.findLastIndex((entry) => entry !== '');
+    return trimmed.slice(0, last + 1).map((entry) => parse(entry));
+  };
+}
+
+/** An `http:` or `https:` address without trailing slashes. User information is refused: it would end up in logs and error messages. */
+export function httpUrl(entry: string): string {
+  const url = URL.canParse(entry) ? new URL(entry) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new InvalidValue('is not an http:// or https:// address', 'write it as in http://127.0.0.1:11434', entry);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new InvalidValue('holds a user name or password', 'put credentials into the matching key setting', 'the address');
+  }
+  if (url.search !== '' || url.hash !== '') throw new InvalidValue('has a query or fragment', 'set the address without it', 'the address');
+  return entry.replace(/\/+$/, '');
+}
+
+/** The empty entry stays empty. */
+export const httpUrlOrEmpty = (entry: string): string => (entry === '' ? '' : httpUrl(entry));
+
+/** Scheme, host and port of an http(s) address that has nothing else. */
+export function httpOrigin(entry: string): string {
+  const url = new URL(httpUrl(entry));
+  if (url.pathname !== '/') throw new InvalidValue('is more than an origin', `set ${url.origin}`, entry);
+  return url.origin;
+}
+
+/** An origin as browsers send it: http(s), `*`, or an application's own scheme (`tauri://localhost`). */
+export function browserOrigin(entry: string): string {
+  if (entry === '*' || /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+$/i.test(entry)) return entry.toLowerCase();
+  return httpOrigin(entry);
+}
+
+export const hostName: ParseValue<string> = (value) => {
+  const written = text(value);
+  const bare = written.startsWith('[') && written.endsWith(']') ? written.slice(1, -1) : written;
+  if (isIP(bare) !== 0 || /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i.test(bare)) return bare;
+  throw new InvalidValue('is not an address or host name', 'set it without scheme and port, for example 127.0.0.1 or 0.0.0.0');
+};
+
+/** A template without its placeholder would silently drop what it is there for. */
+export function templateWith(placeholder: string): ParseValue<string> {
+  return (value) => {
+    const template = text(value);
+    if (template.includes(placeholder)) return template;
+    throw new InvalidValue(`does not contain ${placeholder}`, `add ${placeholder} where its content belongs`, 'the template');
+  };
+}
+
+export const sqliteAddress: ParseValue<string> = (value) => {
+  const address = text(value);
+  if (/^postgres(?:ql)?:/.test(address))
+    throw new InvalidValue('names a PostgreSQL database, which this version cannot use', 'set sqlite:<file>, or unset it', 'its value');
+  if (/^sqlite:./.test(address)) return address;
+  throw new InvalidValue('does not start with sqlite:', 'set for example sqlite:./data/toolwharf.db', 'its value');
+};
+
+/** Travels in HTTP headers: visible ASCII only (RFC 9110, section 5.5), and no spaces. */
+export function credential(minLength: number): ParseValue<string> {
+  return (value) => {
+    const written = text(value);
+    if (/[^\x21-\x7e]/.test(written))
+      throw new InvalidValue('holds spaces or characters outside ASCII', 'set letters, digits and punctuation');
+    if (written.length >= minLength) return written;
+    throw new InvalidValue(`is shorter than ${minLength} characters`, 'make one with `openssl rand -hex 32`');
+  };
+}
+
+/** The empty entry stays empty: no key at this position. */
+export const keyOrEmpty = (entry: string): string => (entry === '' ? '' : credential(1)(entry));
+
+/** JSON text, or what YAML has already read. The parser's own message quotes the text, secrets included, and is not used. */
+export const json: ParseValue<JsonValue> = (value) => {
+  if (typeof value !== 'string') return value;
+  try {
+    const parsed: JsonValue = JSON.parse(value);
+    return parsed;
+  } catch {
+    throw new InvalidValue('is not valid JSON', 'check quotes, commas and brackets', 'the value');
+  }
+};

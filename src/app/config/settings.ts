@@ -1,0 +1,160 @@
+import { limits } from '../../core/limits.ts';
+import { modeNames } from '../../core/mode-names.ts';
+import {
+  browserOrigin,
+  credential,
+  delayMs,
+  flag,
+  hostName,
+  httpOrigin,
+  httpUrl,
+  httpUrlOrEmpty,
+  json,
+  keyOrEmpty,
+  listOf,
+  longestDelayMs,
+  oneOf,
+  sqliteAddress,
+  templateWith,
+  text,
+  wholeNumber,
+} from './setting-values.ts';
+import type { ParseValue } from './setting-values.ts';
+
+export interface Setting<Value> {
+  /** The default, written as an operator would write it; it goes through `parse` like any other value. */
+  readonly fallback?: string;
+  /** The default in words, where it is not a fixed value. */
+  readonly shownDefault?: string;
+  readonly meaning: string;
+  readonly parse: ParseValue<Value>;
+  /** The value is never printed. */
+  readonly isSecret?: true;
+}
+
+const noUnlimited = '; there is no unlimited, so that every answer ends';
+
+/** Every variable, its default, its meaning and its check: the only list of them. The table in docs/configuration.md is pinned to it. */
+export const settingTable = {
+  HOST: { fallback: '127.0.0.1', parse: hostName, meaning: 'address to listen on' },
+  PORT: { fallback: '8080', parse: wholeNumber(0, 65_535), meaning: 'port to listen on; 0 takes a free one' },
+  PUBLIC_URL: {
+    shownDefault: 'the address it listens on',
+    parse: (value) => httpUrl(text(value)),
+    meaning: 'where people and tool servers reach the gateway: the issuer of [session tokens](openapi-tools.md#session-tokens)',
+  },
+  TOOLWHARF_CONFIG: { shownDefault: './toolwharf.yaml when it exists', parse: text, meaning: 'path of the configuration file' },
+  OLLAMA_BASE_URLS: {
+    fallback: 'http://127.0.0.1:11434',
+    parse: listOf(';', httpUrlOrEmpty),
+    meaning: '`;`-separated Ollama servers; the default one is used when it answers',
+  },
+  OLLAMA_BASE_URL: { parse: listOf(';', httpUrlOrEmpty), meaning: 'the same, used when OLLAMA_BASE_URLS is not set' },
+  OPENAI_API_BASE_URLS: {
+    parse: listOf(';', httpUrlOrEmpty),
+    meaning: '`;`-separated servers that speak the OpenAI API; an empty entry, or a key alone, means https://api.openai.com/v1',
+  },
+  OPENAI_API_KEYS: {
+    parse: listOf(';', keyOrEmpty),
+    isSecret: true,
+    meaning: '`;`-separated keys, paired with OPENAI_API_BASE_URLS by position; an empty entry means no key',
+  },
+  OPENAI_API_BASE_URL: { parse: listOf(';', httpUrlOrEmpty), meaning: 'the same, used when OPENAI_API_BASE_URLS is not set' },
+  OPENAI_API_KEY: {
+    parse: listOf(';', keyOrEmpty),
+    isSecret: true,
+    meaning: 'the same, used when OPENAI_API_KEYS is not set',
+  },
+  TOOL_SERVER_CONNECTIONS: { parse: json, isSecret: true, meaning: "JSON array of tool servers in Open WebUI's shape" },
+  TASK_MODEL: { parse: text, meaning: 'model that selects tools when the chat model is local' },
+  TASK_MODEL_EXTERNAL: { parse: text, meaning: 'model that selects tools when the chat model is external' },
+  TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE: {
+    shownDefault: 'built in',
+    parse: templateWith('{{TOOLS}}'),
+    meaning: 'prompt of the tool selection, with `{{TOOLS}}` in it',
+  },
+  RAG_TEMPLATE: {
+    shownDefault: 'built in',
+    parse: templateWith('{{CONTEXT}}'),
+    meaning: 'text around files and sources for the model, with `{{CONTEXT}}` and, if wanted, `{{QUERY}}` in it',
+  },
+  FUNCTION_CALLING: { fallback: 'auto', parse: oneOf(modeNames), meaning: `default mode of choosing tools: ${modeNames.join(', ')}` },
+  CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS: {
+    fallback: String(limits.toolRounds),
+    parse: wholeNumber(1, limits.maxToolRounds, noUnlimited),
+    meaning: `rounds of tool calls in one answer, 1 to ${limits.maxToolRounds}`,
+  },
+  TOOL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'time limit of one tool call; a report of progress starts it again' },
+  TOOL_TOTAL_TIMEOUT_MS: { fallback: '300000', parse: delayMs, meaning: 'time limit of one tool call, whatever progress it reports' },
+  BROWSER_TOOL_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: "time limit of one tool call that runs in the user's browser" },
+  APPROVAL_TIMEOUT_MS: {
+    fallback: '300000',
+    parse: delayMs,
+    meaning: "how long a user may take over a websocket for an approval, or to answer a function's question",
+  },
+  TOOLWHARF_DATA_DIR: { fallback: './data', parse: text, meaning: 'folder of everything that the gateway keeps; created when missing' },
+  DATABASE_URL: {
+    shownDefault: 'sqlite:<data dir>/toolwharf.db',
+    parse: sqliteAddress,
+    isSecret: true,
+    meaning: 'the database, as `sqlite:<file>`',
+  },
+  STORE_CHATS: {
+    fallback: 'false',
+    parse: flag,
+    meaning: '`true`: chats sent with `"store": true` are kept for 30 days and can be searched by the function `search_chats`',
+  },
+  TOOLWHARF_ADMIN_KEY: { parse: credential(1), isSecret: true, meaning: 'an administrator key of your own choice, which is never stored' },
+  TOOLWHARF_SECRET: {
+    shownDefault: 'generated into the data folder',
+    parse: credential(16),
+    isSecret: true,
+    meaning:
+      'signs approvals and session tokens, encrypts stored credentials, and is part of the hash of every key; at least 16 characters',
+  },
+  TOOLWHARF_DEMO: {
+    shownDefault: 'while nothing else is configured',
+    parse: flag,
+    meaning:
+      '`true`: the `demo` model and the bundled tool server `time` are there; `false`: neither. By default the model is listed until a backend is configured, and the server is registered at a first start without tool servers',
+  },
+  TOOL_SERVER_EGRESS: {
+    fallback: 'public',
+    parse: oneOf(['public', 'any', 'none']),
+    meaning: 'which addresses tool servers that a request names may have: `public`, `any` or `none`; see [egress](security.md#egress)',
+  },
+  TOOL_SERVER_ALLOW: { parse: listOf(',', httpOrigin), meaning: 'comma-separated origins that tool servers of a request may always have' },
+  CORS_ALLOW_ORIGIN: {
+    shownDefault: 'same origin only',
+    parse: listOf(';', browserOrigin),
+    meaning: '`;`-separated origins of pages that may use the gateway, or `*`',
+  },
+  UPSTREAM_FIRST_BYTE_TIMEOUT_MS: { fallback: '120000', parse: delayMs, meaning: 'how long a backend may take to begin its answer' },
+  UPSTREAM_IDLE_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: 'how long a backend may pause within its answer' },
+  CLIENT_STALL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'how long a client may read nothing of its answer' },
+  DRAIN_TIMEOUT_MS: {
+    fallback: '25000',
+    parse: wholeNumber(0, longestDelayMs),
+    meaning: 'how long running answers may take to finish after SIGTERM',
+  },
+  WS_PING_INTERVAL_MS: { fallback: '25000', parse: delayMs, meaning: 'how often websockets are pinged, to find those that are half open' },
+  BODY_LIMIT_BYTES: { fallback: String(limits.bodyBytes), parse: wholeNumber(1024, 2 ** 30), meaning: 'largest request body (10 MiB)' },
+  LOG_LEVEL: {
+    fallback: 'info',
+    parse: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    meaning: 'trace, debug, info, warn, error, fatal or silent',
+  },
+  LOG_FORMAT: { shownDefault: 'json (pretty on a terminal)', parse: oneOf(['json', 'pretty']), meaning: '`json` or `pretty`' },
+} as const satisfies Record<string, Setting<unknown>>;
+
+export type SettingName = keyof typeof settingTable;
+
+/** The table as docs/configuration.md shows it. */
+export const settings: readonly { name: SettingName; default: string; meaning: string }[] = settingNames().map((name) => {
+  const setting: Setting<unknown> = settingTable[name];
+  return { name, default: setting.shownDefault ?? setting.fallback ?? '–', meaning: setting.meaning };
+});
+
+export function settingNames(): SettingName[] {
+  return Object.keys(settingTable) as SettingName[];
+}

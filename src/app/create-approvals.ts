@@ -1,0 +1,76 @@
+import type { ChatServices } from '../chat/loop/answer-chat.ts';
+import { objectionTo } from '../chat/tool-calls/check-edited-arguments.ts';
+import type { Config } from './config/config.ts';
+import type { RunWaits, WaitingRunStore } from '../core/approval.ts';
+import type { ChatMemories } from '../core/chat-memory.ts';
+import type { AskBrowser } from '../core/elicitation.ts';
+import type { RunStore } from '../core/run-log.ts';
+import { createApprovalDesk } from '../runs/approval-decisions.ts';
+import type { ApprovalDesk } from '../runs/approval-decisions.ts';
+import type { RunStarter } from '../runs/active-runs.ts';
+import { createRunLog } from '../observability/run-log.ts';
+import type { RunLogOptions, WritingRunLog } from '../observability/run-log.ts';
+import { createApprovalTokens } from '../policy/approval-tokens.ts';
+import { createApprovalGate } from '../policy/approvals.ts';
+import { createRememberedApprovals } from '../policy/remembered-approvals.ts';
+import { createRunWaits } from '../policy/run-waits.ts';
+import { createMemoryChatMemory } from '../storage/memory-chat-memory.ts';
+import { createMemoryRuns } from '../storage/memory-runs.ts';
+import { createMemoryWaitingRuns } from '../storage/memory-waiting-runs.ts';
+
+export interface ApprovalSurroundings {
+  logger: RunLogOptions['logger'];
+  runs?: RunStore;
+  waitingRuns?: WaitingRunStore;
+  chatMemory?: Partial<ChatMemories>;
+  askBrowser: AskBrowser;
+  now: () => number;
+  newId: () => string;
+}
+
+export interface Approvals {
+  /** What calls of tools need of it. */
+  runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'questions'>;
+  runLog: WritingRunLog;
+  waits: RunWaits;
+  deskFor(runs: RunStarter): ApprovalDesk;
+}
+
+/** Approvals and the log of runs, which tells who waits for one. */
+export function createApprovals(config: Config, { logger, askBrowser, now, newId, ...parts }: ApprovalSurroundings): Approvals {
+  const store = parts.waitingRuns ?? createMemoryWaitingRuns();
+  // Runs of a store that forgets need no secret that lasts.
+  const tokens = createApprovalTokens(config.secret ?? newId(), now);
+  const remembered = createRememberedApprovals({
+    memory: parts.chatMemory?.approval ?? createMemoryChatMemory(),
+    now,
+    onFault: (error) =>
+      logger.error({ err: error }, 'decisions to be remembered cannot be kept or read just now; they are asked for again'),
+  });
+  const timeoutMs = config.approvalTimeoutMs;
+  const runLog = createRunLog({ store: parts.runs ?? createMemoryRuns(), now, logger, waitingIds: () => store.openIds(now()) });
+  return {
+    runtime: {
+      approvals: createApprovalGate({ askBrowser, remembered, objectionTo, timeoutMs }),
+      questions: { ask: askBrowser, timeoutMs },
+    },
+    runLog,
+    waits: createRunWaits({
+      store,
+      tokens,
+      flushLog: () => runLog.flush(),
+      async onGivenUp(runIds) {
+        const message = 'This run waited for an approval when the store was full, and its caller had the most in it. Ask again.';
+        for (const id of runIds) {
+          logger.error({ run_id: id }, 'a run that waited for an approval was given up: its caller had the most in a store that is full');
+          const recorder = await runLog.resume(id).catch(() => undefined);
+          recorder?.end({ status: 'failed', error: { code: 'overloaded', message } });
+        }
+      },
+      onFault: (error) => logger.error({ err: error }, 'a cancelled run that waits for an approval cannot be closed just now'),
+      newId,
+      now,
+    }),
+    deskFor: (runs) => createApprovalDesk({ store, tokens, remembered, log: runLog, runs }),
+  };
+}

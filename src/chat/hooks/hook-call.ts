@@ -1,0 +1,46 @@
+import type { ToolOutcome } from '../../core/tool.ts';
+import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
+import { prepareToolCall } from '../tool-calls/prepare-tool-call.ts';
+import type { PreparedCall, ReadyCall } from '../tool-calls/prepare-tool-call.ts';
+
+/** What hooks have made of a call that is about to be decided on: the call, perhaps with other arguments, or what stands in place of its run. */
+export interface JudgedCall {
+  prepared: PreparedCall;
+  outcome?: ToolOutcome;
+}
+
+/**
+ * Before anybody is asked for an approval, so that a human sees the arguments that run, and is not asked for what is refused anyway.
+ * @throws GatewayError as `RunHooks`; the run signal's reason
+ */
+export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSettings): Promise<JudgedCall> {
+  const { tool, args, call } = prepared;
+  const decision = await hooks?.beforeTool({ name: tool.spec.name, args }, run);
+  switch (decision?.type) {
+    case undefined:
+      return { prepared };
+    case 'result':
+      return { prepared, outcome: { type: 'result', value: decision.value } };
+    case 'reject':
+      return { prepared, outcome: { type: 'error', code: 'tool_error', message: decision.message, state: 'not_started' } };
+    case 'arguments': {
+      const changed = { ...call, name: tool.spec.name, arguments: JSON.stringify(decision.args) };
+      return { prepared: { ...(await prepareToolCall(changed, new Map([[tool.spec.name, tool]]), run)), call } };
+    }
+  }
+}
+
+/** What hooks have made of a result. A failed call has none, and is told as it is. @throws as `judgeCall` */
+export async function judgeResult({ tool, args }: ReadyCall, outcome: ToolOutcome, { hooks, run }: ToolCallSettings): Promise<ToolOutcome> {
+  if (outcome.type !== 'result' || hooks === undefined) return outcome;
+  const decision = await hooks.afterTool({ name: tool.spec.name, args, result: outcome.value }, run).catch((error: unknown) => {
+    // Nobody reads on; what the function did is written down as it was.
+    if (run.signal.aborted) return undefined;
+    throw error;
+  });
+  if (decision === undefined) return outcome;
+  if (decision.type === 'reject') return { type: 'error', code: 'tool_error', message: decision.message };
+  // What else the function has said of its value is about the value that it gave.
+  const { followUp } = outcome;
+  return { type: 'result', value: decision.value, ...(followUp !== undefined && { followUp }) };
+}

@@ -1,0 +1,65 @@
+import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { PresetBook, PresetRecord } from '../../core/preset.ts';
+
+/** A request as the models below its preset get it. */
+export interface PresetRequest {
+  request: ChatRequest;
+  /** From the one that was asked down to the one that stands on a model; empty for a plain model. */
+  presets: PresetRecord[];
+}
+
+/**
+ * Puts into a request what its preset, and the presets that one stands on, say: what the request says itself comes first, then the upper one.
+ * @throws GatewayError `invalid_request` for presets that stand on each other in a circle.
+ */
+export async function applyPresets(request: ChatRequest, book: PresetBook): Promise<PresetRequest> {
+  const presets: PresetRecord[] = [];
+  for (let id = request.model; ;) {
+    const preset = await book.find(id);
+    if (preset === undefined) return { request: presets.reduce(applyOne, request), presets };
+    if (presets.includes(preset) || presets.length >= limits.presetDepth) throw circular([...presets, preset]);
+    presets.push(preset);
+    id = preset.baseModel;
+  }
+}
+
+function applyOne(request: ChatRequest, preset: PresetRecord): ChatRequest {
+  return {
+    ...request,
+    model: preset.baseModel,
+    messages: preset.system === undefined ? request.messages : withSystem(request.messages, preset.system),
+    toolIds: request.toolIds ?? toolIdsOf(preset),
+    parameters: { ...preset.params, ...request.parameters },
+    mode: request.mode ?? preset.mode,
+    maxToolRounds: request.maxToolRounds ?? preset.maxToolRounds,
+    toolTimeoutMs: request.toolTimeoutMs ?? preset.toolTimeoutMs,
+  };
+}
+
+function toolIdsOf({ tools }: PresetRecord): string[] | undefined {
+  return tools === undefined ? undefined : [...tools];
+}
+
+/** Chat templates of many models take one system message, and only at the front. */
+function withSystem(messages: readonly ChatMessage[], system: string): ChatMessage[] {
+  const [first, ...others] = messages;
+  if (first?.role !== 'system' && first?.role !== 'developer') return [{ role: 'system', content: system }, ...messages];
+  return [{ ...first, content: joined(system, first.content) }, ...others];
+}
+
+function joined(system: string, content: MessageContent): MessageContent {
+  return typeof content === 'string' ? `${system}\n\n${content}` : [{ type: 'text', text: system }, ...content];
+}
+
+function circular(presets: readonly PresetRecord[]): GatewayError {
+  const path = presets.map(({ id }) => id).join(' -> ');
+  return new GatewayError(
+    'invalid_request',
+    `model: presets stand on each other too deep or in a circle: ${path}. Change base_model of one of them.`,
+    {
+      param: 'model',
+    },
+  );
+}

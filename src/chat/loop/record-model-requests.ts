@@ -1,0 +1,115 @@
+import { textOf } from '../../core/chat.ts';
+import type { ChatMessage } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { ModelBackend, ModelRequest } from '../../core/model.ts';
+import type { AnswerFault, QuestionLog } from '../../core/model-request-log.ts';
+
+/** Names of models and functions are as long as a client likes. */
+const nameCharacters = 200;
+
+export type RecordBackend = (backend: ModelBackend) => ModelBackend;
+
+/** Who asks, and how. */
+export interface Asker {
+  mode: 'none' | 'native' | 'default' | 'react';
+  preset?: string | undefined;
+}
+
+/**
+ * Backends whose questions are written down. To be laid directly around what `ModelFinder` gives, below everything that changes or repeats a question:
+ * so the log has what was asked, and not what was meant. The same backend gives the same object, because some compare them.
+ */
+export function recordQuestions(log: QuestionLog | undefined, asker: Asker): RecordBackend {
+  if (log === undefined) return (backend) => backend;
+  const recorded = new Map<ModelBackend, ModelBackend>();
+  return (backend) => {
+    const known = recorded.get(backend) ?? recordedBackend(backend, log, asker);
+    recorded.set(backend, known);
+    return known;
+  };
+}
+
+function recordedBackend(backend: ModelBackend, log: QuestionLog, asker: Asker): ModelBackend {
+  return {
+    async *chat(request) {
+      let answer = log.ask(describeQuestion(request, asker));
+      const askedAgain: ModelRequest['askedAgain'] = (next, fault) => {
+        answer.end(fault === undefined ? undefined : faultOf(fault, request.signal));
+        answer = log.ask(describeQuestion(next, asker));
+        request.askedAgain?.(next, fault);
+      };
+      let how: AnswerFault | 'stopped' | undefined = 'stopped';
+      try {
+        for await (const event of backend.chat({ ...request, askedAgain })) {
+          answer.note(event);
+          yield event;
+        }
+        how = undefined;
+      } catch (error) {
+        how = faultOf(error, request.signal);
+        throw error;
+      } finally {
+        answer.end(how);
+      }
+    },
+  };
+}
+
+/** The data of a `model.request`: sizes and names, and nothing that anybody wrote. */
+export function describeQuestion(request: ModelRequest, { mode, preset }: Asker): JsonObject {
+  const { asking } = request;
+  const data: JsonObject = {
+    purpose: asking?.purpose ?? 'answer',
+    mode,
+    model: request.model.slice(0, nameCharacters),
+    messages: request.messages.length,
+    characters: charactersOf(request.messages),
+  };
+  if (preset !== undefined) data['preset'] = preset;
+  if (asking?.round !== undefined) data['round'] = asking.round;
+  if (asking?.maxRounds !== undefined) data['max_rounds'] = asking.maxRounds;
+  const names = asking?.functions ?? namesIn(request);
+  data['functions'] = names.length;
+  if (names.length > 0) data['names'] = names.slice(0, limits.keptFunctionNames).map((name) => name.slice(0, nameCharacters));
+  const choice = asking?.toolChoice ?? request.toolChoice;
+  if (choice !== undefined) data['tool_choice'] = choiceIn(choice);
+  if (request.output !== undefined) data['structured'] = true;
+  if (asking?.reason !== undefined) data['reason'] = asking.reason;
+  return data;
+}
+
+const noNames: readonly string[] = [];
+
+function namesIn({ tools, callerTools }: ModelRequest): readonly string[] {
+  if (tools.length === 0 && callerTools.length === 0) return noNames;
+  return [...tools.map(({ name }) => name), ...callerTools.map(nameOf)];
+}
+
+/** Of an entry of `tools`, or of a `tool_choice`; a provider's own has no name but a type. */
+function nameOf(entry: JsonObject): string {
+  const { function: named, type } = entry;
+  const name = isJsonObject(named) ? named['name'] : type;
+  return typeof name === 'string' ? name : '?';
+}
+
+function choiceIn(choice: JsonValue): string {
+  if (typeof choice === 'string') return choice.slice(0, nameCharacters);
+  return isJsonObject(choice) ? nameOf(choice).slice(0, nameCharacters) : '?';
+}
+
+/** Of all texts; images and other parts have no characters that would say anything. */
+function charactersOf(messages: readonly ChatMessage[]): number {
+  let characters = 0;
+  for (const { content } of messages) characters += typeof content === 'string' ? content.length : textOf(content).length;
+  return characters;
+}
+
+function faultOf(error: unknown, signal: AbortSignal): AnswerFault {
+  const cause: unknown = signal.aborted ? signal.reason : error;
+  if (cause instanceof GatewayError) return { code: cause.code, message: cause.message };
+  if (signal.aborted) return { code: 'run_cancelled', message: 'Nobody waits for the answer any more.' };
+  return { code: 'internal_error', message: 'Internal error.' };
+}

@@ -1,0 +1,115 @@
+import type { AssistantMessage, ChatMessage, ToolCall, ToolMessage } from '../../core/chat.ts';
+import { textOf } from '../../core/chat.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { Turn } from './ask-model.ts';
+import type { CallReport } from '../tool-calls/tool-call-result.ts';
+
+const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });
+
+/**
+ * A history as every backend takes it: after an assistant message with calls stands one result for each, and nothing else stands between.
+ * One gap would make this and every later request of the chat fail. Frontends cut histories, and a run may have ended amid its calls.
+ */
+export function repairHistory(messages: readonly ChatMessage[]): ChatMessage[] {
+  const used = new Set<ChatMessage>();
+  return messages.flatMap((message, index): ChatMessage[] => {
+    if (used.has(message)) return [];
+    if (message.role === 'tool') return [withoutCall(message)];
+    if (message.role !== 'assistant' || message.toolCalls.length === 0) return [message];
+    const later = messages.slice(index + 1);
+    const results = message.toolCalls.map((call) => {
+      const result = resultOf(call, later, used);
+      used.add(result);
+      return result;
+    });
+    return [{ ...message, toolCalls: message.toolCalls.map(withCanonicalArguments) }, ...results];
+  });
+}
+
+/** Some servers count their ids anew in every turn: a result belongs to the latest call of its id. */
+function resultOf(call: ToolCall, later: readonly ChatMessage[], used: ReadonlySet<ChatMessage>): ToolMessage {
+  for (const message of later) {
+    if (message.role === 'tool' && message.toolCallId === call.id && !used.has(message)) return message;
+    if (message.role === 'assistant' && message.toolCalls.some(({ id }) => id === call.id)) break;
+  }
+  return { role: 'tool', toolCallId: call.id, name: call.name, content: lostResult };
+}
+
+/** A result whose call is gone is kept as what it says; as a result it would be refused. */
+function withoutCall(message: ToolMessage): ChatMessage {
+  const name = message.label ?? message.name ?? message.toolCallId;
+  return { role: 'user', content: `Tool \`${name}\` Output: ${textOf(message.content)}` };
+}
+
+function withCanonicalArguments(call: ToolCall): ToolCall {
+  try {
+    if (isJsonObject(JSON.parse(call.arguments))) return call;
+  } catch {
+    // Not JSON: below.
+  }
+  return { ...call, arguments: '{}' };
+}
+
+/**
+ * What a round adds to the history. Arguments are a JSON object: what the model meant where it could be read, so that it can correct it,
+ * else an empty one.
+ */
+export function messagesOfRound(
+  { text, thought }: Pick<Turn, 'text' | 'thought'>,
+  calls: readonly ToolCall[],
+  reports: readonly CallReport[],
+): ChatMessage[] {
+  const reportOf = new Map(reports.map((report) => [report.prepared.call, report]));
+  const canonical = calls.map((call) => {
+    const prepared = reportOf.get(call)?.prepared;
+    if (prepared === undefined) return call;
+    return { ...call, name: nameInHistory(prepared), arguments: argumentsInHistory(prepared) };
+  });
+  const assistant: AssistantMessage = {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    toolCalls: canonical,
+    ...(thought && { extra: thought }),
+  };
+  return [assistant, ...reports.map(toolMessage)];
+}
+
+/** For another model, behind another backend: what only the first one knows how to read would be refused there. */
+export function forAnotherModel(messages: readonly ChatMessage[]): ChatMessage[] {
+  return messages.map((message) => {
+    if (message.role !== 'assistant') return message;
+    const { extra: _thought, ...said } = message;
+    return { ...said, toolCalls: message.toolCalls.map(({ extra: _signature, ...call }) => call) };
+  });
+}
+
+/** OpenAI's limit for names; a history with another one is refused, and with it every later round. */
+const longestName = 64;
+
+/** A name that nobody offers may be anything a model can write. */
+function nameInHistory({ tool, call }: CallReport['prepared']): string {
+  return tool?.spec.name ?? (call.name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').slice(0, longestName) || 'unknown');
+}
+
+/** Of a call that could not be prepared what the model wrote, so that it can go on under a right name; of unreadable and too large ones nothing. */
+function argumentsInHistory({ args, call }: CallReport['prepared']): string {
+  if (args !== undefined) return JSON.stringify(args);
+  return Buffer.byteLength(call.arguments) > limits.argumentsBytes ? '{}' : withCanonicalArguments(call).arguments;
+}
+
+/** What only the model needs stands behind the value: where the new thing is, how to get the next page. */
+function wordsFor({ outcome, text }: CallReport): string {
+  return outcome.type === 'result' && outcome.note !== undefined ? `${text}\n\n[${outcome.note}]` : text;
+}
+
+function toolMessage(report: CallReport): ToolMessage {
+  const { call, tool } = report.prepared;
+  return {
+    role: 'tool',
+    toolCallId: call.id,
+    content: wordsFor(report),
+    name: nameInHistory(report.prepared),
+    label: tool?.label ?? call.name,
+  };
+}

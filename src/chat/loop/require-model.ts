@@ -1,0 +1,50 @@
+import { isModelAllowed } from '../../core/caller.ts';
+import type { Caller } from '../../core/caller.ts';
+import type { ChatRequest } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+
+/** Ids that an error message lists; more would bury its point. */
+const maxListed = 20;
+
+/**
+ * The same answer for models that exist and ones that do not: a limited key learns nothing about the others.
+ * @throws GatewayError `forbidden`
+ */
+export function requireModel(caller: Caller, id: string): void {
+  if (isModelAllowed(caller, id)) return;
+  const models = caller.models ?? [];
+  const listed = models.length === 0 ? 'none' : models.slice(0, maxListed).join(', ');
+  throw new GatewayError('forbidden', `model: this key may not use "${id.slice(0, 200)}". It may use: ${listed}.`, { param: 'model' });
+}
+
+/**
+ * Parameters by which backends that route requests (OpenRouter, LiteLLM) are told to ask other models too, and the model itself, which `extra_body`
+ * replaces behind LiteLLM, and whose name is read in any case by servers written in Go.
+ */
+const furtherModels = /^(?:models?|model_list|\w*fallbacks?(?:_dict)?)$/i;
+
+/**
+ * Every model that a caller's own words name: the one of the request, and those that its parameters name for the backend to fall back to.
+ * @throws GatewayError `forbidden`
+ */
+export function requireModels(caller: Caller, { model, parameters }: Pick<ChatRequest, 'model' | 'parameters'>): void {
+  requireModel(caller, model);
+  requireFurtherModels(caller, parameters);
+}
+
+/** @throws GatewayError `forbidden` */
+export function requireFurtherModels(caller: Caller, parameters: JsonObject): void {
+  if (caller.models === undefined) return;
+  for (const [name, value] of Object.entries(parameters)) {
+    if (furtherModels.test(name)) for (const id of textsIn(value)) requireModel(caller, id);
+    if (name === 'extra_body' && isJsonObject(value)) requireFurtherModels(caller, value);
+  }
+}
+
+function textsIn(value: JsonValue | undefined): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap((entry) => textsIn(entry));
+}

@@ -1,0 +1,47 @@
+import { limits } from '../../core/limits.ts';
+import type { CallReport } from '../tool-calls/tool-call-result.ts';
+
+/** Why no further round of calls begins. */
+export interface ReachedLimit {
+  limit: 'tool_rounds' | 'reasks' | 'calls_per_run' | 'tool_phase_ms';
+  value: number;
+}
+
+/** How much calling a run may still do. */
+export interface RoundBudget {
+  reached(): ReachedLimit | undefined;
+  callsLeft(): number;
+  spend(reports: readonly CallReport[]): void;
+  /** What was spent, for a run that is put away. */
+  used(): BudgetUse;
+}
+
+export interface BudgetUse {
+  rounds: number;
+  reasks: number;
+  calls: number;
+}
+
+/** A round in which no call could run (unknown names, damaged arguments, repetitions) is a question asked again, and has a budget of its own. */
+export function createRoundBudget(maxRounds: number, now: () => number, used?: BudgetUse): RoundBudget {
+  // Time that a run was put away counts for nobody.
+  const started = now();
+  let { rounds, reasks, calls } = used ?? { rounds: 0, reasks: 0, calls: 0 };
+  return {
+    reached() {
+      if (rounds >= maxRounds) return { limit: 'tool_rounds', value: maxRounds };
+      if (reasks > limits.reasksInARow) return { limit: 'reasks', value: limits.reasksInARow };
+      if (calls >= limits.callsPerRun) return { limit: 'calls_per_run', value: limits.callsPerRun };
+      if (now() - started >= limits.toolPhaseMs) return { limit: 'tool_phase_ms', value: limits.toolPhaseMs };
+      return undefined;
+    },
+    callsLeft: () => limits.callsPerRun - calls,
+    spend(reports) {
+      const hasRun = reports.length === 0 || reports.some(({ prepared }) => prepared.type === 'ready');
+      if (hasRun) rounds++;
+      reasks = hasRun ? 0 : reasks + 1;
+      calls += reports.length;
+    },
+    used: () => ({ rounds, reasks, calls }),
+  };
+}

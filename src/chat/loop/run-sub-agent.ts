@@ -1,0 +1,171 @@
+import { idWithin } from '../../core/approval.ts';
+import type { ChatEvent, ChatRequest, Usage } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import { plainRequest } from '../../core/plain-request.ts';
+import type { PresetBook, PresetRecord } from '../../core/preset.ts';
+import type { CallRegistry, EventType, RunContext, RunEvent } from '../../core/run.ts';
+import type { AskPreset, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import { addUsage } from '../../core/usage.ts';
+import { answerAsPreset } from './run-as-preset.ts';
+import type { ChatServices } from './answer-chat.ts';
+import { asSentence } from './as-sentence.ts';
+import { withRest } from './stream-delegation.ts';
+import { waitWithin } from '../suspend/nested-suspension.ts';
+import type { WaitWithin } from '../suspend/nested-suspension.ts';
+
+/** A sign of life this often keeps the caller's idle limit away. */
+const signMs = 1_000;
+
+/**
+ * Runs a preset as a tool: a run within the run, with its own limits, whose usage is added to the outer one's. What it does stands among the
+ * outer run's events, and where one of its calls needs an approval the outer run waits with it. A preset that is at work already is not asked
+ * again: two that ask each other never answer.
+ */
+export function createAskPreset(servicesOf: () => ChatServices & { presets: PresetBook }): AskPreset {
+  return async (preset, invocation, context) => {
+    const { run, signal, resumed } = invocation;
+    const path = [...(run.presetPath ?? []), ...(run.preset === undefined ? [] : [run.preset.id])];
+    const refusal = refusalOf(preset, path);
+    if (refusal !== undefined) return refusal;
+    const said: Said = { text: resumed?.run.text ?? '', called: [] };
+    const request = resumed?.run.request ?? requestTo(preset, invocation);
+    const wait = run.wait === undefined ? undefined : waitWithin(request, resumed, () => said.text);
+    const calls = run.calls && callsWithin(run.calls, invocation.callId);
+    const inner: RunContext = { ...run, presetPath: path, preset, signal, wait, ...(calls && { calls }) };
+    const services = servicesOf();
+    try {
+      const events = withRest(answerAsPreset(request, inner, services));
+      await listen(events, said, { invocation, context, wait, now: services.now });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof GatewayError) return failure(`${asSentence(error.message)}${wordsOn(said)}`, said);
+      throw error;
+    }
+    if (wait?.kept !== undefined) {
+      invocation.waitFor?.(wait.kept);
+      const tools = wait.kept.calls.map(({ tool }) => `'${tool}'`).join(', ');
+      const message = `The assistant has to wait for a human's approval of ${tools}, which is not possible just now; it has not finished.`;
+      return { ...failure(`${message}${wordsOn(said)}`, said), code: 'approval_required' };
+    }
+    if (said.text.trim() === '') return failure(`The assistant gave no answer.${wordsOn(said)}`, said);
+    return { type: 'result', value: said.text, ...spentBy(said) };
+  };
+}
+
+/** What the run within has said and done. */
+interface Said {
+  text: string;
+  usage?: Usage;
+  /** Names of functions that gave a result. */
+  called: string[];
+}
+
+function requestTo({ id }: PresetRecord, { args }: ToolInvocation): ChatRequest {
+  const content = typeof args['request'] === 'string' ? args['request'] : '';
+  return plainRequest({ model: id, messages: [{ role: 'user', content }], stream: true });
+}
+
+function refusalOf({ id }: PresetRecord, path: readonly string[]): ToolOutcome | undefined {
+  if (!path.includes(id) && path.length < limits.presetDepth) return undefined;
+  const reason = path.includes(id) ? 'is at work in this call already' : 'would be one too many within another';
+  return {
+    type: 'error',
+    code: 'tool_error',
+    message: `The assistant "${id}" ${reason} (${[...path, id].join(' -> ')}). Answer without it.`,
+  };
+}
+
+function failure(message: string, said: Said): Extract<ToolOutcome, { type: 'error' }> {
+  return { type: 'error', code: 'tool_error', message, ...spentBy(said) };
+}
+
+function spentBy({ usage }: Said): { usage?: Usage } {
+  return usage === undefined ? {} : { usage };
+}
+
+/** Whoever asks again should know what is done already. */
+function wordsOn({ called }: Said): string {
+  return called.length === 0 ? '' : ` Before that it had called: ${[...new Set(called)].join(', ')}.`;
+}
+
+/** A call within is cancelled by the id under which it is shown. */
+function callsWithin(calls: CallRegistry, outer: string): CallRegistry {
+  return { register: (callId, cancel) => calls.register(idWithin(outer, callId), cancel) };
+}
+
+interface Listening {
+  invocation: ToolInvocation;
+  context: ToolContext | undefined;
+  wait: WaitWithin | undefined;
+  now: () => number;
+}
+
+async function listen(events: AsyncGenerator<ChatEvent>, said: Said, { invocation, context, wait, now }: Listening): Promise<void> {
+  let toldAt = now();
+  const thinking = pauseWhileAsked(invocation);
+  try {
+    for await (const event of events) {
+      // What it says about its waiting is said by the outer run.
+      if (event.type === 'text' && wait?.isSuspended !== true) said.text += event.text;
+      else if (event.type === 'usage') said.usage = addUsage(said.usage, event.usage);
+      else if (event.type === 'run-event') {
+        thinking.note(event.event);
+        noteCall(event.event, said);
+        await tell(event.event, invocation);
+      }
+      const isCall = event.type === 'run-event' && event.event.type === 'tool.call';
+      if (isCall) await context?.status(`uses ${nameIn(event.event)}`);
+      if (isCall) toldAt = now();
+      if (now() - toldAt < signMs) continue;
+      toldAt = now();
+      await context?.progress(said.text.length);
+    }
+  } finally {
+    thinking.end();
+  }
+}
+
+/** Whoever is asked over a session may think for long: as long as an approval within is awaited, no limit of the call runs. */
+function pauseWhileAsked({ pause }: ToolInvocation): { note(event: RunEvent): void; end(): void } {
+  const asked = new Set<unknown>();
+  let goOn: (() => void) | undefined;
+  function end(): void {
+    goOn?.();
+    goOn = undefined;
+  }
+  return {
+    note({ type, data: { id } }) {
+      if (type === 'approval.request') asked.add(id);
+      if (type === 'approval.response' || type === 'tool.result') asked.delete(id);
+      if (asked.size > 0) goOn ??= pause?.();
+      else end();
+    },
+    end,
+  };
+}
+
+function noteCall(event: RunEvent, { called }: Said): void {
+  if (event.type === 'tool.result' && event.data['error'] === undefined) called.push(nameIn(event));
+}
+
+function nameIn({ data: { tool } }: RunEvent): string {
+  return typeof tool === 'string' ? tool : 'a tool';
+}
+
+/** Its beginning and end are those of the call, and its progress is told as the call's. */
+const ownEvents: ReadonlySet<EventType> = new Set(['run.start', 'run.end', 'tool.progress']);
+
+/** `id` and `within` lead from the outermost call inwards, so that nothing is taken for the outer run's own. */
+async function tell({ type, data }: RunEvent, { tell: toRun, callId }: ToolInvocation): Promise<void> {
+  if (toRun === undefined || ownEvents.has(type)) return;
+  const { id, within } = data;
+  await toRun({
+    type,
+    data: {
+      ...data,
+      ...(typeof id === 'string' && { id: idWithin(callId, id) }),
+      within: typeof within === 'string' ? idWithin(callId, within) : callId,
+    },
+  });
+}

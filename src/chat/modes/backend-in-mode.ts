@@ -1,0 +1,63 @@
+import type { ChatEvent, ChatMessage } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { FoundModel, ModelBackend, ModelFinder } from '../../core/model.ts';
+import type { ModeChoice } from './choose-mode.ts';
+import { reasonAndAct } from './react/reason-and-act.ts';
+import type { RecordBackend } from '../loop/record-model-requests.ts';
+import { rescueCalls } from './native/recover-leaked-calls.ts';
+import { selectToolsByPrompt } from './prompt/select-tools-by-prompt.ts';
+import { sendThoughtsBack } from '../loop/replay-reasoning.ts';
+
+export interface ModeBackendOptions {
+  model: FoundModel;
+  models: ModelFinder;
+  /** For other models than `model`, which has been through it. */
+  recorded: RecordBackend;
+  settings: { taskModel: string | undefined; taskModelExternal: string | undefined; selectionTemplate: string };
+  /** Values for the selection's template. */
+  variables: ReadonlyMap<string, string>;
+  withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
+  newCallId: () => string;
+  /** Another preset has handed the conversation over: the result at its end answers no call of this one. */
+  isHandover: boolean;
+  caller: { readonly id: string };
+  signal: AbortSignal;
+}
+
+/** The model's backend in the form that the loop knows: one that makes calls, whichever way they are chosen. For one run. */
+export async function* backendInMode(
+  options: ModeBackendOptions,
+  { path, isSingleCall }: ModeChoice,
+): AsyncGenerator<ChatEvent, ModelBackend> {
+  const { model, settings, newCallId } = options;
+  const { backend } = model;
+  if (path === 'react') return reasonAndAct({ backend, newCallId });
+  if (path === 'native') return rescueCalls({ backend: sendThoughtsBack(backend), newCallId });
+  const task = yield* taskModel(options);
+  const { variables, withFiles, isHandover, caller } = options;
+  const template = settings.selectionTemplate;
+  return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller });
+}
+
+/** The selection's own model where one is set and known: a small one is enough to choose, and saves the large one's time. */
+async function* taskModel({
+  model,
+  models,
+  recorded,
+  settings,
+  signal,
+}: ModeBackendOptions): AsyncGenerator<ChatEvent, { backend: ModelBackend; model: string }> {
+  const wanted = model.record.isLocal ? settings.taskModel : settings.taskModelExternal;
+  if (wanted !== undefined) {
+    try {
+      const found = await models.require(wanted, signal);
+      return { backend: recorded(found.backend), model: found.name };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof GatewayError)) throw error;
+      const message = `The task model ${wanted} is not available; ${model.record.id} chooses its tools itself.`;
+      yield { type: 'run-event', event: { type: 'warning', data: { code: 'task_model_unavailable', message } } };
+    }
+  }
+  return { backend: model.backend, model: model.name };
+}

@@ -1,0 +1,45 @@
+import { GatewayError } from '../../core/errors.ts';
+import type { FoundModel } from '../../core/model.ts';
+
+/** How tools are chosen. `auto` becomes `native` or `default` once the model is known. */
+export type Mode = 'native' | 'default' | 'react' | 'simple' | 'auto';
+
+const modeByName: ReadonlyMap<string, Mode> = new Map([
+  ['native', 'native'],
+  ['function_call', 'native'],
+  ['default', 'default'],
+  ['legacy', 'default'],
+  ['prompt', 'default'],
+  ['react', 'react'],
+  ['simple', 'simple'],
+  ['auto', 'auto'],
+]);
+
+/** @throws GatewayError `unknown_mode`, naming the known ones. */
+export function parseMode(name: string): Mode {
+  const mode = modeByName.get(name);
+  if (mode !== undefined) return mode;
+  const known = [...modeByName.keys()].join(', ');
+  throw new GatewayError('unknown_mode', `The mode "${name.slice(0, 100)}" is not a mode. Use one of: ${known}.`, {
+    param: 'params.function_calling',
+  });
+}
+
+/** How one run chooses: over the model's own calls, by a selection pass, or in rounds of thought and action; and with how many calls at most. */
+export interface ModeChoice {
+  path: 'native' | 'prompt' | 'react';
+  /** Whether a refusal of tools by the backend may move this run to the selection pass. */
+  mayFallBack: boolean;
+  /** `simple`: one call, then the answer. */
+  isSingleCall: boolean;
+}
+
+/** A model that says nothing about itself is taken to be able; a refusal corrects that. */
+export function chooseMode(mode: Mode, model: FoundModel): ModeChoice {
+  const isSingleCall = mode === 'simple';
+  if (mode === 'native') return { path: 'native', mayFallBack: false, isSingleCall };
+  if (mode === 'react') return { path: 'react', mayFallBack: false, isSingleCall };
+  if (mode === 'default') return { path: 'prompt', mayFallBack: false, isSingleCall };
+  const path = model.nativeTools === 'no' ? 'prompt' : 'native';
+  return { path, mayFallBack: path === 'native', isSingleCall };
+}

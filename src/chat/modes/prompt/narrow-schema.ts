@@ -1,0 +1,157 @@
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+
+/** Deeper, larger or longer parts become "anything": the arguments are checked against the whole schema in any case. */
+const maxDepth = 5;
+const maxNodes = 400;
+const maxChoices = 100;
+const maxHops = 8;
+const maxRequired = 1_000;
+/** Names and choices, written out once for each reference to them. */
+const maxCharacters = 40_000;
+const types = new Set(['string', 'number', 'integer', 'boolean', 'null', 'object', 'array']);
+
+interface Place {
+  root: JsonObject;
+  left: { nodes: number; characters: number };
+  depth: number;
+}
+
+/**
+ * A function's parameters in the few words that grammars and structured outputs have in common: types, choices, properties, items. It allows at
+ * least what the schema allows. Patterns, lengths and bounds are left to the check afterwards.
+ */
+export function narrowParameters(parameters: JsonObject): JsonObject {
+  const narrowed = narrow(parameters, { root: parameters, left: { nodes: maxNodes, characters: maxCharacters }, depth: 0 });
+  return narrowed['type'] === 'object' ? narrowed : { type: 'object' };
+}
+
+function narrow(value: JsonValue | undefined, place: Place): JsonObject {
+  const schema = resolved(value, place.root);
+  place.left.nodes -= 1;
+  if (schema === undefined || place.depth > maxDepth || isSpent(place) || schema['allOf'] !== undefined) return {};
+  const { type, enum: list, const: fixed, properties } = schema;
+  const stated = (Array.isArray(type) ? type.slice(0, types.size) : [type]).filter(
+    (name): name is string => typeof name === 'string' && types.has(name),
+  );
+  if (fixed !== undefined) return choice([fixed], place);
+  if (Array.isArray(list)) return list.length <= maxChoices && list.length > 0 ? choice(list, place) : typed(stated);
+  const branches = [schema['anyOf'], schema['oneOf']].find(Array.isArray);
+  if (branches !== undefined) return anyOf(branches, place);
+  if (stated.length === 0) return isJsonObject(properties) ? objectOf(schema, place) : {};
+  if (stated.length > 1) return typed(stated);
+  if (stated[0] === 'object') return objectOf(schema, place);
+  if (stated[0] === 'array') return { type: 'array', items: narrow(schema['items'], deeper(place)) };
+  return typed(stated);
+}
+
+function resolved(value: JsonValue | undefined, root: JsonObject): JsonObject | undefined {
+  let current = value;
+  for (let hop = 0; hop < maxHops; hop += 1) {
+    if (!isJsonObject(current)) return undefined;
+    const reference = ownValue(current, '$ref');
+    if (typeof reference !== 'string') return current;
+    const name = /^#\/(\$defs|definitions)\/(.+)$/.exec(reference);
+    const definitions = ownValue(root, name?.[1] ?? '');
+    current = isJsonObject(definitions) ? ownValue(definitions, name?.[2] ?? '') : undefined;
+  }
+  return undefined;
+}
+
+function isSpent({ left }: Place): boolean {
+  return left.nodes < 0 || left.characters < 0;
+}
+
+/** The types of the choices go along, because OpenAI asks for them. */
+function choice(list: JsonValue[], place: Place): JsonObject {
+  if (list.some((value) => typeof value === 'object' && value !== null)) return {};
+  for (const value of list) place.left.characters -= typeof value === 'string' ? value.length : 1;
+  if (isSpent(place)) return {};
+  const found = new Set(list.map((value) => (value === null ? 'null' : Number.isInteger(value) ? 'integer' : typeof value)));
+  return { ...typed([...found]), enum: list };
+}
+
+function typed(names: string[]): JsonObject {
+  if (names.length === 0) return {};
+  return { type: names.length === 1 ? (names[0] ?? null) : names };
+}
+
+function anyOf(branches: JsonValue[], place: Place): JsonObject {
+  if (branches.length > place.left.nodes) return {};
+  const narrowed = branches.map((branch) => narrow(branch, deeper(place)));
+  return narrowed.some((branch) => Object.keys(branch).length === 0) ? {} : { anyOf: narrowed };
+}
+
+function objectOf({ properties, required, additionalProperties: more }: JsonObject, place: Place): JsonObject {
+  const isOpen = more === true || isJsonObject(more);
+  if (!isJsonObject(properties)) return isOpen || place.depth > 0 ? { type: 'object' } : closed([], []);
+  for (const name in properties) {
+    place.left.characters -= name.length + 1;
+    if (isSpent(place)) return { type: 'object' };
+  }
+  const entries = Object.entries(properties).map(([name, child]): [string, JsonObject] => [name, narrow(child, deeper(place))]);
+  const needed = (Array.isArray(required) ? required.slice(0, maxRequired) : []).filter(
+    (name) => typeof name === 'string' && Object.hasOwn(properties, name) && !hasDefault(properties[name]),
+  );
+  const object = closed(entries, needed);
+  return isOpen ? { ...object, additionalProperties: true } : object;
+}
+
+/** Whoever leaves such an argument out gets its default, required or not. */
+function hasDefault(schema: JsonValue | undefined): boolean {
+  return isJsonObject(schema) && ownValue(schema, 'default') !== undefined;
+}
+
+function closed(entries: [string, JsonObject][], required: JsonValue[]): JsonObject {
+  return { type: 'object', properties: Object.fromEntries(entries), required, additionalProperties: false };
+}
+
+function deeper(place: Place): Place {
+  return { ...place, depth: place.depth + 1 };
+}
+
+/**
+ * A narrowed schema as OpenAI's strict mode takes it. Undefined where it has parts of no type, open objects, or optional properties for which
+ * null already means something: nobody could tell afterwards what was left out.
+ */
+export function toStrict(narrowed: JsonObject): JsonObject | undefined {
+  return strict(narrowed, false);
+}
+
+function strict(schema: JsonObject, isChoice: boolean): JsonObject | undefined {
+  const { type, properties, required, items, anyOf: branches } = schema;
+  if (Array.isArray(branches)) {
+    const closedBranches = branches.map((branch) => (isJsonObject(branch) ? strict(branch, true) : undefined));
+    return closedBranches.includes(undefined) ? undefined : { anyOf: closedBranches as JsonObject[] };
+  }
+  if (type === undefined) return undefined;
+  const stated = [type].flat();
+  if (stated.length > 1) return stated.some((name) => name === 'object' || name === 'array') ? undefined : schema;
+  if (type === 'array') {
+    const inner = isJsonObject(items) ? strict(items, isChoice) : undefined;
+    return inner && { ...schema, items: inner };
+  }
+  if (type !== 'object') return schema;
+  if (!isJsonObject(properties) || schema['additionalProperties'] !== false) return undefined;
+  const entries: [string, JsonObject][] = [];
+  for (const [name, child] of Object.entries(properties)) {
+    const inner = isJsonObject(child) ? strict(child, isChoice) : undefined;
+    const isNeeded = Array.isArray(required) && required.includes(name);
+    const property = inner === undefined || isNeeded ? inner : isChoice ? undefined : orNull(inner);
+    if (property === undefined) return undefined;
+    entries.push([name, property]);
+  }
+  return closed(
+    entries,
+    entries.map(([name]) => name),
+  );
+}
+
+function orNull(schema: JsonObject): JsonObject | undefined {
+  const { type, enum: list, anyOf: branches } = schema;
+  const isNull = (branch: JsonValue): boolean => isJsonObject(branch) && [branch['type']].flat().includes('null');
+  if (Array.isArray(branches)) return branches.some(isNull) ? undefined : { anyOf: [...branches, { type: 'null' }] };
+  const stated = [type].flat().filter((name): name is string => typeof name === 'string');
+  if (stated.includes('null')) return undefined;
+  return { ...schema, type: [...stated, 'null'], ...(Array.isArray(list) && { enum: [...list, null] }) };
+}

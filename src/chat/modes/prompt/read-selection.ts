@@ -1,0 +1,125 @@
+import { isDeeperThan } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import type { ToolSpec } from '../../../core/tool.ts';
+import { coerceArguments } from '../../tool-calls/coerce-arguments.ts';
+import { findOfferedName } from '../../tool-calls/find-offered-name.ts';
+import { findPlaceholder } from './find-placeholder.ts';
+import { runAside } from '../../../workers/run-aside.ts';
+import { jobOf } from '../../../workers/worker-pool.ts';
+import { findSelection } from './find-selection.ts';
+import type { SelectionAnswer } from './find-selection.ts';
+import type { DamageReason } from '../../parse-tool-calls/call-pieces.ts';
+import type { Selection } from '../../parse-tool-calls/parse-selection.ts';
+import { argumentProblems, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
+
+/** One call of a selection: it fits, or its function is known and it must not run as it is. */
+export type SelectedEntry =
+  | { type: 'fits'; spec: ToolSpec; args: JsonObject }
+  | { type: 'faulty'; spec: ToolSpec; problems: string[]; isCut: boolean };
+
+export interface ReadSelection {
+  /** In the order of the answer. */
+  entries: SelectedEntry[];
+  dropped: DroppedCall[];
+  /** What had to be mended, for the run's `selection` event. */
+  repaired: string[];
+  /** False when no selection could be read at all, which is not the same as an empty one. */
+  isReadable: boolean;
+}
+
+export interface DroppedCall extends JsonObject {
+  name: string;
+  reason: string;
+}
+
+const damageInWords: Readonly<Record<DamageReason, string>> = {
+  truncated: 'the answer ended inside the call',
+  malformed: 'the arguments are not a JSON object',
+  ambiguous: 'it holds no name, or two different sets of arguments',
+  unknown_name: 'no such function is offered',
+  too_large: 'it is too large',
+};
+
+/**
+ * Reads an answer to the selection prompt and fits its calls to the functions on offer: shortened names and near types are understood.
+ * @throws the run signal's reason
+ */
+export async function readSelection(
+  answer: string,
+  specs: readonly ToolSpec[],
+  { isCut, run, earlierTexts = [] }: { isCut: boolean; run: CallingRun; earlierTexts?: readonly string[] },
+): Promise<ReadSelection> {
+  const found = await findInTurn({ answer, tools: specs, isCut, earlierTexts }, run);
+  const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
+  for (const call of found.calls) await addCall(read, call, { specs, run });
+  for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
+  for (const name of found.examples)
+    read.dropped.push({ name: name.slice(0, 200), reason: 'it stands in an example, in a quotation, or behind a refusal' });
+  for (const { name, reason } of found.damaged) addDamaged(read, { name, reason }, specs);
+  return read;
+}
+
+/** What is read in place, in about twenty milliseconds: of the answer, and of the conversation in which its calls are looked for. */
+const inPlaceCharacters = { answer: 8_000, earlier: 200_000 };
+/** Many times what the longest answer takes. */
+const readingMs = 5_000;
+const readingJob = jobOf<typeof findSelection>(import.meta.url, './find-selection', 'findSelection');
+
+/** Long answers and conversations are read in a thread: in one full of beginnings of calls, each of them has to be looked into. */
+async function findInTurn(given: SelectionAnswer, run: CallingRun): Promise<Selection> {
+  const { answer, earlierTexts } = given;
+  const earlier = earlierTexts.reduce((sum, text) => sum + text.length, 0);
+  if (answer.length <= inPlaceCharacters.answer && earlier <= inPlaceCharacters.earlier) return findSelection(given);
+  const data = {
+    ...given,
+    answer: answer.slice(0, limits.selectionCharacters),
+    isCut: given.isCut || answer.length > limits.selectionCharacters,
+  };
+  try {
+    return await runAside({ job: readingJob, data, caller: run.caller.id, signal: run.signal, timeoutMs: readingMs });
+  } catch {
+    run.signal?.throwIfAborted();
+    return { calls: [], repairs: [], restated: [], damaged: [], examples: [], isReadable: false };
+  }
+}
+
+async function addCall(
+  read: ReadSelection,
+  call: { name: string; arguments: JsonObject },
+  { specs, run }: { specs: readonly ToolSpec[]; run: CallingRun },
+): Promise<void> {
+  const spec = specOf(call.name, specs);
+  if (spec === undefined) {
+    read.dropped.push({ name: call.name.slice(0, 200), reason: damageInWords.unknown_name });
+    return;
+  }
+  if (spec.name !== call.name) read.repaired.push(`name: "${call.name.slice(0, 200)}" read as "${spec.name}"`);
+  const { args, changes } = coerceArguments(call.arguments, spec.parameters);
+  const problems = isDeeperThan(args, limits.jsonDepth) ? ['they are nested too deep'] : await argumentProblems(args, spec.parameters, run);
+  const placeholder = problems.length > 0 ? undefined : findPlaceholder(args, spec.parameters);
+  if (placeholder !== undefined) problems.push(`${placeholder}: a placeholder stands where a value is needed`);
+  if (problems.length > 0) read.entries.push({ type: 'faulty', spec, problems, isCut: false });
+  else {
+    read.repaired.push(...changes);
+    read.entries.push({ type: 'fits', spec, args });
+  }
+}
+
+function addDamaged(
+  read: ReadSelection,
+  { name, reason }: { name: string | undefined; reason: DamageReason },
+  specs: readonly ToolSpec[],
+): void {
+  const spec = specOf(name ?? '', specs);
+  if (spec === undefined) read.dropped.push({ name: (name ?? '').slice(0, 200), reason: damageInWords[reason] });
+  else read.entries.push({ type: 'faulty', spec, problems: [damageInWords[reason]], isCut: reason === 'truncated' });
+}
+
+function specOf(name: string, specs: readonly ToolSpec[]): ToolSpec | undefined {
+  const match = findOfferedName(
+    name,
+    specs.map((spec) => spec.name),
+  );
+  return match.type === 'unknown' ? undefined : specs.find((spec) => spec.name === match.name);
+}

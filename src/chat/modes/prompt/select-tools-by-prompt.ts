@@ -1,0 +1,96 @@
+import type { ChatMessage } from '../../../core/chat.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
+import { callerSpecs, hostedTools } from '../../tool-choice/caller-functions.ts';
+import { appendToLastUser, foldToolResults } from '../../results/inline-tool-results.ts';
+import { forcedChoiceIn } from '../../tool-choice/force-tool-choice.ts';
+import type { DroppedCall } from './read-selection.ts';
+import { selectCalls } from './select-calls.ts';
+import type { SelectionQuestion } from './select-calls.ts';
+
+export interface SelectionOptions {
+  backend: ModelBackend;
+  /** Who chooses: the task model where one is set, else the chat model itself. */
+  task: { backend: ModelBackend; model: string };
+  template: string;
+  /** Values for placeholders of the template beside `{{TOOLS}}`. */
+  variables: ReadonlyMap<string, string>;
+  /** `simple`: one call. */
+  isSingleCall: boolean;
+  /** Puts inline files before the model for its answer; the choice is made without them. */
+  withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
+  newCallId: () => string;
+  /** The tool result at the end of the first question is another preset's. */
+  isHandover: boolean;
+  caller: { readonly id: string };
+}
+
+/**
+ * Gives a model without native calls the port of one that has them: a first question chooses functions, and what was executed is
+ * folded into the user's message for the answer. The loop above cannot tell the difference. For one run.
+ */
+export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
+  let refused: readonly DroppedCall[] = [];
+  let isOthers = options.isHandover;
+  return {
+    async *chat(request) {
+      const isAnswering = !isOthers && request.messages.at(-1)?.role === 'tool';
+      isOthers = false;
+      const question = isAnswering || request.toolChoice === 'none' ? undefined : questionOf(request, options);
+      if (question !== undefined && question.offered.length > 0) {
+        const selection = yield* selectCalls(question);
+        refused = selection.refused;
+        if (question.isForced && selection.calls.length === 0) {
+          const message = 'The request demands a call of a function, and the model chose none that can be made.';
+          yield { type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } };
+        }
+        for (const { name, args } of selection.calls)
+          yield { type: 'tool-call', call: { id: options.newCallId(), name, arguments: JSON.stringify(args) } };
+        if (selection.calls.length > 0) return yield { type: 'finish', reason: 'tool_calls' };
+      }
+      yield* options.backend.chat(answerRequest(request, refused, options));
+    },
+  };
+}
+
+function questionOf(request: ModelRequest, options: SelectionOptions): SelectionQuestion {
+  const forced = forcedChoiceIn(request.toolChoice);
+  const all = [...request.tools, ...callerSpecs(request.callerTools)];
+  const isSingle = options.isSingleCall || request.parallelToolCalls === false;
+  return {
+    messages: foldToolResults(request.messages),
+    offered: forced?.type === 'named' ? all.filter((spec) => spec.name === forced.name) : all,
+    task: options.task,
+    parameters:
+      options.task.backend === options.backend && options.task.model === request.model ? runningParameters(request.parameters) : {},
+    template: options.template,
+    variables: options.variables,
+    maxCalls: isSingle ? 1 : limits.callsPerRound,
+    isForced: forced !== undefined,
+    caller: options.caller,
+    signal: request.signal,
+  };
+}
+
+/** With another context or another way of thinking a local model would be loaded twice for one answer. */
+const runningKeys = new Set(['temperature', 'seed', 'user', 'reasoning_effort', 'think', 'chat_template_kwargs', 'keep_alive', 'num_ctx']);
+
+function runningParameters(parameters: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(parameters).filter(([key]) => runningKeys.has(key)));
+}
+
+/** The question with its results, without tools. The model is told of calls that could not be made, so that it does not claim them. */
+function answerRequest(request: ModelRequest, refused: readonly DroppedCall[], { withFiles }: SelectionOptions): ModelRequest {
+  const messages = foldToolResults(withFiles(request.messages));
+  for (const { name, reason } of refused) appendToLastUser(messages, `\n\nTool \`${name}\` Output: ${JSON.stringify({ error: reason })}`);
+  return {
+    ...request,
+    messages,
+    tools: [],
+    callerTools: hostedTools(request.callerTools),
+    toolChoice: undefined,
+    parallelToolCalls: undefined,
+    asking: { purpose: 'answer' },
+  };
+}

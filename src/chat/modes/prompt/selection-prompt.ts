@@ -1,0 +1,79 @@
+import type { ChatMessage } from '../../../core/chat.ts';
+import { textOf } from '../../../core/chat.ts';
+import type { ToolSpec } from '../../../core/tool.ts';
+import { expandTemplate } from '../../loop/expand-template.ts';
+
+/** The prompt that Open WebUI has used since its first tool servers; `TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE` replaces it. */
+export const defaultSelectionTemplate = `Available Tools: {{TOOLS}}
+
+Your task is to choose and return the correct tool(s) from the list of available tools based on the query. Follow these guidelines:
+
+- Return only the JSON object, without any additional text or explanation.
+
+- If no tools match the query, return an empty array:
+   {
+     "tool_calls": []
+   }
+
+- If one or more tools match the query, construct a JSON response containing a "tool_calls" array with objects that include:
+   - "name": The tool's name.
+   - "parameters": A dictionary of required parameters and their corresponding values.
+
+The format for the JSON response is strictly:
+{
+  "tool_calls": [
+    {"name": "toolName1", "parameters": {"key1": "value1"}},
+    {"name": "toolName2", "parameters": {"key2": "value2"}}
+  ]
+}`;
+
+/** Messages before the query that a selection may look at. */
+const earlierMessages = 3;
+
+/**
+ * The two messages of a selection pass: the template with all function specs, and the conversation's end as
+ * `Query: History:\n<ROLE>: """…"""\nQuery: <query>`. Undefined when there is no user message to choose for.
+ */
+export function selectionMessages(
+  messages: readonly ChatMessage[],
+  specs: readonly ToolSpec[],
+  { template, variables = new Map() }: { template: string; variables?: ReadonlyMap<string, string> },
+): ChatMessage[] | undefined {
+  const queryIndex = messages.findLastIndex((message) => message.role === 'user');
+  const query = messages[queryIndex];
+  if (query === undefined) return undefined;
+  const flat = specs.map(({ name, description, parameters }) => ({ type: 'function', name, description, parameters }));
+  const history = messages
+    .slice(0, queryIndex)
+    .flatMap((message) => historyLine(message))
+    .slice(-earlierMessages);
+  return [
+    { role: 'system', content: expandTemplate(template, new Map([...variables, ['TOOLS', JSON.stringify(flat)]])) },
+    { role: 'user', content: ['Query: History:', ...history, `Query: ${textOf(query.content)}`].join('\n') },
+  ];
+}
+
+/** Asks once more for calls whose arguments do not fit, with what is wrong field by field. */
+export function repairMessage(faulty: readonly { name: string; problems: readonly string[] }[]): ChatMessage {
+  const lines = faulty.map(({ name, problems }) => `- ${name}: ${problems.join('; ')}`);
+  const content = [
+    'These calls cannot be made, because their arguments are wrong:',
+    ...lines,
+    'Answer again with one JSON object of the same form that holds these calls with correct arguments, and nothing else.',
+  ];
+  return { role: 'user', content: content.join('\n') };
+}
+
+/** Asks once more where the request demands a call and the selection holds none. */
+export function demandMessage(specs: readonly ToolSpec[]): ChatMessage {
+  const names = specs.slice(0, 20).map((spec) => spec.name);
+  const content = `A call is demanded: answer with one JSON object of the form above that calls ${names.length === 1 ? names.join('') : `one of ${names.join(', ')}`}.`;
+  return { role: 'user', content };
+}
+
+/** Text parts of user and assistant messages; system messages and tool results are not what a user asked. */
+function historyLine(message: ChatMessage): string[] {
+  if (message.role !== 'user' && message.role !== 'assistant') return [];
+  const text = textOf(message.content);
+  return text === '' ? [] : [`${message.role.toUpperCase()}: """${text}"""`];
+}

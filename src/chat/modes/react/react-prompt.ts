@@ -1,0 +1,71 @@
+import type { AssistantMessage, ChatMessage, MessageContent } from '../../../core/chat.ts';
+import { textOf } from '../../../core/chat.ts';
+import type { ToolSpec } from '../../../core/tool.ts';
+import { appended } from '../../results/inline-tool-results.ts';
+
+/** What a model is told before its first step. The demo model knows it by its first line. */
+function instructions(specs: readonly ToolSpec[]): string {
+  const flat = specs.map(({ name, description, parameters }) => ({ name, description, parameters }));
+  return `Available Functions: ${JSON.stringify(flat)}
+
+Answer in steps. Every label stands at the beginning of a line. A step that needs a function has exactly this form, and then you stop:
+
+Thought: what is known, and what is missing
+Action: the name of one function, as it is listed
+Action Input: its arguments, as one JSON object
+
+The result is given to you as an Observation. Never write an observation yourself. Take as many steps as you need, one function in each.
+As soon as you know the answer, or when no function can help, end with this form:
+
+Thought: why this is the answer
+Final Answer: the whole answer for the user`;
+}
+
+const lastWords = 'No further function can be called. Give the whole answer now, after the label "Final Answer:".';
+
+/**
+ * A conversation for a model that reasons in text: the functions in the system message, earlier steps as it wrote them, results as observations.
+ * @param steps what the model wrote for a call, by the call's id; what is missing there is written anew.
+ */
+export function reactMessages(
+  messages: readonly ChatMessage[],
+  specs: readonly ToolSpec[],
+  steps: ReadonlyMap<string, string>,
+): ChatMessage[] {
+  const told: ChatMessage[] = [];
+  for (const message of messages) {
+    if (message.role === 'tool') observe(told, textOf(message.content));
+    else if (message.role === 'assistant' && message.toolCalls.length > 0)
+      told.push({ role: 'assistant', content: stepOf(message, steps), toolCalls: [] });
+    else told.push(message);
+  }
+  if (specs.length > 0) return withSystem(told, instructions(specs));
+  addToLast(told, lastWords);
+  return told;
+}
+
+function stepOf({ content, toolCalls }: AssistantMessage, steps: ReadonlyMap<string, string>): string {
+  const known = toolCalls.flatMap((call) => steps.get(call.id) ?? []);
+  if (known.length === toolCalls.length) return known.join('\n');
+  const said = textOf(content);
+  const written = toolCalls.map((call) => `Action: ${call.name}\nAction Input: ${call.arguments}`);
+  return [...(said === '' ? [] : [`Thought: ${said}`]), ...written].join('\n');
+}
+
+/** Several results in a row are one message: many chat templates refuse two messages of a user. */
+function observe(told: ChatMessage[], text: string): void {
+  addToLast(told, `Observation: ${text}`);
+}
+
+function addToLast(told: ChatMessage[], text: string): void {
+  const last = told.at(-1);
+  if (last?.role === 'user') told[told.length - 1] = { ...last, content: appended(last.content, `\n\n${text}`) };
+  else told.push({ role: 'user', content: text });
+}
+
+function withSystem(messages: readonly ChatMessage[], text: string): ChatMessage[] {
+  const [first, ...rest] = messages;
+  if (first?.role !== 'system' && first?.role !== 'developer') return [{ role: 'system', content: text }, ...messages];
+  const content: MessageContent = appended(first.content, `\n\n${text}`);
+  return [{ ...first, content }, ...rest];
+}

@@ -1,0 +1,113 @@
+import type { ModelEvent } from '../../../core/chat.ts';
+import { limits } from '../../../core/limits.ts';
+import type { AnswerPiece } from '../../parse-tool-calls/call-pieces.ts';
+import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
+
+export interface ReactStep {
+  push(text: string): ModelEvent[];
+  end(isCut: boolean): ModelEvent[];
+  /** The first action; what comes after it is invention. */
+  readonly call: { name: string; arguments: string } | undefined;
+  /** The thoughts and the action as they are shown to the model in its next step. */
+  readonly written: string;
+  /** Characters after the first action. */
+  readonly invented: number;
+}
+
+export interface StepOptions {
+  /** The answer is asked for apart. */
+  withholdsText: boolean;
+  /** No step came before it in this run. */
+  isFirst: boolean;
+  /** Whether an action with its labels stands in an earlier message. */
+  isQuotedAction: (name: string, input: string) => boolean;
+}
+
+/**
+ * One answer of a model that reasons in labelled text: thoughts become reasoning, what follows "Final Answer:" text. Text without a label is held
+ * back for a while, because before an action it is a thought.
+ */
+export function createStep(parser: ToolCallParser, { withholdsText, isFirst, isQuotedAction }: StepOptions): ReactStep {
+  let held = '';
+  let isHolding = true;
+  let invented = 0;
+  let thoughts = '';
+  let hasText = false;
+  let call: { name: string; arguments: string } | undefined;
+
+  function toText(text: string): ModelEvent[] {
+    const shown = hasText ? text : text.trimStart();
+    if (shown === '') return [];
+    hasText = true;
+    return withholdsText ? [] : [{ type: 'text', text: shown }];
+  }
+
+  function toReasoning(text: string): ModelEvent[] {
+    const shown = thoughts === '' ? text.trimStart() : text;
+    if (shown === '') return [];
+    const isNext = thoughts === '' && !isFirst;
+    thoughts += shown;
+    return [{ type: 'reasoning', text: isNext ? `\n\n${shown}` : shown }];
+  }
+
+  /** Once a label has come, what was held before it is known to be a thought. */
+  function release(asThought: boolean): ModelEvent[] {
+    const text = held;
+    held = '';
+    isHolding = false;
+    return asThought ? toReasoning(text) : toText(text);
+  }
+
+  function read(piece: AnswerPiece): ModelEvent[] {
+    if (call !== undefined) return [];
+    switch (piece.type) {
+      case 'text':
+        if (!isHolding) return toText(piece.text);
+        held += piece.text;
+        return held.length > limits.unlabelledCharacters ? release(false) : [];
+      case 'reasoning':
+        return [...(isHolding ? release(true) : []), ...toReasoning(piece.text)];
+      case 'call':
+        if (isQuotedAction(piece.name, piece.text)) return [...(isHolding ? release(true) : []), ...toReasoning(asWritten(piece))];
+        call = { name: piece.name, arguments: JSON.stringify(piece.arguments) };
+        return release(true);
+      case 'damaged':
+        if (piece.name === undefined) return [];
+        // A text that is no JSON: the loop refuses it, and tells the model why.
+        call = { name: piece.name, arguments: `unreadable: ${piece.text}` };
+        return release(true);
+      case 'nothing-chosen':
+      case 'retraction':
+        return [];
+    }
+  }
+
+  return {
+    push(text) {
+      if (call !== undefined) invented += text.length;
+      return parser.push(text).flatMap(read);
+    },
+    end(isCut) {
+      const events = parser.flush({ isCut }).flatMap(read);
+      if (isHolding) events.push(...release(false));
+      // A model that ends with a thought has said what it had to say.
+      if (call === undefined && !hasText && thoughts.trim() !== '') events.push(...toText(thoughts.trim()));
+      return events;
+    },
+    get call() {
+      return call;
+    },
+    get written() {
+      const thought = thoughts.trim() === '' ? [] : [`Thought: ${thoughts.trim()}`];
+      return [...thought, `Action: ${call?.name ?? ''}`, `Action Input: ${call?.arguments ?? '{}'}`].join('\n');
+    },
+    get invented() {
+      return invented;
+    },
+  };
+}
+
+/** The labels, which the piece does not hold, belong to what is shown. */
+function asWritten({ name, text }: { name: string; text: string }): string {
+  return text.includes(name) ? `\nAction: ${text}\n` : `\nAction: ${name}\nAction Input: ${text}\n`;
+}

@@ -1,0 +1,122 @@
+import type { ChatMessage, FinishReason, ModelEvent } from '../../../core/chat.ts';
+import { textOf } from '../../../core/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
+import type { ToolSpec } from '../../../core/tool.ts';
+import { callerSpecs, hostedTools } from '../../tool-choice/caller-functions.ts';
+import { foldToolResults } from '../../results/inline-tool-results.ts';
+import { quotedActionsOf, quotesOf } from '../../parse-tool-calls/rescue-rules.ts';
+import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
+import { reactMessages } from './react-prompt.ts';
+import { createStep } from './react-step.ts';
+import { slicesOf } from '../slices-of.ts';
+
+export interface ReasoningOptions {
+  backend: ModelBackend;
+  newCallId: () => string;
+}
+
+/** OpenAI takes four; the caller's own come after ours. */
+const maxStops = 4;
+const ownStop = '\nObservation:';
+
+/**
+ * Gives a model without native calls the port of one that has them: it reasons in labelled text (Thought, Action, Action Input, Observation,
+ * Final Answer), and its actions become calls. Thoughts are reasoning, the final answer is text. For one run, whose steps it remembers.
+ */
+export function reasonAndAct({ backend, newCallId }: ReasoningOptions): ModelBackend {
+  const steps = new Map<string, string>();
+  let takesStop = true;
+
+  /** The answer to one question, with the stop that a step needs; a backend that knows no stop is asked without. */
+  async function* ask(request: ModelRequest): AsyncGenerator<ModelEvent> {
+    let hasBegun = false;
+    try {
+      for await (const event of backend.chat(takesStop ? withStop(request) : request)) {
+        hasBegun = true;
+        yield event;
+      }
+      return;
+    } catch (error) {
+      if (hasBegun || !takesStop || !refusesStop(error)) throw error;
+      takesStop = false;
+    }
+    yield* backend.chat({ ...request, asking: { purpose: 'round', ...request.asking, reason: 'stop_refused' } });
+  }
+
+  async function* takeStep(request: ModelRequest, specs: readonly ToolSpec[]): AsyncGenerator<ModelEvent> {
+    const form = answerForm(request.parameters);
+    const asked = inPrompt(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
+    // What a page, a result or an earlier message says must not act through a model that repeats it, in whatever form.
+    const earlier = request.messages.map((message) => textOf(message.content));
+    const parser = createToolCallParser({ tools: specs, isReact: true, isQuoted: quotesOf(earlier) });
+    const withholdsText = form !== undefined && specs.length > 0;
+    const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, isQuotedAction: quotedActionsOf(earlier) });
+    let finish: FinishReason = 'stop';
+    for await (const event of ask(asked)) {
+      if (event.type === 'text') for await (const slice of slicesOf(event.text)) yield* step.push(slice);
+      else if (event.type === 'finish') finish = event.reason;
+      else yield event;
+      // A model that is not stopped goes on with invented observations.
+      if (step.invented > limits.inventedCharacters) break;
+    }
+    yield* step.end(finish === 'length');
+    const { call } = step;
+    if (call !== undefined && specs.length > 0) {
+      const id = newCallId();
+      steps.set(id, step.written);
+      yield { type: 'tool-call', call: { id, name: call.name, arguments: call.arguments } };
+      return yield { type: 'finish', reason: finish === 'length' ? 'length' : 'tool_calls' };
+    }
+    // Labels and a form that the caller wants for the answer exclude each other: the answer is asked for apart.
+    if (form !== undefined && specs.length > 0)
+      return yield* backend.chat({ ...plainRequest(request), asking: { purpose: 'answer', reason: 'form_demanded' } });
+    yield { type: 'finish', reason: finish };
+  }
+
+  return {
+    async *chat(request) {
+      const specs = request.toolChoice === 'none' ? [] : [...request.tools, ...callerSpecs(request.callerTools)];
+      const isAmidSteps = request.messages.some(
+        (message) => message.role === 'assistant' && message.toolCalls.some(({ id }) => steps.has(id)),
+      );
+      if (specs.length > 0 || (isAmidSteps && answerForm(request.parameters) === undefined)) yield* takeStep(request, specs);
+      else yield* backend.chat(plainRequest(request));
+    },
+  };
+}
+
+/** The caller's own form of the answer, in OpenAI's field or Ollama's. */
+function answerForm(parameters: JsonObject): JsonValue | undefined {
+  return parameters['response_format'] ?? parameters['format'] ?? undefined;
+}
+
+function stepRequest(request: ModelRequest, messages: ChatMessage[]): ModelRequest {
+  const { response_format: _form, format: _format, ...parameters } = request.parameters;
+  return { ...withoutFunctions(request), messages, parameters };
+}
+
+/** What the prompt offers and demands does not stand in the request. */
+function inPrompt(asked: ModelRequest, { toolChoice, asking }: ModelRequest, specs: readonly ToolSpec[]): ModelRequest {
+  return { ...asked, asking: { purpose: 'round', ...asking, toolChoice, functions: specs.map(({ name }) => name) } };
+}
+
+/** As if there were no steps: what functions gave stands with the question. */
+function plainRequest(request: ModelRequest): ModelRequest {
+  return { ...withoutFunctions(request), messages: foldToolResults(request.messages) };
+}
+
+function withoutFunctions(request: ModelRequest): ModelRequest {
+  return { ...request, tools: [], callerTools: hostedTools(request.callerTools), toolChoice: undefined, parallelToolCalls: undefined };
+}
+
+function withStop(request: ModelRequest): ModelRequest {
+  const given = [request.parameters['stop']].flat().filter((stop) => typeof stop === 'string');
+  return { ...request, parameters: { ...request.parameters, stop: [ownStop, ...given].slice(0, maxStops) } };
+}
+
+function refusesStop(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === 'upstream_rejected' && /\bstop\b/i.test(`${error.param ?? ''} ${error.message}`);
+}

@@ -1,0 +1,16 @@
+import type { InlineFile, Source } from '../../core/chat.ts';
+import type { CallReport } from '../tool-calls/tool-call-result.ts';
+
+/** A call that gave a result, as a source in Open WebUI's shape; a failed or silent call supports nothing and gives none. */
+export function sourceOf(report: CallReport): Source | undefined {
+  const { prepared, outcome } = report;
+  if (prepared.type !== 'ready' || outcome.type !== 'result' || ['no-reply', 'handoff'].includes(report.followUp?.type ?? ''))
+    return undefined;
+  const name = `TOOL:${prepared.tool.label}`;
+  return { source: { name }, document: [report.text], metadata: [{ source: name, parameters: prepared.args }], tool_result: true };
+}
+
+/** An inline file: a source that is no tool's result. */
+export function sourceOfFile(file: InlineFile): Source {
+  return { source: { name: file.name }, document: [file.content], metadata: [{ source: file.name }] };
+}

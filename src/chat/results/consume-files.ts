@@ -1,0 +1,27 @@
+import type { ChatMessage } from '../../core/chat.ts';
+import type { ModelBackend } from '../../core/model.ts';
+import type { ToolOffer } from '../../core/tool.ts';
+
+type AddFiles = (messages: readonly ChatMessage[]) => ChatMessage[];
+
+/** As `add`, until a function that takes the files over was called in answer to the last question; `consumers`: their names. */
+export function untilConsumed(add: AddFiles, consumers: ReadonlySet<string>): AddFiles {
+  if (consumers.size === 0) return add;
+  return (messages) => {
+    const question = messages.findLastIndex((message) => message.role === 'user');
+    const isConsumed = messages.slice(question + 1).some((message) => {
+      return message.role === 'assistant' && message.toolCalls.some((call) => consumers.has(call.name));
+    });
+    return isConsumed ? [...messages] : add(messages);
+  };
+}
+
+export function fileConsumersIn({ tools, finder }: ToolOffer): Set<string> {
+  const all = [...tools, ...(finder?.shelf ?? [])];
+  return new Set(all.flatMap(([name, tool]) => (tool.consumesFiles === true ? [name] : [])));
+}
+
+/** Adds the files to each question anew, since another one may come after they were consumed. */
+export function withFilesAtEachTurn(backend: ModelBackend, add: AddFiles): ModelBackend {
+  return { chat: (request) => backend.chat({ ...request, messages: add(request.messages) }) };
+}

@@ -1,0 +1,40 @@
+import type { JsonValue } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { ToolFile } from '../../core/tool.ts';
+
+/** Shorter ones are an icon or an example, and cost a model less than a note. */
+const leastCharacters = 256;
+/** Media type, parameters, and whether the rest is base64 (RFC 2397). */
+const dataAddress = /^data:(?<type>[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64})?(?:;[a-z0-9._-]{1,64}=[^;,]{0,128}){0,8}(?<base64>;base64)?,/i;
+
+/**
+ * Takes `data:` texts out of a result, at any depth: no model can read them, and one picture fills its context. A note stands in the place of each.
+ * The value stays the same object where there is none. Recursion ends with the value's own depth, which whoever parsed it has bounded.
+ */
+export function takeOutFiles(value: JsonValue): { value: JsonValue; files: ToolFile[] } {
+  const files: ToolFile[] = [];
+  return { value: without(value, files), files };
+}
+
+function without(value: JsonValue, files: ToolFile[]): JsonValue {
+  if (typeof value === 'string') return withoutFile(value, files);
+  if (Array.isArray(value)) {
+    const entries = value.map((entry) => without(entry, files));
+    return entries.every((entry, index) => entry === value[index]) ? value : entries;
+  }
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).map(([key, entry]) => [key, entry === undefined ? entry : without(entry, files)] as const);
+  return entries.every(([key, entry]) => entry === value[key]) ? value : Object.fromEntries(entries);
+}
+
+function withoutFile(text: string, files: ToolFile[]): string {
+  if (text.length < leastCharacters || !text.startsWith('data:')) return text;
+  const found = dataAddress.exec(text.slice(0, 2_048));
+  if (found === null) return text;
+  const { type = 'text/plain', base64 } = found.groups ?? {};
+  const length = text.length - found[0].length;
+  const sizeBytes = base64 === undefined ? length : Math.floor((length * 3) / 4);
+  const mention = `[file ${files.length + 1}: ${type}, ${Math.ceil(sizeBytes / 1024)} kB, not shown here]`;
+  files.push({ type, url: text, sizeBytes, mention });
+  return mention;
+}

@@ -1,0 +1,50 @@
+import type { ChatMessage, MessageContent, ToolMessage } from '../../core/chat.ts';
+import { textOf } from '../../core/chat.ts';
+
+/**
+ * A conversation for a model that knows no tool role: calls disappear, and each result is appended to the user message before it,
+ * set off by a blank line, as ``Tool `<name>` Output: <result>`` (Open WebUI's wording, with the name of the source).
+ */
+export function foldToolResults(messages: readonly ChatMessage[]): ChatMessage[] {
+  const names = calledNames(messages);
+  const folded: ChatMessage[] = [];
+  for (const message of messages) {
+    if (message.role === 'tool') appendToLastUser(folded, outputOf(message, names));
+    else if (message.role === 'assistant' && message.toolCalls.length > 0) {
+      if (textOf(message.content) !== '') folded.push({ ...message, toolCalls: [] });
+    } else folded.push(message);
+  }
+  return folded;
+}
+
+function calledNames(messages: readonly ChatMessage[]): Map<string, string> {
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.toolCalls : []));
+  return new Map(calls.map((call) => [call.id, call.name]));
+}
+
+function outputOf(message: ToolMessage, names: ReadonlyMap<string, string>): string {
+  const name = message.label ?? message.name ?? names.get(message.toolCallId) ?? message.toolCallId;
+  return `\n\nTool \`${name}\` Output: ${withoutOutputMarks(textOf(message.content))}`;
+}
+
+/** A result must not be able to speak as the result of another function. White space ends with its line, of which a text may have a million. */
+function withoutOutputMarks(text: string): string {
+  return text.replaceAll(/^(?=[^\S\r\n\u2028\u2029]*Tool `[^`\n]{1,300}` Output:)/gm, '> ');
+}
+
+/** Changes the list in place: behind the last user message, or as one where there is none. */
+export function appendToLastUser(messages: ChatMessage[], text: string): void {
+  const index = messages.findLastIndex((message) => message.role === 'user');
+  const user = messages[index];
+  if (user === undefined) messages.push({ role: 'user', content: text.trimStart() });
+  else if (user.role === 'user') messages[index] = { ...user, content: appended(user.content, text) };
+}
+
+/** Text goes behind the last text part, so that images keep their place. */
+export function appended(content: MessageContent, text: string): MessageContent {
+  if (typeof content === 'string') return content + text;
+  const index = content.findLastIndex((part) => part.type === 'text');
+  const part = content[index];
+  if (part === undefined) return [...content, { type: 'text', text: text.trimStart() }];
+  return content.with(index, { ...part, type: 'text', text: `${typeof part.text === 'string' ? part.text : ''}${text}` });
+}

@@ -1,0 +1,63 @@
+import type { JsonObject } from '../../shared/json.ts';
+import { ownValue } from '../../shared/json.ts';
+import type { ResultStore } from '../../core/result-store.ts';
+import type { Tool, ToolOutcome } from '../../core/tool.ts';
+import { headWithin } from './truncate-result.ts';
+
+/** For the line below a page. */
+const footerBytes = 120;
+
+/** The name under which it is offered: what a server or the caller offers keeps its own. */
+export function readerNameBeside(taken: ReadonlySet<string>): string {
+  for (let count = 1; ; count++) {
+    const name = count === 1 ? 'read_result' : `read_result_${count}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
+/** Reads on in a result that was cut. Offered once there is one. */
+export function createReadResultTool(name: string, results: ResultStore, pageBytes: number): Tool {
+  return {
+    spec: {
+      name,
+      description: 'Reads on in a result that was cut. Use it only when the part that is left out is needed for the answer.',
+      parameters: {
+        type: 'object',
+        properties: {
+          reference: { type: 'string', description: 'As named where the result was cut, for example "result_1"' },
+          offset: { type: 'integer', minimum: 0, description: 'The first character to read' },
+        },
+        required: ['reference', 'offset'],
+      },
+    },
+    label: name,
+    server: 'toolwharf',
+    kind: 'function',
+    isReadOnly: true,
+    isHelper: true,
+    maxResultBytes: pageBytes,
+    run: async ({ args }) => readPage(args, results, pageBytes - footerBytes),
+  };
+}
+
+function readPage(args: JsonObject, results: ResultStore, pageBytes: number): ToolOutcome {
+  // The schema has checked both.
+  const reference = ownValue(args, 'reference') as string;
+  const offset = ownValue(args, 'offset') as number;
+  const text = results.find(reference);
+  if (text === undefined) {
+    const message = `There is no result '${reference.slice(0, 80)}' in this answer. Call the function that gave it again.`;
+    return { type: 'error', code: 'tool_error', message };
+  }
+  if (offset >= text.length) {
+    return {
+      type: 'error',
+      code: 'tool_error',
+      message: `'${reference}' has ${text.length} characters; offset ${offset} is behind its end.`,
+    };
+  }
+  const page = headWithin(text.slice(offset), pageBytes);
+  const end = offset + page.length;
+  const next = end < text.length ? `read on at offset ${end}` : 'this is its end';
+  return { type: 'result', value: `${page}\n[characters ${offset} to ${end} of ${text.length}; ${next}]` };
+}

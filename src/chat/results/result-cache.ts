@@ -1,0 +1,48 @@
+import type { Caller } from '../../core/caller.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { Tool } from '../../core/tool.ts';
+import { FairMap } from '../../shared/fair-map.ts';
+import { canonicalJson } from '../tool-calls/canonical-json.ts';
+
+/** Results of functions that allow it (`cacheTtlMs`), by caller, function and arguments. Failures are never kept. */
+export interface ResultCache {
+  find(caller: Caller, tool: Tool, args: JsonObject): { value: JsonValue } | undefined;
+  keep(entry: { caller: Caller; tool: Tool; args: JsonObject; value: JsonValue }): void;
+}
+
+interface Kept {
+  value: JsonValue;
+  expires: number;
+}
+
+/** In memory, with a share for each caller; of that what was not used for the longest time goes first. */
+export function createResultCache(now: () => number): ResultCache {
+  const bounds = { entries: limits.cachedResults, characters: limits.cachedResultsCharacters };
+  const kept = new FairMap<Kept>(bounds);
+
+  return {
+    find(caller, tool, args) {
+      const key = tool.cacheTtlMs === undefined ? undefined : keyOf(caller, tool, args);
+      const found = key === undefined ? undefined : kept.use(key);
+      if (key === undefined || found === undefined) return undefined;
+      if (found.expires > now()) return { value: structuredClone(found.value) };
+      kept.delete(key);
+      return undefined;
+    },
+    keep({ caller, tool, args, value }) {
+      const key = tool.cacheTtlMs === undefined ? undefined : keyOf(caller, tool, args);
+      if (key === undefined || tool.cacheTtlMs === undefined) return;
+      kept.delete(key);
+      const characters = key.length + JSON.stringify(value).length;
+      if (characters > bounds.characters) return;
+      kept.set(key, { owner: caller.id, value: { value: structuredClone(value), expires: now() + tool.cacheTtlMs }, characters });
+    },
+  };
+}
+
+/** One caller never sees what another one's call gave. */
+function keyOf(caller: Caller, tool: Tool, args: JsonObject): string | undefined {
+  const key = JSON.stringify([caller.id, tool.kind, tool.server, tool.label, canonicalJson(args)]);
+  return key.length > limits.cacheKeyCharacters ? undefined : key;
+}

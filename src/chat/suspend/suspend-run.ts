@@ -1,0 +1,72 @@
+import type { ChatEvent } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { eventIdOf, withinOf } from '../../core/approval.ts';
+import type { RunWait, WaitingCall } from '../../core/approval.ts';
+import type { Turn } from '../loop/ask-model.ts';
+import type { CallReport } from '../tool-calls/tool-call-result.ts';
+import { isUnfinished, reportEvents } from '../tool-calls/run-round.ts';
+import type { TurnSeparator } from '../loop/separate-turns.ts';
+import { toSettledCall, toWaitingCalls } from './loop-checkpoint.ts';
+import type { WaitingLoop } from './loop-checkpoint.ts';
+
+export type LoopBeside = Omit<WaitingLoop, 'version' | 'turn' | 'settled' | 'inner'>;
+
+export interface PutAwayRound {
+  wait: RunWait | undefined;
+  turn: WaitingLoop['turn'];
+  reports: readonly CallReport[];
+  /** The loop beside this round. */
+  loop: LoopBeside;
+  separator: TurnSeparator;
+}
+
+/** Arguments beyond this are read where they are decided on. */
+const shownCharacters = 200;
+
+/**
+ * Puts a run away whose round has calls that wait, with the results that it has, and says so. False where it cannot be kept: then the calls
+ * are reported as not run, and the run goes on.
+ */
+export async function* putAway({ wait, turn, reports, loop, separator }: PutAwayRound): AsyncGenerator<ChatEvent, boolean> {
+  const calls = toWaitingCalls(reports);
+  const settled = reports.flatMap((report, place) => (isUnfinished(report) ? [] : [toSettledCall(report, place)]));
+  const inner = reports.flatMap((report, place) =>
+    report.inner === undefined ? [] : [{ place, args: report.prepared.args ?? {}, run: report.inner.run }],
+  );
+  try {
+    if (wait === undefined) throw new GatewayError('conflict', 'This run cannot wait.');
+    const state: WaitingLoop = { ...loop, version: 1, turn, settled, ...(inner.length > 0 && { inner }) };
+    const approval = await wait.suspend(calls, state as unknown as JsonObject);
+    for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
+    yield* separator.separate(words(calls));
+    yield { type: 'approval', approval };
+    yield { type: 'finish', reason: 'stop' };
+    return true;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    yield { type: 'run-event', event: { type: 'warning', data: { code: error.code, message: error.message } } };
+    for (const call of calls) {
+      const data = { id: eventIdOf(call), tool: call.tool, decision: 'unavailable', ...withinOf(call) };
+      yield { type: 'run-event', event: { type: 'approval.response', data } };
+    }
+    for (const report of reports) if (isUnfinished(report)) yield* reportEvents(report);
+    return false;
+  }
+}
+
+async function* words(calls: readonly WaitingCall[]): AsyncGenerator<ChatEvent, Turn> {
+  const shown = calls.map(({ tool, args }) => {
+    const text = JSON.stringify(args);
+    return `${tool}(${text.length > shownCharacters ? `${text.slice(0, shownCharacters).toWellFormed()}…` : text})`;
+  });
+  const text = `Waiting for your approval: ${shown.join(', ')}.`;
+  yield { type: 'text', text };
+  return { text, toolCalls: [], finishReason: 'stop', isSilent: false };
+}
+
+/** Where a run stands between two rounds: the model is asked next. */
+export function betweenRounds(loop: LoopBeside): JsonObject {
+  const state: WaitingLoop = { ...loop, version: 1, turn: { text: '', calls: [] }, settled: [] };
+  return state as unknown as JsonObject;
+}

@@ -1,0 +1,16 @@
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
+
+/** The same text for equal values, in whatever order a model wrote their keys. The value has passed a depth check. */
+export function canonicalJson(value: JsonValue): string {
+  return JSON.stringify(inOrder(value));
+}
+
+function inOrder(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).flatMap(([key, child]): [string, JsonValue][] =>
+    child === undefined ? [] : [[key, inOrder(child)]],
+  );
+  return Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}

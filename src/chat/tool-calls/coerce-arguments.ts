@@ -1,0 +1,361 @@
+import { parse } from 'secure-json-parse';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+
+/** Arguments fitted to a schema, with what was changed on the way. */
+export interface CoercedArguments {
+  args: JsonObject;
+  /** Sentences such as `limit: "5" read as 5`, for the run's events. */
+  changes: string[];
+}
+
+/**
+ * Fits what a model wrote to the function's schema where the meaning is beyond doubt: `"5"` for a number, `"true"` for a boolean,
+ * JSON text for an object or array, a choice in another case, one value for a list of it, `null` for an optional argument that was left open. What fits one of several
+ * schemas stays as it is; otherwise the first of them that can be fitted has it. A required argument that was left out has its default, where
+ * there is one. Unknown arguments are dropped, unless the schema takes additional ones. Nothing is invented: what does not fit stays and fails
+ * validation.
+ */
+export function coerceArguments(args: JsonObject, schema: JsonObject): CoercedArguments {
+  const changes: string[] = [];
+  const budget = { stepsLeft: maxSteps, depth: 0 };
+  return { args: coerceObject(args, schema, { path: '', changes, dropsUnknown: true, root: schema, budget }), changes };
+}
+
+/**
+ * Steps of what is more than a walk through the arguments: looking for the schema that fits (schemas within schemas, tried on values within values,
+ * would take exponential time), comparing with choices, filling in defaults. Each is well below a microsecond.
+ */
+const maxSteps = 20_000;
+/** Sentences about changes, and their characters: arguments may hold tens of thousands of values below keys of kilobytes. */
+const maxChanges = 100;
+const maxChangeCharacters = 300;
+/** Schemas within schemas; one that is a choice of itself has no end. */
+const maxTrialDepth = 200;
+
+interface Place {
+  path: string;
+  changes: string[];
+  /** Only at the root: below it, unknown keys may be data. */
+  dropsUnknown: boolean;
+  /** Holds the definitions. */
+  root: JsonObject;
+  budget: { stepsLeft: number; depth: number };
+  /** One of several schemas is being tried, so that each step counts. */
+  isTrial?: true;
+  /** A single value does not become a list here. */
+  isUnwrapped?: true;
+}
+
+/** Below these a schema may name arguments too; what none of them takes fails validation. */
+const namesElsewhere = ['allOf', 'anyOf', 'oneOf', 'patternProperties', '$ref', 'then', 'else', 'dependentSchemas'];
+
+/** References that lead to references; more of them are a circle. */
+const maxHops = 8;
+
+function coerceObject(value: JsonObject, schema: JsonObject, place: Place): JsonObject {
+  const properties = ownValue(schema, 'properties');
+  if (!isJsonObject(properties)) return value;
+  const required = requiredNames(schema);
+  const takesMore =
+    isJsonObject(schema['additionalProperties']) ||
+    schema['additionalProperties'] === true ||
+    namesElsewhere.some((keyword) => Object.hasOwn(schema, keyword));
+  const entries: [string, JsonValue][] = [];
+  for (const [key, child] of Object.entries(value)) {
+    if (child === undefined) continue;
+    const path = place.path === '' ? key : `${place.path}.${key}`;
+    const childSchema = resolved(ownValue(properties, key), place.root);
+    if (childSchema === undefined) {
+      if (takesMore || required.has(key) || !place.dropsUnknown) entries.push([key, child]);
+      else note(place, `${path}: unknown argument left out`);
+    } else if (child === null && (!required.has(key) || hasDefault(childSchema)) && !fits(null, childSchema, place)) {
+      note(place, `${path}: null left out`);
+    } else entries.push([key, coerceValue(child, childSchema, { ...place, path, dropsUnknown: false })]);
+  }
+  const given = Object.fromEntries(entries);
+  return { ...given, ...missingDefaults(given, { properties, required }, place) };
+}
+
+function note(place: Place, change: string): void {
+  if (place.changes.length < maxChanges) place.changes.push(change.slice(0, maxChangeCharacters));
+}
+
+/** Read once for each schema, not for each value. */
+const requiredLists = new WeakMap<JsonObject, ReadonlySet<string>>();
+
+function requiredNames(schema: JsonObject): ReadonlySet<string> {
+  const known = requiredLists.get(schema);
+  if (known !== undefined) return known;
+  const { required } = schema;
+  const names = new Set(Array.isArray(required) ? required.filter((name) => typeof name === 'string') : []);
+  requiredLists.set(schema, names);
+  return names;
+}
+
+/** Of required properties alone: an optional one that is left out has a meaning of its own at many servers. */
+function missingDefaults(
+  given: JsonObject,
+  { properties, required }: { properties: JsonObject; required: ReadonlySet<string> },
+  place: Place,
+): JsonObject {
+  place.budget.stepsLeft -= required.size / 16;
+  if (place.budget.stepsLeft <= 0) return {};
+  const missing = [...required].flatMap((name): [string, JsonValue][] => {
+    const schema = resolved(ownValue(properties, name), place.root);
+    const value = isJsonObject(schema) ? ownValue(schema, 'default') : undefined;
+    // A default that does not fit would be refused in the model's name.
+    if (Object.hasOwn(given, name) || value === undefined || !fits(value, schema, place)) return [];
+    if (!isPaid(value, place.budget)) return [];
+    note(place, `${place.path === '' ? name : `${place.path}.${name}`}: left out, so its default ${shown(value)} is used`);
+    return [[name, structuredClone(value)]];
+  });
+  return Object.fromEntries(missing);
+}
+
+/** A default may stand in each item of a list. Takes a step for each value in it and for each 64 characters. */
+function isPaid(value: JsonValue, budget: Place['budget']): boolean {
+  budget.stepsLeft -= 1 + (typeof value === 'string' ? value.length / 64 : 0);
+  if (budget.stepsLeft <= 0) return false;
+  return typeof value !== 'object' || value === null || Object.values(value).every((child) => child === undefined || isPaid(child, budget));
+}
+
+function hasDefault(schema: JsonValue): boolean {
+  return isJsonObject(schema) && ownValue(schema, 'default') !== undefined;
+}
+
+function coerceValue(value: JsonValue, stated: JsonValue, place: Place): JsonValue {
+  const schema = resolved(stated, place.root);
+  if (!isJsonObject(schema) || (place.isTrial === true && place.budget.stepsLeft-- <= 0)) return value;
+  const branches = branchesOf(schema);
+  if (branches !== undefined) {
+    if (place.budget.depth >= maxTrialDepth || fits(value, schema, place)) return value;
+    place.budget.depth += 1;
+    const chosen = coerceToBranch(value, branches, place);
+    place.budget.depth -= 1;
+    if (chosen !== undefined) return chosen;
+  }
+  const { isUnwrapped, ...inner } = place;
+  const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, place) : fromScalar(value, schema);
+  const fitted = isUnwrapped === true ? plain : wrapped(plain, schema);
+  if (fitted !== value) note(place, `${place.path}: ${shown(value)} read as ${shown(fitted)}`);
+  if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, place), inner);
+  const items = ownValue(schema, 'items');
+  if (!Array.isArray(fitted) || items === undefined) return fitted;
+  return fitted.map((item, index) => coerceValue(item, items, { ...inner, path: `${place.path}[${index}]` }));
+}
+
+/** Longer texts are no choices. */
+const maxChoiceCharacters = 200;
+
+/** The choice that differs in nothing but case and the space around it, where there is only one. */
+function asChoice(value: JsonValue, schema: JsonObject, { budget }: Place): JsonValue {
+  const choices = ownValue(schema, 'enum') ?? [ownValue(schema, 'const') ?? null];
+  if (typeof value !== 'string' || value.length > maxChoiceCharacters || !Array.isArray(choices)) return value;
+  budget.stepsLeft -= choices.length / 4;
+  if (budget.stepsLeft <= 0 || choices.includes(value)) return value;
+  const wanted = value.trim().toLowerCase();
+  const same = choices.filter((choice) => typeof choice === 'string' && choice.length === wanted.length && choice.toLowerCase() === wanted);
+  return same.length === 1 ? (same[0] ?? value) : value;
+}
+
+/** The schemas of which one has to fit, where nothing beside them says what the value is. */
+function branchesOf(schema: JsonObject): JsonValue[] | undefined {
+  if (Object.hasOwn(schema, 'type') || Object.hasOwn(schema, 'properties')) return undefined;
+  return [ownValue(schema, 'anyOf'), ownValue(schema, 'oneOf')].find(Array.isArray);
+}
+
+/** A list is made of a single value only where it fits none of them by itself. */
+function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], place: Place): JsonValue | undefined {
+  const { isUnwrapped, ...rest } = place;
+  for (const unwrapped of isUnwrapped === true ? [{ isUnwrapped }] : [{ isUnwrapped: true as const }, {}]) {
+    for (const branch of branches) {
+      if (place.budget.stepsLeft <= 0) return undefined;
+      const trial: Place = { ...rest, ...unwrapped, changes: [], isTrial: true };
+      const fitted = coerceValue(value, branch, trial);
+      if (!fits(fitted, branch, place)) continue;
+      for (const change of trial.changes) note(place, change);
+      return fitted;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Whether a value has the form that a schema asks for, as far as types, choices, properties and items go; patterns, lengths and bounds are left to
+ * the check afterwards. With an exhausted budget everything fits, so that nothing is changed.
+ */
+function fits(value: JsonValue, stated: JsonValue | undefined, place: Place): boolean {
+  const schema = resolved(stated, place.root);
+  if (schema === false) return false;
+  if (!isJsonObject(schema) || place.budget.stepsLeft-- <= 0 || place.budget.depth >= maxTrialDepth) return true;
+  place.budget.depth += 1;
+  const isFitting = hasForm(value, schema, place);
+  place.budget.depth -= 1;
+  return isFitting;
+}
+
+function hasForm(value: JsonValue, schema: JsonObject, place: Place): boolean {
+  const { type, enum: choices, const: fixed, allOf } = schema;
+  if (fixed !== undefined && !isEqual(fixed, value, place)) return false;
+  if (Array.isArray(choices) && !isAmong(choices, value, place)) return false;
+  const isOfType = (name: JsonValue): boolean => name === typeOf(value) || (name === 'number' && typeOf(value) === 'integer');
+  if (type !== undefined && ![type].flat().some(isOfType)) return false;
+  for (const branches of [schema['anyOf'], schema['oneOf']])
+    if (Array.isArray(branches) && !branches.some((branch) => fits(value, branch, place))) return false;
+  if (Array.isArray(allOf) && !allOf.every((part) => fits(value, part, place))) return false;
+  if (Array.isArray(value)) {
+    place.budget.stepsLeft -= value.length / 8;
+    return value.every((item) => fits(item, schema['items'], place));
+  }
+  return !isJsonObject(value) || membersFit(value, schema, place);
+}
+
+function isAmong(choices: readonly JsonValue[], value: JsonValue, place: Place): boolean {
+  if (typeof value === 'object' && value !== null) return choices.some((choice) => isEqual(choice, value, place));
+  place.budget.stepsLeft -= choices.length / 16;
+  return choices.includes(value);
+}
+
+/** With an exhausted budget everything is equal, as everything fits. */
+function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, place: Place): boolean {
+  if (one === other || place.budget.stepsLeft-- <= 0) return true;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const names = Object.keys(one);
+  place.budget.stepsLeft -= names.length;
+  if (names.length !== Object.keys(other).length) return false;
+  return names.every((name) => Object.hasOwn(other, name) && isEqual((one as JsonObject)[name], (other as JsonObject)[name], place));
+}
+
+function membersFit(value: JsonObject, schema: JsonObject, place: Place): boolean {
+  const { properties, additionalProperties: more } = schema;
+  const [required, members] = [requiredNames(schema), Object.entries(value)];
+  place.budget.stepsLeft -= (required.size + members.length) / 8;
+  if (![...required].every((name) => Object.hasOwn(value, name))) return false;
+  const named = isJsonObject(properties) ? properties : {};
+  return members.every(([name, child]) => {
+    if (child === undefined) return true;
+    if (Object.hasOwn(named, name)) return fits(child, named[name], place);
+    return more === undefined || Object.hasOwn(schema, 'patternProperties') || fits(child, more, place);
+  });
+}
+
+function typeOf(value: JsonValue): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return Number.isInteger(value) ? 'integer' : typeof value;
+}
+
+/** Of several kinds of objects the one that a value says it is, by its constants; the schema itself where that is not beyond doubt. */
+function branchFor(value: JsonObject, schema: JsonObject, place: Place): JsonObject {
+  const { root, budget } = place;
+  if (Object.hasOwn(schema, 'properties') || budget.stepsLeft <= 0) return schema;
+  const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf')].flat();
+  budget.stepsLeft -= stated.length;
+  const branches = stated.map((branch) => resolved(branch, root)).filter((branch) => isJsonObject(branch) && allowsType(branch, 'object'));
+  const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch, budget));
+  const [only] = fitting;
+  // What fits another of them already is of that kind.
+  if (stated.some((branch) => branch !== undefined && fits(value, branch, place))) return schema;
+  return fitting.length === 1 && isJsonObject(only) ? only : schema;
+}
+
+function constantsFit(value: JsonObject, branch: JsonObject, budget: Place['budget']): boolean {
+  const properties = ownValue(branch, 'properties');
+  if (!isJsonObject(properties)) return false;
+  for (const name in properties) {
+    budget.stepsLeft -= 1;
+    if (budget.stepsLeft <= 0) return false;
+    const property = properties[name];
+    if (isJsonObject(property) && Object.hasOwn(property, 'const') && property['const'] !== ownValue(value, name)) return false;
+  }
+  return true;
+}
+
+/** What a reference to a definition stands for. A schema that says more than its reference is left as it is. */
+function resolved(schema: JsonValue | undefined, root: JsonObject): JsonValue | undefined {
+  let current = schema;
+  for (let hop = 0; hop < maxHops; hop += 1) {
+    const reference = isJsonObject(current) ? ownValue(current, '$ref') : undefined;
+    if (!isJsonObject(current) || typeof reference !== 'string' || !reference.startsWith('#/$defs/')) return current;
+    const definitions = ownValue(root, '$defs');
+    current = isJsonObject(definitions) ? (ownValue(definitions, reference.slice('#/$defs/'.length)) ?? {}) : {};
+  }
+  return {};
+}
+
+function fromText(text: string, schema: JsonObject): JsonValue {
+  if (allowsType(schema, 'string')) return text;
+  const trimmed = text.trim();
+  if (
+    (allowsType(schema, 'integer') || allowsType(schema, 'number')) &&
+    /^-?\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?$/i.test(trimmed) &&
+    isExact(trimmed)
+  )
+    return Number(trimmed);
+  if (allowsType(schema, 'boolean') && /^(?:true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === 'true';
+  if (allowsType(schema, 'null') && /^(?:null|none)$/i.test(trimmed)) return null;
+  if (!allowsType(schema, 'object') && !allowsType(schema, 'array')) return text;
+  const decoded = decode(trimmed);
+  return (isJsonObject(decoded) && allowsType(schema, 'object')) || (Array.isArray(decoded) && allowsType(schema, 'array'))
+    ? decoded
+    : text;
+}
+
+/** An id of seventeen digits must not become its neighbour, nor a number that is too large nothing. */
+function isExact(digits: string): boolean {
+  const number = Number(digits);
+  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number) || !/^-?\d+$/.test(digits));
+}
+
+/** A number or boolean where only text is allowed: its written form. */
+function fromScalar(value: JsonValue, schema: JsonObject): JsonValue {
+  const isScalar = typeof value === 'number' || typeof value === 'boolean';
+  const allowsItself =
+    typeof value === 'number' ? allowsType(schema, 'number') || allowsType(schema, 'integer') : allowsType(schema, 'boolean');
+  return isScalar && allowsType(schema, 'string') && !allowsItself ? String(value) : value;
+}
+
+/** One value where only a list may stand. An empty text and what was meant to be JSON may be something else, and stay to be refused. */
+function wrapped(value: JsonValue, schema: JsonObject): JsonValue {
+  if (value === null || typeof value === 'object' || !allowsType(schema, 'array')) return value;
+  const isOwnType = typeof value === 'number' ? ['number', 'integer'] : [typeof value];
+  if (isOwnType.some((type) => allowsType(schema, type))) return value;
+  return typeof value === 'string' && /^\s*(?:$|[[{])/.test(value) ? value : [value];
+}
+
+function decode(text: string): JsonValue | undefined {
+  try {
+    return parse(text, undefined, { protoAction: 'remove', constructorAction: 'remove' }) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only types that the schema states outright; a schema without `type` allows nothing here, so that nothing is converted. */
+function allowsType(schema: JsonObject, type: string): boolean {
+  return allowedTypes(schema).has(type);
+}
+
+/** Found once for each schema: one of thousands of branches may stand over thousands of values. */
+const typeSets = new WeakMap<JsonObject, ReadonlySet<JsonValue>>();
+
+function allowedTypes(schema: JsonObject): ReadonlySet<JsonValue> {
+  const known = typeSets.get(schema);
+  if (known !== undefined) return known;
+  const types = new Set<JsonValue>();
+  typeSets.set(schema, types);
+  const stated = ownValue(schema, 'type');
+  if (stated !== undefined) for (const type of [stated].flat()) types.add(type);
+  if (Array.isArray(stated)) return types;
+  const branches = [ownValue(schema, 'anyOf'), ownValue(schema, 'oneOf')].filter(Array.isArray).flat().filter(isJsonObject);
+  for (const branch of branches) for (const type of allowedTypes(branch)) types.add(type);
+  return types;
+}
+
+function shown(value: JsonValue): string {
+  // The beginning of a long text is enough, and it may be long.
+  const text = JSON.stringify(typeof value === 'string' ? value.slice(0, 100) : value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

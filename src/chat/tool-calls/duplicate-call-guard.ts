@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import type { JsonObject } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { Tool, ToolErrorCode, ToolOutcome } from '../../core/tool.ts';
+import { canonicalJson } from './canonical-json.ts';
+
+/** One function with one set of arguments, as far as this run knows it. Plain data, so that a run that waits can be written down. */
+export interface LedgerEntry {
+  tool: string;
+  /** Canonical JSON. */
+  args: string;
+  /** Calls that began since there was something new to learn by one. */
+  count: number;
+  /** Of what the last one gave. */
+  resultDigest?: string;
+  /** It only looks at what other calls may change. */
+  isReading?: true;
+  /** `running` in an entry that was written down means that nobody saw the end: it counts as unknown. */
+  state: 'waiting' | 'running' | 'settled' | 'unknown';
+}
+
+export type LedgerRefusal = { code: ToolErrorCode; message: string };
+
+/**
+ * What one run has called. The key is the function and its arguments: ids of calls are new in every turn of a model.
+ *
+ * The rule for equal calls, the same on every path: one runs at most `limits.identicalCalls` times in a run without giving anything new. A result
+ * that differs from the one before counts as new, and a call that only reads begins anew whenever another call has changed something. What goes
+ * beyond is answered with `duplicate_call_blocked`; functions that may repeat are free of it. It is judged when a call's turn comes, so that it
+ * makes no difference whether equal calls come in one round or in several. A call that may have taken effect is never repeated by a retry or a resume.
+ */
+export interface CallLedger {
+  /** Why a call must not run as things stand. Counts nothing. */
+  objection(tool: Tool, args: JsonObject): LedgerRefusal | undefined;
+  /** For the calls of a round, whether there may be an objection to each when its turn comes; decided are only those without. */
+  mayObject(calls: readonly (RoundCall | undefined)[]): boolean[];
+  /** Counts a call that starts now, or says why it must not. `isResumed`: it was counted when it began. */
+  begin(tool: Tool, args: JsonObject, isResumed?: boolean): LedgerRefusal | undefined;
+  settle(tool: Tool, args: JsonObject, outcome: ToolOutcome): void;
+  entries(): LedgerEntry[];
+}
+
+export interface RoundCall {
+  tool: Tool;
+  args: JsonObject;
+}
+
+export function createCallLedger(known: readonly LedgerEntry[] = []): CallLedger {
+  const entries = new Map<string, LedgerEntry>(
+    known.map((entry) => [keyOf(entry.tool, entry.args), { ...entry, state: entry.state === 'running' ? 'unknown' : entry.state }]),
+  );
+
+  function entryOf(tool: Tool, args: JsonObject): LedgerEntry {
+    const text = canonicalJson(args);
+    const key = keyOf(tool.spec.name, text);
+    const entry: LedgerEntry = entries.get(key) ?? {
+      tool: tool.spec.name,
+      args: text,
+      count: 0,
+      state: 'waiting',
+      ...(tool.isReadOnly === true && { isReading: true }),
+    };
+    entries.set(key, entry);
+    return entry;
+  }
+
+  /** Only what harms nothing when it is done again; a payment is not to follow a note. */
+  function countReadersAnew(changed: LedgerEntry): void {
+    for (const entry of entries.values()) if (entry !== changed && entry.isReading === true) entry.count = 0;
+  }
+
+  function objection(tool: Tool, args: JsonObject): LedgerRefusal | undefined {
+    const entry = entries.get(keyOf(tool.spec.name, canonicalJson(args)));
+    if (entry === undefined) return undefined;
+    if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
+    return tool.mayRepeat !== true && entry.count >= limits.identicalCalls ? duplicate(tool) : undefined;
+  }
+
+  return {
+    objection,
+    mayObject(calls) {
+      const counts = new Map<string, number>();
+      return calls.map((call) => {
+        if (call === undefined || call.tool.mayRepeat === true) return false;
+        const key = keyOf(call.tool.spec.name, canonicalJson(call.args));
+        const count = counts.get(key) ?? entries.get(key)?.count ?? 0;
+        counts.set(key, count + 1);
+        return count >= limits.identicalCalls;
+      });
+    },
+    begin(tool, args, isResumed = false) {
+      const refusal = isResumed ? undefined : objection(tool, args);
+      if (refusal !== undefined) return refusal;
+      const entry = entryOf(tool, args);
+      entry.state = 'running';
+      if (!isResumed) entry.count++;
+      return undefined;
+    },
+    settle(tool, args, outcome) {
+      const entry = entryOf(tool, args);
+      if (entry.state !== 'unknown') entry.state = hasUnknownEnd(outcome) ? 'unknown' : 'settled';
+      const digest = digestOf(outcome);
+      const isNews = digest !== entry.resultDigest;
+      // The first result is news too, but what it is compared with is still to come.
+      if (isNews && entry.resultDigest !== undefined) entry.count = 1;
+      entry.resultDigest = digest;
+      if (tool.isReadOnly !== true && mayHaveChangedSomething(outcome)) countReadersAnew(entry);
+    },
+    entries: () => Array.from(entries.values(), (entry) => ({ ...entry })),
+  };
+}
+
+function mayHaveChangedSomething(outcome: ToolOutcome): boolean {
+  return outcome.type === 'result' || hasUnknownEnd(outcome);
+}
+
+/** Whether a call may have taken effect although no answer came. Adapters that know more say so by `state`. */
+export function hasUnknownEnd(outcome: ToolOutcome): boolean {
+  if (outcome.type === 'result') return false;
+  if (outcome.state !== undefined) return outcome.state === 'outcome_unknown';
+  return outcome.code === 'tool_timeout' || outcome.code === 'client_disconnected' || outcome.code === 'outcome_unknown';
+}
+
+/** Whether doing it twice harms nothing. */
+export function isRepeatable(tool: Tool): boolean {
+  return tool.isReadOnly === true || tool.isIdempotent === true;
+}
+
+function isUnrepeatable(tool: Tool, entry: LedgerEntry): boolean {
+  return entry.state === 'unknown' && !isRepeatable(tool);
+}
+
+function mayHaveHappened(tool: Tool): LedgerRefusal {
+  const message =
+    `An equal call of '${tool.spec.name}' came to no answer and may have taken effect, so it is not repeated. ` +
+    'Find out by another function whether it did, or tell the user.';
+  return { code: 'outcome_unknown', message };
+}
+
+function duplicate(tool: Tool): LedgerRefusal {
+  const message =
+    `'${tool.spec.name}' was called with exactly these arguments ${limits.identicalCalls} times already and gave nothing new, so it was not run again. ` +
+    'Use the results above, call with other arguments, or answer.';
+  return { code: 'duplicate_call_blocked', message };
+}
+
+function keyOf(tool: string, args: string): string {
+  return `${tool} ${args}`;
+}
+
+/** Failures are told apart by their code: a masked one has an id of its own in its message. A text of up to 4 MB is not kept for a comparison. */
+function digestOf(outcome: ToolOutcome): string {
+  if (outcome.type === 'error') return outcome.code;
+  return createHash('sha256').update(JSON.stringify(outcome.value)).digest('base64');
+}

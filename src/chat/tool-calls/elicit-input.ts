@@ -1,0 +1,72 @@
+import type { AskBrowser } from '../../core/elicitation.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { RunContext } from '../../core/run.ts';
+import { ToolError } from '../../core/tool.ts';
+import type { ToolContext } from '../../core/tool.ts';
+import type { Supervision } from './call-deadline.ts';
+import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
+
+/** How functions ask the user; absent where nobody could be asked. */
+export interface UserQuestions {
+  ask: AskBrowser;
+  /** How long a user may take. */
+  timeoutMs: number;
+}
+
+export interface AskingCall {
+  run: RunContext;
+  questions: UserQuestions | undefined;
+  supervision: Supervision;
+  tool: string;
+  args: JsonObject;
+}
+
+/** So often the idle time begins anew while a user thinks; the total limit of the call stays. */
+const signMs = 250;
+
+/** What a running function may ask its user. A question ends with its call. */
+export function createAskUser({ run, questions, supervision, tool, args }: AskingCall): Pick<ToolContext, 'ask' | 'confirm'> {
+  async function put(type: 'confirmation' | 'input', data: JsonObject): Promise<JsonObject | undefined> {
+    if (questions === undefined) throw unavailable(tool);
+    const { signal } = supervision;
+    const sign = setInterval(() => supervision.touch(), signMs);
+    try {
+      const reply = await questions.ask({ type, data: { run_id: run.runId, ...data } }, { run, signal, timeoutMs: questions.timeoutMs });
+      if (reply.type === 'answered') return reply.data;
+      if (reply.type === 'unavailable') throw unavailable(tool);
+      if (reply.type === 'disconnected')
+        throw new ToolError(`The browser disconnected while '${tool}' asked the user.`, { code: 'client_disconnected' });
+      return undefined;
+    } finally {
+      clearInterval(sign);
+    }
+  }
+
+  return {
+    async ask(title, { message = '', schema } = {}) {
+      const data = await put('input', { title, message, ...(schema !== undefined && { schema }) });
+      const value = data === undefined || ownValue(data, 'cancelled') === true ? undefined : ownValue(data, 'value');
+      if (value !== undefined && schema !== undefined) await requireFit(value, { schema, tool, run });
+      return value;
+    },
+    async confirm(title, message = '') {
+      const data = await put('confirmation', { tool, params: args, title, message });
+      return data !== undefined && ownValue(data, 'decision') === 'approve';
+    },
+  };
+}
+
+/** @throws ToolError */
+async function requireFit(value: JsonValue, { schema, tool, run }: { schema: JsonObject; tool: string; run: CallingRun }): Promise<void> {
+  const errors = isJsonObject(value)
+    ? await argumentProblems(value, schema, run)
+    : await argumentProblems({ value }, { type: 'object', properties: { value: schema }, required: ['value'] }, run);
+  if (errors.length > 0) throw new ToolError(`What the user gave to '${tool}' has not the form that was asked for: ${errors.join('; ')}.`);
+}
+
+function unavailable(tool: string): ToolError {
+  return new ToolError(`'${tool}' has to ask the user, and no browser session of this user is connected for it.`, {
+    code: 'client_unavailable',
+  });
+}

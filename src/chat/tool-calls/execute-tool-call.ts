@@ -1,0 +1,135 @@
+import type { InnerWait } from '../../core/approval.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import { ToolError } from '../../core/tool.ts';
+import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import { hasUnknownEnd, isRepeatable } from './duplicate-call-guard.ts';
+import type { ReadyCall } from './prepare-tool-call.ts';
+import type { CallSurroundings, ToolCallSettings, ToolFault } from './tool-call-result.ts';
+import type { Ending, Supervision } from './call-deadline.ts';
+
+export interface Execution {
+  prepared: ReadyCall;
+  settings: ToolCallSettings;
+  supervision: Supervision;
+  context: ToolContext;
+  around: CallSurroundings;
+  timeoutMs: number;
+  waitFor: (inner: InnerWait) => void;
+}
+
+/**
+ * Runs a call under its supervision, a second time where that can do no harm. Every failure is a value;
+ * @throws GatewayError `tool_failed` where the tool's definition ends the run, and nothing else.
+ */
+export async function executeCall(execution: Execution): Promise<{ outcome: ToolOutcome; attempts: number }> {
+  const { prepared, supervision } = execution;
+  const first = await attempt(execution);
+  if (!mayRetry(prepared.tool, first)) return { outcome: first, attempts: 1 };
+  const { promise: rested, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => resolve(undefined), limits.toolRetryDelayMs);
+  const ending = await Promise.race([rested, supervision.ended]);
+  clearTimeout(timer);
+  // Nothing is under way between two attempts: what is known of the first one stands.
+  if (ending !== undefined) return { outcome: first, attempts: 1 };
+  return { outcome: await attempt(execution), attempts: 2 };
+}
+
+async function attempt(execution: Execution): Promise<ToolOutcome> {
+  const { prepared, settings, supervision, context, timeoutMs, around, waitFor } = execution;
+  const { tool, call, args } = prepared;
+  const { results, live, inner } = around;
+  const invocation: ToolInvocation = {
+    callId: call.id,
+    args,
+    run: settings.run,
+    signal: supervision.signal,
+    timeoutMs,
+    waitFor,
+    pause: () => supervision.pause(),
+    ...(results && { results }),
+    ...(live && { tell: (event) => live.deliver(event) }),
+    ...(inner && { resumed: inner }),
+  };
+  try {
+    const ran = tool.run(invocation, context).then((outcome) => ({ type: 'outcome' as const, outcome }));
+    const first = await Promise.race([ran, supervision.ended]);
+    return first.type === 'outcome' ? first.outcome : endedOutcome(tool, first);
+  } catch (error) {
+    // The tool may meet its signal before the race does.
+    if (supervision.signal.aborted) return endedOutcome(tool, await supervision.ended);
+    return await failedOutcome(execution, error);
+  }
+}
+
+/** What was surely not done may be tried again; what may have been done only where twice is the same as once. A time limit stays one. */
+function mayRetry(tool: Tool, outcome: ToolOutcome): boolean {
+  if (outcome.type === 'result' || outcome.code !== 'tool_error') return false;
+  return outcome.state === 'not_started' || (hasUnknownEnd(outcome) && isRepeatable(tool));
+}
+
+/** @throws GatewayError `tool_failed` where passing the time limit ends the run. */
+function endedOutcome(tool: Tool, ending: Ending): ToolOutcome {
+  const state = tool.isReadOnly === true ? 'cancelled' : 'outcome_unknown';
+  if (ending.type === 'timeout') {
+    const message = timeoutMessage(tool.spec.name, ending.limitMs);
+    if (tool.timeoutBehavior === 'abort') throw new GatewayError('tool_failed', `${message}, and its definition ends the run then.`);
+    return { type: 'error', code: 'tool_timeout', message, state };
+  }
+  const cause = ending.type === 'left' ? 'The run ended' : `'${tool.spec.name}' was cancelled`;
+  return state === 'cancelled'
+    ? { type: 'error', code: 'tool_cancelled', message: `${cause} before there was a result. Nothing was changed by this call.`, state }
+    : {
+        type: 'error',
+        code: 'outcome_unknown',
+        message: `${cause} while the call was under way; whether it took effect is not known. Find out before it is repeated.`,
+        state,
+      };
+}
+
+/** `5000` → `Tool 'slow_tool' timed out after 5s`, `1500` → `… 1.5s`. */
+export function timeoutMessage(name: string, timeoutMs: number): string {
+  return `Tool '${name}' timed out after ${timeoutMs / 1000}s`;
+}
+
+/** @throws GatewayError `tool_failed` where an exception ends the run. */
+async function failedOutcome(execution: Execution, error: unknown): Promise<ToolOutcome> {
+  const { onError, spec } = execution.prepared.tool;
+  // A guardrail ends the run, whatever becomes of exceptions.
+  if (error instanceof GatewayError && error.code === 'tool_failed') throw error;
+  if (typeof onError === 'function') {
+    const told = await Promise.race([toldBy(onError, error, execution), execution.supervision.ended]);
+    return told.type === 'error' ? told : endedOutcome(execution.prepared.tool, told);
+  }
+  // These two were written to be read; the text of any other exception may hold anything.
+  const isTold = error instanceof ToolError || error instanceof GatewayError;
+  const outcome: ToolOutcome = isTold
+    ? { type: 'error', code: error instanceof ToolError ? error.code : 'tool_error', message: error.message }
+    : maskFault(error, execution.prepared, execution.settings);
+  if (onError === 'abort')
+    throw new GatewayError('tool_failed', `The tool '${spec.name}' ended the run: ${outcome.message}`, { cause: error });
+  return outcome;
+}
+
+/** What `onError` makes of an exception. It may fail too, and in JavaScript anything may come of it. */
+async function toldBy(
+  onError: (error: unknown) => unknown,
+  error: unknown,
+  { prepared, settings }: Execution,
+): Promise<Extract<ToolOutcome, { type: 'error' }>> {
+  try {
+    const message = await onError(error);
+    if (typeof message === 'string') return { type: 'error', code: 'tool_error', message };
+    throw new TypeError(`onError of '${prepared.tool.spec.name}' gave no text for the model`, { cause: error });
+  } catch (fault) {
+    return maskFault(fault, prepared, settings);
+  }
+}
+
+/** An exception told by its id alone; the log has the rest. */
+export function maskFault(error: unknown, prepared: ReadyCall, settings: ToolCallSettings): Extract<ToolOutcome, { type: 'error' }> {
+  const id = settings.newFaultId?.() ?? prepared.call.id;
+  const fault: ToolFault = { id, tool: prepared.tool.label, runId: settings.run.runId, callId: prepared.call.id, error };
+  settings.onFault?.(fault);
+  return { type: 'error', code: 'tool_internal_error', message: `The tool failed with an internal error (id ${id}).` };
+}

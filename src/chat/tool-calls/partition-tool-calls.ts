@@ -1,0 +1,71 @@
+import type { ChatEvent, ToolCall } from '../../core/chat.ts';
+import type { JsonValue } from '../../shared/json.ts';
+import type { Tool, ToolErrorCode } from '../../core/tool.ts';
+import type { Turn } from '../loop/ask-model.ts';
+import { findOfferedName } from './find-offered-name.ts';
+import { isForced } from '../tool-choice/force-tool-choice.ts';
+import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
+
+/** What decides about the calls of a turn. */
+export interface SortingRules {
+  tools: ReadonlyMap<string, Tool>;
+  callerNames: ReadonlySet<string>;
+  toolChoice: JsonValue | undefined;
+  /** Undefined: nothing is forced, or it was obeyed already. */
+  forced: ForcedChoice | undefined;
+  isSingleCall: boolean;
+  /** The answer's form holds one call to the caller's own functions. */
+  handsOverOne?: boolean | undefined;
+  parallelToolCalls: boolean | undefined;
+}
+
+/** The calls of a turn that are to be run or returned, and the words on those that are not. */
+export function sortCalls(turn: Turn, rules: SortingRules): { calls: ToolCall[]; refused: ChatEvent[] } {
+  const { toolChoice, forced } = rules;
+  const reason = reasonNotToRun(turn, toolChoice);
+  const code = toolChoice === 'none' ? 'tool_disabled' : 'args_truncated';
+  if (reason !== undefined) return { calls: [], refused: turn.toolCalls.map((call) => notRun(call, reason, code)) };
+  const named = turn.toolCalls.map((call) => withOfferedName(call, rules));
+  const wanted = forced === undefined ? named : named.filter((call) => isForced(call, forced));
+  // Some backends take no notice of `parallel_tool_calls` either.
+  const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : handedOver(wanted, rules);
+  const refused = named.flatMap((call) => {
+    if (!wanted.includes(call))
+      return [notRun(call, 'The request demands another function first, so this call was not run.', 'tool_disabled')];
+    // `simple` is known for its one call; what is beyond it is nothing to tell.
+    if (rules.isSingleCall || calls.includes(call)) return [];
+    return [notRun(call, 'The request takes one call at a time, so this one was not run.', 'tool_disabled')];
+  });
+  return { calls, refused };
+}
+
+function handedOver(calls: ToolCall[], { callerNames, handsOverOne }: SortingRules): ToolCall[] {
+  if (handsOverOne !== true) return calls;
+  const first = calls.find(({ name }) => callerNames.has(name));
+  return calls.filter((call) => call === first || !callerNames.has(call.name));
+}
+
+/** Names are matched over everything offered at once: a call meant for the caller must not end at a function of the gateway with a like name. */
+function withOfferedName(call: ToolCall, { callerNames, tools }: SortingRules): ToolCall {
+  if (callerNames.size === 0) return call;
+  const match = findOfferedName(call.name, [...callerNames, ...tools.keys()]);
+  return match.type === 'repaired' ? { ...call, name: match.name } : call;
+}
+
+/** A call that was cut by the token limit or a filter may be half a call, even where its arguments happen to parse. */
+function reasonNotToRun(turn: Turn, toolChoice: JsonValue | undefined): string | undefined {
+  // Some backends take no notice of `none`; what the caller forbade does not run all the same.
+  if (toolChoice === 'none') return 'The request said tool_choice: "none", so this call was not run.';
+  if (turn.finishReason === 'length') return 'The answer was cut by the token limit, so its tool calls were not run. Raise max_tokens.';
+  if (turn.finishReason === 'content_filter') return 'The answer was stopped by a content filter, so its tool calls were not run.';
+  return undefined;
+}
+
+export function isCut({ finishReason }: Turn): boolean {
+  return finishReason === 'length' || finishReason === 'content_filter';
+}
+
+function notRun(call: ToolCall, message: string, code: ToolErrorCode): ChatEvent {
+  const data = { id: call.id, tool: call.name, duration_ms: 0, error: { code, message } };
+  return { type: 'run-event', event: { type: 'tool.result', data } };
+}

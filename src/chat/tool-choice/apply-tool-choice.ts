@@ -1,0 +1,126 @@
+import type { ChatRequest } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { Tool, ToolOffer } from '../../core/tool.ts';
+import { findOfferedName } from '../tool-calls/find-offered-name.ts';
+
+/** A request and what is offered to its model, as its `tool_choice` leaves them. */
+export interface ChosenOffer {
+  request: ChatRequest;
+  offer: ToolOffer;
+}
+
+/** Names that an error shows. */
+const shownNames = 20;
+
+/**
+ * Holds `tool_choice` against what is there, before a model is asked: a name is understood as a model's is, `allowed_tools` narrows the offer, and the
+ * words of other APIs (`any`, a flat `{type, name}`) become OpenAI's. Where the gateway offers nothing, forms that it does not know are the backend's.
+ * A run that goes on has been checked, and its functions may have changed since.
+ * @throws GatewayError `invalid_request` with `param` `tool_choice`
+ */
+export function applyToolChoice(request: ChatRequest, offer: ToolOffer, isResumed: boolean): ChosenOffer {
+  const { toolChoice: choice } = request;
+  if (choice === undefined && request.parallelToolCalls === undefined) return { request, offer };
+  const names = [...request.callerFunctions.map(({ name }) => name), ...gatewayNames(offer)];
+  if (names.length === 0 && request.hostedTools.length === 0) return withoutTools(request, offer, isResumed);
+  const inWords = choice === 'any' || (isJsonObject(choice) && choice['type'] === 'any') ? 'required' : choice;
+  if (inWords === undefined || inWords === 'auto' || inWords === 'none' || inWords === 'required')
+    return { request: { ...request, toolChoice: inWords }, offer };
+  if (isJsonObject(inWords) && inWords['type'] === 'allowed_tools' && offer.tools.size > 0)
+    return allowed({ request, offer, isResumed }, inWords, names);
+  const wanted = isJsonObject(inWords) ? namedFunction(inWords) : undefined;
+  if (wanted !== undefined) {
+    const found = findOfferedName(wanted, names);
+    if (found.type === 'unknown' && !isResumed) throw notOffered(wanted, names, offer);
+    const name = found.type === 'unknown' ? wanted : found.name;
+    return { request: { ...request, toolChoice: { type: 'function', function: { name } } }, offer };
+  }
+  if (offer.tools.size > 0 && !isHosted(inWords, request)) throw unknownForm(inWords);
+  return { request, offer };
+}
+
+function gatewayNames({ tools, finder }: ToolOffer): string[] {
+  return finder === undefined ? [...tools.keys()] : [...new Set([...tools.keys(), finder.tool.spec.name, ...finder.shelf.keys()])];
+}
+
+/** OpenAI refuses both parameters without tools. A frontend that sends them always means nothing by `auto`. */
+function withoutTools(request: ChatRequest, offer: ToolOffer, isResumed: boolean): ChosenOffer {
+  const { toolChoice: choice } = request;
+  if (choice !== undefined && choice !== 'auto' && choice !== 'none' && !isResumed) {
+    const [warning] = offer.warnings;
+    const reason = warning === undefined ? 'Send tools, or choose some by tool_ids or tool_servers.' : warning.message;
+    throw refusal(`it demands a function, and this request has none. ${reason}`);
+  }
+  return { request: { ...request, toolChoice: undefined, parallelToolCalls: undefined }, offer };
+}
+
+/** `{type: "function", function: {name}}`; flat as in the Responses API; `{type: "tool", name}` as in Anthropic's. */
+function namedFunction(choice: JsonObject): string | undefined {
+  const type = ownValue(choice, 'type');
+  if (type !== undefined && type !== 'function' && type !== 'tool') return undefined;
+  const nested = ownValue(choice, 'function');
+  const name = isJsonObject(nested) ? ownValue(nested, 'name') : ownValue(choice, 'name');
+  return typeof name === 'string' ? name : undefined;
+}
+
+/** Of a provider's own tools the backend knows more than we do. */
+function isHosted(choice: JsonValue, { hostedTools }: ChatRequest): boolean {
+  return isJsonObject(choice) && hostedTools.some((entry) => entry['type'] === choice['type']);
+}
+
+/** `{type: "allowed_tools", allowed_tools: {mode, tools}}`, or the same flat: what is not named is not offered, which every backend understands. */
+function allowed(
+  { request, offer, isResumed }: ChosenOffer & { isResumed: boolean },
+  choice: JsonObject,
+  names: readonly string[],
+): ChosenOffer {
+  const nested = ownValue(choice, 'allowed_tools');
+  const { mode = 'auto', tools } = isJsonObject(nested) ? nested : choice;
+  const entries = Array.isArray(tools) ? tools.filter((entry) => isJsonObject(entry)) : [];
+  if ((mode !== 'auto' && mode !== 'required') || entries.length === 0 || entries.length > limits.toolsPerRequest)
+    throw refusal(`allowed_tools needs a mode ("auto" or "required") and a list of at most ${limits.toolsPerRequest} tools.`);
+  const kept = new Set(
+    entries.flatMap((entry) => {
+      const wanted = namedFunction(entry);
+      if (wanted === undefined) return [];
+      const found = findOfferedName(wanted, names);
+      if (found.type !== 'unknown') return [found.name];
+      if (isResumed) return [];
+      throw notOffered(wanted, names, offer);
+    }),
+  );
+  const { finder, warnings } = offer;
+  const reachable = new Map<string, Tool>([...offer.tools, ...(finder?.shelf ?? [])]);
+  const isSearching = finder !== undefined && kept.has(finder.tool.spec.name);
+  const offered = new Map([...reachable].filter(([name]) => kept.has(name)));
+  return {
+    offer: { tools: offered, warnings, ...(isSearching && { finder }) },
+    request: {
+      ...request,
+      toolChoice: mode,
+      callerFunctions: request.callerFunctions.filter(({ name }) => kept.has(name)),
+      hostedTools: request.hostedTools.filter((hosted) => entries.some((entry) => entry['type'] === hosted['type'])),
+    },
+  };
+}
+
+function notOffered(wanted: string, names: readonly string[], { warnings: [warning] }: ToolOffer): GatewayError {
+  const shown = names.slice(0, shownNames).join(', ') || 'none';
+  const rest = names.length > shownNames ? ` and ${names.length - shownNames} others` : '';
+  const reason = warning === undefined ? '' : ` ${warning.message}`;
+  return refusal(`there is no function "${wanted.slice(0, 100)}". Offered: ${shown}${rest}.${reason}`);
+}
+
+function unknownForm(choice: JsonValue): GatewayError {
+  return refusal(
+    `${JSON.stringify(choice).slice(0, 100)} is not understood. Use "auto", "none", "required", ` +
+      '{"type": "function", "function": {"name": "…"}}, or {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": […]}}.',
+  );
+}
+
+function refusal(message: string): GatewayError {
+  return new GatewayError('invalid_request', `tool_choice: ${message}`, { param: 'tool_choice' });
+}

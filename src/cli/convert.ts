@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { ConfigError } from '../app/config/config-error.ts';
+import { limits } from '../core/limits.ts';
+import type { ToolServerRecord } from '../core/registry.ts';
+import type { ServerReport } from '../core/tool-server-report.ts';
+import { count } from './doctor/finding.ts';
+import { createOutbound } from '../policy/outbound-request.ts';
+import { parseToolServerConnection } from '../storage/tool-server-connection.ts';
+import { createServerInspector } from '../tools/servers/inspect-server.ts';
+import { createRegisteredServers } from '../tools/servers/registered-servers.ts';
+
+/** Documents are given this long, with everything they refer to. */
+const patienceMs = 60_000;
+/** A file has no server; its own server entry gives the path, and nothing is called. */
+const nowhere = 'http://127.0.0.1';
+
+const usage =
+  'toolwharf convert <url or file> [--json]: shows the functions that an OpenAPI document becomes, and what is left out and why.';
+
+/** Prints what becomes of one document. Exit code 1 when nothing does. @throws ConfigError for a wrong command line */
+export async function convert(args: string[]): Promise<void> {
+  const { source, isJson } = parseCommand(args);
+  const report = await reportOf(source);
+  process.stdout.write(isJson ? `${JSON.stringify(report, null, 2)}\n` : toText(report));
+  if (!report.ok) process.exitCode = 1;
+}
+
+function parseCommand(args: string[]): { source: string; isJson: boolean } {
+  try {
+    const { values, positionals } = parseArgs({ args, options: { json: { type: 'boolean', default: false } }, allowPositionals: true });
+    const [source] = positionals;
+    if (source !== undefined && positionals.length === 1) return { source, isJson: values.json };
+  } catch (error) {
+    throw new ConfigError(`${error instanceof Error ? error.message : String(error)} ${usage}`);
+  }
+  throw new ConfigError(`convert takes one address or file. ${usage}`);
+}
+
+async function reportOf(source: string): Promise<ServerReport> {
+  const outbound = createOutbound({ egress: { mode: 'any', allow: [] } });
+  const signal = AbortSignal.timeout(patienceMs);
+  const servers = createRegisteredServers({ send: outbound.send, now: Date.now });
+  try {
+    return await createServerInspector({ servers, send: outbound.send }).verify(await recordOf(source), signal);
+  } finally {
+    servers.close();
+    await outbound.close();
+  }
+}
+
+async function recordOf(source: string): Promise<ToolServerRecord> {
+  const connection = /^https?:\/\//i.test(source) ? { url: source } : { url: nowhere, spec: await readDocument(source) };
+  return parseToolServerConnection({ ...connection, info: { id: 'document' } }, 'database');
+}
+
+async function readDocument(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new ConfigError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  if (text.length > limits.documentBytes) throw new ConfigError(`${file} is larger than ${limits.documentBytes} bytes.`);
+  return text;
+}
+
+/** For a terminal, without colours: one line a function, then everything that did not come through as it stands. */
+export function toText(report: ServerReport): string {
+  if (!report.ok) return `Nothing could be converted: ${report.error ?? 'no reason is known.'}\n`;
+  const { info, version, functions, renamed, omitted, warnings, tokens } = report;
+  const title = typeof info?.['title'] === 'string' ? info['title'] : 'a document without a title';
+  const width = Math.max(0, ...functions.map(({ name }) => name.length));
+  const sections = [
+    [`${title} (OpenAPI ${version ?? 'of an unknown version'})`],
+    [
+      `${count(functions.length, 'function')}, ${count(tokens, 'token')} together:`,
+      ...functions.map((entry) => `  ${entry.name.padEnd(width)}  ${String(entry.tokens).padStart(5)}  ${entry.operation}`),
+    ],
+    list(
+      'renamed',
+      renamed.map(({ from, to, reason }) => `${from} -> ${to}: ${reason}`),
+    ),
+    list(
+      'left out',
+      omitted.map(({ operation, reason }) => `${operation}: ${reason}`),
+    ),
+    list('to know', warnings),
+  ];
+  const shown = sections.filter((lines) => lines.length > 0).map((lines) => lines.join('\n'));
+  return `${shown.join('\n\n')}\n`;
+}
+
+function list(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [`${title} (${lines.length}):`, ...lines.map((line) => `  ${line}`)];
+}

@@ -1,0 +1,26 @@
+import { buildApp } from '../app/build-app.ts';
+import { readConfig } from '../app/config/config.ts';
+import { tellRuns } from '../demo/tell-runs.ts';
+import { startTimeServer } from '../demo/time-server.ts';
+import { createLogger } from '../observability/logger.ts';
+
+/** The main job from a terminal, start to finish: its own servers on free ports, three runs, exit code 1 when one of them fails. */
+export async function runDemo(): Promise<void> {
+  const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
+  const config = readConfig({ TOOLWHARF_DEMO: 'true', DRAIN_TIMEOUT_MS: '1000' }, () => undefined);
+  const app = await buildApp(config, { logger: createLogger({ level: 'error', format: 'pretty' }) });
+  const gatewayUrl = await app.server.listen({ host: '127.0.0.1', port: 0 });
+  try {
+    const print = (line: string): void => void process.stdout.write(`${line}\n`);
+    const isComplete = await tellRuns({ gatewayUrl, timeServerUrl: time.url, print, useColor: process.stdout.isTTY });
+    print(
+      isComplete
+        ? '\nAll three ways work. Start the gateway with: npm start'
+        : '\nThe demonstration is incomplete: a tool call, a source or an answer is missing.',
+    );
+    if (!isComplete) process.exitCode = 1;
+  } finally {
+    await app.close();
+    await time.close();
+  }
+}

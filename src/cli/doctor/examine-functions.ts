@@ -1,0 +1,81 @@
+import { statSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { Config } from '../../app/config/config.ts';
+import { count } from './finding.ts';
+import type { Finding } from './finding.ts';
+import { arrangeShelf, emptyShelf } from '../../tools/functions/function-registry.ts';
+import type { FunctionShelf } from '../../tools/functions/function-registry.ts';
+import { toHook } from '../../tools/functions/hook-module.ts';
+import { importModule, loadModule } from '../../tools/functions/load-module.ts';
+import type { ImportModule } from '../../tools/functions/load-module.ts';
+import { readFolder } from '../../tools/functions/read-folder.ts';
+import type { FolderModule } from '../../tools/functions/read-folder.ts';
+import type { ToolsetVersion } from '../../tools/functions/toolset-version.ts';
+
+/** Of one module; a report is for reading. */
+const shownNames = 10;
+
+export interface FunctionExamination {
+  findings: Finding[];
+  shelf: FunctionShelf;
+}
+
+/**
+ * Whether the modules of `tools_dir` and the hooks can be loaded, and what they offer. Loading runs their top level, as a start does; toolsets are not
+ * set up, because that opens connections.
+ */
+export async function examineFunctions(
+  { modules }: Pick<Config, 'modules'>,
+  load: ImportModule = importModule,
+): Promise<FunctionExamination> {
+  const hooks = await Promise.all(modules.hooks.map((entry) => examineHook(entry, load)));
+  const { toolsDir, toolsets } = modules;
+  if (toolsDir === undefined) return { findings: hooks, shelf: emptyShelf };
+  if (statSync(toolsDir, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    const text = `tools_dir: there is no folder ${toolsDir}, so the gateway does not start`;
+    return { findings: [{ level: 'broken', text, cure: 'Create it, or correct the path.' }, ...hooks], shelf: emptyShelf };
+  }
+  const remarks: Finding[] = [];
+  const tell = (text: string): void => void remarks.push({ level: 'warning', text });
+  try {
+    const { modules: found } = await readFolder(toolsDir, [], { load, retriesBroken: false });
+    const settled = await Promise.all(found.map(untilLoaded));
+    const shelf = arrangeShelf(settled, { versions: versionsOf(settled), settings: toolsets, tell });
+    const none: Finding[] = settled.length === 0 ? [{ level: 'note', text: `tools_dir: ${toolsDir} holds no module yet` }] : [];
+    return { findings: [...none, ...settled.map(describeModule), ...remarks, ...hooks], shelf };
+  } catch (error) {
+    const text = `tools_dir: ${toolsDir} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return { findings: [{ level: 'broken', text, cure: 'Correct the path, or the rights of the folder.' }, ...hooks], shelf: emptyShelf };
+  }
+}
+
+async function untilLoaded(module: FolderModule): Promise<FolderModule> {
+  await module.later?.settled;
+  return module.later?.module ?? module;
+}
+
+function versionsOf(modules: readonly FolderModule[]): Map<string, ToolsetVersion> {
+  const still = { hold: () => () => undefined, retire: () => undefined, close: () => Promise.resolve() };
+  const all = modules.flatMap(({ loaded }) => (loaded?.offer.toolsets ?? []).map((toolset) => ({ toolset, module: loaded?.module })));
+  return new Map(all.flatMap(({ toolset, module }) => (module === undefined ? [] : [[toolset.id, { toolset, module, ...still }]])));
+}
+
+function describeModule({ path, loaded, problem }: FolderModule): Finding {
+  if (loaded === undefined)
+    return { level: 'broken', text: problem ?? path, cure: 'Correct the file; a gateway that runs loads it again by itself.' };
+  const { functions, toolsets } = loaded.offer;
+  const names = [...functions.map(({ name }) => name), ...toolsets.flatMap(({ id, tools }) => tools.map(({ name }) => `${id}/${name}`))];
+  const more = names.length > shownNames ? `, and ${names.length - shownNames} more` : '';
+  return { level: 'ok', text: `${basename(path)}: ${count(names.length, 'function')} (${names.slice(0, shownNames).join(', ')}${more})` };
+}
+
+async function examineHook(entry: Config['modules']['hooks'][number], load: ImportModule): Promise<Finding> {
+  try {
+    const hook = toHook(entry, (await loadModule(entry.path, { load })).exports, () => 'call');
+    const { name: _name, timeoutMs: _timeoutMs, onFailure, ...functions } = hook;
+    return { level: 'ok', text: `hook ${entry.name}: ${Object.keys(functions).join(', ')}; when it fails: ${onFailure}` };
+  } catch (error) {
+    const text = `hook ${entry.name}: ${error instanceof Error ? error.message : String(error)}`;
+    return { level: 'broken', text, cure: 'The gateway does not start without it: correct it, or take it out of hooks.' };
+  }
+}

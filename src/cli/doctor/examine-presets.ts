@@ -1,0 +1,51 @@
+import type { PresetRecord } from '../../core/preset.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { Finding } from './finding.ts';
+import { findPresetDoubts } from '../../app/validate-preset.ts';
+import type { FunctionShelf } from '../../tools/functions/function-registry.ts';
+
+/** What the other looks have found. */
+export interface KnownNames {
+  models: ReadonlySet<string>;
+  toolServers: readonly ToolServerRecord[];
+  shelf: FunctionShelf;
+}
+
+/** Whether what each preset names is there: by name, without asking a tool server for its functions. */
+export async function examinePresets(presets: readonly PresetRecord[], known: KnownNames): Promise<Finding[]> {
+  const around = {
+    presets: { list: async () => [...presets] },
+    whyNoModel: async (id: string) =>
+      known.models.has(id) || known.models.has(`${id}:latest`) ? undefined : `no backend lists "${id}" just now`,
+    whyNoTool: async (toolId: string) => (isKnown(toolId, presets, known) ? undefined : `"${toolId}" is not known`),
+  };
+  const findings = await Promise.all(
+    presets.map(async (preset): Promise<Finding[]> => {
+      const doubts = await findPresetDoubts(preset, around);
+      const where = preset.origin === 'file' ? 'its entry below `models`' : `PATCH /api/presets/${preset.id}`;
+      if (doubts.length === 0) return [{ level: 'ok', text: `${preset.id}: on ${preset.baseModel}` }];
+      return doubts.map((doubt) => ({ level: 'warning', text: `${preset.id}: ${doubt}`, cure: `Correct it: ${where}.` }));
+    }),
+  );
+  return findings.flat();
+}
+
+function isKnown(toolId: string, presets: readonly PresetRecord[], { toolServers, shelf }: KnownNames): boolean {
+  const { kind, rest = '' } = /^(?<kind>server|function|toolset|preset):(?<rest>.+)$/.exec(toolId)?.groups ?? {};
+  const [head = '', member] = rest.replace(/^(?:openapi|mcp):/, '').split('/');
+  switch (kind) {
+    case 'server':
+      return toolServers.some(({ id }) => id === head);
+    case 'function':
+      return shelf.functions.some(({ id, definition }) => id === toolId || definition.name === rest);
+    case 'toolset':
+      if (member === undefined) return shelf.toolsets.has(head);
+      return shelf.functions.some(({ toolsets, definition }) => toolsets.has(head) && definition.name === member);
+    case 'preset':
+      return presets.some(({ id }) => id === rest);
+    case undefined:
+    default:
+      // What has another form is judged where it is used.
+      return true;
+  }
+}

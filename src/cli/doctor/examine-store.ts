@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs';
+import type { Config } from '../../app/config/config.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { PresetRecord } from '../../core/preset.ts';
+import type { Registry, ToolServerRecord } from '../../core/registry.ts';
+import { count } from './finding.ts';
+import type { Finding } from './finding.ts';
+import { derivePepper, markOf } from '../../admin/derive-key-hash.ts';
+import { createDatabaseConnection } from '../../storage/database-connection.ts';
+import { createLayeredRegistry } from '../../storage/layered-registry.ts';
+import { createMemoryRegistry } from '../../storage/memory-registry.ts';
+import { databaseFile } from '../../storage/open-database.ts';
+import { createPresetStore } from '../../storage/preset-store.ts';
+import { findSecret } from '../../storage/secret-file.ts';
+import { createSqliteRegistry } from '../../storage/sqlite-registry.ts';
+
+/** What is registered, and what was wrong with it. */
+export interface StoreExamination {
+  toolServers: readonly ToolServerRecord[];
+  /** Stored keys, whether they work or not. */
+  keys: number;
+  /** Whether the gateway has run with this store before: a bundled server that is not there was deleted then. */
+  isUsed: boolean;
+  /** Of the file and stored. */
+  presets: readonly PresetRecord[];
+  findings: Finding[];
+}
+
+/**
+ * What the gateway would find at its start, without making anything: a database or a secret that is not there yet is nothing wrong.
+ * @throws GatewayError `storage_unavailable`, `invalid_request` for a DATABASE_URL that names no file
+ */
+export async function openStored({ databaseUrl, dataDir, secret: configured, toolServers }: Config): Promise<Registry> {
+  const file = databaseFile(databaseUrl);
+  if (!existsSync(file)) return createMemoryRegistry(toolServers);
+  const secret = findSecret(dataDir, configured);
+  if (secret === undefined) {
+    throw new GatewayError(
+      'storage_unavailable',
+      `${file} is there, but the secret of what it holds is not: restore the file "secret" of the data folder, or set TOOLWHARF_SECRET`,
+    );
+  }
+  const connection = createDatabaseConnection({ file, now: Date.now, isReadOnly: true });
+  const store = createSqliteRegistry({ file, secret, connection });
+  return createLayeredRegistry({ fixed: toolServers, store });
+}
+
+/** A store that cannot be read costs its own entries only. */
+export async function examineStore(config: Config, openRegistry: (config: Config) => Promise<Registry>): Promise<StoreExamination> {
+  const findings: Finding[] = [];
+  const note = (error: unknown): void => {
+    const text = `What is stored cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    const cure = 'Mend or restore the database that DATABASE_URL names, or start with an empty data folder.';
+    findings.push({ level: 'broken', text, cure });
+  };
+  const registry = await openRegistry(config).catch((error: unknown) => {
+    note(error);
+    return createMemoryRegistry(config.toolServers);
+  });
+  try {
+    const keys = await registry.listKeys().catch(note);
+    const toolServers = await registry.listToolServers().catch(() => config.toolServers);
+    const fact = await registry.readFact('bundled_time_registered').catch(() => undefined);
+    findings.push(...examineKeys(config, keys ?? []));
+    const presetStore = createPresetStore({ registry, fixed: config.presets, now: Date.now });
+    const presets = await presetStore.list().catch(note);
+    return { toolServers, keys: keys?.length ?? 0, isUsed: fact !== undefined, presets: presets ?? config.presets, findings };
+  } finally {
+    await registry.close();
+  }
+}
+
+type StoredKeys = Awaited<ReturnType<Registry['listKeys']>>;
+
+function examineKeys(config: Config, keys: StoredKeys): Finding[] {
+  if (keys.length === 0) return [];
+  const secret = findSecret(config.dataDir, config.secret);
+  const mark = secret === undefined ? undefined : markOf(derivePepper(secret));
+  const useless = keys.filter(({ secretMark }) => secretMark !== undefined && secretMark !== mark);
+  const expired = keys.filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= Date.now());
+  const cure =
+    'Set the secret they were made with; or delete them (GET and DELETE /api/keys, with TOOLWHARF_ADMIN_KEY where no key works) and make new ones.';
+  return [
+    ...(useless.length === 0
+      ? []
+      : [
+          {
+            level: 'broken',
+            text: `${useless.length} of ${count(keys.length, 'key')} made with another TOOLWHARF_SECRET: refused`,
+            cure,
+          } as const,
+        ]),
+    ...(expired.length === 0 ? [] : [{ level: 'note', text: `${expired.length} of ${count(keys.length, 'key')} expired` } as const]),
+  ];
+}

@@ -1,0 +1,52 @@
+import { addEnvFile, readConfig } from '../app/config/config.ts';
+import { readTextFile } from '../app/config/read-text-file.ts';
+import type { SendOutbound } from '../core/outbound.ts';
+import { readText } from '../core/outbound.ts';
+import { createOutbound } from '../policy/outbound-request.ts';
+
+/** Below the five seconds that the image gives the whole command. */
+const patienceMs = 3_000;
+/** `/ready` names every backend and tool server. */
+const answerBytes = 256 * 1024;
+
+/** For the image, which has no curl: exit code 0 when the gateway at the configured address is alive, 1 with a line otherwise. */
+export async function healthcheck(environment: NodeJS.ProcessEnv): Promise<void> {
+  addEnvFile(environment, readTextFile);
+  const config = readConfig(environment, readTextFile);
+  const outbound = createOutbound({ egress: config.egress });
+  const url = `${localUrl(config)}/health`;
+  try {
+    const { status } = await getLocally(url, outbound.send);
+    if (status === 200) return;
+    fail(`${url} answers with status ${status}`);
+  } catch (error) {
+    fail(error instanceof Error ? error.message : String(error));
+  } finally {
+    await outbound.close();
+  }
+}
+
+function fail(reason: string): void {
+  process.stderr.write(`toolwharf: not healthy: ${reason}\n`);
+  process.exitCode = 1;
+}
+
+/** Where the gateway of this configuration is reached from this machine: an address that stands for all becomes the loopback one. */
+export function localUrl({ host, port }: { host: string; port: number }): string {
+  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`;
+}
+
+/** @throws OutboundError, or the time limit's reason */
+export async function getLocally(url: string, send: SendOutbound): Promise<{ status: number; text: string }> {
+  const { status, body } = await send({
+    method: 'GET',
+    url,
+    trust: { kind: 'configured', origin: new URL(url).origin },
+    signal: AbortSignal.timeout(patienceMs),
+    firstByteTimeoutMs: patienceMs,
+    idleTimeoutMs: patienceMs,
+  });
+  const { text } = await readText(body, answerBytes);
+  return { status, text };
+}

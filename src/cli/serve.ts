@@ -1,0 +1,107 @@
+import { readTextFile } from '../app/config/read-text-file.ts';
+import closeWithGrace from 'close-with-grace';
+import { buildApp } from '../app/build-app.ts';
+import { addEnvFile, ConfigError, readConfig, readConfigFile } from '../app/config/config.ts';
+import { listSettings } from '../app/config/describe-settings.ts';
+import type { ChatMemory, MemoryKind } from '../core/chat-memory.ts';
+import { openBundledTime } from '../app/bundled-time-server.ts';
+import { createDatabaseConnection } from '../storage/database-connection.ts';
+import { createLayeredRegistry } from '../storage/layered-registry.ts';
+import { claimDatabase, openDataFolder } from '../storage/data-folder.ts';
+import { databaseFile } from '../storage/open-database.ts';
+import { requireAnsweringStorage, requireUsableDatabase } from '../storage/require-storage.ts';
+import { loadSecret } from '../storage/secret-file.ts';
+import { createSqliteRegistry } from '../storage/sqlite-registry.ts';
+import { createSqliteChatMemory } from '../storage/sqlite-chat-memory.ts';
+import { createSqliteChats } from '../storage/sqlite-chats.ts';
+import { createSqliteRuns } from '../storage/sqlite-runs.ts';
+import { createSqliteWaitingRuns } from '../storage/sqlite-waiting-runs.ts';
+import { startTimeServer } from '../demo/time-server.ts';
+import { isLoopbackName } from '../http/auth/authenticate.ts';
+import { createLogger } from '../observability/logger.ts';
+import { outliveOwnCode } from '../app/guard-user-code.ts';
+import { version } from '../app/version.ts';
+
+/** Every chat reads the registry. Nobody who changes the file from another process notices so short a delay. */
+const registryBelievedMs = 200;
+/** Closing what is left after the drain takes no longer. */
+const closingMs = 5_000;
+
+/** Reads the configuration, starts the gateway with its bundled time tool server, and ends both on SIGTERM or SIGINT. */
+export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
+  const envFile = addEnvFile(environment, readTextFile);
+  const config = readConfig(environment, readTextFile, process.stdout.isTTY);
+  const logger = createLogger({ level: config.logLevel, format: config.logFormat });
+  if (envFile !== undefined) logger.info({ file: envFile }, `settings of ${envFile} are in force where the environment has none`);
+  const file = databaseFile(config.databaseUrl);
+  // Before anything is read or made there.
+  await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: file });
+  const dataFolder = openDataFolder(config.dataDir);
+  if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
+  const secret = loadSecret(config.dataDir, config.secret);
+  const connection = createDatabaseConnection({ file, now: Date.now });
+  await requireUsableDatabase(connection);
+  const releaseDatabase = claimDatabase(file);
+  const store = createSqliteRegistry({ file, secret, connection, believedMs: registryBelievedMs });
+  const time = await openBundledTime({
+    store,
+    fixed: config.toolServers,
+    demo: config.demo,
+    start: () => startTimeServer({ host: '127.0.0.1', port: 0 }),
+  });
+  const registry = createLayeredRegistry({
+    fixed: config.toolServers,
+    store: time.store,
+    onFault: (error) => logger.error({ err: error }, 'stored tool servers cannot be read; only configured ones are offered'),
+  });
+  const waitingRuns = createSqliteWaitingRuns(connection, secret);
+  const memoryOf = (kind: MemoryKind): ChatMemory => createSqliteChatMemory(connection, secret, kind);
+  const chatMemory = { approval: memoryOf('approval'), state: memoryOf('state'), continuation: memoryOf('continuation') };
+  const stores = { registry, runs: createSqliteRuns(connection), waitingRuns, chatMemory, chats: createSqliteChats(connection) };
+  const settings = listSettings(environment, readConfigFile(environment, readTextFile));
+  let address = '';
+  const app = await buildApp({ ...config, secret }, { logger, settings, ...stores, onOpened: () => showStartKey(app.startKey, address) });
+  const isOpen = await app.isOpen().catch(() => false);
+  if (isOpen && config.corsOrigins.includes('*')) {
+    throw new ConfigError(
+      'CORS_ALLOW_ORIGIN: "*" would let any web page use this gateway while it needs no key; name the origins, or set TOOLWHARF_ADMIN_KEY.',
+    );
+  }
+  address = await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (text) => announcement(text, isOpen) });
+  if (isOpen) showStartKey(app.startKey, address);
+  // Only now: a start that fails at its address must not leave a key behind that was shown once. Until then nobody can come in.
+  if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
+
+  const skip = outliveOwnCode(config, logger);
+  closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
+    if (err !== undefined) logger.fatal({ err }, 'an error that nothing caught ends the gateway');
+    else logger.info({ signal }, 'shutting down: running answers may finish');
+    await app.close();
+    await time.close();
+    await registry.close();
+    releaseDatabase();
+    dataFolder.release();
+  });
+}
+
+/** Reachable from elsewhere without a key would be open to everybody. Straight to the terminal: a log is kept and read by others. */
+function showFirstKey(key: string | undefined, host: string): void {
+  if (key === undefined) return;
+  process.stdout.write(
+    `Administrator key, because ${host} can be reached from elsewhere; it is shown this once: ${key}\n` +
+      'Create others with it (POST /api/keys), or set TOOLWHARF_ADMIN_KEY to use one of your own.\n',
+  );
+}
+
+/** A fragment stays in the browser: it reaches neither a proxy nor a log. Straight to the terminal, as above. */
+function showStartKey(key: string | undefined, address: string): void {
+  if (key === undefined) return;
+  process.stdout.write(
+    `Chats need no key. Changes (tool servers, keys, presets) need the administrator key of this start, at the end of this link:\n  ${address}/#key=${key}\n`,
+  );
+}
+
+function announcement(address: string, isOpen: boolean): string {
+  const authentication = isOpen ? 'open to this machine, no key needed for chats' : 'send your key as "Authorization: Bearer <key>"';
+  return `toolwharf ${version} listens on ${address} (${authentication})`;
+}

@@ -1,0 +1,97 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../../core/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { invalidKey, startKeyNeeded } from './authenticate.ts';
+import type { Authenticator } from './authenticate.ts';
+import { sendNothingHere } from '../error-handler.ts';
+import { refuseTwoHosts } from '../body/malformed-requests.ts';
+import { findAccess, routeRoles } from './route-roles.ts';
+import type { Access } from './route-roles.ts';
+import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
+
+export interface GuardOptions {
+  authenticator: Pick<Authenticator, 'requireCaller'>;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** Default: the gateway's own table. */
+  table?: Readonly<Record<string, Access>>;
+}
+
+/**
+ * Lets every request in or not, by the table of routes, before its body is read. To be installed before the routes: one that is registered
+ * later and has no row throws at its registration, so that a forgotten route is closed by a start that fails, not open.
+ */
+export function installGuard(app: FastifyInstance, { authenticator, now, table = routeRoles }: GuardOptions): void {
+  app.decorateRequest('caller');
+  app.addHook('onRoute', (route) => {
+    for (const method of [route.method].flat()) {
+      if (findAccess(method, route.url, table) === undefined)
+        throw new Error(`The route ${method} ${route.url} has no row in http/route-roles.ts: say there who may call it.`);
+    }
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    try {
+      refuseTwoHosts(request);
+      // There is nothing behind it to protect; but its body would be read, and parsed, for everybody.
+      if (request.is404) {
+        leaveBodyUnread(request, reply);
+        return sendNothingHere(app, request, reply);
+      }
+      const access = findAccess(request.method, request.routeOptions.url ?? '', table);
+      refuseUselessBody(request, access);
+      if (access === 'public' || access === 'socket') return undefined;
+      const caller = await authenticator.requireCaller(request);
+      requireRight(caller, access);
+      request.setDecorator('caller', caller);
+      nameCaller(request, caller);
+    } catch (error) {
+      leaveBodyUnread(request, reply);
+      endWithAnswer(request, reply);
+      throw error;
+    }
+    return undefined;
+  });
+  // A body may be on its way for longer than its key is good.
+  app.addHook('preHandler', (request, _, done) => {
+    const { expiresAt } = request.getDecorator<Caller | undefined>('caller') ?? {};
+    if (expiresAt !== undefined && expiresAt <= now()) done(invalidKey(true));
+    else done();
+  });
+}
+
+/** Pino's; the logger of an app that keeps no log has no such function. */
+type NamedLogger = FastifyRequest['log'] & { setBindings?: (bindings: Readonly<Record<string, string>>) => void };
+
+/**
+ * In every further line of the request. Into the logger that it has already: a child of a child makes each request's logger a prototype, and every
+ * line of it slow to write.
+ */
+function nameCaller({ log }: FastifyRequest, { name, id }: Caller): void {
+  (log as NamedLogger).setBindings?.({ caller: name ?? id });
+}
+
+/** Node no longer looks after the connection of an upgrade, and the websocket server does not yet. */
+function endWithAnswer(request: FastifyRequest, reply: FastifyReply): void {
+  if (request.headers.upgrade !== undefined) reply.raw.once('finish', () => request.raw.socket.destroySoon());
+}
+
+/** What is no known access is for administrators. */
+function requireRight(caller: Caller, access: Access | undefined): void {
+  if (access === 'user' || caller.role === 'admin') return;
+  if (!caller.isOpen)
+    throw new GatewayError('forbidden', "Only administrators may do this, and this key is a user's. Use an administrator key.");
+  if (access !== 'admin-read') throw startKeyNeeded();
+}
+
+const bodiless = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Small ones are harmless, and some clients send them by habit. */
+function refuseUselessBody({ method, headers }: FastifyRequest, access: Access | undefined): void {
+  if (!bodiless.has(method) && access !== 'public') return;
+  if (hasLargeBody(headers)) throw new GatewayError('payload_too_large', `${method} takes no body here. Send none.`);
+}
+
+/** Whom the guard let in. @throws where it let everybody in. */
+export function callerOf(request: FastifyRequest): Caller {
+  return request.getDecorator<Caller>('caller');
+}

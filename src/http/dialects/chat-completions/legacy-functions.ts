@@ -1,0 +1,106 @@
+import { GatewayError } from '../../../core/errors.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+
+/** A body without OpenAI's first form of calls (`functions`, `function_call`, role `function`), and whether it is to be answered in that form. */
+export interface ModernBody {
+  body: JsonObject;
+  isLegacy: boolean;
+}
+
+/**
+ * Puts `functions` and `function_call` into the words of `tools` and `tool_choice`, and messages in that form into calls with results. That form knows no
+ * ids: a call has the one that our own answer gave it, else one by its place, which is the same in every later request of the chat.
+ * @throws GatewayError `invalid_request`
+ */
+export function fromLegacyFunctions(body: JsonObject): ModernBody {
+  const { functions, function_call: choice, ...rest } = body;
+  const given = isSet(functions) || isSet(choice);
+  if (!given && !hasLegacyMessages(body['messages'])) return { body, isLegacy: false };
+  const modern: JsonObject = { ...rest };
+  if (Array.isArray(rest['messages'])) modern['messages'] = toToolMessages(rest['messages']);
+  if (isSet(functions)) {
+    if (isSet(rest['tools'])) throw refusal('functions', 'cannot be combined with tools. Send all of them as tools.');
+    modern['tools'] = toTools(functions);
+  }
+  if (isSet(choice)) {
+    if (isSet(rest['tool_choice'])) throw refusal('function_call', 'cannot be combined with tool_choice. Send tool_choice alone.');
+    modern['tool_choice'] = toToolChoice(choice);
+  }
+  return { body: modern, isLegacy: given };
+}
+
+function isSet(value: JsonValue | undefined): value is NonNullable<JsonValue> {
+  return value !== undefined && value !== null;
+}
+
+function hasLegacyMessages(messages: JsonValue | undefined): boolean {
+  return Array.isArray(messages) && messages.some((message) => isJsonObject(message) && isLegacyMessage(message));
+}
+
+function isLegacyMessage(message: JsonObject): boolean {
+  return message['role'] === 'function' || isJsonObject(message['function_call']);
+}
+
+function toTools(functions: NonNullable<JsonValue>): JsonValue {
+  if (!Array.isArray(functions)) throw refusal('functions', 'must be a list of functions. Better, send tools.');
+  return functions.map((definition, index) => {
+    if (!isJsonObject(definition) || typeof definition['name'] !== 'string')
+      throw refusal(`functions.${index}`, 'must be an object with a name');
+    return { type: 'function', function: definition };
+  });
+}
+
+function toToolChoice(choice: NonNullable<JsonValue>): JsonValue {
+  if (choice === 'none' || choice === 'auto') return choice;
+  const name = isJsonObject(choice) ? choice['name'] : undefined;
+  if (typeof name === 'string') return { type: 'function', function: { name } };
+  throw refusal('function_call', 'must be "none", "auto" or {"name": "…"}. Better, send tool_choice.');
+}
+
+/** Servers refuse a call without its result and a result without its call, so that what one of them lacks is made up. */
+function toToolMessages(messages: readonly JsonValue[]): JsonValue[] {
+  const modern: JsonValue[] = [];
+  let open: { id: string; name: string } | undefined;
+  const close = (content: JsonValue): void => {
+    if (open !== undefined) modern.push({ role: 'tool', tool_call_id: open.id, name: open.name, content });
+    open = undefined;
+  };
+  messages.forEach((message, index) => {
+    const wire = isJsonObject(message) ? message : {};
+    const { function_call: call, ...rest } = wire;
+    if (wire['role'] === 'function') {
+      const { name } = wire;
+      if (typeof name !== 'string') throw refusal(`messages.${index}.name`, 'must name the function whose result this is');
+      if (open?.name !== name) {
+        close(lostResult);
+        open = { id: idAt(index), name };
+        modern.push(callMessage({ role: 'assistant', content: null }, { ...open, args: '{}' }));
+      }
+      return close(wire['content'] ?? '');
+    }
+    close(lostResult);
+    if (!isJsonObject(call) || isSet(rest['tool_calls'])) return modern.push(message);
+    const { name, arguments: args = '{}', id = idAt(index) } = call;
+    if (typeof name !== 'string' || typeof id !== 'string')
+      throw refusal(`messages.${index}.function_call`, 'must be an object with a name');
+    open = { id, name };
+    return modern.push(callMessage(rest, { id, name, args }));
+  });
+  close(lostResult);
+  return modern;
+}
+
+const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });
+
+function idAt(index: number): string {
+  return `call_function_${index}`;
+}
+
+function callMessage(message: JsonObject, { id, name, args }: { id: string; name: string; args: JsonValue }): JsonObject {
+  return { ...message, tool_calls: [{ id, type: 'function', function: { name, arguments: args } }] };
+}
+
+function refusal(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_request', `${param}: ${message}`, { param });
+}

@@ -1,0 +1,42 @@
+import type { ChatEvent, Source } from '../../../core/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { toGatewayError } from '../../error-handler.ts';
+
+/**
+ * What a run has done, for the error it may end with: a model that fails after its tools have run must not cost what they gave, and whoever asks
+ * again has to know that they ran.
+ */
+export interface RunSoFar {
+  /** Of every run event and source. */
+  note(event: ChatEvent): void;
+  /** The error with `run_id`, `calls` and, where they did not reach the client before, `sources`; as it is while no tool was called. */
+  addTo(error: unknown, requestId: string): unknown;
+  /** The same for the last frame of a stream. */
+  addToFrame(error: GatewayError): GatewayError;
+}
+
+export function createRunSoFar(runId: string): RunSoFar {
+  const calls: JsonObject[] = [];
+  const sources: Source[] = [];
+
+  function extended(error: GatewayError, more: JsonObject): GatewayError {
+    const { code, message, param, status, retryAfter } = error;
+    const progress = { run_id: runId, calls, ...more };
+    const kept = { ...(param !== null && { param }), ...(retryAfter !== undefined && { retryAfter }) };
+    return new GatewayError(code, message, { status, cause: error, progress, ...kept });
+  }
+  return {
+    note(event) {
+      if (event.type === 'source') sources.push(event.source);
+      if (event.type !== 'run-event' || event.event.type !== 'tool.result') return;
+      const { id = null, tool = null, error } = event.event.data;
+      calls.push({ id, tool, ...(error !== undefined && { error }) });
+    },
+    addTo(error, requestId) {
+      if (calls.length === 0) return error;
+      return extended(toGatewayError(error, requestId), sources.length === 0 ? {} : { sources: sources as unknown as JsonObject[] });
+    },
+    addToFrame: (error) => (calls.length === 0 ? error : extended(error, {})),
+  };
+}

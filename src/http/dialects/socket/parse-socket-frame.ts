@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import type { BrowserQuestion } from '../../../core/elicitation.ts';
+import { describeIssue } from '../../../shared/describe-schema-issue.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { parseInPlace, parseJsonBody } from '../../body/parse-json-body.ts';
+
+/** What a browser may say on the socket. */
+export type ClientFrame =
+  | { type: 'auth'; token?: string | undefined; sessionId?: string | undefined }
+  /** The fields as they came; `toChatBody` makes a chat of them. */
+  | { type: 'message'; fields: JsonObject }
+  | { type: 'cancel'; runId: string }
+  /** The answer to a question; `data` as it came. */
+  | { type: 'answer'; question: BrowserQuestion['type']; id: string; data: JsonObject }
+  | { type: 'execute:tool:result'; id: string; result?: JsonValue | undefined; error?: JsonValue | undefined };
+
+export type ParsedFrame = { type: 'frame'; frame: ClientFrame } | { type: 'invalid'; message: string };
+
+const id = z.string().min(1).max(256);
+const words = z.string().max(limits.approvalMessageCharacters).nullish();
+const anyJson = z.custom<JsonValue>().optional();
+
+const edited = z.custom<JsonObject>(isJsonObject).nullish();
+const frameSchemas = {
+  auth: z
+    .object({ token: z.string().max(4_096).nullish(), session_id: z.string().max(256).nullish() })
+    .transform(({ token, session_id }): ClientFrame => ({ type: 'auth', token: token ?? undefined, sessionId: session_id ?? undefined })),
+  message: z.custom<JsonObject>(isJsonObject).transform((fields): ClientFrame => ({ type: 'message', fields })),
+  cancel: z.object({ run_id: id }).transform(({ run_id }): ClientFrame => ({ type: 'cancel', runId: run_id })),
+  'execute:tool:result': z
+    .object({ id, result: anyJson, error: anyJson })
+    .transform((data): ClientFrame => ({ type: 'execute:tool:result', ...data })),
+  'confirmation:result': z
+    .looseObject({ id, decision: z.enum(['approve', 'reject']), params: edited, arguments: edited, message: words })
+    // Whoever has changed them under the name of the other door must not have the unchanged ones run.
+    .transform(({ params, arguments: args, ...rest }) => ({ ...rest, ...(isJsonObject(params ?? args) && { params: params ?? args }) }))
+    .transform((data): ClientFrame => ({ type: 'answer', question: 'confirmation', id: data.id, data: data as JsonObject })),
+  'input:result': z
+    .looseObject({ id })
+    .transform((data): ClientFrame => ({ type: 'answer', question: 'input', id: data.id, data: data as JsonObject })),
+} as const;
+const knownTypes = Object.keys(frameSchemas);
+
+/**
+ * One text frame: `{type, data:{…}}`, or flat as `{type, …}`. Unknown types and malformed data are told, never thrown. A promise where it holds so
+ * much that it is parsed aside.
+ */
+export function readSocketFrame(bytes: Buffer, options: { caller: string; signal: AbortSignal }): ParsedFrame | Promise<ParsedFrame> {
+  return readInPlace(bytes) ?? readAside(bytes, options);
+}
+
+const reading = { maxDepth: limits.jsonDepth, prototypes: 'remove' } as const;
+/** Within a message, as in a body. */
+const documents = ['data.tool_servers.*.openapi', 'tool_servers.*.openapi'];
+
+function readInPlace(bytes: Buffer): ParsedFrame | undefined {
+  try {
+    const parsed = parseInPlace(bytes, reading);
+    return parsed === undefined ? undefined : toFrame(parsed.value);
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+async function readAside(bytes: Buffer, options: { caller: string; signal: AbortSignal }): Promise<ParsedFrame> {
+  try {
+    // The frame shares its memory with others of its socket, and is copied.
+    return toFrame(await parseJsonBody(Buffer.from(bytes), { ...reading, ...options, documents }));
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+function refused(error: unknown): ParsedFrame {
+  return invalid(error instanceof GatewayError ? error.message.replace('The body', 'The frame') : 'The frame cannot be read.');
+}
+
+function toFrame(value: JsonValue): ParsedFrame {
+  if (!isJsonObject(value)) return invalid('A frame must be an object {type, data}.');
+  if (isDeeperThan(value, limits.jsonDepth)) return invalid(`A frame may nest ${limits.jsonDepth} levels deep, no deeper.`);
+  const type = ownValue(value, 'type');
+  if (typeof type !== 'string') return invalid('A frame needs a type.');
+  if (!isKnownType(type)) return invalid(`Unknown type ${JSON.stringify(type.slice(0, 64))}. Known: ${knownTypes.join(', ')}.`);
+  const parsed = frameSchemas[type].safeParse(dataOf(value));
+  if (parsed.success) return { type: 'frame', frame: parsed.data };
+  const [issue] = parsed.error.issues;
+  return invalid(`${type}: ${issue?.path.join('.') ?? ''} ${describeIssue(issue)}`.replaceAll(/\s+/g, ' '));
+}
+
+function isKnownType(type: string): type is keyof typeof frameSchemas {
+  return Object.hasOwn(frameSchemas, type);
+}
+
+function dataOf(frame: JsonObject): JsonObject {
+  const data = ownValue(frame, 'data');
+  if (isJsonObject(data)) return data;
+  const { type: _type, ...fields } = frame;
+  return fields;
+}
+
+function invalid(message: string): ParsedFrame {
+  return { type: 'invalid', message };
+}

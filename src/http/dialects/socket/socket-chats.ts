@@ -1,0 +1,201 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { Caller } from '../../../core/caller.ts';
+import type { ChatEvent } from '../../../core/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { ownValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import type { RateLimiter } from '../../../core/rate-limit.ts';
+import type { BrowserRelay } from '../../../relay/browser-relay.ts';
+import type { RelaySession } from '../../../relay/session.ts';
+import { toGatewayError } from '../../error-handler.ts';
+import { logChat } from '../../../runs/run-stats.ts';
+import type { RunStats } from '../../../runs/run-stats.ts';
+import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
+import type { ChatHead } from './socket-wire.ts';
+
+/** Starts a run for a body in OpenAI's shape; the signal ends it. @throws GatewayError when the body is wrong. */
+export type StartChat = (options: { body: JsonObject; caller: Caller; sessionId: string; signal: AbortSignal }) => {
+  runId: string;
+  events: AsyncGenerator<ChatEvent>;
+  stats?: RunStats;
+};
+
+export interface SocketChatsOptions {
+  relay: BrowserRelay;
+  startChat: StartChat;
+  /** The model of a `message` that names none: one that this caller may use. */
+  defaultModel?: (caller: Caller) => Promise<string | undefined>;
+  /** Cancels a run of this caller that was not started over a socket here; false when there is none. */
+  cancelRun?: (runId: string, caller: Caller) => boolean;
+  /** Default: everybody may do everything. */
+  limiter?: RateLimiter;
+  log: FastifyBaseLogger;
+}
+
+/** The chats that were started over sockets. They belong to the session, not to the socket: a browser that comes back finds them going on. */
+export interface SocketChats {
+  /** Never rejects: what goes wrong is told by a frame. */
+  start(fields: JsonObject, session: RelaySession, caller: Caller): Promise<void>;
+  cancel(runId: string, session: RelaySession, caller: Caller): void;
+}
+
+export function createSocketChats({ relay, startChat, defaultModel, cancelRun, limiter, log }: SocketChatsOptions): SocketChats {
+  const running = new Map<string, { callerId: string; leave: AbortController }>();
+  const perSession = new Map<string, number>();
+
+  function count(sessionId: string, change: 1 | -1): number {
+    const chats = (perSession.get(sessionId) ?? 0) + change;
+    if (chats === 0) perSession.delete(sessionId);
+    else perSession.set(sessionId, chats);
+    return chats;
+  }
+
+  async function run(fields: JsonObject, session: RelaySession, caller: Caller): Promise<void> {
+    const isModelNamed = Boolean(textField(fields, 'model'));
+    const body = toChatBody(fields, session.id, isModelNamed ? undefined : await defaultModel?.(caller));
+    const release = await limiter?.admit(caller);
+    try {
+      await stream(body, session, caller);
+    } finally {
+      release?.();
+    }
+  }
+
+  async function stream(body: JsonObject, session: RelaySession, caller: Caller): Promise<void> {
+    const leave = new AbortController();
+    const { runId, events, stats } = startChat({ body, caller, sessionId: session.id, signal: leave.signal });
+    running.set(runId, { callerId: caller.id, leave });
+    try {
+      const head = { runId, model: textField(body, 'model') ?? '', chatId: textField(body, 'chat_id'), messageId: textField(body, 'id') };
+      await streamToSession({ relay, sessionId: session.id, caller, head, events, stats, leave, log });
+    } finally {
+      running.delete(runId);
+    }
+  }
+
+  return {
+    async start(fields, session, caller) {
+      try {
+        if (count(session.id, 1) > limits.chatsPerSession) {
+          throw new GatewayError(
+            'overloaded',
+            `A session may have ${limits.chatsPerSession} chats under way. Wait for one to end, or cancel it.`,
+          );
+        }
+        await limiter?.admitMessage(caller);
+        await run(fields, session, caller);
+      } catch (error) {
+        const messageId = textField(fields, 'id');
+        const frame = failureFrame(error, messageId === undefined ? {} : { message_id: messageId }, log);
+        await relay.sendTo(session.id, caller, frame).catch(() => false);
+      } finally {
+        count(session.id, -1);
+      }
+    },
+
+    cancel(runId, session, caller) {
+      const own = running.get(runId);
+      if (own !== undefined && own.callerId === caller.id) own.leave.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
+      else if (cancelRun?.(runId, caller) !== true) {
+        // Without its run_id: an answer that has just ended must not look failed.
+        void relay.sendTo(session.id, caller, errorFrame('not_found', `No run ${runId} of yours is under way.`)).catch(() => false);
+      }
+    },
+  };
+}
+
+export interface StreamToSessionOptions {
+  relay: BrowserRelay;
+  sessionId: string;
+  caller: Caller;
+  head: ChatHead;
+  events: AsyncGenerator<ChatEvent>;
+  /** For the chat's line in the log; absent: it has none. */
+  stats?: RunStats | undefined;
+  /** Aborted when the session is gone; an abort from elsewhere ends the answer as cancelled. */
+  leave: AbortController;
+  log: FastifyBaseLogger;
+}
+
+/**
+ * Sends a run to a session as the frames of a chat, wherever its socket is, to the end: `assistant_end`, or `error` when the run failed.
+ * Never rejects. Also for chats that came over HTTP with `background: true`.
+ */
+export async function streamToSession({
+  relay,
+  sessionId,
+  caller,
+  head,
+  events,
+  stats,
+  leave,
+  log,
+}: StreamToSessionOptions): Promise<void> {
+  const frames = createChatFrames(head);
+  let outbox = Promise.resolve();
+  let flush: NodeJS.Immediate | undefined;
+  const ended = relay.endOf(sessionId, caller);
+  const onEnded = (): void => leave.abort(ended?.reason);
+  ended?.addEventListener('abort', onEnded, { once: true });
+  if (ended?.aborted === true) onEnded();
+
+  /** One after the other: on its way to another replica no frame may overtake another. */
+  function send(frame: JsonObject): Promise<void> {
+    outbox = outbox.then(async () => {
+      const isThere = await relay.sendTo(sessionId, caller, frame).catch(() => false);
+      if (!isThere && !leave.signal.aborted) leave.abort(new DOMException('The session is gone', 'AbortError'));
+    });
+    return outbox;
+  }
+
+  async function sendAll(list: readonly JsonObject[]): Promise<void> {
+    for (const frame of list) await send(frame);
+  }
+
+  try {
+    await send(frames.start());
+    for await (const event of events) {
+      await sendAll(frames.of(event));
+      // The calls of a round come in one go, and then the run waits for their results: that is the moment to announce them.
+      if (event.type === 'run-event' && event.event.type === 'tool.call') flush = setImmediate(() => void sendAll(frames.pendingCalls()));
+      if (leave.signal.aborted) break;
+    }
+    await sendAll(frames.pendingCalls());
+    await send(leave.signal.aborted ? frames.cancelled() : frames.end());
+  } catch (error) {
+    const shown = leave.signal.aborted ? leave.signal.reason : error;
+    const isCancelled = shown instanceof DOMException || (shown instanceof GatewayError && shown.code === 'run_cancelled');
+    await send(
+      isCancelled ? frames.cancelled() : failureFrame(shown, { run_id: head.runId }, stats === undefined ? log : ownFaultsTo(log)),
+    );
+  } finally {
+    clearImmediate(flush);
+    if (stats !== undefined) {
+      const { runId: run_id, model } = head;
+      logChat(log, stats, { caller: caller.name ?? caller.id, run_id, model, stream: true, over: 'socket' });
+    }
+    ended?.removeEventListener('abort', onEnded);
+  }
+}
+
+/** What went wrong in a run stands in the chat's own line, all but faults of the gateway itself. */
+function ownFaultsTo(log: FastifyBaseLogger): FailureLog {
+  return { error: (facts, message) => log.error(facts, message), warn: () => undefined, info: () => undefined };
+}
+
+type FailureLog = Record<'error' | 'warn' | 'info', (facts: object, message: string) => void>;
+
+function failureFrame(error: unknown, where: JsonObject, log: FailureLog): JsonObject {
+  const shown = toGatewayError(error, textField(where, 'run_id') ?? textField(where, 'message_id') ?? 'of the socket');
+  const facts = { code: shown.code, ...where };
+  if (shown.code === 'internal_error') log.error({ err: error, ...facts }, 'socket chat failed');
+  else if (shown.status >= 500) log.warn({ error: shown.message, ...facts }, 'socket chat failed');
+  else log.info({ error: shown.message, ...facts }, 'socket chat refused');
+  return errorFrame(shown.code, shown.message, { ...(shown.param === null ? {} : { param: shown.param }), ...where });
+}
+
+function textField(fields: JsonObject, name: string): string | undefined {
+  const value = ownValue(fields, name);
+  return typeof value === 'string' ? value : undefined;
+}

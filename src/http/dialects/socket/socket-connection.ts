@@ -1,0 +1,278 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { WebSocket } from '@fastify/websocket';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Caller } from '../../../core/caller.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import type { BrowserRelay } from '../../../relay/browser-relay.ts';
+import type { RelaySession, SessionSocket } from '../../../relay/session.ts';
+import type { ByteBudget } from '../../body/byte-budget.ts';
+import { readSocketFrame } from './parse-socket-frame.ts';
+import type { ClientFrame, ParsedFrame } from './parse-socket-frame.ts';
+import type { SocketChats } from './socket-chats.ts';
+import { errorFrame } from './socket-wire.ts';
+import { watchSocket } from './watch-socket.ts';
+
+export type MaybePromise<Value> = Value | Promise<Value>;
+
+/** Who opened the socket, as far as its handshake says. */
+export type Credential =
+  /** `findCaller` tells whether the gateway is still open. */
+  | { type: 'open'; caller: Caller; findCaller: () => Promise<Caller | undefined> }
+  | { type: 'token'; caller: Caller; token: string }
+  /** A wrong key in the subprotocol: a page learns of it only by a close code, since it cannot read an HTTP status. */
+  | { type: 'refused' }
+  /** The first frame has to be `auth`. */
+  | { type: 'none' };
+
+export interface ConnectionOptions {
+  relay: BrowserRelay;
+  chats: SocketChats;
+  /** Undefined when the token is unknown. @throws GatewayError `storage_unavailable` */
+  authenticateToken(token: string): MaybePromise<Caller | undefined>;
+  /** Counts the socket for its caller until it closes, and gives what all sockets of the caller may send; undefined when it has enough of them. */
+  takeSlot(callerId: string): ByteBudget | undefined;
+  pingIntervalMs: number;
+  log: FastifyBaseLogger;
+}
+
+/** Frames that came while a session was being opened, or an earlier frame is parsed aside; more than this is a flood. */
+const waitingFrames = 256;
+/** All of them: perhaps nobody knows yet who sent them. */
+const waitingBytes = limits.socketFrameBytes;
+/** A key and the id of a session, with room to spare: strangers make the gateway parse no more. */
+const authFrameBytes = 8_192;
+/** Frames that make no sense; a client that keeps sending them is broken or hostile. */
+const invalidFrames = 20;
+
+/** Serves one socket from its handshake to its end. */
+export function serveConnection(socket: WebSocket, credential: Credential, options: ConnectionOptions): void {
+  const { relay, chats, log } = options;
+  let caller: Caller | undefined;
+  let token: string | undefined;
+  /** Asks again who has the socket's key. */
+  let findCaller: (() => Promise<Caller | undefined>) | undefined;
+  let session: RelaySession | undefined;
+  /** The open session's way to this socket; an earlier one has lost its own. */
+  let line: SessionSocket | undefined;
+  let isOpening = false;
+  let isOver = false;
+  let framesSeen = 0;
+  let badFrames = 0;
+  let budgetOfCaller: ByteBudget | undefined;
+  const left = new AbortController();
+  /** Whether a frame is being parsed aside: those behind it must not overtake it. */
+  let isParsing = false;
+  /** As they came; `undefined` is a binary one. */
+  const waiting: (Buffer | undefined)[] = [];
+  let waitingSize = 0;
+
+  const authTimer = setTimeout(() => end(4401, 'No auth frame came in time.'), limits.socketAuthTimeoutMs);
+  // A key that expires, or that another process deletes, is announced by nobody.
+  const keyTimer = setInterval(() => void requireKey(), options.pingIntervalMs);
+  keyTimer.unref();
+  const watch = watchSocket(socket, { pingIntervalMs: options.pingIntervalMs, onFailure: end });
+  socket.on('message', (data, isBinary) => {
+    const bytes = data as Buffer;
+    watch.countFrame(bytes.byteLength, budgetOfCaller);
+    receive(isBinary ? undefined : bytes);
+  });
+  socket.on('close', leave);
+
+  if (credential.type === 'refused') end(4401, 'The key is not known here.');
+  if (credential.type === 'open') {
+    findCaller = credential.findCaller;
+    void open(credential.caller);
+  }
+  if (credential.type === 'token') {
+    useToken(credential.token);
+    void open(credential.caller);
+  }
+
+  function useToken(sent: string): void {
+    token = sent;
+    findCaller = async () => options.authenticateToken(sent);
+  }
+
+  /** Our word that the socket is over; its calls fail now, not when the peer agrees. */
+  function end(code: number, reason: string): void {
+    if (isOver) return;
+    leave();
+    socket.close(code, reason);
+    log.debug({ code, reason, callerId: caller?.id }, 'socket closed');
+  }
+
+  function leave(): void {
+    isOver = true;
+    waiting.length = 0;
+    left.abort(new DOMException('The socket is closed', 'AbortError'));
+    clearTimeout(authTimer);
+    clearInterval(keyTimer);
+    watch.stop();
+    session?.disconnected();
+  }
+
+  /** False when the socket is closing: what it is given then is lost. */
+  function send(frame: JsonObject): boolean {
+    if (isOver || socket.readyState !== socket.OPEN) return false;
+    if (socket.bufferedAmount > limits.socketBufferBytes) end(1013, 'The browser does not read.');
+    else socket.send(JSON.stringify(frame));
+    return !isOver;
+  }
+
+  function newLine(): SessionSocket {
+    const own: SessionSocket = {
+      send(frame) {
+        return line === own && send(frame);
+      },
+      close(code, reason) {
+        if (line === own) end(code, reason);
+      },
+    };
+    return own;
+  }
+
+  async function open(by: Caller, resume?: string): Promise<void> {
+    isOpening = true;
+    clearTimeout(authTimer);
+    budgetOfCaller ??= options.takeSlot(by.id);
+    if (budgetOfCaller === undefined) return end(1013, `More than ${limits.socketsPerCaller} sockets of one caller.`);
+    caller = by;
+    const before = session;
+    const socketOfSession = newLine();
+    line = socketOfSession;
+    before?.end();
+    try {
+      session = await relay.open({ caller: by, socket: socketOfSession, ...(resume === undefined ? {} : { resume }) });
+    } catch (error) {
+      log.warn({ err: error }, 'no session could be opened');
+      return end(1013, 'The gateway cannot open a session now.');
+    }
+    // The key may have been revoked, and the browser may have left, while the session was being opened.
+    if (!(await requireKey())) return;
+    if (isOver) return session.disconnected();
+    admitEarly();
+  }
+
+  /** False when the socket's key is gone or allows something else, and then the socket is over too. A store that cannot be read just now ends no socket. */
+  async function requireKey(): Promise<boolean> {
+    if (findCaller === undefined) return true;
+    const found = await findCaller().catch((error: unknown) => {
+      log.warn({ err: error }, 'the key of a socket cannot be checked');
+      return caller;
+    });
+    if (caller === undefined || isSameKey(found, caller)) return true;
+    line = undefined;
+    session?.end();
+    end(4401, 'The key is no longer valid.');
+    return false;
+  }
+
+  function admitEarly(): void {
+    isOpening = false;
+    readWaiting();
+  }
+
+  /** `undefined` for a binary frame. */
+  function receive(frame: Buffer | undefined): void {
+    if (isOver) return;
+    if (mayRead() && waiting.length === 0) return read(frame);
+    waiting.push(frame);
+    waitingSize += frame?.byteLength ?? 0;
+    if (waiting.length > waitingFrames || waitingSize > waitingBytes) end(1008, 'Too many frames at once.');
+  }
+
+  function mayRead(): boolean {
+    return !isOpening && !isParsing && !isOver;
+  }
+
+  function readWaiting(): void {
+    while (waiting.length > 0 && mayRead()) {
+      const frame = waiting.shift();
+      waitingSize -= frame?.byteLength ?? 0;
+      read(frame);
+    }
+  }
+
+  function read(frame: Buffer | undefined): void {
+    if (caller === undefined && (frame?.byteLength ?? 0) > authFrameBytes)
+      return end(4401, 'The first frame is too large for an auth frame.');
+    if (frame === undefined) return handle({ type: 'invalid', message: 'Frames are text, not binary.' });
+    const parsed = readSocketFrame(frame, { caller: caller?.id ?? '', signal: left.signal });
+    if (parsed instanceof Promise) void handleLater(parsed);
+    else handle(parsed);
+  }
+
+  /** Nothing more is read from the socket meanwhile. */
+  async function handleLater(parsing: Promise<ParsedFrame>): Promise<void> {
+    isParsing = true;
+    watch.hold();
+    const parsed = await parsing;
+    watch.release();
+    isParsing = false;
+    if (isOver) return;
+    handle(parsed);
+    readWaiting();
+  }
+
+  function handle(parsed: ParsedFrame): void {
+    framesSeen += 1;
+    if (session === undefined || caller === undefined) return void authenticate(parsed);
+    if (parsed.type === 'invalid') return refuse(parsed.message);
+    const { frame } = parsed;
+    if (frame.type === 'auth') return void authenticateAgain(frame, session, caller);
+    if (frame.type === 'message') void chats.start(frame.fields, session, caller);
+    if (frame.type === 'cancel') chats.cancel(frame.runId, session, caller);
+    if (frame.type === 'execute:tool:result') session.answer(answerOf(frame));
+    if (frame.type === 'answer') session.answerQuestion(frame.question, frame.id, frame.data);
+  }
+
+  async function authenticate(parsed: ParsedFrame): Promise<void> {
+    if (parsed.type === 'invalid' || parsed.frame.type !== 'auth') return end(4401, 'The first frame must be auth with a token.');
+    const { token: sent, sessionId } = parsed.frame;
+    const by = sent === undefined ? undefined : await callerOf(sent);
+    if (isOver) return;
+    if (by === undefined || sent === undefined) return end(4401, 'The key is not known here.');
+    useToken(sent);
+    await open(by, sessionId);
+  }
+
+  /** A first frame `auth` on a socket that its handshake has authenticated: it takes an earlier session up. */
+  async function authenticateAgain(frame: Extract<ClientFrame, { type: 'auth' }>, current: RelaySession, by: Caller): Promise<void> {
+    if (framesSeen > 1) return refuse('This socket is authenticated already; auth can only be its first frame.');
+    const isOther = token !== undefined && frame.token !== undefined && frame.token !== token;
+    if (isOther && (await callerOf(frame.token ?? ''))?.id !== by.id) return end(4401, 'The key is not that of this socket.');
+    if (isOver) return;
+    if (frame.sessionId !== undefined && frame.sessionId !== current.id) return open(by, frame.sessionId);
+    send({ type: 'session', data: { session_id: current.id, ...(frame.sessionId === undefined ? {} : { resumed: true }) } });
+    admitEarly();
+  }
+
+  /** What comes meanwhile waits. */
+  async function callerOf(sent: string): Promise<Caller | undefined> {
+    isOpening = true;
+    try {
+      return await options.authenticateToken(sent);
+    } catch (error) {
+      log.warn({ err: error }, 'the key of a socket cannot be checked');
+      end(1013, 'The keys cannot be read just now.');
+      return undefined;
+    }
+  }
+
+  function refuse(message: string): void {
+    badFrames += 1;
+    if (badFrames > invalidFrames) end(1008, 'Too many invalid frames.');
+    else send(errorFrame('invalid_frame', message));
+  }
+}
+
+function answerOf(frame: Extract<ClientFrame, { type: 'execute:tool:result' }>): { id: string; result?: JsonValue; error?: unknown } {
+  const { id, result, error } = frame;
+  return { id, error, ...(result === undefined ? {} : { result }) };
+}
+
+/** Whether it allows the same; its name may change. */
+function isSameKey(found: Caller | undefined, before: Caller): boolean {
+  return isDeepStrictEqual({ ...found, name: undefined }, { ...before, name: undefined });
+}

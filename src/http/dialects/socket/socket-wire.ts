@@ -1,0 +1,169 @@
+import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../core/chat.ts';
+import { CallerWarnings } from '../../../core/caller-warning.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import type { RunEvent } from '../../../core/run.ts';
+import { addUsage } from '../../../core/usage.ts';
+
+/** What identifies a chat in its frames. */
+export interface ChatHead {
+  runId: string;
+  model: string;
+  chatId: string | undefined;
+  /** The `id` that the message frame brought along, so that a client can tell its chats apart before it knows their runs. */
+  messageId: string | undefined;
+}
+
+/** Turns the events of one run into frames. Only the first choice is told: a browser shows one answer. */
+export interface ChatFrames {
+  start(): JsonObject;
+  of(event: ChatEvent): JsonObject[];
+  /** The calls announced since the last frame, as one `tool_calls_start`; empty when there are none. */
+  pendingCalls(): JsonObject[];
+  end(): JsonObject;
+  cancelled(): JsonObject;
+}
+
+export function createChatFrames({ runId, model, chatId, messageId }: ChatHead): ChatFrames {
+  const sources: Source[] = [];
+  const callerCalls: ToolCall[] = [];
+  const warnings = new CallerWarnings();
+  let announced: JsonObject[] = [];
+  let usage: Usage | undefined;
+  let finishReason: FinishReason = 'stop';
+  let content = '';
+
+  function pendingCalls(): JsonObject[] {
+    if (announced.length === 0) return [];
+    const tools = announced;
+    announced = [];
+    return [seedFrame('tool_calls_start', { tools, run_id: runId })];
+  }
+
+  function runEvent({ type, data }: RunEvent): JsonObject[] {
+    warnings.add({ type, data });
+    const frame = eventFrame({ runId, chatId, messageId }, { type, data });
+    if (type === 'tool.call') announced.push({ id: data['id'] ?? null, name: data['tool'] ?? null, args: data['args'] ?? null });
+    if (type === 'tool.call') return [frame];
+    return [...pendingCalls(), frame, ...(type === 'tool.result' ? [toolCallFrame(data, runId)] : [])];
+  }
+
+  function lastFrame(finish_reason: string): JsonObject {
+    return seedFrame('assistant_end', {
+      finish_reason,
+      usage: usage ?? null,
+      sources: sources as unknown as JsonObject[],
+      ...(warnings.list.length === 0 ? {} : { warnings: warnings.list.map((warning) => ({ ...warning })) }),
+      run_id: runId,
+      // A socket that died may have swallowed chunks: the whole text lets a client that came back close the gap.
+      ...(content.length > limits.socketFrameBytes ? {} : { content }),
+      ...(callerCalls.length === 0 ? {} : { tool_calls: callerCalls.map(wireCall) }),
+    });
+  }
+
+  return {
+    start: () => seedFrame('assistant_start', { run_id: runId, model, chat_id: chatId ?? null, message_id: messageId ?? null }),
+    pendingCalls,
+    of(event) {
+      switch (event.type) {
+        case 'text':
+          if (isOtherChoice(event)) return [];
+          if (content.length <= limits.socketFrameBytes) content += event.text;
+          return [...pendingCalls(), seedFrame('assistant_chunk', { content: event.text, run_id: runId })];
+        case 'reasoning':
+          if (isOtherChoice(event)) return [];
+          return [...pendingCalls(), { type: 'reasoning_chunk', data: { content: event.text, run_id: runId } }];
+        case 'run-event':
+          return runEvent(event.event);
+        case 'tool-call':
+          if (!isOtherChoice(event)) callerCalls.push(event.call);
+          return [];
+        case 'source':
+          sources.push(event.source);
+          return [];
+        case 'usage':
+          usage = addUsage(usage, event.usage);
+          return [];
+        case 'finish':
+          if (!isOtherChoice(event)) finishReason = event.reason;
+          return [];
+        // Tokens are for those who cannot be asked; a session is.
+        case 'approval':
+        case 'thought':
+        case 'extra':
+          return [];
+        default:
+          return event satisfies never;
+      }
+    },
+    end: () => lastFrame(finishReason),
+    cancelled: () => lastFrame('cancelled'),
+  };
+}
+
+/** An event of a run, for the session of its chat. */
+export function eventFrame({ runId, chatId, messageId }: Omit<ChatHead, 'model'>, { type, data }: RunEvent): JsonObject {
+  return { type: 'event', data: { run_id: runId, chat_id: chatId ?? null, message_id: messageId ?? null, type, data } };
+}
+
+/** An error as a frame; `where` says which run or message it ended. */
+export function errorFrame(code: string, message: string, where: JsonObject = {}): JsonObject {
+  return { type: 'error', data: { code, message, ...where } };
+}
+
+/**
+ * The body of a chat out of a frame `message`: `content` becomes a user message, `mode` the way tools are chosen, and the socket's session is
+ * implied. @throws GatewayError `invalid_request`, naming the field.
+ */
+export function toChatBody(fields: JsonObject, sessionId: string, defaultModel: string | undefined): JsonObject {
+  const { content, mode, background: _background, ...rest } = fields;
+  const model = typeof rest['model'] === 'string' && rest['model'] !== '' ? rest['model'] : defaultModel;
+  if (model === undefined) throw new GatewayError('invalid_request', 'message: model must name a model.', { param: 'model' });
+  if ((content === undefined) === (ownValue(rest, 'messages') === undefined)) {
+    throw new GatewayError('invalid_request', 'message: give either content, or messages with the whole conversation.', {
+      param: 'content',
+    });
+  }
+  const params = ownValue(rest, 'params');
+  return {
+    ...rest,
+    model,
+    ...(content === undefined ? {} : { messages: [{ role: 'user', content }] }),
+    ...(mode === undefined || mode === null ? {} : { params: { ...(isJsonObject(params) ? params : {}), function_calling: mode } }),
+    stream: true,
+    session_id: sessionId,
+  };
+}
+
+/** Frames that flat clients know: their fields stand in `data` and at the top level. */
+function seedFrame(type: string, data: JsonObject): JsonObject {
+  return { type, ...data, data };
+}
+
+/** `toolResult` is text, as a model reads it; a failure is `{"error": "…"}`, and told by `error` too. */
+function toolCallFrame(data: JsonObject, runId: string): JsonObject {
+  const error = ownValue(data, 'error');
+  const message = isJsonObject(error) ? (error['message'] ?? null) : null;
+  const toolResult = isJsonObject(error) ? JSON.stringify({ error: message }) : textOfResult(ownValue(data, 'response'));
+  return seedFrame('tool_call', {
+    toolName: data['tool'] ?? null,
+    toolResult,
+    id: data['id'] ?? null,
+    run_id: runId,
+    ...(error === undefined ? {} : { error }),
+  });
+}
+
+function textOfResult(response: JsonValue | undefined): string {
+  return typeof response === 'string' ? response : JSON.stringify(response ?? null, null, 2);
+}
+
+function wireCall({ id, name, arguments: args, extra }: ToolCall): JsonObject {
+  return { ...extra, id, type: 'function', function: { name, arguments: args } };
+}
+
+function isOtherChoice(event: { choice?: number }): boolean {
+  return event.choice !== undefined && event.choice !== 0;
+}

@@ -1,0 +1,107 @@
+import type { CallToolResult, ContentBlock, Tool as McpTool } from '@modelcontextprotocol/server';
+import { chainKey } from '../../core/gateway-chain.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { ListedTool, ToolDocument, ToolFile, ToolOutcome } from '../../core/tool.ts';
+
+/**
+ * A function as MCP clients list it. Of hints only those are given that the gateway knows: clients ask their user less for what only reads.
+ * `gatewayId`: its own, put before those that the function came through.
+ */
+export function toMcpTool({ name, description, parameters, hints }: ListedTool, gatewayId: string): McpTool {
+  const { isReadOnly, isIdempotent, gateways } = hints;
+  const annotations = { ...(isReadOnly && { readOnlyHint: true }), ...(isIdempotent && { idempotentHint: true }) };
+  return {
+    name,
+    description,
+    // The schema of a function has an object at its root (`ToolSpec`).
+    inputSchema: { ...parameters, type: 'object' },
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+    _meta: { [chainKey]: [gatewayId, ...gateways] },
+  };
+}
+
+/** A failing call is a result that says so, for the client's model to read (specification, server/tools, error handling). */
+export function toMcpResult(outcome: ToolOutcome): CallToolResult {
+  if (outcome.type === 'error') return { isError: true, content: [{ type: 'text', text: `${outcome.code}: ${outcome.message}` }] };
+  const { value, files = [], documents = [] } = outcome;
+  if (typeof value === 'string') return { content: contentOf(value, { files, documents }) };
+  const text: ContentBlock = { type: 'text', text: JSON.stringify(value, null, 2) };
+  return { content: [text, ...files.map(toBlock)], ...(isJsonObject(value) && { structuredContent: value }) };
+}
+
+interface PlacedBlock {
+  at: number;
+  length: number;
+  block: ContentBlock;
+}
+
+/** The text, with documents and files where they stand in it; files that it does not mention follow. */
+function contentOf(text: string, { files, documents }: { files: readonly ToolFile[]; documents: readonly ToolDocument[] }): ContentBlock[] {
+  const shown = files.map((file) => ({ mark: file.mention, block: toBlock(file) }));
+  const read = documents.map((document) => ({ mark: document.text, block: toResource(document) }));
+  const placed = [...placesOf(shown, text), ...placesOf(read, text)].toSorted((one, other) => one.at - other.at);
+  if (placed.length === 0 && (text !== '' || files.length === 0)) return [{ type: 'text', text }, ...shown.map(({ block }) => block)];
+  const blocks: ContentBlock[] = [];
+  let from = 0;
+  for (const { at, length, block } of placed) {
+    if (at < from) continue;
+    blocks.push(...textBlocks(text.slice(from, at)), block);
+    from = at + length;
+  }
+  blocks.push(...textBlocks(text.slice(from)));
+  const isPlaced = new Set(blocks);
+  return [...blocks, ...shown.flatMap(({ block }) => (isPlaced.has(block) ? [] : [block]))];
+}
+
+/** Where each stands, one after the other; what is nowhere is left out. */
+function placesOf(marked: readonly { mark: string | undefined; block: ContentBlock }[], text: string): PlacedBlock[] {
+  const places: PlacedBlock[] = [];
+  let from = 0;
+  for (const { mark = '', block } of marked) {
+    const at = mark === '' ? -1 : text.indexOf(mark, from);
+    if (at < 0) continue;
+    from = at + mark.length;
+    places.push({ at, length: mark.length, block });
+  }
+  return places;
+}
+
+/** Without the line break that parts it from what was taken out beside it. */
+function textBlocks(between: string): ContentBlock[] {
+  const text = between.replace(/^\n/, '').replace(/\n$/, '');
+  return text === '' ? [] : [{ type: 'text', text }];
+}
+
+function toResource({ uri, type, text }: ToolDocument): ContentBlock {
+  return { type: 'resource', resource: { uri, text, ...(type !== undefined && { mimeType: type }) } };
+}
+
+const textType = /^text\/|[/+](?:json|xml|yaml)$/;
+
+function toBlock({ type, url, name = 'file', uri }: ToolFile): ContentBlock {
+  if (uri === undefined && type.startsWith('image/')) return { type: 'image', data: base64Of(url), mimeType: type };
+  if (uri === undefined && type.startsWith('audio/')) return { type: 'audio', data: base64Of(url), mimeType: type };
+  const resource = { uri: uri ?? `file:///${encodeURIComponent(name)}`, mimeType: type };
+  if (textType.test(type)) return { type: 'resource', resource: { ...resource, text: bytesOf(url).toString('utf8') } };
+  return { type: 'resource', resource: { ...resource, blob: base64Of(url) } };
+}
+
+const base64Mark = /;base64$/i;
+
+function base64Of(url: string): string {
+  const comma = url.indexOf(',');
+  // As it is: to decode and encode a large picture again would hold up everybody else.
+  return base64Mark.test(url.slice(0, comma)) ? url.slice(comma + 1) : bytesOf(url).toString('base64');
+}
+
+/** RFC 2397: base64, or characters of which some are written as `%` and two digits. */
+function bytesOf(url: string): Buffer {
+  const comma = url.indexOf(',');
+  const data = url.slice(comma + 1);
+  if (base64Mark.test(url.slice(0, comma))) return Buffer.from(data, 'base64');
+  const raw = Buffer.from(data, 'utf8').toString('latin1');
+  return Buffer.from(
+    raw.replaceAll(/%([0-9a-f]{2})/gi, (_match, digits: string) => String.fromCharCode(Number.parseInt(digits, 16))),
+    'latin1',
+  );
+}

@@ -1,0 +1,104 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import type { ChatMessage, ModelEvent, Usage } from '../../core/chat.ts';
+import { textOf } from '../../core/chat.ts';
+import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
+import type { ToolSpec } from '../../core/tool.ts';
+import { answerQuestion } from './answer-question.ts';
+import { answerResults } from './answer-results.ts';
+import { answerStep } from './answer-step.ts';
+import { chooseCalls } from './choose-calls.ts';
+import { asksForNames, chooseNames } from './choose-names.ts';
+import { readConversation, toSpec } from './read-conversation.ts';
+import type { PlannedCall } from './time-calls.ts';
+import { makeCallId } from '../tool-call-assembler.ts';
+
+export const demoModel: ModelRecord = {
+  id: 'demo',
+  owner: 'demo',
+  isLocal: true,
+  // 2026-01-01, because a stand-in has no birthday and a list must not change by itself.
+  created: 1_767_225_600,
+  capabilities: ['completion', 'tools'],
+  details: { name: 'Demo (rule-based, not a language model)' },
+};
+
+export interface DemoOptions {
+  /** Milliseconds since 1970, for questions such as "how long since …". */
+  now?: () => number;
+  newCallId?: () => string;
+}
+
+/** Words between two turns of the event loop, so that others are served while a long answer is given. */
+const wordsPerTurn = 32;
+
+/**
+ * A rule-based stand-in for a model: it chooses functions for a question by what they look like, natively or in a selection pass, and
+ * quotes their results. The same conversation gives the same answer, but for call ids and the clock. It says what it is and knows nothing.
+ */
+export function createDemoBackend({ now = Date.now, newCallId = makeCallId }: DemoOptions = {}): ModelBackend {
+  return {
+    async *chat(request) {
+      request.signal.throwIfAborted();
+      const reply = replyTo(request, now());
+      if (reply.calls !== undefined) {
+        for (const { name, args } of reply.calls)
+          yield { type: 'tool-call', call: { id: newCallId(), name, arguments: JSON.stringify(args) } };
+      } else yield* speak(reply.text, request.signal);
+      const spoken = reply.calls === undefined ? reply.text : JSON.stringify(reply.calls);
+      yield { type: 'usage', usage: usageOf(request, spoken) };
+      yield { type: 'finish', reason: reply.calls === undefined ? 'stop' : 'tool_calls' };
+    },
+  };
+}
+
+type Reply = { text: string; calls?: undefined } | { calls: PlannedCall[] };
+
+function replyTo(request: ModelRequest, now: number): Reply {
+  const reading = readConversation(request.messages);
+  if (reading.type === 'results') return { text: answerResults(reading.results) };
+  if (reading.type === 'selection') {
+    const calls = asksForNames(reading.specs)
+      ? chooseNames({ ...reading, now }).map((name) => ({ name, args: {} }))
+      : chooseCalls({ ...reading, toolChoice: undefined, now });
+    return { text: JSON.stringify({ tool_calls: calls.map(({ name, args }) => ({ name, parameters: args })) }) };
+  }
+  if (reading.type === 'steps') return { text: answerStep(reading, now) };
+  const specs = offeredTo(request);
+  const calls = chooseCalls({ question: reading.question, specs, toolChoice: request.toolChoice, now });
+  if (calls.length > 0) return { calls: request.parallelToolCalls === false ? calls.slice(0, 1) : calls };
+  const names = specs.map((spec) => spec.name);
+  return { text: answerQuestion(reading.question, names) };
+}
+
+function offeredTo({ tools, callerTools, toolChoice }: ModelRequest): ToolSpec[] {
+  return toolChoice === 'none' ? [] : [...tools, ...callerTools.flatMap((entry) => toSpec(entry) ?? [])];
+}
+
+async function* speak(text: string, signal: AbortSignal): AsyncGenerator<ModelEvent, void, undefined> {
+  let count = 0;
+  for (const [word] of text.matchAll(/\s{0,99}\S+/gu)) {
+    if (++count % wordsPerTurn === 0) await nextTurn();
+    signal.throwIfAborted();
+    yield { type: 'text', text: word };
+  }
+}
+
+/** Words, and characters of scripts without spaces. What was "read" is the conversation and the functions. */
+function usageOf(request: ModelRequest, spoken: string): Usage {
+  const read = request.messages.reduce((sum, message) => sum + wordsOf(message), 0);
+  const prompt = read + offeredTo(request).reduce((sum, spec) => sum + countWords(JSON.stringify(spec)), 0);
+  const completion = countWords(spoken);
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+}
+
+function wordsOf(message: ChatMessage): number {
+  const calls = message.role === 'assistant' ? message.toolCalls.map((call) => `${call.name} ${call.arguments}`).join(' ') : '';
+  return countWords(`${textOf(message.content)} ${calls}`);
+}
+
+function countWords(text: string): number {
+  let count = 0;
+  for (const match of text.matchAll(/\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|[\p{L}\p{N}]+/gu)) if (match[0] !== '') count++;
+  return count;
+}

@@ -1,0 +1,163 @@
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+
+/** The rules that every grammar may have: strings, numbers, white space, any value. */
+const sharedRules = 1_600;
+/** None of the parts that are counted takes fewer. */
+const leastCharacters = 10;
+/** Parts of a schema that are counted: more than these have room nowhere. */
+const maxParts = 10_000;
+/** References within references: they end the counting before they end the stack. */
+const maxHops = 32;
+/** Keys are told apart by their first characters. */
+const comparedCharacters = 256;
+/** A number between two bounds, spelt out digit by digit. */
+const boundedNumber = 1_200;
+
+/** What a rule is called by and how long it is with the rules below it, in characters. */
+interface Rule {
+  reference: number;
+  size: number;
+}
+
+interface Counting {
+  root: JsonObject;
+  /** References that have their rules already. */
+  known: Set<string>;
+  left: number;
+  hops: number;
+}
+
+/**
+ * About how long llama.cpp's grammar for a schema is (common/json-schema-to-grammar.cpp); measured against it: never shorter, seldom much longer.
+ * What is referred to counts once. Infinite where it is too large to be counted.
+ */
+export function grammarSize(schema: JsonObject): number {
+  return sharedRules + ruleOf(schema, 0, { root: schema, known: new Set(), left: maxParts, hops: 0 }).size;
+}
+
+/** What a reference within the schema means, `#/$defs/name` or any other place in it. */
+export function meantBy(reference: string, root: JsonObject): JsonValue | undefined {
+  if (!reference.startsWith('#')) return undefined;
+  let found: JsonValue | undefined = root;
+  for (const step of reference.split('/').slice(1)) {
+    const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    found = isJsonObject(found) ? ownValue(found, key) : Array.isArray(found) ? found[Number(key)] : undefined;
+  }
+  return found;
+}
+
+/** `name`: the length of the rule's name, which grows with every level. */
+function ruleOf(schema: JsonValue | undefined, name: number, counting: Counting): Rule {
+  if (!isJsonObject(schema)) return { reference: 6, size: 0 };
+  counting.left -= 1;
+  if (counting.left < 0) return { reference: name, size: Infinity };
+  const { $ref: reference, type, properties, items, enum: list, const: fixed, anyOf, oneOf, allOf, prefixItems } = schema;
+  if (typeof reference === 'string') return referenceOf(reference, name, counting);
+  const branches = [anyOf, oneOf].find(Array.isArray);
+  if (branches !== undefined) return unionOf(branches, name, counting);
+  if (Array.isArray(type)) {
+    if (!mayCount(counting, type.length * Object.keys(schema).length)) return { reference: name, size: Infinity };
+    const each = type.map((one) => ({ ...schema, type: one }));
+    return unionOf(each, name, counting);
+  }
+  if (fixed !== undefined) return choiceOf([fixed], name, counting);
+  if (Array.isArray(list)) return choiceOf(list, name, counting);
+  if (isJsonObject(properties)) return objectOf(schema, name, counting);
+  const several = [allOf, prefixItems, items].find(Array.isArray);
+  if (several !== undefined) return unionOf(several, name + 6, counting);
+  if (items === undefined) return valueOf(schema, name);
+  const item = ruleOf(items, name + 5, counting);
+  return { reference: name, size: named(name, 2 * item.reference + 60) + item.size };
+}
+
+/** Whether so many more parts may be counted. */
+function mayCount(counting: Counting, parts: number): boolean {
+  counting.left -= parts;
+  return counting.left >= 0;
+}
+
+function named(name: number, body: number): number {
+  return name + body + 8;
+}
+
+/** What is referred to has rules of its own, under the name of the place where it stands. */
+function referenceOf(reference: string, name: number, counting: Counting): Rule {
+  const called = reference.length + 3;
+  const size = named(name, called);
+  if (counting.known.has(reference)) return { reference: name, size };
+  counting.known.add(reference);
+  if (counting.hops >= maxHops) return { reference: name, size: Infinity };
+  counting.hops += 1;
+  const meant = ruleOf(meantBy(reference, counting.root), called, counting);
+  counting.hops -= 1;
+  return { reference: name, size: size + meant.size + named(called, meant.reference) };
+}
+
+function unionOf(branches: readonly JsonValue[], name: number, counting: Counting): Rule {
+  if (branches.length > counting.left) return { reference: name, size: Infinity };
+  const rules = branches.map((branch, index) => ruleOf(branch, name + String(index).length + (name === 0 ? 12 : 1), counting));
+  return { reference: name, size: named(name, sum(rules.map(({ reference }) => reference + 3))) + sum(rules.map(({ size }) => size)) };
+}
+
+function choiceOf(list: readonly JsonValue[], name: number, counting: Counting): Rule {
+  let size = 10;
+  for (const value of list) {
+    const characters = literal(value) + 3;
+    size += characters;
+    if (!mayCount(counting, characters / leastCharacters)) return { reference: name, size: Infinity };
+  }
+  return { reference: name, size: named(name, size) };
+}
+
+/** A text, a number: only what is demanded of it has a rule of its own. */
+function valueOf({ pattern, format, minLength, maxLength, ...schema }: JsonObject, name: number): Rule {
+  if (typeof pattern === 'string') return { reference: name, size: named(name, 4 * pattern.length + 60) };
+  if (minLength !== undefined || maxLength !== undefined) return { reference: name, size: named(name, 80) };
+  const bounds = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
+  if (bounds.some((word) => typeof schema[word] === 'number')) return { reference: name, size: named(name, boundedNumber) };
+  return format === undefined ? { reference: 8, size: 0 } : { reference: name, size: named(name, 80) };
+}
+
+/** Each property has a rule with its key; an optional one also a rule for whatever optional ones may follow it. */
+function objectOf(schema: JsonObject, name: number, counting: Counting): Rule {
+  const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
+  const listed = Array.isArray(schema['required']) ? schema['required'] : [];
+  if (!mayCount(counting, listed.length)) return { reference: name, size: Infinity };
+  const required = new Set(listed);
+  let size = named(name, 40);
+  for (const [key, child] of Object.entries(properties)) {
+    if (!mayCount(counting, key.length / leastCharacters)) return { reference: name, size: Infinity };
+    const inner = name + 1 + Buffer.byteLength(key);
+    const rule = ruleOf(child, inner, counting);
+    const pair = inner + 3;
+    size += rule.size + named(pair, literal(key) + 22 + rule.reference) + pair + 14;
+    if (!required.has(key)) size += named(inner + 5, pair + 18 + inner + 5) + inner + 10;
+  }
+  // An open object spells out every key that is not one of its own, letter by letter.
+  const more = schema['additionalProperties'];
+  if (more === true || isJsonObject(more))
+    size += 4 * (name + 20) + 120 + prefixesOf(Object.keys(properties)) * 24 + ruleOf(more, name + 17, counting).size;
+  return { reference: name, size };
+}
+
+/** How many beginnings the words have, shared ones once. */
+function prefixesOf(words: readonly string[]): number {
+  const prefixes = new Set<string>();
+  let others = 0;
+  for (const word of words) {
+    const compared = Math.min(word.length, comparedCharacters);
+    for (let end = 1; end <= compared; end += 1) prefixes.add(word.slice(0, end));
+    others += word.length - compared;
+  }
+  return prefixes.size + others;
+}
+
+/** A value as a quoted word of the grammar. */
+function literal(value: JsonValue): number {
+  return JSON.stringify(JSON.stringify(value)).length;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,75 @@
+import type { ChatRequest } from 'ollama/browser';
+
+import type { ModelRequest } from '../../core/model.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
+import type { RunEvent } from '../../core/run.ts';
+import { mindContext } from './choose-context-size.ts';
+import type { ContextChoice, ContextQuestion } from './choose-context-size.ts';
+import { findLoadedContext, learnFacts } from './ollama-models.ts';
+import type { OllamaFacts } from './ollama-models.ts';
+import type { OllamaConnection } from './ollama-transport.ts';
+
+/** Ollama unloads an idle model after five minutes, unless it was told otherwise; until then a smaller `num_ctx` would make it load again. */
+const loadedForMs = 5 * 60 * 1000;
+
+/** Sets `num_ctx` in what is about to be sent, where it has to be set; gives the warning if the request does not fit even so. */
+export type ChooseContext = (request: ModelRequest, prepared: ChatRequest) => Promise<RunEvent | undefined>;
+
+/**
+ * The context for each request to one server. The server is asked only when its default may be too small: about the model, and what it is
+ * loaded with, since any other value than that, a smaller one too, makes Ollama load the model again.
+ */
+export function createContextChooser(connection: OllamaConnection, send: SendOutbound, now: () => number): ChooseContext {
+  const loaded = new Map<string, { numCtx: number; until: number }>();
+
+  /** What this gateway had the model loaded with, if it still is: a server may keep its models for hours. */
+  async function lastContext(request: ModelRequest): Promise<number | undefined> {
+    const last = loaded.get(request.model);
+    if (last === undefined) return undefined;
+    if (last.until > now()) return last.numCtx;
+    if ((await findLoadedContext(connection, send, request)) === last.numCtx) return last.numCtx;
+    loaded.delete(request.model);
+    return undefined;
+  }
+
+  async function choose(request: ModelRequest, question: ContextQuestion): Promise<ContextChoice> {
+    const guess = mindContext(question);
+    if (guess.numCtx === undefined && guess.warning === undefined) return guess;
+    const facts = await learnFacts(connection, send, request);
+    const informed = facts === undefined ? question : { ...question, ...contextFacts(facts) };
+    const choice = facts === undefined ? guess : mindContext(informed);
+    if (choice.numCtx === undefined || choice.numCtx === question.loadedWith) return choice;
+    // Somebody else, or the server's own default, may have given the model room enough.
+    const inForce = await findLoadedContext(connection, send, request);
+    return inForce === undefined ? choice : mindContext({ ...informed, loadedWith: inForce });
+  }
+
+  return async (request, prepared) => {
+    const options: Record<string, unknown> = { ...prepared.options };
+    const requested = positive(options['num_ctx']);
+    const question: ContextQuestion = {
+      messages: request.messages,
+      tools: prepared.tools ?? [],
+      requested,
+      answerTokens: positive(options['num_predict']),
+      modelDefault: undefined,
+      contextLength: undefined,
+      maxContext: connection.maxContext,
+      loadedWith: requested === undefined ? await lastContext(request) : undefined,
+    };
+    if (requested !== undefined) return mindContext(question).warning;
+    const { numCtx, warning } = await choose(request, question);
+    if (numCtx === undefined) return warning;
+    loaded.set(request.model, { numCtx, until: now() + loadedForMs });
+    prepared.options = { ...prepared.options, num_ctx: numCtx };
+    return warning;
+  };
+}
+
+function contextFacts(facts: OllamaFacts): Pick<ContextQuestion, 'modelDefault' | 'contextLength'> {
+  return { modelDefault: facts.defaultContext, contextLength: facts.contextLength };
+}
+
+function positive(value: unknown): number | undefined {
+  return typeof value === 'number' && value > 0 ? value : undefined;
+}

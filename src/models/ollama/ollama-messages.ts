@@ -1,0 +1,128 @@
+import type { Message, Tool } from 'ollama/browser';
+
+import { textOf } from '../../core/chat.ts';
+import type { AssistantMessage, ChatMessage, ContentPart, MessageContent, ToolMessage } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { ModelRequest } from '../../core/model.ts';
+import type { ToolSpec } from '../../core/tool.ts';
+
+/** Ollama's message; the ids tie results to calls since version 0.12 and are ignored by older ones. */
+interface OllamaMessage extends Message {
+  tool_call_id?: string;
+}
+
+/**
+ * A conversation in Ollama's words: text apart from images, arguments as objects, results with the function's name. Reasoning of earlier
+ * answers is not sent back, that before a call is: models that think between calls lose their thread without it.
+ * @throws GatewayError `invalid_request` for content that Ollama cannot take, such as an image by address.
+ */
+export function toOllamaMessages(messages: readonly ChatMessage[]): Message[] {
+  const names = new Map<string, string>();
+  return messages.map((message, index) => {
+    switch (message.role) {
+      case 'system':
+      case 'developer':
+        return { role: 'system', content: textOf(message.content) };
+      case 'user':
+        return withImages({ role: 'user', content: textOf(message.content) }, message.content, `messages.${index}.content`);
+      case 'assistant':
+        for (const call of message.toolCalls) names.set(call.id, call.name);
+        return assistantMessage(message);
+      case 'tool':
+        return withImages(toolMessage(message, names), message.content, `messages.${index}.content`);
+    }
+  });
+}
+
+/** Where the newest question holds an image: the place of its message; undefined for text alone. */
+export function findNewImage(messages: readonly ChatMessage[]): number | undefined {
+  const index = messages.findLastIndex((message) => message.role === 'user');
+  const content = messages[index]?.content;
+  return Array.isArray(content) && content.some((part) => part.type === 'image_url') ? index : undefined;
+}
+
+/**
+ * Ollama drops the images for a model that cannot see, and the model answers as if it had seen them. Those of earlier questions may stay, so
+ * that a conversation can go on with another model. Servers that say nothing about capabilities are trusted.
+ * @throws GatewayError `invalid_request`.
+ */
+export function requireSight(
+  { model, messages }: Pick<ModelRequest, 'model' | 'messages'>,
+  capabilities: readonly string[] | undefined,
+): void {
+  const place = capabilities === undefined || capabilities.includes('vision') ? undefined : findNewImage(messages);
+  if (place === undefined) return;
+  const message = `The model "${model}" cannot see images. Choose a model whose capabilities name "vision", or leave the image out.`;
+  throw new GatewayError('invalid_request', message, { param: `messages.${place}.content` });
+}
+
+function assistantMessage(message: AssistantMessage): OllamaMessage {
+  const content = textOf(message.content);
+  if (message.toolCalls.length === 0) return { role: 'assistant', content };
+  const calls = message.toolCalls.map((call) => ({ id: call.id, function: { name: call.name, arguments: toObject(call.arguments) } }));
+  const thinking = message.extra?.['thinking'];
+  return { role: 'assistant', content, ...(typeof thinking === 'string' && { thinking }), tool_calls: calls };
+}
+
+function toolMessage(message: ToolMessage, names: ReadonlyMap<string, string>): OllamaMessage {
+  const name = message.name ?? names.get(message.toolCallId);
+  const content = textOf(message.content);
+  return { role: 'tool', content, tool_call_id: message.toolCallId, ...(name === undefined ? {} : { tool_name: name }) };
+}
+
+/** Ollama answers 400 to arguments that are no object; what a model garbled is explained by the result that follows it. */
+function toObject(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function withImages(message: OllamaMessage, content: MessageContent, path: string): OllamaMessage {
+  if (typeof content === 'string') return message;
+  const images = content.flatMap((part, index) => (part.type === 'text' ? [] : [imageOf(part, `${path}.${index}`)]));
+  return images.length === 0 ? message : { ...message, images };
+}
+
+/** `data:image/png;base64,AAAA`, with any number of parameters before `;base64`. */
+const dataUri = /^data:[^,]*;base64,/iu;
+
+function imageOf(part: ContentPart, path: string): string {
+  const image = part.type === 'image_url' ? ownValue(part, 'image_url') : undefined;
+  const url = isJsonObject(image) ? ownValue(image, 'url') : image;
+  if (typeof url !== 'string') {
+    const message = `Ollama takes text and images; a part of type "${part.type.slice(0, 50)}" has to be left out.`;
+    throw new GatewayError('invalid_request', message, { param: path });
+  }
+  const head = dataUri.exec(url)?.[0];
+  if (head !== undefined) return url.slice(head.length);
+  const message = 'Ollama takes images only as base64: send the image as a "data:image/...;base64,..." URL instead of an address.';
+  throw new GatewayError('invalid_request', message, { param: path });
+}
+
+/**
+ * The functions on offer, the gateway's first. Ollama has no `tool_choice`: `none` offers nothing, a named function is offered alone, and
+ * `required` cannot be enforced. A caller's entries that are no functions (a provider's hosted tools) mean nothing to Ollama and stay out.
+ */
+export function toOllamaTools(request: Pick<ModelRequest, 'tools' | 'callerTools' | 'toolChoice'>): Tool[] {
+  if (request.toolChoice === 'none') return [];
+  const callerTools = request.callerTools.filter((entry) => isJsonObject(ownValue(entry, 'function')));
+  const tools = [...request.tools.map((spec) => toOllamaTool(spec)), ...(callerTools as unknown as Tool[])];
+  const wanted = namedChoice(request.toolChoice);
+  return wanted === undefined ? tools : tools.filter((tool) => tool.function.name === wanted);
+}
+
+/** Schemas go as they are; Ollama drops the keywords its templates cannot show. */
+function toOllamaTool({ name, description, parameters }: ToolSpec): Tool {
+  return { type: 'function', function: { name, description, parameters: parameters } };
+}
+
+function namedChoice(choice: ModelRequest['toolChoice']): string | undefined {
+  const named = isJsonObject(choice) ? ownValue(choice, 'function') : undefined;
+  const name = isJsonObject(named) ? ownValue(named, 'name') : undefined;
+  return typeof name === 'string' ? name : undefined;
+}

@@ -1,0 +1,48 @@
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { ModelRecord } from '../../core/model.ts';
+
+/** The largest public list has about a thousand. */
+const maxModels = 10_000;
+const namesOfTools = new Set(['tools', 'tool_use', 'tool_calls', 'tool_calling', 'function_calling', 'function_call']);
+
+/** The records of `GET /models`: `{"data":[…]}`, `{"models":[…]}` or a bare array. Undefined when it is no list. */
+export function toModelRecords(payload: unknown): ModelRecord[] | undefined {
+  const list: unknown = isJsonObject(payload) ? (payload['data'] ?? payload['models']) : payload;
+  if (!Array.isArray(list)) return undefined;
+  return list.slice(0, maxModels).flatMap((entry: unknown) => toModelRecord(entry) ?? []);
+}
+
+function toModelRecord(entry: unknown): ModelRecord | undefined {
+  if (!isJsonObject(entry)) return undefined;
+  const { id = entry['name'], owned_by: owner, created, object: _object, ...details } = entry;
+  if (typeof id !== 'string' || id === '') return undefined;
+  return {
+    id,
+    owner: typeof owner === 'string' && owner !== '' ? owner : 'openai',
+    isLocal: false,
+    created: typeof created === 'number' && Number.isFinite(created) && created > 0 ? Math.trunc(created) : 0,
+    capabilities: readCapabilities(entry),
+    details,
+  };
+}
+
+/** A list of words (llama.cpp), an object of facts (Mistral), or the parameters that the model takes (OpenRouter). */
+function readCapabilities(entry: JsonObject): string[] | undefined {
+  const words = toWords(entry['capabilities']);
+  if (words !== undefined) return [...new Set(words.map((word) => toOurWord(word)))];
+  if (!Array.isArray(entry['supported_parameters'])) return undefined;
+  return entry['supported_parameters'].includes('tools') ? ['completion', 'tools'] : ['completion'];
+}
+
+function toWords(capabilities: JsonValue | undefined): string[] | undefined {
+  if (Array.isArray(capabilities)) return capabilities.filter((word) => typeof word === 'string');
+  if (!isJsonObject(capabilities)) return undefined;
+  return Object.keys(capabilities).filter((word) => capabilities[word] === true);
+}
+
+function toOurWord(word: string): string {
+  const plain = word.toLowerCase().replaceAll('-', '_');
+  if (namesOfTools.has(plain)) return 'tools';
+  return plain === 'completion_chat' ? 'completion' : word;
+}

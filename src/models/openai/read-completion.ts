@@ -1,0 +1,212 @@
+import type { FinishReason, ModelEvent, Usage } from '../../core/chat.ts';
+import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { AnswerMeter } from '../output-limit.ts';
+import { readContent, readReasoning, reasoningFieldOf } from './read-delta.ts';
+import { ReasoningDetails } from './reasoning-details.ts';
+import { ReasoningSplitter, splitReasoning } from '../split-reasoning.ts';
+import type { ReasoningPiece } from '../split-reasoning.ts';
+import type { TemplateMemory } from '../reasoning-template-cache.ts';
+import { toUsage } from './to-usage.ts';
+import { ToolCallAssembler } from '../tool-call-assembler.ts';
+
+export interface CompletionContext {
+  model: string;
+  templates: TemplateMemory;
+  /** The offered functions. */
+  toolNames: ReadonlySet<string>;
+  makeCallId: () => string;
+  meter: AnswerMeter;
+  /** How many choices the caller asked for; what a backend says in others is dropped. */
+  choices: number;
+  /** True for one JSON answer, false for the chunks of a stream. */
+  isWhole: boolean;
+}
+
+interface Choice {
+  readonly index: number;
+  readonly calls: ToolCallAssembler;
+  splitter: ReasoningSplitter | undefined;
+  hasReasoningField: boolean;
+  details: ReasoningDetails | undefined;
+  hasDelta: boolean;
+  finish: string | undefined;
+}
+
+/** OpenAI's own maximum of `n`. */
+const maxChoices = 128;
+/** What the gateway writes itself, and `obfuscation`, which is noise. */
+const writtenResponseFields = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error', 'obfuscation'];
+/** Our extensions of the chunk: an upstream must not speak to the client as the gateway, at no level. */
+const extensionFields = ['event', 'sources', 'approval'];
+const ownDeltaFields = new Set(['role', 'content', 'tool_calls', 'function_call', 'thinking', ...extensionFields]);
+const ownChoiceFields = new Set(['index', 'delta', 'message', 'finish_reason', ...extensionFields]);
+const ownResponseFields = new Set([...writtenResponseFields, ...extensionFields]);
+
+/**
+ * Turns the chunks of one completion, or one whole completion, into events. Text, reasoning and further fields come as they are read;
+ * calls, usage and the reasons to finish come from `finish`, because some backends send fragments of calls after the finish reason.
+ */
+export class CompletionReader {
+  readonly #context: CompletionContext;
+  readonly #choices = new Map<number, Choice>();
+  readonly #seenFields = new Set<string>();
+  #usage: Usage | undefined;
+
+  constructor(context: CompletionContext) {
+    this.#context = context;
+  }
+
+  /** Every choice that began has a finish reason. */
+  get isComplete(): boolean {
+    return this.#choices.size > 0 && this.#choices.values().every((choice) => choice.finish !== undefined);
+  }
+
+  /** Something was said, if only nothing: a choice without any message is no answer, and not an empty one either. */
+  get hasMessages(): boolean {
+    const said = [...this.#choices.values()].map((choice) => choice.hasDelta);
+    return this.#context.isWhole ? said.length > 0 && said.every(Boolean) : said.some(Boolean);
+  }
+
+  read(payload: JsonObject): ModelEvent[] {
+    const groq = isJsonObject(payload['x_groq']) ? payload['x_groq']['usage'] : undefined;
+    this.#usage = toUsage(payload['usage'] ?? groq) ?? this.#usage;
+    const events: ModelEvent[] = [];
+    const fields = pickFields(payload, (key) => !ownResponseFields.has(key) && !this.#seenFields.has(key));
+    if (fields !== undefined) {
+      for (const key of Object.keys(fields)) this.#seenFields.add(key);
+      events.push({ type: 'extra', level: 'response', fields });
+    }
+    const choices = Array.isArray(payload['choices']) ? payload['choices'] : [];
+    for (const [position, wire] of choices.entries()) if (isJsonObject(wire)) this.#readChoice(wire, position, events);
+    return events;
+  }
+
+  /** What is still to be said once the answer is complete; one `finish` for each choice at the end. */
+  finish(): ModelEvent[] {
+    const events: ModelEvent[] = [];
+    const endings: ModelEvent[] = [];
+    if (this.#choices.size === 0) this.#choiceAt(0);
+    for (const choice of [...this.#choices.values()].sort((a, b) => a.index - b.index)) {
+      const { splitter } = choice;
+      if (splitter !== undefined && !this.#context.isWhole) addPieces(splitter.flush({ isCut: isCut(choice) }), choice.index, events);
+      this.#context.templates.learn(this.#context.model, splitter?.opensInTemplate);
+      const calls = choice.calls.finish();
+      const fields = calls.length === 0 ? undefined : choice.details?.fields();
+      if (fields !== undefined) events.push(at(choice.index, { type: 'thought', fields }));
+      for (const call of calls) events.push(at(choice.index, { type: 'tool-call', call }));
+      endings.push(at(choice.index, { type: 'finish', reason: toFinishReason(choice.finish, calls.length > 0) }));
+    }
+    if (this.#usage !== undefined) events.push({ type: 'usage', usage: this.#usage });
+    return [...events, ...endings];
+  }
+
+  #choiceAt(index: number): Choice | undefined {
+    const known = this.#choices.get(index);
+    if (known !== undefined || !this.#isWanted(index)) return known;
+    const { makeCallId, toolNames, meter } = this.#context;
+    const calls = new ToolCallAssembler({ makeId: makeCallId, names: toolNames, meter });
+    const choice: Choice = {
+      index,
+      calls,
+      splitter: undefined,
+      hasReasoningField: false,
+      details: undefined,
+      hasDelta: false,
+      finish: undefined,
+    };
+    this.#choices.set(index, choice);
+    return choice;
+  }
+
+  #isWanted(index: number): boolean {
+    return Number.isInteger(index) && index >= 0 && index < maxChoices && index < this.#context.choices;
+  }
+
+  #readChoice(wire: JsonObject, position: number, events: ModelEvent[]): void {
+    const choice = this.#choiceAt(typeof wire['index'] === 'number' ? wire['index'] : position);
+    if (choice === undefined) return;
+    if (typeof wire['finish_reason'] === 'string' && wire['finish_reason'] !== '') choice.finish = wire['finish_reason'];
+    // Some servers close a stream with the whole message once more: it counts only where no delta came.
+    const delta = isJsonObject(wire['delta']) ? wire['delta'] : choice.hasDelta ? undefined : wire['message'];
+    if (isJsonObject(delta)) this.#readDelta(delta, choice, events);
+    const fields = pickFields(wire, (key) => !ownChoiceFields.has(key));
+    if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'choice', fields }));
+  }
+
+  #readDelta(delta: JsonObject, choice: Choice, events: ModelEvent[]): void {
+    choice.hasDelta = true;
+    const reasoning = readReasoning(delta);
+    const content = readContent(delta['content']);
+    this.#context.meter.add(reasoning.length + content.length);
+    if (reasoning !== '') {
+      choice.hasReasoningField = true;
+      const field = reasoningFieldOf(delta);
+      events.push(at(choice.index, { type: 'reasoning', text: reasoning, ...(field !== undefined && { field }) }));
+    }
+    if (delta['reasoning_details'] !== undefined) {
+      choice.details ??= new ReasoningDetails();
+      this.#context.meter.add(choice.details.add(delta['reasoning_details']));
+    }
+    if (content !== '') this.#readText(content, choice, events);
+    if (Array.isArray(delta['tool_calls'])) for (const fragment of delta['tool_calls']) choice.calls.add(fragment);
+    if (isJsonObject(delta['function_call'])) choice.calls.add(delta['function_call']);
+    const fields = pickFields(delta, (key) => !ownDeltaFields.has(key) && !key.startsWith('reasoning'));
+    if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'delta', fields }));
+  }
+
+  #readText(text: string, choice: Choice, events: ModelEvent[]): void {
+    const { templates, model, isWhole } = this.#context;
+    // A backend that parts the reasoning itself has taken it out of the text.
+    const isOpen = templates.startsInReasoning(model) && !choice.hasReasoningField;
+    if (isWhole) {
+      const split = splitReasoning(text, { isOpen, isCut: isCut(choice) });
+      choice.splitter = split.splitter;
+      addPieces([{ type: 'reasoning', text: split.reasoning }], choice.index, events);
+      addPieces([{ type: 'text', text: split.text }], choice.index, events);
+      return;
+    }
+    choice.splitter ??= new ReasoningSplitter({ isOpen });
+    addPieces(choice.splitter.push(text), choice.index, events);
+  }
+}
+
+function isCut(choice: Choice): boolean {
+  return toFinishReason(choice.finish, false) === 'length';
+}
+
+function addPieces(pieces: ReasoningPiece[], index: number, events: ModelEvent[]): void {
+  for (const { type, text } of pieces) if (text !== '') events.push(at(index, { type, text }));
+}
+
+/** Puts the choice's index on an event; the first choice needs none. */
+function at(index: number, event: Exclude<ModelEvent, { type: 'usage' | 'run-event' }>): ModelEvent {
+  return index === 0 ? event : { ...event, choice: index };
+}
+
+/** A backend's reason in our words. Servers say `stop` beside calls, and `tool_calls` without any. */
+function toFinishReason(reason: string | undefined, hasCalls: boolean): FinishReason {
+  switch ((reason ?? '').toLowerCase()) {
+    case 'length':
+    case 'max_tokens':
+    case 'model_length':
+      return 'length';
+    case 'content_filter':
+      return 'content_filter';
+    default:
+      return hasCalls ? 'tool_calls' : 'stop';
+  }
+}
+
+/** Own fields that say something and are not nested so deep that writing them would overflow. */
+function pickFields(object: JsonObject, isWanted: (key: string) => boolean): JsonObject | undefined {
+  let picked: [string, JsonValue][] | undefined;
+  for (const key of Object.keys(object)) {
+    if (!isWanted(key)) continue;
+    const value = object[key];
+    if (value === null || value === undefined || key === '__proto__' || isDeeperThan(value, limits.jsonDepth)) continue;
+    (picked ??= []).push([key, value]);
+  }
+  return picked === undefined ? undefined : Object.fromEntries(picked);
+}

@@ -1,0 +1,97 @@
+import { createParser } from 'eventsource-parser';
+import type { EventSourceParser } from 'eventsource-parser';
+import { GatewayError } from '../../core/errors.ts';
+
+/** One event of a stream: its `event:` name, and its `data:` lines joined by line breaks. */
+export interface ServerSentEvent {
+  name: string | undefined;
+  data: string;
+  /** True when the stream ended before the blank line that closes an event: the data may be a part only. */
+  isUnfinished: boolean;
+}
+
+/**
+ * Reads an event stream (WHATWG HTML, section 9.2), piece by piece: BOM, CRLF, CR and LF, comments, characters split between pieces.
+ * No generator: each piece of each answer would pass through it.
+ */
+export class ServerSentEventReader {
+  readonly #maxLineBytes: number;
+  readonly #decoder = new TextDecoder();
+  readonly #meter: LineMeter;
+  readonly #parser: EventSourceParser;
+  #batch: ServerSentEvent[] = [];
+  #isAtEnd = false;
+  #isTooLong = false;
+
+  constructor(maxLineBytes: number) {
+    this.#maxLineBytes = maxLineBytes;
+    this.#meter = new LineMeter(maxLineBytes);
+    this.#parser = createParser({
+      // Bounds an event of many short lines; single lines are measured below, where a line within one piece counts as well.
+      maxBufferSize: maxLineBytes,
+      onEvent: (event) => this.#batch.push({ name: event.event, data: event.data, isUnfinished: this.#isAtEnd }),
+      onError: (error) => {
+        this.#isTooLong ||= error.type === 'max-buffer-size-exceeded';
+      },
+    });
+  }
+
+  /** The events that end in this piece. Where a line is too long those before it come, and `requireShortLines` throws. */
+  read(piece: Uint8Array): ServerSentEvent[] {
+    const fitting = this.#meter.measure(piece);
+    this.#isTooLong ||= fitting < piece.byteLength;
+    return this.#feed(this.#decoder.decode(fitting === piece.byteLength ? piece : piece.subarray(0, fitting), { stream: true }));
+  }
+
+  /** A last event without its blank line is given as `isUnfinished`, because some servers end with a bare `data: [DONE]`. */
+  end(): ServerSentEvent[] {
+    this.#isAtEnd = true;
+    return this.#feed(`${this.#decoder.decode()}\n\n`);
+  }
+
+  /** @throws GatewayError `upstream_line_too_long`: nothing that follows can be understood. */
+  requireShortLines(): void {
+    if (!this.#isTooLong) return;
+    throw new GatewayError('upstream_line_too_long', `The model backend sent a line of more than ${this.#maxLineBytes} bytes.`);
+  }
+
+  #feed(text: string): ServerSentEvent[] {
+    this.#batch = [];
+    this.#parser.feed(text);
+    return this.#batch;
+  }
+}
+
+/** Measures lines in bytes over all pieces, so that the limit does not depend on how the stream was cut. */
+class LineMeter {
+  readonly #max: number;
+  #open = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** How many bytes of the piece lie before the point at which a line exceeds the limit. */
+  measure(piece: Uint8Array): number {
+    let start = 0;
+    let carriageReturn = piece.indexOf(0x0d);
+    for (;;) {
+      if (carriageReturn !== -1 && carriageReturn < start) carriageReturn = piece.indexOf(0x0d, start);
+      const lineFeed = piece.indexOf(0x0a, start);
+      const end = earlier(lineFeed, carriageReturn);
+      const length = (end === -1 ? piece.byteLength : end) - start;
+      if (this.#open + length > this.#max) return start + this.#max - this.#open;
+      if (end === -1) {
+        this.#open += length;
+        return piece.byteLength;
+      }
+      this.#open = 0;
+      start = end + 1;
+    }
+  }
+}
+
+function earlier(first: number, second: number): number {
+  if (first === -1 || second === -1) return Math.max(first, second);
+  return Math.min(first, second);
+}

@@ -1,0 +1,37 @@
+import type { Usage } from '../../core/chat.ts';
+import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+
+/** Details of usage are one level deep everywhere that is known. */
+const maxDepth = 3;
+
+/**
+ * Token counts that can be summed: every number finite and not negative (anything else becomes 0), details and further fields kept,
+ * a missing total filled in. Undefined when nothing was reported.
+ */
+export function toUsage(value: JsonValue | undefined): Usage | undefined {
+  if (!isJsonObject(value) || isDeeperThan(value, maxDepth)) return undefined;
+  const counts = cleanNumbers(value);
+  const prompt = toCount(value['prompt_tokens'] ?? value['input_tokens']);
+  const completion = toCount(value['completion_tokens'] ?? value['output_tokens']);
+  const total = toCount(value['total_tokens']);
+  return { ...counts, prompt_tokens: prompt, completion_tokens: completion, total_tokens: total === 0 ? prompt + completion : total };
+}
+
+function cleanNumbers(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, cleanNumber(value)]));
+}
+
+function cleanNumber(value: JsonValue | undefined): JsonValue | undefined {
+  if (typeof value === 'number') return isPlausible(value) ? value : 0;
+  return isJsonObject(value) ? cleanNumbers(value) : value;
+}
+
+function toCount(value: JsonValue | undefined): number {
+  const count = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  return typeof count === 'number' && isPlausible(count) ? Math.round(count) : 0;
+}
+
+function isPlausible(count: number): boolean {
+  return count >= 0 && count <= Number.MAX_SAFE_INTEGER;
+}

@@ -1,0 +1,218 @@
+import type { DecidedCall, RunWait, RunWaits, WaitingRun } from '../core/approval.ts';
+import type { Caller } from '../core/caller.ts';
+import type { ChatEvent, ChatRequest, Source } from '../core/chat.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { RunLog, RunRecorder } from '../core/run-log.ts';
+import type { RunContext } from '../core/run.ts';
+import { answerAsPreset } from '../chat/loop/run-as-preset.ts';
+import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
+import type { ChatServices } from '../chat/loop/answer-chat.ts';
+import type { PresetBook } from '../core/preset.ts';
+import { requireModels } from '../chat/loop/require-model.ts';
+import { withRest } from '../chat/loop/stream-delegation.ts';
+import { createCallRegistry } from './cancellable-calls.ts';
+import type { CancellableCalls } from './cancellable-calls.ts';
+import { Drain } from './drain.ts';
+import { inLegacyForm } from './legacy-answer.ts';
+import { RunStats } from './run-stats.ts';
+import { RunEnd } from './run-end.ts';
+import type { SessionEvents } from './session-feed.ts';
+import { endingOf, watchRun } from './watch-run.ts';
+
+/** A run on its way: its events, and what aborts it. */
+export interface StartedRun {
+  run: RunContext;
+  events: AsyncGenerator<ChatEvent>;
+  stats: RunStats;
+  /** Seconds since 1970, where the answer is kept under that time; otherwise the present. */
+  created?: number;
+}
+
+/**
+ * Starts runs, writes them down, and knows which are under way, so that they can be cancelled, end with their caller's key, and a shutdown
+ * can wait for them and then end them with a word.
+ */
+export interface RunStarter {
+  /**
+   * The controller's abort ends the run. What is started has to be read, at least its first event.
+   * @throws GatewayError `server_shutting_down`, `invalid_api_key` when the key was deleted, `model_not_found` when the key may not use it.
+   */
+  start: (request: ChatRequest, caller: Caller, leave: AbortController) => StartedRun;
+  /** Goes on with a run that has waited, under its own id, for the caller who decided. @throws GatewayError as `start` */
+  resume: (run: WaitingRun, decided: readonly DecidedCall[], who: { caller: Caller; leave: AbortController }) => Promise<StartedRun>;
+  /** @throws GatewayError where `start` would for this request. */
+  requireReady: (caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>) => void;
+  /** Resolves when no run of this id is under way; false when that takes longer. */
+  whenOver: (runId: string, timeoutMs: number) => Promise<boolean>;
+  countRunning(): number;
+  /** Ends a run with `run_cancelled`; false when this caller may see none of that id under way. */
+  cancel: (runId: string, caller: Caller) => boolean;
+  /** Ends a single call, so that its run goes on with a `tool_cancelled`; false when this caller may see none of that id under way. */
+  cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
+  /** Ends every run of this caller with `run_cancelled`; others may start. */
+  cancelEvery: (callerId: string, message: string) => void;
+  /** The caller's key is gone: cancels its runs and starts no other. */
+  cancelAllOf: (callerId: string) => void;
+  /** No new runs; resolves when the running ones have ended, at the latest after `timeoutMs`, and then aborts the rest. */
+  drain(timeoutMs: number): Promise<void>;
+  isDraining(): boolean;
+}
+
+export interface RunStarterOptions {
+  services: ChatServices & { presets: PresetBook };
+  newRunId: () => string;
+  log: Pick<RunLog, 'begin' | 'resume' | 'find'>;
+  /** Without it no run can wait for an approval outside of a socket. */
+  waits?: RunWaits;
+  /** Sends the events of an HTTP chat to the websocket session that it names. */
+  sessionEvents?: SessionEvents;
+}
+
+interface RunningRun {
+  callerId: string;
+  leave: AbortController;
+  calls: CancellableCalls;
+  end: RunEnd;
+}
+
+export function createRunStarter({ services, newRunId, log, waits, sessionEvents }: RunStarterOptions): RunStarter {
+  const running = new Map<string, RunningRun>();
+  const drain = new Drain(
+    () => running.size,
+    (reason) => {
+      for (const { leave } of running.values()) leave.abort(reason);
+    },
+  );
+
+  function findOwn(runId: string, caller: Caller): RunningRun | undefined {
+    const run = running.get(runId);
+    return run !== undefined && mayTouch(run, caller) ? run : undefined;
+  }
+
+  function cancelEvery(callerId: string, message: string): void {
+    const reason = new GatewayError('run_cancelled', message);
+    for (const run of running.values()) if (run.callerId === callerId) run.leave.abort(reason);
+  }
+
+  function requireReady(caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>): void {
+    drain.requireOpen(caller.id);
+    requireModels(caller, request);
+  }
+
+  interface Beginning {
+    runId: string;
+    caller: Caller;
+    leave: AbortController;
+    recorder: RunRecorder;
+    waitWith: (sources: readonly Source[]) => RunWait | undefined;
+  }
+
+  function follow(request: ChatRequest, { runId, caller, leave, recorder, waitWith }: Beginning): StartedRun {
+    const { chatId, messageId, sessionId } = request;
+    const calls = createCallRegistry();
+    const end = new RunEnd();
+    const sources: Source[] = [];
+    const wait = waitWith(sources);
+    const stats = new RunStats(services.now);
+    const questions = stats.counting(recorder.questions);
+    const told = { runId, caller, chatId, messageId, sessionId };
+    const run: RunContext = { ...told, signal: leave.signal, calls, whenOver: end.whenOver, wait, questions };
+    running.set(runId, { callerId: caller.id, leave, calls, end });
+    function over(): void {
+      running.delete(runId);
+      end.come();
+      drain.noteEnd();
+    }
+    // A chat that came over a socket has a channel of its own to it.
+    const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
+    const answered = answerAsPreset(request, run, services);
+    const events = watchRun(wait?.resumed === undefined ? answered : keepFailedRun(withRest(answered), run), leave.signal, {
+      onEvent(event) {
+        recorder.record(event);
+        stats.note(event);
+        if (event.type === 'run-event') session?.send(event.event);
+        if (event.type === 'source' && wait !== undefined) sources.push(event.source);
+      },
+      onEnd(ending) {
+        const isPutAway = wait?.isSuspended === true;
+        if (isPutAway && isCancelled(leave.signal)) {
+          // Its tokens may have gone out; before anybody can use one, it is closed.
+          const cancelled = endingOf(undefined, leave.signal);
+          stats.ending = cancelled;
+          recorder.end(cancelled);
+          session?.end(cancelled);
+          void wait.abandon().then(over);
+        } else {
+          stats.ending = isPutAway ? { status: 'waiting' } : ending;
+          recorder.end(stats.ending);
+          session?.end(ending);
+          over();
+        }
+      },
+    });
+    return { run, stats, events: request.reply?.isLegacy === true ? inLegacyForm(events) : events };
+  }
+
+  return {
+    start(request, caller, leave) {
+      requireReady(caller, request);
+      const { model, mode } = request;
+      const runId = newRunId();
+      const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
+      // Only an answer over HTTP can carry tokens.
+      const waitWith = (sources: readonly Source[]): RunWait | undefined =>
+        request.reply === undefined ? undefined : waits?.begin({ id: runId, callerId: caller.id, request, sources });
+      return follow(request, { runId, caller, leave, recorder, waitWith });
+    },
+    async resume(run, decided, { caller, leave }) {
+      const { id: runId, model, request } = run;
+      let recorder: RunRecorder | undefined;
+      try {
+        requireReady(caller, request);
+        recorder = await log.resume(runId);
+        if (recorder === undefined && (await log.find(runId))?.status === 'cancelled')
+          throw new GatewayError('run_cancelled', 'The run was cancelled before it went on.');
+        recorder ??= log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
+        // Meanwhile a shutdown may have begun.
+        requireReady(caller, request);
+      } catch (error) {
+        if (error instanceof GatewayError && error.code === 'run_cancelled') throw error;
+        // The decision is taken, and must not be lost: sent again, it goes on.
+        recorder?.end({ status: 'waiting' });
+        await waits?.resume(run, decided, run.sources).keepForRetry();
+        throw error;
+      }
+      return follow(request, { runId, caller, leave, recorder, waitWith: (sources) => waits?.resume(run, decided, sources) });
+    },
+    requireReady,
+    async whenOver(runId, timeoutMs) {
+      const run = running.get(runId);
+      if (run === undefined) return true;
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const timer = setTimeout(() => resolve(false), timeoutMs);
+      run.end.whenOver(() => resolve(true));
+      const isOver = await promise;
+      clearTimeout(timer);
+      return isOver;
+    },
+    countRunning: () => running.size,
+    cancel(runId, caller) {
+      const run = findOwn(runId, caller);
+      run?.leave.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
+      return run !== undefined;
+    },
+    cancelCall: (runId, callId, caller) => findOwn(runId, caller)?.calls.cancel(callId) ?? false,
+    cancelEvery,
+    cancelAllOf(callerId) {
+      drain.closeTo(callerId);
+      cancelEvery(callerId, 'The run was cancelled, because the key it was started with was deleted.');
+    },
+    isDraining: () => drain.isDraining,
+    drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),
+  };
+}
+
+/** Whether a run is this caller's to see and to end; for anybody else it is not there. */
+export function mayTouch({ callerId }: { callerId: string }, caller: Caller): boolean {
+  return callerId === caller.id || caller.role === 'admin';
+}

@@ -1,0 +1,141 @@
+import { isDeepStrictEqual } from 'node:util';
+import { eventIdOf, responseData, withinOf } from '../core/approval.ts';
+import type { ApprovalAnswer, DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/approval.ts';
+import type { Caller } from '../core/caller.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { limits } from '../core/limits.ts';
+import type { RunLog } from '../core/run-log.ts';
+import { objectionTo } from '../chat/tool-calls/check-edited-arguments.ts';
+import type { RunStarter } from './active-runs.ts';
+
+export interface ApprovalDeskOptions {
+  store: WaitingRunStore;
+  tokens: {
+    check(token: string, place: { runId: string; waitId: string; callId: string; args: JsonObject }): 'valid' | 'expired' | 'invalid';
+  };
+  remembered: {
+    remember(place: { callerId: string; chatId: string | undefined; definition: string }, decision: 'approve' | 'reject'): Promise<void>;
+  };
+  log: Pick<RunLog, 'find' | 'resume'>;
+  runs: Pick<RunStarter, 'whenOver' | 'requireReady'>;
+}
+
+export interface GivenDecision {
+  token: string;
+  answer: ApprovalAnswer;
+  isRemembered: boolean;
+}
+
+/** `complete`: the run can go on, and nobody else goes on with it. */
+export type Decision = { type: 'noted'; waiting: string[] } | { type: 'complete'; run: WaitingRun; decided: DecidedCall[] };
+
+/** Takes decisions on calls that wait. */
+export interface ApprovalDesk {
+  /** @throws GatewayError `not_found`, `conflict`, `invalid_approval_token`, `approval_expired`, `invalid_request`, and as the start of a run */
+  decide(place: { runId: string; callId: string }, given: GivenDecision, caller: Caller): Promise<Decision>;
+  /** Ends a run that waits, and with it its tokens; false when none of that id waits here. */
+  cancel: (runId: string) => Promise<boolean>;
+}
+
+const longestShownId = 200;
+
+export function createApprovalDesk({ store, tokens, remembered, log, runs }: ApprovalDeskOptions): ApprovalDesk {
+  async function findOpen(
+    { runId, callId }: { runId: string; callId: string },
+    caller: Caller,
+  ): Promise<{ run: WaitingRun; call: WaitingCall }> {
+    const found = await store.find(runId);
+    // Not even an administrator's: whoever decides goes on with the run, under the own name.
+    if (found === undefined || found.callerId !== caller.id) {
+      throw new GatewayError('not_found', `No run ${runId.slice(0, longestShownId)} waits for approval. Decisions are taken for 24 hours.`);
+    }
+    if (found.type === 'closed') throw decidedAlready();
+    const call = found.run.calls.find(({ id }) => id === callId);
+    if (call !== undefined) return { run: found.run, call };
+    const open = found.run.calls.map(({ id }) => id).join(', ');
+    throw new GatewayError('not_found', `The run does not wait for a call ${callId.slice(0, longestShownId)}. It waits for: ${open}.`);
+  }
+
+  async function note(runId: string, data: JsonObject): Promise<void> {
+    const recorder = await log.resume(runId);
+    recorder?.record({ type: 'run-event', event: { type: 'approval.response', data } });
+    recorder?.end({ status: 'waiting' });
+  }
+
+  return {
+    async decide({ runId, callId }, { token, answer, isRemembered }, caller) {
+      const { run, call } = await findOpen({ runId, callId }, caller);
+      requireToken(tokens.check(token, { runId, waitId: run.waitId, callId, args: call.args }));
+      const { again } = run;
+      if (again !== undefined) requireSame(answer, again.decided, call);
+      else if (answer.decision === 'approve' && answer.args !== undefined) await requireFit(answer.args, call, caller);
+      runs.requireReady(caller, run.request);
+      // A log that is asked for the first time looks who waits: it must find this run before it is closed, and be readable before the token is spent.
+      await log.find(runId);
+      // The token goes out shortly before the answer that carries it has ended.
+      if (!(await runs.whenOver(runId, limits.approvalHandoverMs)))
+        throw new GatewayError('conflict', 'The answer that asks for this approval is still on its way. Read it to its end, then decide.');
+      const effect = await store.decide({ id: runId, waitId: run.waitId, callId }, answer);
+      if (effect.type === 'closed') throw decidedAlready();
+      if (again !== undefined && effect.type === 'complete') return { type: 'complete', run, decided: effect.decided };
+      const { chatId } = run.request;
+      if (isRemembered) await remembered.remember({ callerId: caller.id, chatId, definition: call.definition }, answer.decision);
+      await note(runId, {
+        ...responseData(eventIdOf(call), answer),
+        tool: call.tool,
+        ...withinOf(call),
+        ...(isRemembered && { remembered: true }),
+      });
+      return effect.type === 'noted' ? effect : { type: 'complete', run, decided: effect.decided };
+    },
+
+    async cancel(runId) {
+      await log.find(runId);
+      const wasOpen = await store.close(runId);
+      // One that was decided, and neither went on nor could be kept, waits in the log alone; one that is about to go on looks there first.
+      const recorder = await log.resume(runId);
+      recorder?.end({ status: 'cancelled', error: { code: 'run_cancelled', message: 'The run was cancelled.' } });
+      return wasOpen || recorder !== undefined;
+    },
+  };
+}
+
+/** The call has been run by the first one: it is too late for another. @throws GatewayError `conflict` */
+function requireSame(answer: ApprovalAnswer, decided: readonly DecidedCall[], call: WaitingCall): void {
+  const first = decided.find((each) => each.call.id === call.id)?.answer;
+  const isOther = answer.decision === 'approve' && answer.args !== undefined && !isDeepStrictEqual(answer.args, argsOf(first));
+  if (first?.decision === answer.decision && !isOther) return;
+  throw new GatewayError(
+    'conflict',
+    'This is decided already, and the run has gone on. Send the first decision again to go on with its results.',
+  );
+}
+
+function argsOf(answer: ApprovalAnswer | undefined): JsonObject | undefined {
+  return answer?.decision === 'approve' ? answer.args : undefined;
+}
+
+function decidedAlready(): GatewayError {
+  return new GatewayError(
+    'conflict',
+    'This is decided already, or the run was cancelled: a token holds for one decision. GET /api/runs/{id} tells what became of it.',
+  );
+}
+
+function requireToken(state: 'valid' | 'expired' | 'invalid'): void {
+  if (state === 'valid') return;
+  if (state === 'expired')
+    throw new GatewayError('approval_expired', 'The token has expired after 24 hours; nothing was run. Ask again in the chat.');
+  throw new GatewayError(
+    'invalid_approval_token',
+    'token: this is not the token of this call. Send the one that stands beside the call in `approval` of the answer.',
+    { param: 'token' },
+  );
+}
+
+/** Before the token is spent: whoever mistypes can correct it. @throws GatewayError `invalid_request` */
+async function requireFit(args: JsonObject, { tool, parameters }: WaitingCall, caller: Caller): Promise<void> {
+  const objection = await objectionTo(args, { name: tool, parameters }, { caller });
+  if (objection !== undefined) throw new GatewayError('invalid_request', `arguments: ${objection}`, { param: 'arguments' });
+}

@@ -1,0 +1,177 @@
+import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../json.ts';
+import { holdsMask, isSecretAddress, maskAddress, restoreAddress } from './secret-urls.ts';
+import { isSecretName, wordsOf } from './secret-names.ts';
+
+/** Everything within is a value that somebody else gives a meaning to: most often a credential. */
+const carriers = new Set(['header', 'headers', 'cookies', 'env', 'environ', 'environment']);
+/** In `{"name": "x-api-key", "value": "…"}` these say what the value is. */
+const labels = ['name', 'key', 'header'];
+/** Credentials that are known by their look: of a header, of providers, a signed token, a private key, JSON that holds one. */
+const secretText =
+  /^(?:bearer|basic|token)\s+\S{6}|\b(?:sk|rk|ghp|gho|ghs|glpat|github_pat|xox[abprs])[-_][\w-]{8}|\beyJ[\w-]{8,512}\.[\w.-]{8}|-----BEGIN [A-Z ]{0,40}PRIVATE KEY|"[\w-]{0,64}(?:secret|token|password|passwd|api_?key)"\s{0,4}:\s{0,4}"[^"]/i;
+
+/**
+ * Unknown fields of a connection as they may be shown: a secret is `null`, within an address `[secret]`. What is one is told by its name at every
+ * level (`client_secret`, `oauth.token`), by what it stands in (`headers`, `env`), or by its look. The same object when there is none.
+ */
+export function hideSecretFields(fields: JsonObject): JsonObject {
+  const hidden = hide(fields, false);
+  return isJsonObject(hidden) ? hidden : {};
+}
+
+/** The same fields without what `hideSecretFields` hides. Of a list the entries with a secret are gone as a whole. */
+export function withoutSecretFields(fields: JsonObject): JsonObject {
+  const kept = withoutHidden(fields, hideSecretFields(fields));
+  return isJsonObject(kept) ? kept : {};
+}
+
+/** `shown` is the value with its secrets hidden. Undefined where the value itself is one. */
+function withoutHidden(value: JsonValue, shown: JsonValue | undefined): JsonValue | undefined {
+  if (value === shown) return value;
+  if (Array.isArray(value) && Array.isArray(shown)) return value.filter((entry, position) => entry === shown[position]);
+  if (!isJsonObject(value) || !isJsonObject(shown)) return undefined;
+  const entries = Object.entries(value).map(
+    ([name, child]) => [name, child === undefined ? child : withoutHidden(child, shown[name])] as const,
+  );
+  return Object.fromEntries(entries.filter(([, child]) => child !== undefined));
+}
+
+/**
+ * What was sent, with the secrets of before where they were left out or sent back as they are shown. Entries of lists are the ones of the same
+ * name, else of the same position. A field with secrets within that was left out as a whole is gone.
+ */
+export function restoreSecretFields(before: JsonObject, given: JsonObject): JsonObject {
+  const restored = restore(before, given, false);
+  return isJsonObject(restored) ? restored : given;
+}
+
+interface HiddenLook {
+  /** Whether `null` in the place of a secret stands for it; else it means that there is none. */
+  areNullsHidden: boolean;
+  /** Of what is looked at. */
+  isSecret?: boolean;
+}
+
+/** Where the first thing stands that is only shown in the place of a secret; undefined when there is none. At most 64 levels are looked at. */
+export function findHidden(value: JsonValue, { areNullsHidden, isSecret = false }: HiddenLook, levels = 64): string | undefined {
+  if (typeof value === 'string') return holdsMask(value) ? '' : undefined;
+  if (value === null) return isSecret && areNullsHidden ? '' : undefined;
+  if (typeof value !== 'object' || levels === 0) return undefined;
+  for (const [name, child] of Object.entries(value)) {
+    if (child === undefined) continue;
+    // As of a text: `headers: null` holds no secret.
+    const isInside = isJsonObject(value) ? isSecretChild(value, name, { child: child ?? '', isSecret }) : isSecret;
+    const place = findHidden(child, { areNullsHidden, isSecret: isInside }, levels - 1);
+    if (place !== undefined) return place === '' ? name : `${name}.${place}`;
+  }
+  return undefined;
+}
+
+/** Recursion ends with the depth of the value, which the schema of connections bounds. */
+function hide(value: JsonValue, isSecret: boolean): JsonValue {
+  if (typeof value === 'string') return hideText(value, isSecret);
+  if (typeof value === 'number') return isSecret ? null : value;
+  if (Array.isArray(value)) {
+    const entries = value.map((entry) => hide(entry, isSecret));
+    return entries.every((entry, position) => entry === value[position]) ? value : entries;
+  }
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).map(([name, child]) => [name, hideChild(value, name, { child, isSecret })] as const);
+  return entries.every(([name, child]) => child === value[name]) ? value : Object.fromEntries(entries);
+}
+
+function hideText(text: string, isSecret: boolean): string | null {
+  if (text === '') return text;
+  return isSecret || secretText.test(text) ? null : maskAddress(text);
+}
+
+interface Child {
+  child: JsonValue | undefined;
+  /** Of the object that it stands in. */
+  isSecret: boolean;
+}
+
+function hideChild(parent: JsonObject, name: string, { child, isSecret }: Child): JsonValue | undefined {
+  return child === undefined ? undefined : hide(child, isSecretChild(parent, name, { child, isSecret }));
+}
+
+function isSecretChild(parent: JsonObject, name: string, { child, isSecret }: Child): boolean {
+  const label = labels.map((word) => parent[word]).find((text) => typeof text === 'string');
+  if (typeof label === 'string' && Object.hasOwn(parent, 'value')) {
+    if (name === 'value') return isSecret || isSecretName(label);
+    if (labels.includes(name)) return false;
+  }
+  return isSecret || (child !== undefined && isSecretField(name, child));
+}
+
+function isSecretField(name: string, value: JsonValue): boolean {
+  const words = wordsOf(name);
+  const last = words.at(-1) ?? '';
+  // `max_tokens` counts, and `auth` as an object describes.
+  if (typeof value === 'number' && last.endsWith('tokens')) return false;
+  if (last === 'auth' && isJsonObject(value)) return false;
+  if (carriers.has(last) && typeof value === 'object') return true;
+  return isSecretName(name);
+}
+
+function restore(before: JsonValue, given: JsonValue, isSecret: boolean): JsonValue {
+  if (Array.isArray(before) && Array.isArray(given)) {
+    const places = findPlaces(before, { given, isSecret });
+    return given.map((entry, position) => restore(before[places.get(position) ?? -1] ?? null, entry, isSecret));
+  }
+  if (isJsonObject(before) && isJsonObject(given)) return restoreObject(before, given, isSecret);
+  if (typeof before === 'string' && typeof given === 'string') return isSecretAddress(before) ? restoreAddress(before, given) : given;
+  return given === null && hide(before, isSecret) === null ? before : given;
+}
+
+function restoreObject(before: JsonObject, given: JsonObject, isSecret: boolean): JsonObject {
+  const restored = new Map(Object.entries(given));
+  for (const [name, child] of Object.entries(before)) {
+    if (child === undefined) continue;
+    const isSecretHere = isSecretChild(before, name, { child, isSecret });
+    const sent = restored.get(name);
+    if (sent !== undefined) restored.set(name, restore(child, sent, isSecretHere));
+    else if (isSecretHere || hide(child, false) === null) restored.set(name, child);
+  }
+  return Object.fromEntries(restored);
+}
+
+interface NewList {
+  given: readonly JsonValue[];
+  /** Of the list. */
+  isSecret: boolean;
+}
+
+/**
+ * The place that each entry of a new list had in the one before: where one looks the same, else where one has the same name, else, for those without
+ * a name, the same place. No place is given twice, so that no secret takes the place of another.
+ */
+function findPlaces(before: readonly JsonValue[], { given, isSecret }: NewList): ReadonlyMap<number, number> {
+  const shown = before.map((entry) => hide(entry, isSecret));
+  const places = new Map<number, number>();
+  const free = new Set(before.keys());
+  const take = (position: number, place: number | undefined): void => {
+    if (place === undefined || places.has(position) || !free.delete(place)) return;
+    places.set(position, place);
+  };
+  for (const toMark of [lookOf, nameOf]) {
+    const marks = shown.map(toMark);
+    const wanted = [...given.map(toMark).entries()].filter(([position, mark]) => mark !== undefined && !places.has(position));
+    for (const [position, mark] of wanted) if (marks[position] === mark) take(position, position);
+    const others = new Map([...Map.groupBy(free, (place) => marks[place])].map(([mark, found]) => [mark, found.values()]));
+    for (const [position, mark] of wanted) if (!places.has(position)) take(position, others.get(mark)?.next().value);
+  }
+  for (const [position, entry] of given.entries()) if (nameOf(entry) === undefined) take(position, position);
+  return places;
+}
+
+function lookOf(entry: JsonValue): string {
+  return JSON.stringify(entry);
+}
+
+function nameOf(entry: JsonValue): string | undefined {
+  if (!isJsonObject(entry)) return undefined;
+  const word = ['id', ...labels].find((name) => typeof entry[name] === 'string');
+  return word === undefined ? undefined : JSON.stringify([word, entry[word]]);
+}

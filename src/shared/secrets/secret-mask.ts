@@ -1,0 +1,149 @@
+import { isJsonObject } from '../json.ts';
+import type { JsonValue } from '../json.ts';
+
+const hidden = '[secret]';
+
+/** Shorter values are words that a text may hold by chance. */
+const shortestSecret = 6;
+/** The same of what is only a part of what was sent. */
+const shortestPart = 8;
+
+/**
+ * Takes out of what a server says the credentials that it was sent. To be applied where foreign data comes in, so that everything behind it
+ * (answers, runs, logs, models, what is kept) is free of them.
+ */
+export interface SecretMask {
+  /** Nothing to look for. */
+  isEmpty: boolean;
+  text: (text: string) => string;
+  /** The same value where nothing had to be hidden. Numbers are not looked at. Recursion ends with the value's own depth, which whoever parsed it has bounded. */
+  value: <Value extends JsonValue>(value: Value) => Value;
+  /** Of the same length, because formats of files count their bytes; the same bytes where nothing had to be hidden. */
+  bytes: (bytes: Uint8Array) => Uint8Array;
+  /** Also within the base64 of a `data:` URL. */
+  dataUrl: (url: string) => string;
+}
+
+/** A text as it was sent: a key, the value of a header with or without its scheme, `user:password`; or a pattern with the flag `g`. */
+export type Secret = string | RegExp;
+
+/** Short texts are ignored. */
+export function createSecretMask(secrets: readonly Secret[]): SecretMask {
+  const patterns = secrets.filter((secret) => secret instanceof RegExp);
+  const forms = formsOf(secrets.filter((secret) => typeof secret === 'string'));
+  const isEmpty = forms.length === 0 && patterns.length === 0;
+  const inBytes = forms.map((form) => Buffer.from(form));
+  const shortest = Math.min(...forms.map(({ length }) => length));
+  const text = (given: string): string => {
+    // Most strings of a large result are too short to hold anything.
+    const rest =
+      given.length < shortest ? given : forms.reduce((rest, form) => (rest.includes(form) ? rest.replaceAll(form, hidden) : rest), given);
+    return patterns.reduce((rest, pattern) => rest.replaceAll(pattern, hidden), rest);
+  };
+  const bytes = (given: Uint8Array): Uint8Array =>
+    maskBytes(given, [...inBytes, ...patterns.flatMap((pattern) => matchesIn(given, pattern))]);
+  return {
+    isEmpty,
+    text,
+    value: (value) => (isEmpty ? value : (maskValue(value, text, new Map()) as typeof value)),
+    bytes,
+    dataUrl(url) {
+      const [head = '', data] = url.split(';base64,', 2);
+      if (isEmpty || data === undefined) return text(url);
+      const decoded = Buffer.from(data, 'base64');
+      const masked = bytes(decoded);
+      return masked === decoded ? url : `${text(head)};base64,${Buffer.from(masked).toString('base64')}`;
+    },
+  };
+}
+
+/**
+ * The forms in which a server may repeat what it was sent: as it is, without its scheme or name, as in an address or a form, within a text of JSON or
+ * HTML, in base64 alone or amid other bytes, and of Basic authentication the pair and the password. The longest first, or a part of it would be
+ * replaced and leave the rest.
+ */
+function formsOf(secrets: readonly string[]): string[] {
+  const whole = secrets.flatMap((secret) => [secret, ...pairIn(secret)]).filter((form) => form.length >= shortestSecret);
+  const parts = secrets.flatMap((secret) => secret.split(/[ =]/));
+  const passwords = [...secrets, ...whole].flatMap((secret) => (secret.includes(':') ? [secret.slice(secret.indexOf(':') + 1)] : []));
+  const known = [...whole, ...[...parts, ...passwords].filter((form) => form.length >= shortestPart)];
+  const written = known.flatMap((form) => [form, ...inAddress(form), ...inJson(form), inHtml(form), ...inBase64(form)]);
+  return [...new Set(written)].toSorted((a, b) => b.length - a.length);
+}
+
+/** `user:password` of Basic authentication (RFC 7617). */
+function pairIn(secret: string): string[] {
+  const encoded = /^basic ([\w+/=-]+)$/i.exec(secret)?.[1];
+  return encoded === undefined ? [] : [Buffer.from(encoded, 'base64').toString('utf8')];
+}
+
+/** Percent-encoded as a part of an address, as an address, and as a field of a form; with digits in either case. */
+function inAddress(form: string): string[] {
+  const whole = form.toWellFormed();
+  const field = new URLSearchParams([['', whole]]).toString().slice(1);
+  const written = [encodeURIComponent(whole), encodeURI(whole), field];
+  return written.flatMap((text) => [text, text.replaceAll(/%[\dA-F]{2}/g, (code) => code.toLowerCase())]);
+}
+
+/** PHP and others write `/` as `\/`. */
+function inJson(form: string): string[] {
+  const escaped = JSON.stringify(form).slice(1, -1);
+  return [escaped, escaped.replaceAll('/', String.raw`\/`)];
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function inHtml(form: string): string {
+  return form.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
+}
+
+/** Alone without the padding, which may be followed by more; and amid other bytes, where it depends on the place what the first and last letter are. */
+function inBase64(form: string): string[] {
+  const bytes = Buffer.from(form);
+  const amid = [0, 1, 2].map((before) => {
+    const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
+    return encoded.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
+  });
+  const written = [bytes.toString('base64').replace(/=+$/, ''), ...amid];
+  return written.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
+}
+
+function matchesIn(given: Uint8Array, pattern: RegExp): Buffer[] {
+  const text = Buffer.from(given.buffer, given.byteOffset, given.byteLength).toString('latin1');
+  return [...text.matchAll(pattern)].map(([match]) => Buffer.from(match, 'latin1'));
+}
+
+function maskBytes(given: Uint8Array, forms: readonly Buffer[]): Uint8Array {
+  const view = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
+  let masked: Buffer | undefined;
+  for (const form of forms) {
+    for (let at = (masked ?? view).indexOf(form); at !== -1; at = (masked ?? view).indexOf(form, at + form.length)) {
+      masked ??= Buffer.from(view);
+      masked.fill('*', at, at + form.length);
+    }
+  }
+  return masked ?? given;
+}
+
+/** `known`: parts of a document may stand in it at many places. */
+function maskValue(value: JsonValue, mask: (text: string) => string, known: Map<object, JsonValue>): JsonValue {
+  if (typeof value === 'string') return mask(value);
+  if (typeof value !== 'object' || value === null) return value;
+  const before = known.get(value);
+  if (before !== undefined) return before;
+  const masked = Array.isArray(value) ? maskList(value, mask, known) : isJsonObject(value) ? maskObject(value, mask, known) : value;
+  known.set(value, masked);
+  return masked;
+}
+
+function maskList(value: JsonValue[], mask: (text: string) => string, known: Map<object, JsonValue>): JsonValue[] {
+  const entries = value.map((entry) => maskValue(entry, mask, known));
+  return entries.every((entry, position) => entry === value[position]) ? value : entries;
+}
+
+function maskObject(value: JsonValue & object, mask: (text: string) => string, known: Map<object, JsonValue>): JsonValue {
+  const before = Object.entries(value) as [string, JsonValue | undefined][];
+  const after = before.map(([name, child]) => [mask(name), child === undefined ? child : maskValue(child, mask, known)] as const);
+  const isSame = after.every(([name, child], position) => name === before[position]?.[0] && child === before[position]?.[1]);
+  return isSame ? value : Object.fromEntries(after);
+}

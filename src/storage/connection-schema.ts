@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { isDeeperThan, isJsonObject } from '../shared/json.ts';
+import { limits } from '../core/limits.ts';
+
+/** Longer timers overflow and fire at once. */
+const longestDelayMs = 2 ** 31 - 1;
+
+/** In a connection, its `config` and its `info` each: every one may have to be sealed by itself. */
+const maxKeys = 1_000;
+
+/** RFC 9110, section 5.6.2. */
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** Set by whoever sends the request; a fixed value would break it or smuggle a second one. */
+const reservedHeaders = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive']);
+
+/** A line break in a header's value would start another header. */
+const oneLine = z.string().regex(/^[^\r\n\0]*$/, 'must be one line of text');
+const text = z.string().max(10_000).nullish();
+
+/** `null` and the empty text are what forms send for "not set". */
+const optionalLine = oneLine.max(10_000).nullish();
+
+const httpUrl = z
+  .string()
+  .trim()
+  .max(4_000)
+  .superRefine((value, context) => {
+    const problem = urlProblem(value);
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+  });
+
+function urlProblem(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return 'must be an http:// or https:// address';
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password; use auth_type and key';
+  return undefined;
+}
+
+const serverUrl = httpUrl.refine((value) => !/[?#]/.test(value), 'must not have a query or fragment; auth_type "query" adds a key');
+
+/** A path below the server, or another full address. */
+const documentPath = z
+  .string()
+  .trim()
+  .max(4_000)
+  .superRefine((value, context) => {
+    const problem = /^[a-z][a-z0-9+.-]*:/i.test(value) ? urlProblem(value) : undefined;
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+  });
+
+const headers = z.record(
+  z
+    .string()
+    .regex(headerName, 'is not a header name')
+    .refine((name) => !reservedHeaders.has(name.toLowerCase()), 'is a header that the gateway sets itself'),
+  z.union([oneLine, z.number(), z.boolean()]).transform(String),
+);
+
+const document = z.union([z.string().max(limits.documentBytes), z.custom<object>(isJsonObject, 'must be a document or its text')]);
+
+const names = z
+  .union([z.string(), z.array(z.string())])
+  .transform((value) => (Array.isArray(value) ? value : value.split(',')).map((name) => name.trim()).filter((name) => name !== ''));
+
+const config = z.looseObject({
+  enable: z.boolean().nullish(),
+  default: z.boolean().nullish(),
+  function_name_filter_list: names.nullish(),
+  tags: z.array(z.string()).nullish(),
+  timeout_ms: z.int().min(1).max(longestDelayMs).nullish(),
+  max_result_bytes: z.int().min(1).max(limits.documentBytes).nullish(),
+  /** Kept in `extra`, where the catalogue reads them; checked here, because a typing error in them must not lift a protection. */
+  needs_approval: z.union([z.boolean(), z.array(z.string())]).nullish(),
+  read_only: z.boolean().nullish(),
+  parallel: z.boolean().nullish(),
+  repeats: z.boolean().nullish(),
+  execution: z.enum(['gateway', 'browser']).nullish(),
+});
+
+const info = z.looseObject({ id: text, name: text, description: text });
+
+/** A connection as an operator writes it: Open WebUI's keys, and the gateway's own beside them. Unknown keys pass. */
+export const connectionSchema = z
+  .looseObject({
+    id: text,
+    url: serverUrl,
+    path: documentPath.nullish(),
+    base_path: z.string().trim().max(4_000).nullish(),
+    type: z.enum(['openapi', 'mcp']).nullish(),
+    spec: document.nullish(),
+    spec_type: z.string().nullish(),
+    auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query', 'session']).nullish(),
+    auth_name: optionalLine,
+    key: optionalLine,
+    headers: headers.nullish(),
+    config: config.nullish(),
+    info: info.nullish(),
+  })
+  .superRefine((connection, context) => {
+    if ([connection, connection.config, connection.info].some((part) => Object.keys(part ?? {}).length > maxKeys)) {
+      context.addIssue({ code: 'custom', message: `has more than ${maxKeys} keys in one place` });
+    }
+    if (isDeeperThan(connection, limits.documentDepth)) {
+      context.addIssue({ code: 'custom', message: `is nested more than ${limits.documentDepth} levels deep` });
+    }
+    if (connection.auth_type === 'basic' && connection.key && !connection.key.includes(':')) {
+      context.addIssue({ code: 'custom', path: ['key'], message: 'must be user:password for auth_type "basic"' });
+    }
+    if (connection.auth_type === 'header' && connection.auth_name && !headerName.test(connection.auth_name)) {
+      context.addIssue({ code: 'custom', path: ['auth_name'], message: 'is not a header name' });
+    }
+  });
+
+export type Connection = z.infer<typeof connectionSchema>;

@@ -1,0 +1,131 @@
+import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { isJsonObject } from '../shared/json.ts';
+import { limits } from '../core/limits.ts';
+import type { PresetBook, PresetRecord } from '../core/preset.ts';
+import type { Registry } from '../core/registry.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
+
+/** Presets that can be changed. Every change is durable when it resolves. */
+export interface PresetStore extends PresetBook {
+  /** A body as people write it. @throws GatewayError `invalid_request`, `conflict` for an id that is taken or too many presets */
+  create(value: unknown): Promise<PresetRecord>;
+  /** What is absent stays, what is null goes. @throws GatewayError `not_found`, `read_only`, `invalid_request` */
+  change(id: string, value: unknown): Promise<PresetRecord>;
+  /** @throws GatewayError `not_found`, `read_only` */
+  delete(id: string): Promise<void>;
+}
+
+export interface PresetStoreOptions {
+  registry: Pick<Registry, 'readFact' | 'writeFact'>;
+  /** From the configuration file. */
+  fixed: readonly PresetRecord[];
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** How long what was read is believed; own changes show at once. Default 0. */
+  believedMs?: number;
+}
+
+/** They are few and belong together, so they are kept as one fact. */
+const factName = 'presets';
+const failed = Symbol('the store failed');
+
+export function createPresetStore({ registry, fixed, now, believedMs = 0 }: PresetStoreOptions): PresetStore {
+  const fixedOnes = fixed.map((preset) => deepFreeze(structuredClone(preset)));
+  let text: string | undefined;
+  let stored: PresetRecord[] = [];
+  let readAt = -Infinity;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** `mayGoWithout`: a store that is down costs its presets, except those it gave before, and not all chats. Changes must not begin with that. */
+  async function readStored({ mayGoWithout }: { mayGoWithout: boolean }): Promise<PresetRecord[]> {
+    const time = now();
+    if (time >= readAt && time - readAt < believedMs) return stored;
+    const found = await registry.readFact(factName).catch((error: unknown): typeof failed => {
+      if (mayGoWithout && error instanceof GatewayError && error.code === 'storage_unavailable') return failed;
+      throw error;
+    });
+    if (found === failed) return stored;
+    if (found !== text || readAt === -Infinity) stored = parseStored(found);
+    text = found;
+    readAt = time;
+    return stored;
+  }
+
+  async function list(): Promise<PresetRecord[]> {
+    const others = (await readStored({ mayGoWithout: true })).filter(({ id }) => !fixedOnes.some((preset) => preset.id === id));
+    return [...fixedOnes, ...others];
+  }
+
+  async function save(presets: readonly PresetRecord[]): Promise<void> {
+    readAt = -Infinity;
+    await registry.writeFact(factName, JSON.stringify(presets.map(toStored)));
+  }
+
+  /** One change after the other: each begins with what the one before has left. */
+  function inTurn<Value>(change: (presets: readonly PresetRecord[]) => Promise<Value>): Promise<Value> {
+    const turn = last.then(async () => {
+      readAt = -Infinity;
+      return change(await readStored({ mayGoWithout: false }));
+    });
+    last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  function requireStored(presets: readonly PresetRecord[], id: string): PresetRecord {
+    if (fixedOnes.some((preset) => preset.id === id))
+      throw new GatewayError(
+        'read_only',
+        `The preset "${id}" stands in the configuration file. Change it there and start the gateway again.`,
+      );
+    const found = presets.find((preset) => preset.id === id);
+    if (found === undefined) throw new GatewayError('not_found', `There is no preset "${id.slice(0, 100)}".`);
+    return found;
+  }
+
+  return {
+    list,
+    find: async (id) => (await list()).find((preset) => preset.id === id),
+    create: (value) =>
+      inTurn(async (presets) => {
+        const preset = parsePreset(value, { origin: 'database', createdAt: now() });
+        if ([...fixedOnes, ...presets].some(({ id }) => id === preset.id))
+          throw new GatewayError('conflict', `There is a preset "${preset.id}" already. Change it, or choose another id.`, { param: 'id' });
+        if (presets.length >= limits.presets)
+          throw new GatewayError('conflict', `There are ${limits.presets} presets already. Delete one first.`);
+        await save([...presets, preset]);
+        return preset;
+      }),
+    change: (id, value) =>
+      inTurn(async (presets) => {
+        const before = requireStored(presets, id);
+        if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be an object with the fields to change.');
+        const merged: JsonObject = { ...toPresetWire(before), ...value, id };
+        const preset = parsePreset(merged, before);
+        await save(presets.map((other) => (other === before ? preset : other)));
+        return preset;
+      }),
+    delete: (id) =>
+      inTurn(async (presets) => {
+        const before = requireStored(presets, id);
+        await save(presets.filter((other) => other !== before));
+      }),
+  };
+}
+
+function toStored(preset: PresetRecord): JsonObject {
+  return { ...toPresetWire(preset), created: preset.createdAt };
+}
+
+/** @throws GatewayError `storage_unavailable`, so that what cannot be read is never written over. */
+function parseStored(text: string | undefined): PresetRecord[] {
+  if (text === undefined) return [];
+  try {
+    return (JSON.parse(text) as JsonObject[]).map((entry) =>
+      deepFreeze(parseStoredPreset(entry, { origin: 'database', createdAt: Number(entry['created']) })),
+    );
+  } catch (cause) {
+    throw new GatewayError('storage_unavailable', 'The stored presets are damaged. Restore the database from a backup.', { cause });
+  }
+}

@@ -1,0 +1,194 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { ChatBounds, ChatPage, ChatStore, ListedChat, StoredChat } from '../core/chat-store.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { limits } from '../core/limits.ts';
+import { charactersOf, defaultChatBounds } from './chat-bounds.ts';
+import { queryWordsOf, wordsOf } from './chat-words.ts';
+import { chooseLosses } from '../shared/fair-shares.ts';
+import type { DatabaseConnection } from './database-connection.ts';
+import { sharesIn } from './sqlite-shares.ts';
+
+export interface SqliteChatsOptions {
+  /** Milliseconds since 1970. */
+  now?: () => number;
+  bounds?: ChatBounds;
+}
+
+/**
+ * Chats in the gateway's SQLite file, over the registry's connection (see `createSqliteRuns`). Words are found in `chat_words`, whose rowid is
+ * the chat's `position`. They are split here and not by SQLite, which takes a sentence in Chinese for one word.
+ */
+export function createSqliteChats(
+  connection: DatabaseConnection,
+  { now = Date.now, bounds = defaultChatBounds }: SqliteChatsOptions = {},
+): ChatStore {
+  const oldest = (): number => now() - bounds.ageMs;
+
+  return {
+    save: (chat) =>
+      connection.write((database) => {
+        remove(database, 'id = ?', chat.id);
+        insert(database, chat);
+        remove(database, 'created < ?', oldest());
+        makeRoom(database, chat.callerId, bounds);
+      }),
+
+    find: (callerId, id) =>
+      connection.read((database) => {
+        const row = database.prepare(`SELECT * FROM chats ${ownOne}`).get(id, callerId, oldest());
+        return row === undefined ? undefined : toChat(row);
+      }),
+
+    list: (callerId, page) => connection.read((database) => list(database, page, [callerId, oldest()])),
+
+    changeMetadata: (callerId, id, metadata) =>
+      connection.write((database) => {
+        const sql = `UPDATE chats SET metadata = ? ${ownOne}`;
+        return database.prepare(sql).run(JSON.stringify(metadata), id, callerId, oldest()).changes > 0;
+      }),
+
+    delete: (callerId, id) =>
+      connection.write((database) => {
+        const row = database.prepare(`SELECT created FROM chats ${ownOne}`).get(id, callerId, oldest());
+        if (row === undefined) return undefined;
+        remove(database, 'id = ?', id);
+        return { id, created: Number(row['created']) };
+      }),
+
+    async deleteAllOf(callerId) {
+      // Most keys have stored nothing, and a write would wait for locks.
+      const isAny = await connection.read((database) => exists(database, 'caller_id = ?', callerId));
+      if (isAny) await connection.write((database) => remove(database, 'caller_id = ?', callerId));
+    },
+
+    search: (callerId, query, limit) =>
+      connection.read((database) => {
+        const words = queryWordsOf(query).map(({ word, isPrefix }) => `"${word}"${isPrefix ? '*' : ''}`);
+        if (words.length === 0) return [];
+        const rows = database.prepare(searchSql).all(words.join(' OR '), callerId, oldest(), limit);
+        return rows.map((row) => ({
+          id: String(row['id']),
+          created: Number(row['created']),
+          question: String(row['question']),
+          answer: String(row['answer']),
+        }));
+      }),
+
+    async prune() {
+      const isAny = await connection.read((database) => exists(database, 'created < ?', oldest()));
+      if (isAny) await connection.write((database) => remove(database, 'created < ?', oldest()));
+    },
+  };
+}
+
+const ownOne = 'WHERE id = ? AND caller_id = ? AND created >= ?';
+/**
+ * A word of the question tells more about a chat than one of the answer. `bm25` is lower for a better match. `CROSS JOIN`, because SQLite would
+ * otherwise search the words anew for each chat, which takes seconds. Texts are read last, so that only those that are shown are.
+ */
+export const searchSql = `SELECT chats.id, chats.created, chats.question, chats.answer FROM (
+    SELECT chats.position, chats.created, chats.id, bm25(chat_words, 3, 1) AS score
+    FROM chat_words CROSS JOIN chats ON chats.position = chat_words.rowid
+    WHERE chat_words MATCH ? AND chats.caller_id = ? AND chats.created >= ?
+    ORDER BY score, chats.created DESC, chats.id DESC LIMIT ?
+  ) AS best CROSS JOIN chats ON chats.position = best.position
+  ORDER BY best.score, best.created DESC, best.id DESC`;
+
+function insert(database: DatabaseSync, chat: StoredChat): void {
+  const { id, callerId, created, model, metadata, messages, completion, texts } = chat;
+  const { lastInsertRowid: position } = database
+    .prepare(
+      `INSERT INTO chats (id, caller_id, created, model, characters, metadata, messages, completion, question, answer)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      id,
+      callerId,
+      created,
+      model,
+      charactersOf(chat),
+      JSON.stringify(metadata),
+      JSON.stringify(messages),
+      JSON.stringify(completion),
+      texts.question,
+      texts.answer,
+    );
+  database
+    .prepare('INSERT INTO chat_words (rowid, question, answer) VALUES (?, ?, ?)')
+    .run(position, wordsOf(texts.question).join(' '), wordsOf(texts.answer).join(' '));
+}
+
+/** `condition` is ours, never input. */
+function remove(database: DatabaseSync, condition: string, value: SQLInputValue): void {
+  database.prepare(`DELETE FROM chat_words WHERE rowid IN (SELECT position FROM chats WHERE ${condition})`).run(value);
+  database.prepare(`DELETE FROM chats WHERE ${condition}`).run(value);
+}
+
+function exists(database: DatabaseSync, condition: string, value: SQLInputValue): boolean {
+  return database.prepare(`SELECT 1 FROM chats WHERE ${condition} LIMIT 1`).get(value) !== undefined;
+}
+
+/** Each caller has bounds; beyond what all may have together, the oldest of whoever has the most go. */
+function makeRoom(database: DatabaseSync, callerId: string, { chatsPerCaller, charactersPerCaller, characters }: ChatBounds): void {
+  const own = `SELECT position, row_number() OVER newest AS place, sum(characters) OVER newest AS total FROM chats INDEXED BY chats_of_caller
+    WHERE caller_id = ? WINDOW newest AS (ORDER BY created DESC, id DESC ROWS UNBOUNDED PRECEDING)`;
+  const surplus = database
+    .prepare(`SELECT position FROM (${own}) WHERE place > ? OR total > ?`)
+    .all(callerId, chatsPerCaller, charactersPerCaller);
+  for (const { position } of surplus) remove(database, 'position = ?', Number(position));
+  const size = database.prepare('SELECT sum(characters) AS total FROM chats INDEXED BY chats_by_time').get();
+  if (Number(size?.['total'] ?? 0) <= characters) return;
+  const shares = sharesIn(database, { table: 'chats', id: 'position', where: 'TRUE', order: 'created, id' });
+  for (const { id } of chooseLosses(shares, { entries: Infinity, characters })) remove(database, 'position = ?', id);
+}
+
+function list(
+  database: DatabaseSync,
+  { limit, order, after, model, metadata }: ChatPage,
+  [callerId, since]: [string, number],
+): { chats: ListedChat[]; hasMore: boolean } {
+  const conditions = ['caller_id = ?', 'created >= ?'];
+  const values: SQLInputValue[] = [callerId, since];
+  if (model !== undefined) {
+    conditions.push('model = ?');
+    values.push(model);
+  }
+  for (const [key, value] of Object.entries(metadata)) {
+    conditions.push('EXISTS (SELECT 1 FROM json_each(chats.metadata) AS entry WHERE entry.key = ? AND entry.value = ?)');
+    values.push(key, value);
+  }
+  if (after !== undefined) {
+    conditions.push(`(created, id) ${order === 'asc' ? '>' : '<'} (?, ?)`);
+    values.push(after.created, after.id);
+  }
+  const sql = `SELECT id, created, model, metadata, completion FROM chats WHERE ${conditions.join(' AND ')}
+    ORDER BY created ${order}, id ${order} LIMIT ?`;
+  const chats: ListedChat[] = [];
+  let characters = 0;
+  // One more than is shown tells whether there is another page. Row by row: a page of large answers must not be read whole.
+  for (const row of database.prepare(sql).iterate(...values, limit + 1)) {
+    characters += String(row['completion']).length;
+    if (chats.length === limit || (chats.length > 0 && characters > limits.chatPageCharacters)) return { chats, hasMore: true };
+    chats.push(toListed(row));
+  }
+  return { chats, hasMore: false };
+}
+
+function toListed(row: Record<string, unknown>): ListedChat {
+  return {
+    id: String(row['id']),
+    created: Number(row['created']),
+    model: String(row['model']),
+    metadata: JSON.parse(String(row['metadata'])) as Record<string, string>,
+    completion: JSON.parse(String(row['completion'])) as JsonObject,
+  };
+}
+
+function toChat(row: Record<string, unknown>): StoredChat {
+  return {
+    ...toListed(row),
+    callerId: String(row['caller_id']),
+    messages: JSON.parse(String(row['messages'])) as JsonObject[],
+    texts: { question: String(row['question']), answer: String(row['answer']) },
+  };
+}

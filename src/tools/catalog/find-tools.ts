@@ -1,0 +1,67 @@
+import type { Tool, ToolOutcome } from '../../core/tool.ts';
+import type { FunctionSearch } from './search-functions.ts';
+
+export interface Shelf {
+  /** Everything that may be called and is not offered from the start, by position in the search. */
+  tools: readonly Tool[];
+  search: FunctionSearch;
+}
+
+/** Matches of one search: enough to choose from, few enough to read. */
+const matches = 8;
+/** Servers that the description names; the rest is counted. */
+const namedServers = 20;
+const shownDescription = 300;
+
+/**
+ * A function by which a model brings further functions in: it searches what is allowed and not on offer, and what it finds can be called from the
+ * next turn on. `name` must not be taken.
+ */
+export function createFindTools(name: string, { tools, search }: Shelf): Tool {
+  const run = async (query: string): Promise<ToolOutcome> => {
+    const found = search(query, matches).flatMap((position) => tools[position] ?? []);
+    if (found.length === 0) {
+      return { type: 'error', code: 'tool_error', message: 'No function matches these words. Try others, in English, or fewer.' };
+    }
+    const functions = found.map((tool) => ({
+      name: tool.spec.name,
+      server: tool.server,
+      description: tool.spec.description.slice(0, shownDescription),
+    }));
+    return {
+      type: 'result',
+      value: { functions },
+      note: 'These functions can be called now.',
+      offers: functions.map((entry) => entry.name),
+    };
+  };
+  return {
+    spec: {
+      name,
+      description:
+        `Searches ${tools.length} further functions and makes those that match callable. Use it when no other function fits. ` +
+        `They belong to: ${serversOf(tools)}.`,
+      parameters: {
+        type: 'object',
+        properties: {
+          query: { type: 'string', description: 'English keywords of what the function does, such as "create issue comment"' },
+        },
+        required: ['query'],
+      },
+    },
+    label: name,
+    server: 'toolwharf',
+    kind: 'function',
+    isReadOnly: true,
+    isHelper: true,
+    run: ({ args }) => run(typeof args['query'] === 'string' ? args['query'] : ''),
+  };
+}
+
+function serversOf(tools: readonly Tool[]): string {
+  const counts = new Map<string, number>();
+  for (const { server } of tools) counts.set(server, (counts.get(server) ?? 0) + 1);
+  const named = [...counts].slice(0, namedServers).map(([server, count]) => `${server} (${count})`);
+  const rest = counts.size - named.length;
+  return rest > 0 ? `${named.join(', ')} and ${rest} other servers` : named.join(', ');
+}

@@ -1,0 +1,120 @@
+import { isModelAllowed } from '../../core/caller.ts';
+import type { Caller } from '../../core/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { PresetBook, PresetRecord } from '../../core/preset.ts';
+import type { RunContext } from '../../core/run.ts';
+import type { AskPreset, Tool } from '../../core/tool.ts';
+import { legalName } from './name-functions.ts';
+import { leftOutWarning } from './offer-tools.ts';
+import type { Candidate, Warning } from './offer-tools.ts';
+import type { ToolSource } from './tool-source.ts';
+
+const prefix = 'preset:';
+/** Ids that an error message lists; more would bury its point. */
+const maxListedIds = 20;
+
+/**
+ * Presets as tools: each has the single parameter `request` and answers as it would answer a chat. A preset with sub-agents has
+ * `transfer_to_agent` without listing it.
+ */
+export function createPresetTools({ presets, ask }: { presets: PresetBook; ask: AskPreset }): ToolSource {
+  async function supplyFor(toolIds: readonly string[] | undefined, run: RunContext) {
+    const transfer = await transferOf(run);
+    if (toolIds === undefined) return { candidates: transfer, warnings: [] };
+    const known = await presets.list();
+    const wanted: PresetRecord[] = [];
+    const warnings: Warning[] = [];
+    for (const toolId of toolIds) {
+      const isListed = run.preset?.tools?.includes(toolId) === true;
+      const isAllowed = isModelAllowed(run.caller, toolId.slice(prefix.length));
+      if (isListed && !isAllowed) warnings.push(forbiddenModel(toolId));
+      else if (!isAllowed || !(isListed || mayUse(toolId, run.caller))) throw forbidden(toolId);
+      else wanted.push(known.find(({ id }) => toolId === `${prefix}${id}`) ?? unknown(toolId, known));
+    }
+    const asTools = [...new Set(wanted)].map((preset): Candidate => ({ ...candidateOf(preset, ask), isNamed: true }));
+    return { candidates: [...asTools, ...transfer], warnings };
+  }
+
+  async function transferOf({ preset, caller }: RunContext): Promise<Candidate[]> {
+    if (preset === undefined || preset.subAgents.length === 0) return [];
+    const known = await presets.list();
+    const agents = preset.subAgents.flatMap((id) => known.find((other) => other.id === id && isModelAllowed(caller, id)) ?? []);
+    return agents.length === 0
+      ? []
+      : [{ wanted: 'transfer_to_agent', key: 'transfer_to_agent', isNamed: true, toTool: (name) => transferTool(name, agents) }];
+  }
+
+  return {
+    claims: (toolId) => toolId.startsWith(prefix) && toolId !== prefix,
+    supplyFor,
+    async list(caller) {
+      const known = await presets.list();
+      const isWithin = ({ id }: PresetRecord): boolean => isModelAllowed(caller, id) && mayUse(`${prefix}${id}`, caller);
+      return known.filter(isWithin).map((preset) => candidateOf(preset, ask));
+    },
+  };
+}
+
+/** What a preset lists it may use as a tool without this: an administrator has said so. As a model, the caller's key must name it in any case. */
+function mayUse(toolId: string, { tools }: Caller): boolean {
+  return tools === undefined || tools.includes(toolId);
+}
+
+function candidateOf(preset: PresetRecord, ask: AskPreset): Candidate {
+  const { id, name, description } = preset;
+  return {
+    wanted: legalName(id),
+    key: `preset ${id}`,
+    id: `preset:${id}`,
+    toTool: (offeredName): Tool => ({
+      spec: {
+        name: offeredName,
+        description: description ?? `Asks the assistant "${name ?? id}", which answers with tools and knowledge of its own.`,
+        parameters: oneText('request', 'The whole task in words; the assistant sees nothing else of this conversation'),
+      },
+      label: `preset/${id}`,
+      server: `preset:${id}`,
+      kind: 'preset',
+      run: (invocation, context) => ask(preset, invocation, context),
+    }),
+  };
+}
+
+function transferTool(name: string, agents: readonly PresetRecord[]): Tool {
+  const listed = agents.map(({ id, description }) => (description === undefined ? id : `${id} (${description})`));
+  const parameters = oneText('agent', 'Who goes on with this conversation');
+  return {
+    spec: {
+      name,
+      description: `Hands this conversation over to another assistant, which then answers the user: ${listed.join('; ')}.`,
+      parameters: { ...parameters, properties: { agent: { type: 'string', enum: agents.map(({ id }) => id) } } },
+    },
+    label: name,
+    server: 'toolwharf',
+    kind: 'preset',
+    run: async ({ args }) => {
+      const agent = String(agents.find(({ id }) => id === args['agent'])?.id);
+      return { type: 'result', value: `Handed over to ${agent}.`, followUp: { type: 'handoff', preset: agent } };
+    },
+  };
+}
+
+function oneText(name: string, description: string): JsonObject {
+  return { type: 'object', properties: { [name]: { type: 'string', description } }, required: [name] };
+}
+
+function forbiddenModel(toolId: string): Warning {
+  const reason = 'this key may not use it as a model';
+  return leftOutWarning('model_forbidden', `The preset "${toolId.slice(prefix.length)}"`, reason);
+}
+
+function forbidden(toolId: string): GatewayError {
+  return new GatewayError('forbidden', `tool_ids: this key may not use "${toolId.slice(0, 100)}".`, { param: 'tool_ids' });
+}
+
+function unknown(toolId: string, known: readonly PresetRecord[]): never {
+  const listed = known.slice(0, maxListedIds).map(({ id }) => `preset:${id}`);
+  const message = `tool_ids: "${toolId.slice(0, 100)}" is not known. Known presets are: ${listed.join(', ') || 'none'}.`;
+  throw new GatewayError('unknown_tool_id', message, { param: 'tool_ids' });
+}

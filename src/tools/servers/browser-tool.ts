@@ -1,0 +1,48 @@
+import type { JsonObject } from '../../shared/json.ts';
+import type { CallBrowser, PreparedRequest } from '../../core/browser-call.ts';
+import type { Tool, ToolOutcome, ToolSpec } from '../../core/tool.ts';
+import { ArgumentError } from '../openapi/build-request.ts';
+
+export interface BrowserToolOptions {
+  /** With the offered name. */
+  spec: ToolSpec;
+  label: string;
+  /** The frontend's own name of the function: the document's operation id, or the name in its specs. */
+  ownName: string;
+  server: { url: string; info?: JsonObject };
+  /** Makes the finished request, without credentials, where a document says how. @throws ArgumentError */
+  prepare?: (args: JsonObject) => PreparedRequest;
+  callBrowser: CallBrowser;
+  timeoutMs: number;
+  /** Known where a document gives the method. */
+  isReadOnly?: boolean;
+}
+
+/** A function that runs in the user's browser: only that browser can reach the server, or holds the key to it. */
+export function createBrowserTool(options: BrowserToolOptions): Tool {
+  const { spec, label, ownName, server, prepare, callBrowser, timeoutMs, isReadOnly = false } = options;
+  return {
+    spec,
+    label,
+    server: server.url,
+    kind: 'browser',
+    isReadOnly,
+    timeoutMs,
+    async run(invocation) {
+      const prepared = prepare === undefined ? undefined : tryPrepare(prepare, invocation.args);
+      if (prepared !== undefined && 'type' in prepared) return prepared;
+      const { callId, args } = invocation;
+      const call = { callId, name: ownName, offeredName: spec.name, params: args, server };
+      return callBrowser(prepared === undefined ? call : { ...call, request: prepared }, invocation);
+    },
+  };
+}
+
+function tryPrepare(prepare: (args: JsonObject) => PreparedRequest, args: JsonObject): PreparedRequest | ToolOutcome {
+  try {
+    return prepare(args);
+  } catch (error) {
+    if (error instanceof ArgumentError) return { type: 'error', code: 'args_invalid', message: error.message };
+    throw error;
+  }
+}

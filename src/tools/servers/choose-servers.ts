@@ -1,0 +1,100 @@
+import { GatewayError } from '../../core/errors.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+
+/** A registered server that a request wants. */
+export interface ChosenServer {
+  record: ToolServerRecord;
+  /** Names of single functions; undefined: all of them. */
+  functions: Set<string> | undefined;
+  /** The only functions that the caller's key knows of; undefined: all of them. */
+  reach: Set<string> | undefined;
+}
+
+/** Ids that an error message lists; more would bury its point. */
+const maxListedIds = 20;
+
+/**
+ * Reads `tool_ids`. Absent: every enabled server that is a default. Servers come in the order of their first mention.
+ * A disabled server is known: the caller of this function leaves it out with a warning.
+ * `allowed`: what the caller's key is limited to, entries as in `tool_ids`; undefined: everything.
+ * @throws GatewayError `unknown_tool_id`, naming the known ids; `forbidden` for what the key does not allow.
+ */
+export function chooseServers(
+  toolIds: readonly string[] | undefined,
+  records: readonly ToolServerRecord[],
+  allowed?: readonly string[],
+): ChosenServer[] {
+  const servers = serversInReach(records, allowed);
+  if (toolIds === undefined) return servers.filter(({ record }) => record.isEnabled && record.isDefault);
+  const chosen = new Map<string, ChosenServer>();
+  for (const toolId of toolIds) {
+    const { server, functionName } = findById(toolId, servers);
+    const isWithin = server !== undefined && (server.reach === undefined || (functionName !== undefined && server.reach.has(functionName)));
+    // Whether there is such a server is nothing that a limited key should learn.
+    if (!isWithin && allowed !== undefined && !allowed.includes(toolId)) throw forbiddenToolId(toolId, allowed);
+    if (server === undefined) throw unknownToolId(toolId, servers);
+    add(chosen, server, functionName);
+  }
+  return [...chosen.values()];
+}
+
+/** Every server of which the key allows something. */
+export function serversInReach(records: readonly ToolServerRecord[], allowed?: readonly string[]): ChosenServer[] {
+  const servers = records.map((record): ChosenServer => ({ record, functions: undefined, reach: undefined }));
+  if (allowed === undefined) return servers;
+  const named = new Map<string, ChosenServer>();
+  for (const toolId of allowed) {
+    const { server, functionName } = findById(toolId, servers);
+    if (server !== undefined) add(named, server, functionName);
+  }
+  return records.flatMap((record) => {
+    const server = named.get(record.id);
+    return server === undefined ? [] : [{ record, functions: undefined, reach: server.functions }];
+  });
+}
+
+function add(chosen: Map<string, ChosenServer>, server: ChosenServer, functionName: string | undefined): void {
+  const earlier = chosen.get(server.record.id);
+  if (functionName === undefined) chosen.set(server.record.id, { ...server, functions: undefined });
+  else if (earlier === undefined) chosen.set(server.record.id, { ...server, functions: new Set([functionName]) });
+  else earlier.functions?.add(functionName);
+}
+
+/** `server:<id>`, `server:<id>/<function>`, and Open WebUI's `server:<type>:<id>`. */
+function findById(
+  toolId: string,
+  servers: readonly ChosenServer[],
+): { server: ChosenServer | undefined; functionName: string | undefined } {
+  const match = /^server:(?:(?<type>mcp|openapi):)?(?<id>[a-z0-9_-]+)(?:\/(?<functionName>.+))?$/.exec(toolId);
+  const { type, id, functionName } = match?.groups ?? {};
+  const server = servers.find(({ record }) => record.id === id && (type === undefined || record.type === type));
+  return { server, functionName };
+}
+
+function forbiddenToolId(toolId: string, allowed: readonly string[]): GatewayError {
+  const message = `tool_ids: this key may not use "${toolId.slice(0, 100)}". It may use: ${listed(allowed)}.`;
+  return new GatewayError('forbidden', message, { param: 'tool_ids' });
+}
+
+function unknownToolId(toolId: string, servers: readonly ChosenServer[]): GatewayError {
+  const ids = servers.map(({ record }) => (record.type === 'mcp' ? `server:mcp:${record.id}` : `server:${record.id}`));
+  return new GatewayError('unknown_tool_id', `tool_ids: "${toolId.slice(0, 100)}" is not known. Known are: ${listed(ids)}.`, {
+    param: 'tool_ids',
+  });
+}
+
+/** @throws GatewayError `unknown_tool_id` when one of the functions that were asked for is not there. */
+export function requireFunctions({ record, functions }: ChosenServer, names: ReadonlySet<string>): void {
+  const missing = [...(functions ?? [])].find((name) => !names.has(name));
+  if (missing === undefined) return;
+  const known = listed([...names].map((name) => `server:${record.id}/${name}`));
+  throw new GatewayError('unknown_tool_id', `tool_ids: "server:${record.id}/${missing.slice(0, 100)}" is not known. Known are: ${known}.`, {
+    param: 'tool_ids',
+  });
+}
+
+function listed(ids: readonly string[]): string {
+  if (ids.length === 0) return 'none';
+  const rest = ids.length - maxListedIds;
+  return rest > 0 ? `${ids.slice(0, maxListedIds).join(', ')} and ${rest} more` : ids.join(', ');
+}

@@ -1,0 +1,59 @@
+import type { ToolServerRecord } from '../../core/registry.ts';
+import { gatewayUser } from '../../core/outbound.ts';
+import type { RunContext } from '../../core/run.ts';
+import type { CredentialSet } from '../openapi/operation.ts';
+import { placeCredential, type Credential } from './apply-credential.ts';
+
+/**
+ * What a call to a registered server carries: its own headers with this run's ids, and its credential. The credential wins on a clash. `security`
+ * is what the operation asks for.
+ */
+export function callHeaders(
+  record: Credential & Pick<ToolServerRecord, 'headers'>,
+  run: RunContext | undefined,
+  security?: readonly CredentialSet[],
+): Record<string, string> {
+  return mergeHeaders(expandAll(record.headers, run), credentialHeaders(record, security));
+}
+
+/** For whom a request to this server carries a session token; undefined where its connection uses none. */
+export function sessionUserOf({ authType }: Pick<Credential, 'authType'>, run: Pick<RunContext, 'caller'> | undefined): string | undefined {
+  return authType === 'session' ? (run?.caller.id ?? gatewayUser) : undefined;
+}
+
+/** The key where it goes into the query. */
+export function callQuery(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
+  return placeCredential(connection, security).query;
+}
+
+/** The key where it goes into a header. Names in lower case. */
+export function credentialHeaders(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
+  return placeCredential(connection, security).headers;
+}
+
+/** Names in lower case; the later set wins. */
+export function mergeHeaders(...sets: readonly Record<string, string>[]): Record<string, string> {
+  return Object.fromEntries(sets.flatMap((headers) => Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])));
+}
+
+function expandAll(headers: Record<string, string>, run: RunContext | undefined): Record<string, string> {
+  const values = new Map([
+    ['USER_ID', run?.caller.id],
+    ['CHAT_ID', run?.chatId],
+    ['MESSAGE_ID', run?.messageId],
+    ['RUN_ID', run?.runId],
+  ]);
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, expand(value, values)]));
+}
+
+/** One pass, so that an id which looks like a placeholder stays what it is. Names without a value here stay as they stand. */
+function expand(template: string, values: ReadonlyMap<string, string | undefined>): string {
+  return template.replaceAll(/\{\{\s*([A-Z_]{1,40})\s*\}\}/g, (whole, name: string) =>
+    values.has(name) ? encodeForHeader(values.get(name) ?? '') : whole,
+  );
+}
+
+/** Chat and message ids come from the client: a line break would start another header, and a letter outside Latin-1 cannot be sent. */
+function encodeForHeader(value: string): string {
+  return value.toWellFormed().replaceAll(/[^\x20-\x7e]/gu, (character) => encodeURIComponent(character));
+}

@@ -1,0 +1,168 @@
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { RunContext } from '../../core/run.ts';
+import type { Tool } from '../../core/tool.ts';
+import { callHeaders, callQuery, sessionUserOf } from './connection-headers.ts';
+import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
+import { createRegisteredBudget } from '../openapi/conversion-budget.ts';
+import { documentUrl, loadDocument, type DocumentVersion } from '../openapi/load-document.ts';
+import { openDocumentAside } from '../openapi/open-document-aside.ts';
+import type { OpenedDocument } from '../openapi/open-document.ts';
+import { createOpenApiTool } from '../openapi/openapi-tool.ts';
+import type { Conversion, CredentialSet, Operation } from '../openapi/operation.ts';
+import { createBaseUrls } from '../openapi/server-base-url.ts';
+import { configValue, whyWithheld } from './server-rules.ts';
+
+/** A registered server whose document has become functions. */
+export interface OpenedServer {
+  /** Those that may be offered. */
+  functions: Operation[];
+  /** Operations that became functions and are not offered, with the reason. */
+  withheld: { operation: string; reason: string }[];
+  /** Everything the document had, with what was renamed and left out. */
+  conversion: Conversion;
+  /** What the document says about itself, and what a validator says about it: that only where it was asked for. */
+  about: { info: JsonObject | undefined; version: string | undefined; remarks: string[] };
+  /** By what it is known again; undefined where that cannot be said, as of a document in several files. */
+  loaded: DocumentVersion | undefined;
+  isChecked: boolean;
+  /** The last lines that the server's process has written to stderr by now; absent where there is none. */
+  stderr?: () => string[];
+  /** Functions that are not offered until an administrator agrees to their new definition; absent where there are none. */
+  held?: HeldFunction[];
+  createTool(operation: Operation, offeredName: string): Tool;
+}
+
+/** A function whose definition has changed since it was first seen. */
+export interface HeldFunction {
+  operation: Operation;
+  changed: string[];
+  fingerprint: string;
+}
+
+/** `unsupported`: trying again does not help. `reason` is for operators: it may name addresses. `isOpening`: nobody knows yet. */
+export type Opening =
+  | { type: 'opened'; server: OpenedServer }
+  | { type: 'unreachable'; reason: string; isOpening?: true }
+  | { type: 'unsupported'; reason: string };
+
+export interface OpeningOptions {
+  signal: AbortSignal;
+  /** Whether a validator's remarks on the document are wanted, which take time: for administrators, not for chats. */
+  isChecked: boolean;
+  /** The server as it was loaded before; it is given again when its document has not changed. */
+  known?: OpenedServer | undefined;
+  /** How servers are opened that have no document. */
+  openMcp?: OpenMcp | undefined;
+}
+
+/** Never rejects. */
+export type OpenMcp = (record: ToolServerRecord, options: OpeningOptions) => Promise<Opening>;
+
+/** Loads and converts. Never rejects: what a server does wrong is a value. */
+export async function openServer(record: ToolServerRecord, send: SendOutbound, options: OpeningOptions): Promise<Opening> {
+  const unsupported = whyUnsupported(record);
+  if (unsupported !== undefined) return { type: 'unsupported', reason: unsupported };
+  if (record.type === 'mcp')
+    return options.openMcp?.(record, options) ?? { type: 'unsupported', reason: 'MCP servers are not opened here' };
+  try {
+    const document = await documentOf(record, send, options);
+    if (document === undefined && options.known !== undefined) return { type: 'opened', server: options.known };
+    if (document === undefined)
+      return { type: 'unreachable', reason: 'The server answers that its document has not changed, and was not asked.' };
+    return { type: 'opened', server: toOpenedServer(record, { ...document, isChecked: options.isChecked }, send) };
+  } catch (error) {
+    return { type: 'unreachable', reason: maskOfEverythingSent(record).text(error instanceof Error ? error.message : String(error)) };
+  }
+}
+
+/** What this version cannot do is left out and named, never done in another way than was asked for. */
+function whyUnsupported(record: ToolServerRecord): string | undefined {
+  const unreadable = unreadableSecrets(record);
+  if (unreadable.length > 0)
+    return `its stored ${unreadable.join(', ')} cannot be read with this TOOLWHARF_SECRET; give new values, or set the secret they were stored with`;
+  if (configValue(record, 'execution') === 'browser') return 'a registered server cannot be executed in browsers in this version';
+  return undefined;
+}
+
+/** As the registry marks them in `extra`. Without them every call would go out with the wrong credentials, or none. A key that is not sent is not missed. */
+function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
+  const marked = ownValue(extra, 'unreadable_secrets');
+  const fields = Array.isArray(marked) ? marked.filter((field) => typeof field === 'string') : [];
+  // Fields that the gateway has no word for are sent nowhere.
+  return fields.filter((field) => (field === 'key' ? authType !== 'none' : field === 'path' || field.startsWith('headers.')));
+}
+
+/** Undefined when it is what is known already. */
+async function documentOf(
+  record: ToolServerRecord,
+  send: SendOutbound,
+  { signal, isChecked, known }: OpeningOptions,
+): Promise<{ opened: OpenedDocument; version: DocumentVersion | undefined } | undefined> {
+  const { id, spec, url, path } = record;
+  const reader = { kind: 'registered', caller: id, signal } as const;
+  const job = { budget: createRegisteredBudget(), isChecked, secrets: everythingSent(record) };
+  if (spec !== undefined) return { opened: await openDocumentAside({ ...job, source: spec }, noFiles, reader), version: undefined };
+  const { origin } = new URL(documentUrl(url, path));
+  // A document on another host is fetched without this server's credentials.
+  const isSameOrigin = origin === new URL(url).origin;
+  const headers = isSameOrigin ? callHeaders(record, undefined) : {};
+  const sessionUser = isSameOrigin ? sessionUserOf(record, undefined) : undefined;
+  const isEnough = known?.loaded !== undefined && (known.isChecked || !isChecked);
+  const loaded = await loadDocument({ url, path, headers, sessionUser, trust: { kind: 'configured', origin } }, send, {
+    job,
+    reader,
+    takesFiles: true,
+    known: isEnough ? known.loaded : undefined,
+  });
+  if (loaded.type === 'unchanged') return undefined;
+  return { opened: loaded.opened, version: loaded.opened.isOneFile ? loaded.version : undefined };
+}
+
+function noFiles(): Promise<never> {
+  return Promise.reject(new Error('a document that lies in no folder has no other files'));
+}
+
+function toOpenedServer(
+  record: ToolServerRecord,
+  { opened, version, isChecked }: { opened: OpenedDocument; version: DocumentVersion | undefined; isChecked: boolean },
+  send: SendOutbound,
+): OpenedServer {
+  const { conversion, head, remarks } = opened;
+  const judged = conversion.operations.map((operation) => ({ operation, reason: whyWithheld(operation, record) }));
+  const connection = {
+    baseUrlFor: createBaseUrls(head, record.url, record.basePath),
+    trust: { kind: 'configured', origin: new URL(record.url).origin } as const,
+    send,
+    headersFor: (run: Parameters<typeof callHeaders>[1], security?: CredentialSet[]) => callHeaders(record, run, security),
+    queryFor: (security?: CredentialSet[]) => callQuery(record, security),
+    ...(record.authType === 'session' && { sessionUserFor: (run: RunContext) => sessionUserOf(record, run) }),
+    key: record.authType === 'none' ? undefined : record.key,
+    ...(record.timeoutMs !== undefined && { timeoutMs: record.timeoutMs }),
+    ...(record.maxResultBytes !== undefined && { maxResultBytes: record.maxResultBytes }),
+  };
+  return {
+    functions: judged.flatMap(({ operation, reason }) => (reason === undefined ? [operation] : [])),
+    withheld: judged.flatMap(({ operation: { method, path }, reason }) =>
+      reason === undefined ? [] : [{ operation: `${method} ${path}`, reason }],
+    ),
+    conversion,
+    about: { info: objectAt(head, 'info'), version: textAt(head, 'openapi') ?? textAt(head, 'swagger'), remarks },
+    loaded: version,
+    isChecked,
+    createTool: (operation, offeredName) =>
+      createOpenApiTool({ operation, offeredName, label: `${record.id}/${operation.spec.name}`, server: record.id, connection }),
+  };
+}
+
+function objectAt(document: JsonObject, key: string): JsonObject | undefined {
+  const value = ownValue(document, key);
+  return isJsonObject(value) ? value : undefined;
+}
+
+function textAt(document: JsonObject, key: string): string | undefined {
+  const value = ownValue(document, key);
+  return typeof value === 'string' ? value : undefined;
+}

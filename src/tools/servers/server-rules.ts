@@ -1,0 +1,83 @@
+import { isMeantBy } from '../../core/approval.ts';
+import type { RequestToolServer } from '../../core/chat.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { Tool } from '../../core/tool.ts';
+import type { Operation } from '../openapi/operation.ts';
+
+/** What `config` of a server says about its functions: which are kept back, and which wait for a human. */
+export type ServerRules = Pick<ToolServerRecord, 'extra' | 'tags' | 'functionFilter'>;
+
+/** What the rules look at. */
+type Ruled = Pick<Operation, 'operationId' | 'spec' | 'tags'> & {
+  /** Absent: nobody knows it, so that whatever asks for certain methods keeps the function back. */
+  method: string | undefined;
+};
+
+/** The same words in a server that a request brings along. */
+export function rulesOfRequest({ config = {} }: Pick<RequestToolServer, 'config'>): ServerRules {
+  return {
+    extra: { config },
+    tags: namesIn(ownValue(config, 'tags')),
+    functionFilter: namesIn(ownValue(config, 'function_name_filter_list')),
+  };
+}
+
+/** RFC 9110, section 9.2.1: such a request changes nothing. */
+export function isSafeMethod(method: string | undefined): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** A list, or one text with commas as Open WebUI writes it. */
+function namesIn(value: JsonValue | undefined): string[] {
+  const entries = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [];
+  return entries.flatMap((entry) => (typeof entry === 'string' && entry.trim() !== '' ? [entry.trim()] : []));
+}
+
+export function configValue({ extra }: Pick<ServerRules, 'extra'>, key: string): JsonValue | undefined {
+  const config = ownValue(extra, 'config');
+  return isJsonObject(config) ? ownValue(config, key) : undefined;
+}
+
+/** The tool as `needs_approval` wants it: true for all calls, or names of functions, the document's, the legal ones or those under which they may be offered. */
+function withServerApproval(tool: Tool, otherNames: readonly string[], rules: ServerRules): Tool {
+  const wanted = configValue(rules, 'needs_approval');
+  const rule = Array.isArray(wanted) ? wanted.filter((name) => typeof name === 'string') : wanted === true;
+  const isMeant = isMeantBy(rule, { ...tool, otherNames: [...otherNames, `server:${tool.label}`] });
+  return isMeant ? { ...tool, needsApproval: true } : tool;
+}
+
+/** The tool as the connection wants it: approvals, the order of its calls and the bound on equal ones. `otherNames`: by which the rules may mean it. */
+export function withServerRules(tool: Tool, otherNames: readonly string[], rules: ServerRules): Tool {
+  const ruled = withServerApproval(tool, otherNames, rules);
+  return {
+    ...ruled,
+    ...(configValue(rules, 'parallel') === true && { isParallel: true }),
+    ...(configValue(rules, 'repeats') === true && { mayRepeat: true }),
+  };
+}
+
+/** Exact names, the document's or the legal one: `search` must not let `web_search` through. A blocked name stays blocked. */
+export function whyWithheld({ operationId, spec, method, tags = [] }: Ruled, rules: ServerRules): string | undefined {
+  const isNamed = (name: JsonValue): boolean => name === operationId || name === spec.name;
+  const shown = method ?? 'not known';
+  if (configValue(rules, 'read_only') === true && !isSafeMethod(method)) return `read_only lets GET and HEAD through, and this is ${shown}`;
+  const methods = configValue(rules, 'methods');
+  const isOneOf = (entry: JsonValue): boolean => typeof entry === 'string' && entry.toUpperCase() === method;
+  if (Array.isArray(methods) && methods.length > 0 && !methods.some(isOneOf)) return `methods does not name ${shown}`;
+  const byTag = whyByTag(tags, rules.tags);
+  if (byTag !== undefined) return byTag;
+  const blocked = rules.functionFilter.filter((entry) => entry.startsWith('!')).map((entry) => entry.slice(1));
+  const allowed = rules.functionFilter.filter((entry) => !entry.startsWith('!'));
+  if (blocked.some(isNamed)) return 'function_name_filter_list blocks it';
+  return allowed.length === 0 || allowed.some(isNamed) ? undefined : 'function_name_filter_list does not name it';
+}
+
+/** Plain entries allow, `!tag` blocks; case counts as in the document. */
+function whyByTag(tags: readonly string[], filter: readonly string[]): string | undefined {
+  const blocked = tags.find((tag) => filter.includes(`!${tag}`));
+  if (blocked !== undefined) return `tags blocks "${blocked}"`;
+  const allowed = filter.filter((entry) => !entry.startsWith('!'));
+  return allowed.length === 0 || allowed.some((tag) => tags.includes(tag)) ? undefined : 'none of its tags is in tags';
+}

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { createRunHooks } from '../../../src/chat/hooks/run-hooks.ts';
+import type { Hook, HookFault, HookPlace } from '../../../src/core/hooks.ts';
+import { runContext } from '../../_support/tools.ts';
+
+const place = runContext();
+const call = { name: 'f', args: { n: 1 } };
+
+function hook(name: string, fields: Partial<Hook>): Hook {
+  return { name, timeoutMs: 1_000, onFailure: 'abort', ...fields };
+}
+
+describe('hooks of one kind', () => {
+  test('are asked in their order, each with what the one before it has made', async () => {
+    const hooks = createRunHooks(
+      [
+        hook('a', { beforeTool: async ({ args }) => ({ type: 'arguments', args: { ...args, a: 1 } }) }),
+        hook('b', {}),
+        hook('c', { beforeTool: async ({ args }) => ({ type: 'arguments', args: { ...args, c: Object.keys(args).length } }) }),
+      ],
+      () => undefined,
+    );
+    expect(await hooks.beforeTool(call, place)).toEqual({ type: 'arguments', args: { n: 1, a: 1, c: 2 } });
+  });
+
+  test('stop at the first that answers or refuses', async () => {
+    const asked: string[] = [];
+    const saying = (name: string, message: string): Hook =>
+      hook(name, {
+        beforeTool: async () => {
+          asked.push(name);
+          return { type: 'reject', message };
+        },
+        beforeModel: async () => ({ type: 'answer', message: { role: 'assistant', content: message, toolCalls: [] } }),
+      });
+    const hooks = createRunHooks([saying('a', 'no'), saying('b', 'never')], () => undefined);
+    expect(await hooks.beforeTool(call, place)).toEqual({ type: 'reject', message: 'no' });
+    expect(await hooks.beforeModel({ model: 'm', messages: [], tools: [] }, place)).toMatchObject({ answer: { content: 'no' } });
+    expect(asked).toEqual(['a']);
+  });
+
+  test('change a result one after the other, also to null', async () => {
+    const changing = (value: null | string): Hook =>
+      hook('h', { afterTool: async ({ result }) => ({ type: 'result', value: value ?? (result === null ? 'was null' : null) }) });
+    const hooks = createRunHooks([changing(null), changing(null)], () => undefined);
+    expect(await hooks.afterTool({ ...call, result: 5 }, place)).toEqual({ type: 'result', value: 'was null' });
+  });
+});
+
+describe('a hook that fails', () => {
+  const endless = ({ signal }: HookPlace): Promise<never> =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  test.each<[string, Partial<Hook>]>([
+    ['throws', { beforeTool: () => Promise.reject(new Error('CANARY')) }],
+    ['takes too long', { timeoutMs: 5, beforeTool: (_, at) => endless(at) }],
+    ['takes too long and minds no signal', { timeoutMs: 5, beforeTool: () => new Promise(() => undefined) }],
+  ])('because it %s does what its policy says', async (_, fields) => {
+    const faults: HookFault[] = [];
+    const after = hook('after', { beforeTool: async () => ({ type: 'reject', message: 'reached' }) });
+    const hooksThat = (onFailure: 'ignore' | 'abort') =>
+      createRunHooks([hook('bad', { ...fields, onFailure }), after], (fault) => void faults.push(fault));
+    expect(await hooksThat('ignore').beforeTool(call, place)).toEqual({ type: 'reject', message: 'reached' });
+    await expect(hooksThat('abort').beforeTool(call, place)).rejects.toMatchObject({
+      code: 'hook_failed',
+      message: 'The hook "bad" failed, and its policy ends the run then.',
+    });
+    expect(faults.map(({ hook: name, runId }) => [name, runId])).toEqual([
+      ['bad', 'run-1'],
+      ['bad', 'run-1'],
+    ]);
+  });
+
+  test('is no longer waited for when the run is left, whatever its policy', async () => {
+    const leave = new AbortController();
+    const hooks = createRunHooks([hook('slow', { onFailure: 'ignore', afterModel: () => new Promise(() => undefined) })], () => undefined);
+    const answer = hooks.afterModel({ role: 'assistant', content: 'x', toolCalls: [] }, runContext({ signal: leave.signal }));
+    leave.abort(new Error('left'));
+    await expect(answer).rejects.toThrow('left');
+  });
+});
+
+test('an abort ends the run with the words of the hook, whatever its policy', async () => {
+  const hooks = createRunHooks(
+    [hook('h', { onFailure: 'ignore', beforeModel: async () => ({ type: 'abort', message: 'Closed.' }) })],
+    () => undefined,
+  );
+  await expect(hooks.beforeModel({ model: 'm', messages: [], tools: [] }, place)).rejects.toMatchObject({
+    code: 'refused_by_hook',
+    message: 'Closed.',
+  });
+});

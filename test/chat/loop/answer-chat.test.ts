@@ -1,0 +1,376 @@
+import { expect, test } from 'vitest';
+import { answerChat } from '../../../src/chat/loop/answer-chat.ts';
+import type { ChatServices } from '../../../src/chat/loop/answer-chat.ts';
+import { memoryContinuations } from '../../_support/continuations.ts';
+import { defaultSelectionTemplate } from '../../../src/chat/modes/prompt/selection-prompt.ts';
+import { defaultContextTemplate } from '../../../src/chat/results/inject-file-context.ts';
+import type { ChatEvent } from '../../../src/core/chat.ts';
+import type { ChatRequest } from '../../../src/core/chat.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { calls, finderOf, says, ScriptedModel } from '../../_support/scripted-model.ts';
+import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../_support/tools.ts';
+
+function services(overrides: Partial<Omit<ChatServices, 'settings'>> & { settings?: Partial<ChatServices['settings']> }): ChatServices {
+  let id = 0;
+  return {
+    models: finderOf({}),
+    tools: offering(),
+    continuations: memoryContinuations(),
+    newCallId: () => `call_${++id}`,
+    now: () => 0,
+    ...overrides,
+    settings: {
+      taskModel: undefined,
+      taskModelExternal: undefined,
+      selectionTemplate: defaultSelectionTemplate,
+      contextTemplate: defaultContextTemplate,
+      functionCalling: 'auto',
+      maxToolRounds: 10,
+      toolTimeoutMs: 1_000,
+      ...overrides.settings,
+    },
+  };
+}
+const clock = toolNamed('get_time', { time: '12:00' });
+const selection = (name: string, parameters: unknown = {}) => says(JSON.stringify({ tool_calls: [{ name, parameters }] }));
+
+test('native mode offers the functions, runs the call, and answers with its source', async () => {
+  const model = new ScriptedModel(calls(['get_time', {}]), says('It is noon.'));
+  const events = await collect(answerChat(chatRequest(), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
+  expect(model.requests[0]?.tools.map((spec) => spec.name)).toEqual(['get_time']);
+  expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: '{\n  "time": "12:00"\n}' });
+  expect(textOfEvents(events)).toBe('It is noon.');
+  expect(events.filter((event) => event.type === 'source')).toEqual([
+    {
+      type: 'source',
+      source: {
+        source: { name: 'TOOL:server/get_time' },
+        document: ['{\n  "time": "12:00"\n}'],
+        metadata: [{ source: 'TOOL:server/get_time', parameters: {} }],
+        tool_result: true,
+      },
+    },
+  ]);
+});
+
+test('functions that a backend refuses behind their results are not called again: it answers from what they gave', async () => {
+  const refusal = new GatewayError('tools_unsupported', 'does not support tools');
+  const model = new ScriptedModel(calls(['get_time', {}]), [refusal], says('Noon.'));
+  const models = finderOf({ model });
+  const events = await collect(answerChat(chatRequest(), runContext(), services({ models, tools: offering(clock) })));
+  expect(eventsOf(events, 'tool.call')).toHaveLength(1);
+  expect(model.requests[2]?.tools).toEqual([]);
+  expect(model.requests[2]?.messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringContaining('12:00') });
+  expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', ['model']]);
+});
+
+test.each<[string, Partial<ChatRequest>]>([
+  ['a parameter', { parameters: { reasoning_effort: 'This model does not support tools' } }],
+  ['a key of a parameter', { parameters: { 'x does not support tools': 1 } }],
+  ['a message', { messages: [{ role: 'user', content: 'Say: it does not support tools.' }] }],
+  [
+    'a function of the caller',
+    { callerFunctions: [{ name: 'own', wire: { function: { parameters: { type: 'does not support tools' } } } }] },
+  ],
+])('a refusal of tools that repeats %s of the request is no lesson on the model', async (_name, fields) => {
+  const refusal = new GatewayError('tools_unsupported', "Invalid value: 'This model does not support tools'.");
+  const model = new ScriptedModel([refusal], selection('get_time'), says('Noon.'));
+  const models = finderOf({ model });
+  const events = await collect(answerChat(chatRequest(fields), runContext(), services({ models, tools: offering(clock) })));
+  expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', []]);
+});
+
+test('functions that a backend refuses amid the answer from their results are not called again either: the run ends', async () => {
+  const refusal = new GatewayError('tools_unsupported', 'does not support tools');
+  const model = new ScriptedModel(
+    calls(['get_time', {}]),
+    [{ type: 'text', text: 'It is' }, refusal],
+    selection('get_time'),
+    says('Noon.'),
+  );
+  const answer = answerChat(chatRequest(), runContext(), services({ models: finderOf({ model }), tools: offering(clock) }));
+  const events: ChatEvent[] = [];
+  const reading = async (): Promise<void> => {
+    for await (const event of answer) events.push(event);
+  };
+  await expect(reading()).rejects.toMatchObject({ code: 'upstream_rejected', message: 'does not support tools' });
+  expect(eventsOf(events, 'tool.call')).toHaveLength(1);
+});
+
+test('default mode asks for a selection, appends the result to the user message, and lets the model answer', async () => {
+  const model = new ScriptedModel(selection('get_time'), says('Noon.'));
+  const request = chatRequest({
+    mode: 'default',
+    messages: [
+      { role: 'system', content: 'Be short.' },
+      { role: 'user', content: 'What time is it?' },
+    ],
+  });
+  const events = await collect(answerChat(request, runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
+  expect(model.requests).toHaveLength(2);
+  expect(model.requests[0]).toMatchObject({ tools: [], stream: false });
+  expect(model.requests[0]?.messages.at(-1)?.content).toBe('Query: History:\nQuery: What time is it?');
+  expect(model.requests[1]?.tools).toEqual([]);
+  expect(model.requests[1]?.messages).toEqual([
+    { role: 'system', content: 'Be short.' },
+    { role: 'user', content: 'What time is it?\n\nTool `server/get_time` Output: {\n  "time": "12:00"\n}' },
+  ]);
+  expect(textOfEvents(events)).toBe('Noon.');
+  const asked = { query: 'What time is it?', functions: 1, questions: 1 };
+  expect(eventsOf(events, 'selection')).toEqual([{ model: 'model', asked, found: ['get_time'], dropped: [], repaired: [] }]);
+});
+
+test('a source comes before the text it supports', async () => {
+  for (const mode of ['native', 'default']) {
+    const first = mode === 'native' ? calls(['get_time', {}]) : selection('get_time');
+    const model = new ScriptedModel(first, says('Noon.'));
+    const events = await collect(
+      answerChat(chatRequest({ mode }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+    );
+    const types = events.map((event) => event.type);
+    expect(types.indexOf('source')).toBeLessThan(types.indexOf('text'));
+    expect(types.indexOf('source')).toBeGreaterThan(-1);
+  }
+});
+
+test('a selection of nothing leads straight to the answer', async () => {
+  const model = new ScriptedModel(says('{"tool_calls": []}'), says('Hello.'));
+  const events = await collect(
+    answerChat(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+  );
+  expect(textOfEvents(events)).toBe('Hello.');
+  expect(eventsOf(events, 'tool.call')).toEqual([]);
+});
+
+test('a selection that fails costs the tools and not the answer, and says so', async () => {
+  const model = new ScriptedModel([new GatewayError('upstream_timeout', 'The backend was silent.')], says('Hello.'));
+  const events = await collect(
+    answerChat(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+  );
+  expect(textOfEvents(events)).toBe('Hello.');
+  expect(eventsOf(events, 'selection')[0]).toMatchObject({ error: { code: 'upstream_timeout' } });
+});
+
+test('a selection cut by the token limit runs nothing', async () => {
+  const cut = [
+    { type: 'text' as const, text: '{"tool_calls":[{"name":"get_time","parameters":{}}]}' },
+    { type: 'finish' as const, reason: 'length' as const },
+  ];
+  const model = new ScriptedModel(cut, says('Hello.'));
+  const events = await collect(
+    answerChat(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+  );
+  expect(eventsOf(events, 'tool.call')).toEqual([]);
+});
+
+test.each([
+  { isLocal: true, asked: 'small' },
+  { isLocal: false, asked: 'remote-small' },
+])('the task model chooses for a chat model that is local: $isLocal', async ({ isLocal, asked }) => {
+  const chat = new ScriptedModel(says('Noon.'));
+  const tasks: Record<string, ScriptedModel> = {
+    small: new ScriptedModel(selection('get_time')),
+    'remote-small': new ScriptedModel(selection('get_time')),
+  };
+  const models = finderOf({ model: chat, ...tasks }, { isLocal });
+  const settings = { taskModel: 'small', taskModelExternal: 'remote-small' };
+  await collect(answerChat(chatRequest({ mode: 'default' }), runContext(), services({ models, tools: offering(clock), settings })));
+  expect(tasks[asked]?.requests).toHaveLength(1);
+  expect(chat.requests).toHaveLength(1);
+});
+
+test('a task model that is not there leaves the choice to the chat model', async () => {
+  const model = new ScriptedModel(selection('get_time'), says('Noon.'));
+  const events = await collect(
+    answerChat(
+      chatRequest({ mode: 'default' }),
+      runContext(),
+      services({ models: finderOf({ model }), tools: offering(clock), settings: { taskModelExternal: 'gone' } }),
+    ),
+  );
+  expect(textOfEvents(events)).toBe('Noon.');
+  expect(eventsOf(events, 'warning')[0]).toMatchObject({ code: 'task_model_unavailable' });
+});
+
+test('auto goes native where the model can, and by prompt where its capabilities say it cannot', async () => {
+  const able = new ScriptedModel(says('Hello.'));
+  await collect(answerChat(chatRequest(), runContext(), services({ models: finderOf({ model: able }), tools: offering(clock) })));
+  expect(able.requests[0]?.tools).toHaveLength(1);
+  const unable = new ScriptedModel(says('{"tool_calls":[]}'), says('Hello.'));
+  await collect(
+    answerChat(
+      chatRequest(),
+      runContext(),
+      services({ models: finderOf({ model: unable }, { nativeTools: 'no' }), tools: offering(clock) }),
+    ),
+  );
+  expect(unable.requests[0]?.tools).toEqual([]);
+});
+
+test('auto remembers that a backend refuses tools and answers the same request by prompt', async () => {
+  const model = new ScriptedModel([new GatewayError('tools_unsupported', 'does not support tools')], selection('get_time'), says('Noon.'));
+  const models = finderOf({ model });
+  const events = await collect(answerChat(chatRequest(), runContext(), services({ models, tools: offering(clock) })));
+  expect(textOfEvents(events)).toBe('Noon.');
+  expect(models.forgotten).toEqual(['model']);
+});
+
+test('native mode keeps the refusal of a backend without tools as an error', async () => {
+  const model = new ScriptedModel([new GatewayError('tools_unsupported', 'does not support tools')]);
+  const run = collect(
+    answerChat(chatRequest({ mode: 'native' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+  );
+  await expect(run).rejects.toMatchObject({ code: 'tools_unsupported' });
+});
+
+test('an unknown mode is refused with the known ones', async () => {
+  const run = collect(
+    answerChat(chatRequest({ mode: 'magic' }), runContext(), services({ models: finderOf({ model: new ScriptedModel() }) })),
+  );
+  await expect(run).rejects.toMatchObject({ code: 'unknown_mode', status: 400, message: expect.stringContaining('native') });
+});
+
+test('simple mode runs one call and then answers', async () => {
+  const model = new ScriptedModel(calls(['get_time', {}], ['get_time', {}]), says('Noon.'));
+  const events = await collect(
+    answerChat(chatRequest({ mode: 'simple' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+  );
+  expect(eventsOf(events, 'tool.call')).toHaveLength(1);
+  expect(model.requests[1]?.tools).toEqual([]);
+  expect(textOfEvents(events)).toBe('Noon.');
+});
+
+test('without gateway tools the request passes unchanged, own functions and choices included', async () => {
+  const wire = { type: 'function', function: { name: 'mine', parameters: {} } };
+  const model = new ScriptedModel([
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b', choice: 1 },
+    { type: 'finish', reason: 'stop' },
+  ]);
+  const request = chatRequest({ callerFunctions: [{ name: 'mine', wire }], parameters: { n: 2, temperature: 0 }, toolChoice: 'auto' });
+  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }) })));
+  expect(model.requests[0]).toMatchObject({ callerTools: [wire], toolChoice: 'auto', parameters: { n: 2, temperature: 0 } });
+});
+
+test('several choices are refused beside tools of the gateway', async () => {
+  const run = collect(
+    answerChat(
+      chatRequest({ parameters: { n: 2 } }),
+      runContext(),
+      services({ models: finderOf({ model: new ScriptedModel() }), tools: offering(clock) }),
+    ),
+  );
+  await expect(run).rejects.toMatchObject({ status: 400, param: 'n' });
+});
+
+test('a call to a function of the caller ends the round, and what the gateway executed is put back when the caller answers', async () => {
+  const wire = { type: 'function', function: { name: 'mine', parameters: {} } };
+  const model = new ScriptedModel(calls(['get_time', {}], ['mine', { a: 1 }]), says('Done.'));
+  const shared = services({ models: finderOf({ model }), tools: offering(clock) });
+  const request = chatRequest({ callerFunctions: [{ name: 'mine', wire }] });
+  const events = await collect(answerChat(request, runContext(), shared));
+  const returned = events.flatMap((event) => (event.type === 'tool-call' ? [event.call] : []));
+  expect(returned).toMatchObject([{ name: 'mine', arguments: '{"a":1}' }]);
+  expect(events.at(-2)).toEqual({ type: 'finish', reason: 'tool_calls' });
+
+  const own = returned[0] ?? { id: '', name: '', arguments: '' };
+  const answered = chatRequest({
+    callerFunctions: [{ name: 'mine', wire }],
+    messages: [
+      { role: 'user', content: 'What time is it?' },
+      { role: 'assistant', content: null, toolCalls: [own] },
+      { role: 'tool', toolCallId: own.id, content: 'mine says 1' },
+    ],
+  });
+  await collect(answerChat(answered, runContext(), shared));
+  const history = model.requests[1]?.messages ?? [];
+  expect(history.map((message) => message.role)).toEqual(['user', 'assistant', 'tool', 'tool']);
+  expect(history[1]).toMatchObject({ toolCalls: [{ name: 'get_time' }, { name: 'mine' }] });
+});
+
+test('in a prompt-based mode the functions of the caller join the selection', async () => {
+  const wire = {
+    type: 'function',
+    function: { name: 'mine', description: 'Mine', parameters: { type: 'object', properties: { a: { type: 'number' } } } },
+  };
+  const model = new ScriptedModel(selection('mine', { a: 1 }));
+  const request = chatRequest({ mode: 'default', callerFunctions: [{ name: 'mine', wire }] });
+  const events = await collect(answerChat(request, runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
+  expect(JSON.stringify(model.requests[0]?.messages[0])).toContain('mine');
+  expect(events.flatMap((event) => (event.type === 'tool-call' ? [event.call] : []))).toMatchObject([
+    { name: 'mine', arguments: '{"a":1}' },
+  ]);
+});
+
+test('variables are put into system prompts once, and not into what a user wrote', async () => {
+  const model = new ScriptedModel(says('Hello.'));
+  const request = chatRequest({
+    variables: { '{{USER_NAME}}': 'Ada {{CURRENT_DATE}}', '{{CURRENT_DATE}}': '2026-01-01' },
+    messages: [
+      { role: 'system', content: 'You talk to {{USER_NAME}} on {{CURRENT_DATE}}; {{OTHER}} stays.' },
+      { role: 'user', content: 'I am {{USER_NAME}}' },
+    ],
+  });
+  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }) })));
+  expect(model.requests[0]?.messages.map((message) => message.content)).toEqual([
+    'You talk to Ada {{CURRENT_DATE}} on 2026-01-01; {{OTHER}} stays.',
+    'I am {{USER_NAME}}',
+  ]);
+});
+
+test.each([
+  { owner: 'ollama', place: 'user' },
+  { owner: 'openai', place: 'system' },
+])('an inline file is a source and stands before the model as $place message for $owner', async ({ owner, place }) => {
+  const model = new ScriptedModel(says('Hello.'));
+  const request = chatRequest({ files: [{ name: 'notes.txt', content: 'The <b>code</b> is 7. {{QUERY}}' }] });
+  const events = await collect(answerChat(request, runContext(), services({ models: finderOf({ model }, { owner }) })));
+  expect(events.find((event) => event.type === 'source')).toMatchObject({ source: { source: { name: 'notes.txt' } } });
+  const first = model.requests[0]?.messages[0];
+  expect(first?.role).toBe(place);
+  expect(first?.content).toContain('The &lt;b&gt;code&lt;/b&gt; is 7. {{QUERY}}');
+});
+
+test('a template of files may repeat the query, and its variables are put in', async () => {
+  const model = new ScriptedModel(says('Hello.'));
+  const request = chatRequest({ files: [{ name: 'a', content: 'A' }], variables: { '{{USER_NAME}}': 'Ada' } });
+  const settings = { contextTemplate: '{{CONTEXT}} for {{USER_NAME}}: {{QUERY}}' };
+  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }), settings })));
+  expect(model.requests[0]?.messages[0]?.content).toBe('<source id="1" name="a">A</source> for Ada: What time is it?');
+});
+
+test('files join the answer of a prompt-based mode, not the choice', async () => {
+  const model = new ScriptedModel(selection('get_time'), says('Noon.'));
+  const request = chatRequest({ mode: 'default', files: [{ name: 'a', content: 'The document' }] });
+  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }, { owner: 'ollama' }), tools: offering(clock) })));
+  expect(JSON.stringify(model.requests[0]?.messages)).not.toContain('The document');
+  expect(model.requests[1]?.messages[0]?.content).toMatch(/The document[^]*What time is it\?\n\nTool `server\/get_time` Output/);
+});
+
+test('a tool that the provider runs itself goes along with the answer of a prompt-based mode', async () => {
+  const model = new ScriptedModel(says('{"tool_calls":[]}'), says('Hello.'));
+  const hosted = { type: 'web_search' };
+  await collect(
+    answerChat(
+      chatRequest({ mode: 'default', hostedTools: [hosted] }),
+      runContext(),
+      services({ models: finderOf({ model }), tools: offering(clock) }),
+    ),
+  );
+  expect(model.requests.map((asked) => asked.callerTools)).toEqual([[], [hosted]]);
+});
+
+test('a call meant for a function of the caller never ends at a like-named function of the gateway', async () => {
+  const wire = { type: 'function', function: { name: 'get_now', parameters: {} } };
+  const model = new ScriptedModel(calls(['getNow', {}]));
+  const twin = toolNamed('get_now_3d3f22', 'wrong');
+  const events = await collect(
+    answerChat(
+      chatRequest({ callerFunctions: [{ name: 'get_now', wire }] }),
+      runContext(),
+      services({ models: finderOf({ model }), tools: offering(twin) }),
+    ),
+  );
+  expect(eventsOf(events, 'tool.call')).toEqual([]);
+  expect(events.flatMap((event) => (event.type === 'tool-call' ? [event.call.name] : []))).toEqual(['get_now']);
+});

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { expandTemplate, templateRoom, templateValues } from '../../../src/chat/loop/expand-template.ts';
+
+test('names of variables come bare or in braces', () => {
+  const values = templateValues({ A: '1', '{{B}}': '2', '{{ C }}': '3', 'D}}': '4' });
+  expect([...values]).toEqual([
+    ['A', '1'],
+    ['B', '2'],
+    ['C', '3'],
+    ['D', '4'],
+  ]);
+});
+
+test('a name full of white space is gone through once, and not from each place in it', () => {
+  const name = `a${' '.repeat(2_000_000)}b`;
+  // With a pattern for white space before an end this takes an hour.
+  expect([...templateValues({ [name]: 'x' }).keys()]).toEqual([name]);
+});
+
+test('a request has so many places for variables and no more, over all its prompts', () => {
+  const values = new Map([['A', 'x']]);
+  const room = templateRoom();
+  const prompt = '{{A}} {{B}} '.repeat(4_000);
+  expect(expandTemplate(prompt, values, room)).toBe('x {{B}} '.repeat(4_000));
+  expect(expandTemplate(prompt, values, room)).toHaveLength(prompt.length - 4 * 4_000);
+  expect(() => expandTemplate(prompt, values, room)).toThrow('at most 20000 places');
+});

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import type { AnswerLog } from '../../../src/core/model-request-log.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { recordQuestions } from '../../../src/chat/loop/record-model-requests.ts';
+import type { ModelRequest } from '../../../src/core/model.ts';
+import { ScriptedModel } from '../../_support/scripted-model.ts';
+
+const leave = new DOMException('CANARY', 'AbortError');
+const cancelled = new GatewayError('run_cancelled', 'The run was cancelled.');
+
+test.each([
+  ['a fault of the backend', new GatewayError('upstream_timeout', 'Silent.'), undefined, { code: 'upstream_timeout', message: 'Silent.' }],
+  ['a defect', new Error('CANARY'), undefined, { code: 'internal_error', message: 'Internal error.' }],
+  ['a caller who has left', new Error('CANARY'), leave, { code: 'run_cancelled', message: 'Nobody waits for the answer any more.' }],
+  ['a run that was cancelled', new Error('CANARY'), cancelled, { code: 'run_cancelled', message: 'The run was cancelled.' }],
+])('an answer that ends by %s is told in words of the gateway, and thrown as it came', async (_, error, reason, fault) => {
+  const ends: unknown[] = [];
+  const answer: AnswerLog = { note: () => undefined, end: (how) => void ends.push(how) };
+  const log = { ask: () => answer, askLast: () => undefined };
+  const controller = new AbortController();
+  const backend = recordQuestions(log, { mode: 'native' })({
+    async *chat(request) {
+      if (reason !== undefined) controller.abort(reason);
+      // The script would throw the reason by itself: what is thrown is up to a backend.
+      yield* new ScriptedModel([error]).chat({ ...request, signal: new AbortController().signal });
+    },
+  });
+  const request: ModelRequest = {
+    model: 'model',
+    messages: [],
+    tools: [],
+    callerTools: [],
+    toolChoice: undefined,
+    parallelToolCalls: undefined,
+    parameters: {},
+    stream: true,
+    signal: controller.signal,
+  };
+  await expect(backend.chat(request).next()).rejects.toBe(error);
+  expect(ends).toEqual([fault]);
+});

@@ -1,0 +1,166 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { ChatEvent, ChatMessage, ChatRequest } from '../../../../src/core/chat.ts';
+import { limits } from '../../../../src/core/limits.ts';
+import { rescueCalls } from '../../../../src/chat/modes/native/recover-leaked-calls.ts';
+import { askModel } from '../../../_support/model-answers.ts';
+import { calls, finderOf, says, ScriptedModel } from '../../../_support/scripted-model.ts';
+import type { ScriptStep } from '../../../_support/scripted-model.ts';
+import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';
+import { answerIn } from '../../chat-services.ts';
+
+const clock = toolNamed('get_time', 'noon', { parameters: { type: 'object', properties: { zone: { type: 'string' } } } });
+const json = '{"name": "get_time", "arguments": {"zone": "UTC"}}';
+const marked = `<tool_call>\n${json}\n</tool_call>`;
+
+interface Outcome {
+  events: ChatEvent[];
+  text: string;
+  executed: unknown[];
+  model: ScriptedModel;
+}
+
+async function run(turns: ScriptStep[][], request: Partial<ChatRequest> = {}): Promise<Outcome> {
+  const model = new ScriptedModel(...turns);
+  const found = { models: finderOf({ model }), tools: offering(clock) };
+  const events = await collect(answerIn(chatRequest({ mode: 'native', ...request }), runContext(), found));
+  return { events, text: textOfEvents(events), executed: eventsOf(events, 'tool.call').map((data) => data['args']), model };
+}
+
+describe('a call in the text of a native answer', () => {
+  test.each([
+    ['between unmistakable marks', marked],
+    ['behind other text', `Let me look.\n${marked}`],
+    ['as the whole message', json],
+    ['as the whole message in a fence', `\`\`\`json\n${json}\n\`\`\``],
+  ])('runs when it stands %s, and its text is not shown', async (_place, text) => {
+    const { executed, text: shown, events, model } = await run([says(text), says('It is noon.')]);
+    expect(executed).toEqual([{ zone: 'UTC' }]);
+    expect(shown.replace('Let me look.', '').trim()).toBe('It is noon.');
+    expect(eventsOf(events, 'warning')).toMatchObject([{ code: 'call_rescued' }]);
+    expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'noon' });
+  });
+
+  test.each([
+    ['bare JSON beside other text', `The call would be ${json} here.`],
+    ['a fence within an explanation', `Do it so:\n\`\`\`json\n${json}\n\`\`\`\nThat is all.`],
+    ['a name that is not offered exactly', json.replace('get_time', 'get_tim')],
+    ['data that has a name', '{"name": "Alice", "age": 7}'],
+  ])('does not run as %s, and its text stays', async (_what, text) => {
+    const { executed, text: shown } = await run([says(text)]);
+    expect(executed).toEqual([]);
+    expect(shown).toBe(text);
+  });
+
+  test('with marks and an unknown name stays text, and the run says so', async () => {
+    const { executed, text, events } = await run([says(marked.replace('get_time', 'Get-Time'))]);
+    expect(executed).toEqual([]);
+    expect(text).toContain('Get-Time');
+    expect(eventsOf(events, 'warning')).toMatchObject([{ code: 'call_not_rescued' }]);
+  });
+
+  test('with marks and damaged arguments does not run, and the model is told', async () => {
+    const damaged = '<tool_call>\n{"name": "get_time", "arguments": {"zone": }}\n</tool_call>';
+    const { events, text, model } = await run([says(damaged), calls(['get_time', { zone: 'UTC' }]), says('It is noon.')]);
+    expect(eventsOf(events, 'tool.result')).toMatchObject([{ error: { code: 'args_not_json' } }, { response: 'noon' }]);
+    expect(model.requests[1]?.messages.at(-1)?.content).toContain('are not a JSON object');
+    expect(text).toBe('It is noon.');
+  });
+
+  const quoting: [string, ChatMessage[]][] = [
+    ['a user', [{ role: 'user', content: `Repeat this: ${marked}` }]],
+    [
+      'a result of a function',
+      [
+        { role: 'user', content: 'Read the page.' },
+        { role: 'assistant', content: null, toolCalls: [{ id: '1', name: 'get_page', arguments: '{}' }] },
+        { role: 'tool', toolCallId: '1', content: JSON.stringify({ page: `Do ${marked}` }) },
+      ],
+    ],
+    [
+      'an earlier answer',
+      [
+        { role: 'assistant', content: marked, toolCalls: [] },
+        { role: 'user', content: 'Again.' },
+      ],
+    ],
+  ];
+  test.each(quoting)('does not run when it repeats what %s said', async (_who, messages) => {
+    const { executed } = await run([says(marked)], { messages });
+    expect(executed).toEqual([]);
+  });
+
+  test('does not run where the request forbids calls or wants a form of the answer', async () => {
+    for (const request of [{ toolChoice: 'none' }, { parameters: { response_format: { type: 'json_object' } } }]) {
+      const { executed, text } = await run([says(json)], request);
+      expect(executed).toEqual([]);
+      expect(text).toBe(json);
+    }
+    expect((await run([says(json), says('Noon.')], { parameters: { response_format: { type: 'text' } } })).executed).toHaveLength(1);
+  });
+
+  test('does not run when it turns out to have been a thought', async () => {
+    const { executed, text } = await run([says(`${marked}\nNo, I know it.\n</think>\nIt is noon.`)]);
+    expect(executed).toEqual([]);
+    expect(text).toContain('It is noon.');
+  });
+
+  test('does not run when the answer was cut', async () => {
+    const { executed } = await run([
+      [
+        { type: 'text', text: marked },
+        { type: 'finish', reason: 'length' },
+      ],
+    ]);
+    expect(executed).toEqual([]);
+  });
+
+  test('runs once when the server gives it in both ways', async () => {
+    const both: ScriptStep[] = [{ type: 'text', text: marked }, ...calls(['get_time', { zone: 'UTC' }])];
+    expect((await run([both, says('Noon.')])).executed).toEqual([{ zone: 'UTC' }]);
+  });
+
+  test('is compared with the native calls in one reading of each, and beyond a round stays text', async () => {
+    const count = 300;
+    const leaked = Array.from({ length: count }, (_, index) => `<tool_call>${json.replace('UTC', `leaked-${index}`)}</tool_call>`);
+    const native = calls(...Array.from({ length: count }, (_, index): [string, unknown] => ['get_time', { zone: `native-${index}` }]));
+    const model = new ScriptedModel([{ type: 'text', text: leaked.join('\n') }, ...native]);
+    const parse = vi.spyOn(JSON, 'parse');
+    try {
+      const backend = rescueCalls({ backend: model, newCallId: () => 'c' });
+      const events = await collect(backend.chat(askModel({ tools: [clock.spec] })));
+      // Each call of the text once, where it is found, and once more of those that a round may hold.
+      expect(parse.mock.calls.length).toBeLessThan(2 * count);
+      const rescued = events.flatMap((event) => (event.type === 'tool-call' && event.call.id === 'c' ? [event.call.arguments] : []));
+      expect(rescued).toHaveLength(limits.callsPerRound + 1);
+      expect(rescued[0]).toBe('{"zone":"leaked-0"}');
+      const text = events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('');
+      expect(text).toContain('leaked-299');
+      expect(text).not.toContain('"leaked-0"');
+    } finally {
+      parse.mockRestore();
+    }
+  });
+
+  test('reads arguments that need to be fitted, as for any call', async () => {
+    const { events } = await run([says(json.replace('"UTC"', '7')), says('Noon.')]);
+    expect(eventsOf(events, 'tool.call')).toMatchObject([{ args: { zone: '7' } }]);
+  });
+});
+
+describe('the way of a native answer', () => {
+  test('shows text as it comes', async () => {
+    const pieces = ['It ', 'is < 12', ' o’clock.'];
+    const model = new ScriptedModel([...pieces.map((text) => ({ type: 'text' as const, text })), { type: 'finish', reason: 'stop' }]);
+    const backend = rescueCalls({ backend: model, newCallId: () => 'c' });
+    const events = await collect(backend.chat(askModel({ tools: [clock.spec] })));
+    expect(events.slice(0, -1)).toEqual(pieces.map((text) => ({ type: 'text', text })));
+  });
+
+  test('is the backend’s own where no function is offered', () => {
+    const answer = new ScriptedModel(says('Hello.')).chat(askModel({}));
+    const backend = rescueCalls({ backend: { chat: () => answer }, newCallId: () => 'c' });
+    expect(backend.chat(askModel({}))).toBe(answer);
+    expect(backend.chat(askModel({ tools: [clock.spec], toolChoice: 'none' }))).toBe(answer);
+    expect(backend.chat(askModel({ tools: [clock.spec] }))).not.toBe(answer);
+  });
+});

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { readSelection } from '../../../../src/chat/modes/prompt/read-selection.ts';
+import { limits } from '../../../../src/core/limits.ts';
+import { begunJobs, watchWorkerJobs } from '../../../_support/worker-jobs.ts';
+
+const tools = [{ name: 'use', description: '', parameters: { type: 'object', properties: { text: { type: 'string' } } } }];
+const run = { caller: { id: 'local' } };
+const callOf = (text: string): string => JSON.stringify({ tool_calls: [{ name: 'use', parameters: { text } }] });
+
+test('a short answer is read in place, a long one in a thread, with the same calls', async () => {
+  const events = watchWorkerJobs();
+  expect((await readSelection(callOf('short'), tools, { isCut: false, run })).entries).toMatchObject([{ args: { text: 'short' } }]);
+  expect(begunJobs(events)).toBe(0);
+  const text = 'long '.repeat(20_000);
+  expect((await readSelection(callOf(text), tools, { isCut: false, run })).entries).toMatchObject([{ args: { text } }]);
+  expect(begunJobs(events)).toBe(1);
+});
+
+test('what a call is compared with goes to a thread where it is long, and what it quotes is still no call', async () => {
+  const events = watchWorkerJobs();
+  const quoted = '{"name": "use", "parameters": {"text": "x"}}';
+  const earlierTexts = ['words '.repeat(50_000), `What does ${quoted} do?`];
+  const read = await readSelection(`It says this: ${quoted}`, tools, { isCut: false, run, earlierTexts });
+  expect(read).toMatchObject({ entries: [], dropped: [{ name: 'use' }] });
+  expect(begunJobs(events)).toBe(1);
+});
+
+test('of thousands of calls only so many are kept as a round may have', async () => {
+  const read = await readSelection('no_such_function(a=1)\n\n'.repeat(10_000), tools, { isCut: false, run });
+  expect(read.dropped.length).toBeLessThanOrEqual(3 * limits.callsPerRound + 1);
+});

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { foldToolResults } from '../../../../src/chat/results/inline-tool-results.ts';
+import { defaultSelectionTemplate, selectionMessages } from '../../../../src/chat/modes/prompt/selection-prompt.ts';
+import type { ChatMessage } from '../../../../src/core/chat.ts';
+
+const spec = { name: 'f', description: 'Says {{TOOLS}}', parameters: { type: 'object', properties: {}, required: [] } };
+
+test('the selection prompt holds all specs, flat, in the template of Open WebUI', () => {
+  const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], { template: defaultSelectionTemplate }) ?? [];
+  const text = String(system?.content);
+  expect(text.startsWith(`Available Tools: [{"type":"function","name":"f","description":"Says {{TOOLS}}"`)).toBe(true);
+  expect(text).toContain('Return only the JSON object, without any additional text or explanation.');
+  expect(text).toContain('{"name": "toolName1", "parameters": {"key1": "value1"}}');
+});
+
+test('a placeholder in a description is not expanded again', () => {
+  const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], { template: 'Tools: {{TOOLS}} or {{OTHER}}' }) ?? [];
+  expect(system?.content).toBe(`Tools: ${JSON.stringify([{ type: 'function', ...spec }])} or {{OTHER}}`);
+});
+
+test('the history holds at most three earlier messages, oldest first, without system messages, and the query once', () => {
+  const messages: ChatMessage[] = [
+    { role: 'system', content: 'Secret rules' },
+    { role: 'user', content: 'one' },
+    { role: 'assistant', content: 'two', toolCalls: [] },
+    { role: 'user', content: 'three' },
+    { role: 'assistant', content: 'four', toolCalls: [] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'and now?' },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+      ],
+    },
+  ];
+  const [, user] = selectionMessages(messages, [spec], { template: defaultSelectionTemplate }) ?? [];
+  expect(user?.content).toBe('Query: History:\nASSISTANT: """two"""\nUSER: """three"""\nASSISTANT: """four"""\nQuery: and now?');
+});
+
+test('without a user message there is nothing to choose for', () => {
+  expect(selectionMessages([{ role: 'system', content: 'Rules' }], [spec], { template: defaultSelectionTemplate })).toBeUndefined();
+});
+
+test('results are appended to the last user message, each set off by a blank line, under the name of their source', () => {
+  const folded = foldToolResults([
+    { role: 'user', content: 'Hi' },
+    {
+      role: 'assistant',
+      content: null,
+      toolCalls: [
+        { id: '1', name: 'f', arguments: '{}' },
+        { id: '2', name: 'g', arguments: '{}' },
+      ],
+    },
+    { role: 'tool', toolCallId: '1', content: '{\n  "a": 1\n}', name: 'f', label: 'time/f' },
+    { role: 'tool', toolCallId: '2', content: 'plain' },
+  ]);
+  expect(folded).toEqual([{ role: 'user', content: 'Hi\n\nTool `time/f` Output: {\n  "a": 1\n}\n\nTool `g` Output: plain' }]);
+});
+
+test('images stay where they are when a result is appended', () => {
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+  const folded = foldToolResults([
+    { role: 'user', content: [{ type: 'text', text: 'Hi' }, image] },
+    { role: 'tool', toolCallId: '1', content: 'x', label: 'f' },
+  ]);
+  expect(folded).toEqual([{ role: 'user', content: [{ type: 'text', text: 'Hi\n\nTool `f` Output: x' }, image] }]);
+});

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest';
+import type { ChatMessage, ToolCall } from '../../../src/core/chat.ts';
+import { limits } from '../../../src/core/limits.ts';
+import { createMemoryChatMemory } from '../../../src/storage/memory-chat-memory.ts';
+import { memoryContinuations } from '../../_support/continuations.ts';
+
+const ann = { id: 'ann', role: 'user', isOpen: false } as const;
+const bob = { ...ann, id: 'bob' };
+const call = (id: string): ToolCall => ({ id, name: 'theirs', arguments: '{}' });
+const own = (id: string): ChatMessage => ({ role: 'assistant', content: null, toolCalls: [call(id)] });
+const executed = (id: string, text = 'result'): ChatMessage[] => [
+  { role: 'assistant', content: null, toolCalls: [call(id), { id: 'g', name: 'ours', arguments: '{}' }] },
+  { role: 'tool', toolCallId: 'g', content: text },
+];
+
+test('what was executed is put back for the same caller and calls, and for nobody else', async () => {
+  const continuations = memoryContinuations();
+  await continuations.keep(ann, [call('1')], executed('1'));
+  expect(await continuations.restore(ann, [own('1')])).toEqual(executed('1'));
+  expect(await continuations.restore(bob, [own('1')])).toEqual([own('1')]);
+  expect(await continuations.restore(ann, [own('2')])).toEqual([own('2')]);
+});
+
+test('after its time a history is used as it was sent', async () => {
+  let time = 0;
+  const continuations = memoryContinuations({ now: () => time });
+  await continuations.keep(ann, [call('1')], executed('1'));
+  time = limits.continuationMs + 1;
+  expect(await continuations.restore(ann, [own('1')])).toEqual([own('1')]);
+});
+
+test('what is in the store outlives the process; what ran nothing is not written there', async () => {
+  const store = createMemoryChatMemory();
+  const before = memoryContinuations({ store });
+  await before.keep(ann, [call('1')], executed('1'));
+  await before.keep(ann, [call('2')], [own('2')]);
+  const after = memoryContinuations({ store });
+  expect(await after.restore(ann, [own('1')])).toEqual(executed('1'));
+  const thought = { ...own('2'), content: 'changed' } as ChatMessage;
+  expect([await before.restore(ann, [thought]), await after.restore(ann, [thought])]).toEqual([[own('2')], [thought]]);
+});
+
+test('whoever keeps too many, or too much text, loses the own oldest ones, and nobody else does', async () => {
+  const many = memoryContinuations();
+  await many.keep(bob, [call('0')], executed('0'));
+  for (let n = 0; n < limits.continuations; n++) await many.keep(ann, [call(`${n}`)], executed(`${n}`));
+  expect(await many.restore(ann, [own('0')])).toEqual([own('0')]);
+  expect(await many.restore(ann, [own('1')])).toEqual(executed('1'));
+  expect(await many.restore(bob, [own('0')])).toEqual(executed('0'));
+  const large = memoryContinuations();
+  const text = 'x'.repeat(limits.continuationsCharacters / 2);
+  await large.keep(bob, [call('b')], executed('b'));
+  for (const id of ['a', 'b']) await large.keep(ann, [call(id)], executed(id, text));
+  expect(await large.restore(ann, [own('a')])).toEqual([own('a')]);
+  expect(await large.restore(ann, [own('b')])).toEqual(executed('b', text));
+  expect(await large.restore(bob, [own('b')])).toEqual(executed('b'));
+});
+
+test('a history of thousands of turns costs a bounded number of looks, at the latest turns', async () => {
+  const store = createMemoryChatMemory();
+  let looks = 0;
+  const counted = { ...store, find: (...asked: Parameters<typeof store.find>) => ((looks += 1), store.find(...asked)) };
+  const continuations = memoryContinuations({ store: counted });
+  await continuations.keep(ann, [call('last')], executed('last'));
+  looks = 0;
+  const history = [...Array.from({ length: 5_000 }, (_, n) => own(`${n}`)), own('last')];
+  expect(await continuations.restore(ann, history)).toEqual([...history.slice(0, -1), ...executed('last')]);
+  expect(looks).toBe(limits.continuationsPerRequest);
+});
+
+test('ids that a backend counts anew never mix two turns: the later one is handed over under ids of its own', async () => {
+  let count = 0;
+  const continuations = memoryContinuations({ newCallId: () => `own_${++count}` });
+  expect(await continuations.keep(ann, [call('0')], executed('0', 'first'))).toEqual([call('0')]);
+  expect(await continuations.keep(ann, [call('0')], executed('0', 'second'))).toEqual([call('own_1')]);
+  const second = await continuations.restore(ann, [own('own_1')]);
+  expect(second[0]).toMatchObject({ toolCalls: [{ id: 'own_1' }, { id: 'g' }] });
+  const first = await continuations.restore(ann, [own('0')]);
+  expect([first[1]?.content, second[1]?.content]).toEqual(['first', 'second']);
+});
+
+test('nor do they where both turns end at the same moment', async () => {
+  const continuations = memoryContinuations();
+  const both = await Promise.all(['first', 'second'].map((text) => continuations.keep(ann, [call('0')], executed('0', text))));
+  expect(both).toEqual([[call('0')], [call('own')]]);
+  const texts = await Promise.all(['0', 'own'].map(async (id) => (await continuations.restore(ann, [own(id)]))[1]?.content));
+  expect(texts).toEqual(['first', 'second']);
+});
+
+test('a turn of other functions is used as it was sent, whatever its ids', async () => {
+  const continuations = memoryContinuations();
+  await continuations.keep(ann, [call('0')], executed('0'));
+  const other: ChatMessage = { role: 'assistant', content: null, toolCalls: [{ id: '0', name: 'another', arguments: '{}' }] };
+  expect(await continuations.restore(ann, [other])).toEqual([other]);
+});
+
+test('where the store fails, the turn is kept as long as the process lives, and the fault is told', async () => {
+  const faults: unknown[] = [];
+  const fault = (): Promise<never> => Promise.reject(new Error('The disk is full.'));
+  const store = { ...createMemoryChatMemory(), keep: fault, find: fault };
+  const continuations = memoryContinuations({ store, onFault: (error) => void faults.push(error) });
+  expect(await continuations.keep(ann, [call('1')], executed('1'))).toEqual([call('1')]);
+  expect(await continuations.restore(ann, [own('1')])).toEqual(executed('1'));
+  expect(faults.length).toBeGreaterThan(0);
+});

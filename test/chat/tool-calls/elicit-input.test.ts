@@ -1,0 +1,39 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createAskUser } from '../../../src/chat/tool-calls/elicit-input.ts';
+import { superviseCall } from '../../../src/chat/tool-calls/call-deadline.ts';
+import type { Ending } from '../../../src/chat/tool-calls/call-deadline.ts';
+import type { BrowserReply } from '../../../src/core/elicitation.ts';
+import { runContext } from '../../_support/tools.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function openCall(reply: Promise<BrowserReply>) {
+  const supervision = superviseCall({ idleMs: 1_000, totalMs: 60_000 });
+  const endings: Ending[] = [];
+  void supervision.ended.then((ending) => endings.push(ending));
+  const questions = { ask: () => reply, timeoutMs: 300_000 };
+  return { supervision, endings, user: createAskUser({ run: runContext(), questions, supervision, tool: 'work', args: {} }) };
+}
+
+test('the idle time does not run while a user thinks, and runs again afterwards', async () => {
+  const reply = Promise.withResolvers<BrowserReply>();
+  const { supervision, endings, user } = openCall(reply.promise);
+  const asked = user.ask('Where to?');
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(endings).toEqual([]);
+  reply.resolve({ type: 'answered', data: { value: 'Rome' } });
+  expect(await asked).toBe('Rome');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(endings).toEqual([{ type: 'timeout', limitMs: 1_000 }]);
+  supervision[Symbol.dispose]();
+});
+
+test('the total limit of the call stays', async () => {
+  const { supervision, endings, user } = openCall(new Promise(() => undefined));
+  void user.confirm('Sure?');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(endings).toEqual([{ type: 'timeout', limitMs: 60_000 }]);
+  supervision[Symbol.dispose]();
+  vi.clearAllTimers();
+});

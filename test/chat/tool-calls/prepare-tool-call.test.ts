@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest';
+import { prepareToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
+import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
+import { threadMilliseconds } from '../../_support/thread-time.ts';
+
+const run = runContext();
+
+const seedNames = [
+  'get_current_utc_get_current_utc_time_get',
+  'get_current_local_get_current_local_time_get',
+  'format_current_time_format_time_post',
+  'list_time_zones_list_time_zones_get',
+];
+const seedTools = toolMap(...seedNames.map((name) => toolNamed(name, 1)));
+
+test.each([
+  ['get_current_local_get_current_local_time_get', 'get_current_local_get_current_local_time_get'],
+  ['get_current_local', 'get_current_local_get_current_local_time_get'],
+  ['getCurrentLocal', 'get_current_local_get_current_local_time_get'],
+  ['GET-CURRENT-UTC-get-current-utc-time-get', 'get_current_utc_get_current_utc_time_get'],
+  ['time/format_current_time_format_time_post', 'format_current_time_format_time_post'],
+  ['list_time_zones', 'list_time_zones_list_time_zones_get'],
+])('the name %s is understood as %s', async (written, expected) => {
+  const prepared = await prepareToolCall({ id: '1', name: written, arguments: '{}' }, seedTools, run);
+  expect(prepared.type === 'ready' && prepared.tool.spec.name).toBe(expected);
+});
+
+test.each([['get_current'], ['get'], ['get_cur'], ['time'], ['constructor'], ['__proto__'], [''], ['get_current_locale']])(
+  'the name %s fits no function or more than one, and is refused',
+  async (written) => {
+    expect(await prepareToolCall({ id: '1', name: written, arguments: '{}' }, seedTools, run)).toMatchObject({
+      type: 'refused',
+      code: 'tool_not_found',
+    });
+  },
+);
+
+test('a twin renamed for a clash does not make a shortened name ambiguous', async () => {
+  const twins = toolMap(...['list_zones_get_3d3f22', 'list_zones_get'].map((name) => toolNamed(name, 1)));
+  const prepared = await prepareToolCall({ id: '1', name: 'list_zones', arguments: '{}' }, twins, run);
+  expect(prepared.type === 'ready' && prepared.tool.spec.name).toBe('list_zones_get');
+});
+
+const parameters = {
+  type: 'object',
+  properties: {
+    count: { type: 'integer' },
+    ratio: { anyOf: [{ type: 'number' }, { type: 'null' }] },
+    isOn: { type: 'boolean' },
+    name: { type: 'string' },
+    unit: { type: 'string', enum: ['seconds', 'hours'] },
+    tags: { type: 'array', items: { type: 'string' } },
+    place: { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] },
+  },
+  required: [],
+};
+const tools = toolMap(toolNamed('f', 1, { parameters }), toolNamed('strict', 1, { parameters: { ...parameters, required: ['name'] } }));
+
+test.each([
+  ['', {}],
+  ['{}', {}],
+  ['null', {}],
+  ['"{\\"count\\": 3}"', { count: 3 }],
+  ['{"count": "5"}', { count: 5 }],
+  ['{"ratio": "0.5"}', { ratio: 0.5 }],
+  ['{"ratio": null}', { ratio: null }],
+  ['{"count": null}', {}],
+  ['{"isOn": "TRUE"}', { isOn: true }],
+  ['{"name": 42}', { name: '42' }],
+  ['{"name": "42"}', { name: '42' }],
+  ['{"tags": "[\\"a\\"]"}', { tags: ['a'] }],
+  ['{"tags": [1, "b"]}', { tags: ['1', 'b'] }],
+  ['{"place": "{\\"x\\": \\"2\\"}"}', { place: { x: 2 } }],
+  ['{"unit": "hours", "invented": 1}', { unit: 'hours' }],
+  ['{"__proto__": {"polluted": 1}, "count": 1}', { count: 1 }],
+])('the arguments %s become %j', async (text, expected) => {
+  const prepared = await prepareToolCall({ id: '1', name: 'f', arguments: text }, tools, run);
+  expect(prepared.type === 'ready' && prepared.args).toEqual(expected);
+});
+
+test.each([
+  ['f', '{"count": ', 'args_not_json', 'JSON object'],
+  ['f', '[1]', 'args_not_json', 'JSON object'],
+  ['f', '7', 'args_not_json', 'JSON object'],
+  ['f', '{"a":1}{"b":2}', 'args_not_json', 'JSON object'],
+  ['f', '{"count": "five"}', 'args_invalid', 'count: must be integer'],
+  ['f', '{"unit": "days"}', 'args_invalid', 'unit: must be one of ["seconds","hours"]'],
+  ['f', '{"place": {}}', 'args_invalid', 'place.x: is required'],
+  ['strict', '{}', 'args_invalid', 'name: is required'],
+  ['f', `{"name": "${'x'.repeat(300_000)}"}`, 'args_too_large', 'Call it again with less'],
+  ['f', `{"tags": ${'['.repeat(200)}${']'.repeat(200)}}`, 'args_not_json', 'JSON object'],
+])('%s(%.40s) is refused with %s', async (name, text, code, message) => {
+  const prepared = await prepareToolCall({ id: '1', name, arguments: text }, tools, run);
+  expect(prepared).toMatchObject({ type: 'refused', code, message: expect.stringContaining(message) });
+});
+
+test('a pattern that would block a backtracking engine is checked in linear time', async () => {
+  const hostile = toolMap(
+    toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: [] } }),
+  );
+  const started = threadMilliseconds();
+  const prepared = await prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ a: `${'a'.repeat(40)}!` }) }, hostile, run);
+  expect(prepared).toMatchObject({ type: 'refused', code: 'args_invalid' });
+  expect(threadMilliseconds(started)).toBeLessThan(5_000);
+});
+
+test('a schema that cannot be compiled leaves the check to the tool server', async () => {
+  const broken = toolMap(
+    toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'nonsense', pattern: '(' } }, required: [] } }),
+  );
+  expect(await prepareToolCall({ id: '1', name: 'f', arguments: '{"a": 1}' }, broken, run)).toMatchObject({ type: 'ready' });
+});
+
+test('each schema is checked with its own patterns', async () => {
+  const patterned = (pattern: string) =>
+    toolMap(toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'string', pattern } }, required: [] } }));
+  const typeOf = async (pattern: string, value: string): Promise<string> =>
+    (await prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ a: value }) }, patterned(pattern), run)).type;
+  expect(await typeOf('^first$', 'first')).toBe('ready');
+  expect(await typeOf('^[0-9]+$', '42')).toBe('ready');
+  expect(await typeOf('^[0-9]+$', 'first')).toBe('refused');
+});
+
+test('a schema that asks for asynchronous validation is checked like any other', async () => {
+  const parameters = { $async: true, type: 'object', properties: { a: { type: 'string' }, $id: { type: 'string' } }, required: ['a'] };
+  const asynchronous = toolMap(toolNamed('f', 1, { parameters }));
+  expect(await prepareToolCall({ id: '1', name: 'f', arguments: '{}' }, asynchronous, run)).toMatchObject({
+    type: 'refused',
+    code: 'args_invalid',
+  });
+  expect(await prepareToolCall({ id: '1', name: 'f', arguments: '{"a":"x","$id":"y"}' }, asynchronous, run)).toMatchObject({
+    type: 'ready',
+    args: { a: 'x', $id: 'y' },
+  });
+});
+
+test('two schemas of one $id do not meet', async () => {
+  const named = (type: string) =>
+    toolMap(toolNamed('f', 1, { parameters: { $id: 'urn:x', type: 'object', properties: { a: { $id: 'urn:y', type } }, required: [] } }));
+  expect((await prepareToolCall({ id: '1', name: 'f', arguments: '{"a": true}' }, named('boolean'), run)).type).toBe('ready');
+  expect((await prepareToolCall({ id: '1', name: 'f', arguments: '{"a": "no"}' }, named('integer'), run)).type).toBe('refused');
+});
+
+test('a name of a megabyte is no name', async () => {
+  const started = threadMilliseconds();
+  expect(await prepareToolCall({ id: '1', name: 'get_'.repeat(250_000), arguments: '{}' }, seedTools, run)).toMatchObject({
+    code: 'tool_not_found',
+  });
+  expect(threadMilliseconds(started)).toBeLessThan(1_000);
+});

@@ -1,0 +1,63 @@
+import { EventEmitter } from 'node:events';
+import type { WebSocket } from '@fastify/websocket';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { limits } from '../../../../src/core/limits.ts';
+import { createByteBudget } from '../../../../src/http/body/byte-budget.ts';
+import { watchSocket } from '../../../../src/http/dialects/socket/watch-socket.ts';
+
+test('bytes may be used at once up to a sum, and come back with time', () => {
+  let now = 0;
+  const budget = createByteBudget({ perSecond: 1_000, burst: 2_000 }, () => now);
+  expect([budget.take(1_500), budget.take(500), budget.take(100)]).toEqual([0, 0, 100]);
+  now = 1_100;
+  expect([budget.take(1_000), budget.take(1_000)]).toEqual([0, 1_000]);
+  now = 1_000_000;
+  expect([budget.take(2_000), budget.take(1)]).toEqual([0, 1]);
+});
+
+/** Notes whether it is read. */
+class ReadSocket extends EventEmitter {
+  isPaused = false;
+  pause = (): void => void (this.isPaused = true);
+  resume = (): void => void (this.isPaused = false);
+}
+
+function watched() {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const socket = new ReadSocket();
+  const failures: number[] = [];
+  const watch = watchSocket(socket as unknown as WebSocket, { pingIntervalMs: 1e9, onFailure: (code) => failures.push(code) });
+  onTestFinished(() => watch.stop());
+  return { socket, watch, failures };
+}
+
+test('a socket that sends more bytes than it may is not read until they are earned', () => {
+  const { socket, watch, failures } = watched();
+  for (let frame = 0; frame < 4; frame += 1) watch.countFrame(limits.socketFrameBytes);
+  expect(socket.isPaused).toBe(false);
+  watch.countFrame(limits.socketFrameBytes);
+  expect(socket.isPaused).toBe(true);
+  vi.advanceTimersByTime(1_100);
+  expect(socket.isPaused).toBe(false);
+  expect(failures).toEqual([]);
+});
+
+test('sockets of one caller share what the caller may send', () => {
+  const ofCaller = createByteBudget({ perSecond: 1_000, burst: 1_000 }, () => 0);
+  const [first, second] = [watched(), watched()];
+  first.watch.countFrame(1_000, ofCaller);
+  expect(first.socket.isPaused).toBe(false);
+  second.watch.countFrame(1_000, ofCaller);
+  expect(second.socket.isPaused).toBe(true);
+});
+
+test('it stays unread while anybody holds it', () => {
+  const { socket, watch } = watched();
+  watch.hold();
+  watch.countFrame(limits.socketBurstBytes + 1);
+  vi.advanceTimersByTime(1_000);
+  expect(socket.isPaused).toBe(true);
+  watch.release();
+  expect(socket.isPaused).toBe(false);
+});

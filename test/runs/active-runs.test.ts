@@ -1,0 +1,176 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { memoryContinuations } from '../_support/continuations.ts';
+
+import type { Caller } from '../../src/core/caller.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import type { RunEnding } from '../../src/core/run-log.ts';
+import type { ModelBackend } from '../../src/core/model.ts';
+import type { Tool, ToolOutcome } from '../../src/core/tool.ts';
+import { createCallRegistry } from '../../src/runs/cancellable-calls.ts';
+import { createRunStarter } from '../../src/runs/active-runs.ts';
+import type { RunStarter, RunStarterOptions } from '../../src/runs/active-runs.ts';
+import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
+import type { ScriptStep } from '../_support/scripted-model.ts';
+import { chatRequest, collect, eventsOf, offering, textOfEvents, toolNamed } from '../_support/tools.ts';
+
+const ada: Caller = { id: 'ada', role: 'user', isOpen: false };
+const bob: Caller = { id: 'bob', role: 'user', isOpen: false };
+const admin: Caller = { id: 'admin', role: 'admin', isOpen: false };
+
+function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { runs: RunStarter; endings: RunEnding[] } {
+  const services: RunStarterOptions['services'] = {
+    models: finderOf({ model: Array.isArray(turns) ? new ScriptedModel(...turns) : turns }),
+    tools: offering(...tools),
+    continuations: memoryContinuations({ now: Date.now }),
+    settings: {
+      taskModel: undefined,
+      taskModelExternal: undefined,
+      selectionTemplate: '{{TOOLS}}',
+      contextTemplate: '{{CONTEXT}}',
+      functionCalling: 'native',
+      maxToolRounds: 10,
+      toolTimeoutMs: 5_000,
+    },
+    presets: { list: async () => [], find: async () => undefined },
+    newCallId: () => 'call',
+    now: Date.now,
+  };
+  const endings: RunEnding[] = [];
+  const recorder = { record: () => undefined, end: (ending: RunEnding) => void endings.push(ending) };
+  const log = { begin: () => recorder, resume: async () => recorder, find: async () => undefined };
+  let runCount = 0;
+  return { runs: createRunStarter({ services, newRunId: () => `run-${++runCount}`, log }), endings };
+}
+
+/** A tool that ends only with its signal. */
+function endless(): { tool: Tool; callId: Promise<string> } {
+  const { promise: callId, resolve: begin } = Promise.withResolvers<string>();
+  const tool = toolNamed('endless', ({ callId: id, signal }) => {
+    begin(id);
+    return new Promise<ToolOutcome>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+  });
+  return { tool, callId };
+}
+
+/** Which of them it is depends on what is known of the call. */
+const cancelled: unknown = expect.stringMatching(/^(?:tool_cancelled|outcome_unknown)$/);
+
+describe('cancelling a call', () => {
+  test.each([ada, admin])('by $id ends this call, and the run goes on', async (caller) => {
+    const { tool, callId } = endless();
+    const { runs, endings } = starterOf(
+      [calls(['endless', {}], ['quick', {}]), says('One was cancelled.')],
+      tool,
+      toolNamed('quick', 'done'),
+    );
+    const { run, events } = runs.start(chatRequest(), ada, new AbortController());
+    const told = collect(events);
+    const id = await callId;
+    expect(runs.cancelCall(run.runId, id, bob)).toBe(false);
+    expect(runs.cancelCall(run.runId, 'other', ada)).toBe(false);
+    expect(runs.cancelCall('run-9', id, ada)).toBe(false);
+    expect(runs.cancelCall(run.runId, id, caller)).toBe(true);
+    expect(runs.cancelCall(run.runId, id, caller)).toBe(false);
+    expect(textOfEvents(await told)).toBe('One was cancelled.');
+    expect(eventsOf(await told, 'tool.result')).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ error: expect.objectContaining({ code: cancelled }) as unknown }),
+        expect.objectContaining({ response: 'done' }),
+      ]),
+    );
+    expect(endings).toEqual([{ status: 'completed' }]);
+    expect(runs.countRunning()).toBe(0);
+  });
+});
+
+describe('the calls of a run', () => {
+  test('are cancelled once each, also two of one id, and not after they have settled', () => {
+    const registry = createCallRegistry();
+    const cancelled: string[] = [];
+    const register = (id: string, name: string): (() => void) => registry.register(id, () => void cancelled.push(name));
+    register('1', 'first');
+    register('1', 'second');
+    const settled = register('2', 'third');
+    expect(registry.cancel('1')).toBe(true);
+    expect(registry.cancel('1')).toBe(false);
+    settled();
+    settled();
+    expect(registry.cancel('2')).toBe(false);
+    expect(cancelled).toEqual(['first', 'second']);
+  });
+});
+
+describe('the end of a run', () => {
+  const never = new Promise(() => undefined);
+  const started = (turns: ScriptStep[][] | ModelBackend) => {
+    const { runs, endings } = starterOf(turns);
+    const leave = new AbortController();
+    return { ...runs.start(chatRequest(), ada, leave), runs, endings, leave };
+  };
+
+  test('is known for a run that nobody has begun to read', async () => {
+    const { events, runs, endings } = started([says('Hello.')]);
+    expect(runs.countRunning()).toBe(1);
+    await events.return(undefined);
+    expect(runs.countRunning()).toBe(0);
+    expect(endings).toMatchObject([{ status: 'cancelled', error: { code: 'run_cancelled' } }]);
+  });
+
+  test('comes once, also when the reader says goodbye after it', async () => {
+    const { events, endings } = started([says('Hello.')]);
+    await collect(events);
+    await events.return(undefined);
+    expect(endings).toEqual([{ status: 'completed' }]);
+  });
+
+  test.each<[string, unknown, object]>([
+    [
+      'a client that left',
+      new DOMException('The client left', 'AbortError'),
+      { status: 'cancelled', error: { message: 'The client left.' } },
+    ],
+    [
+      'a cancellation',
+      new GatewayError('run_cancelled', 'Stop.'),
+      { status: 'cancelled', error: { code: 'run_cancelled', message: 'Stop.' } },
+    ],
+    ['a shutdown', new GatewayError('server_shutting_down', 'Closed.'), { status: 'failed', error: { code: 'server_shutting_down' } }],
+    ['a defect', new TypeError('CANARY'), { status: 'failed', error: { code: 'internal_error' } }],
+  ])('says what %s was', async (_what, reason, ending) => {
+    const { events, endings, leave } = started([[{ type: 'text', text: 'He' }, never]]);
+    const told = collect(events);
+    leave.abort(reason);
+    await expect(told).rejects.toBe(reason);
+    expect(endings).toMatchObject([ending]);
+    expect(JSON.stringify(endings)).not.toContain('CANARY');
+  });
+
+  test('is what ended it, whatever the backend says to that', async () => {
+    const backend: ModelBackend = {
+      async *chat({ signal }) {
+        yield { type: 'text', text: 'He' };
+        while (!signal.aborted) await nextTick();
+        throw new GatewayError('upstream_incomplete', 'The answer was cut.');
+      },
+    };
+    const { events, run, runs, endings } = started(backend);
+    const told = collect(events);
+    runs.cancel(run.runId, ada);
+    await expect(told).rejects.toMatchObject({ code: 'upstream_incomplete' });
+    expect(endings).toMatchObject([{ status: 'cancelled', error: { code: 'run_cancelled' } }]);
+  });
+
+  test('of a deleted key is that of its runs, and it starts no other', async () => {
+    const { events, runs, endings } = started([[{ type: 'text', text: 'He' }, never]]);
+    const told = collect(events);
+    runs.cancelAllOf('bob');
+    expect(() => runs.start(chatRequest(), bob, new AbortController())).toThrow('The key was deleted');
+    runs.cancelAllOf('ada');
+    await expect(told).rejects.toMatchObject({ code: 'run_cancelled' });
+    expect(endings).toMatchObject([{ status: 'cancelled' }]);
+    expect(runs.countRunning()).toBe(0);
+  });
+});

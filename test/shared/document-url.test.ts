@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { toDocumentPlace } from '../../src/shared/document-url.ts';
+
+test.each<[string, string | undefined, string, string]>([
+  ['http://a.test', undefined, 'http://a.test', 'openapi.json'],
+  ['http://a.test/', '', 'http://a.test/', 'openapi.json'],
+  ['http://a.test/openapi.json', undefined, 'http://a.test', 'openapi.json'],
+  ['http://a.test/v1/openapi.json', 'openapi.json', 'http://a.test/v1', 'openapi.json'],
+  ['http://a.test/tools/api.YAML/', undefined, 'http://a.test/tools', 'api.YAML'],
+  // Folders of documents are no part of the server's address, at whatever depth; other folders are.
+  ['http://a.test/docs/api.YAML/', undefined, 'http://a.test', 'docs/api.YAML'],
+  ['http://a.test/swagger/v1/swagger.json', 'openapi.json', 'http://a.test', 'swagger/v1/swagger.json'],
+  ['http://a.test:81/proxy//api-docs/openapi.json', undefined, 'http://a.test:81/proxy', 'api-docs/openapi.json'],
+  ['http://a.test/docs/static/openapi.json', undefined, 'http://a.test/docs', 'static/openapi.json'],
+  ['http://a.test/openapi/v1.json', undefined, 'http://a.test', 'openapi/v1.json'],
+  ['http://a.test/api/v1/openapi.json', undefined, 'http://a.test/api/v1', 'openapi.json'],
+  ['http://a.test/mydocs/openapi.json', undefined, 'http://a.test/mydocs', 'openapi.json'],
+  ['http://docs/openapi.json', undefined, 'http://docs', 'openapi.json'],
+  ['http://a.test/docs', undefined, 'http://a.test/docs', 'openapi.json'],
+  ['http://a.test/docs', 'openapi.json', 'http://a.test/docs', 'openapi.json'],
+  ['http://a.test', 'docs/openapi.json', 'http://a.test', 'docs/openapi.json'],
+  ['http://a.test//swagger.yml', undefined, 'http://a.test', 'swagger.yml'],
+  ['http://a.test/openapi.json', 'other.json', 'http://a.test/openapi.json', 'other.json'],
+  ['http://a.test/openapi.json', 'http://b.test/openapi.json', 'http://a.test/openapi.json', 'http://b.test/openapi.json'],
+  // Names without an ending: of springdoc, whose folder is no part of the API, and of NestJS.
+  ['http://a.test/v3/api-docs', undefined, 'http://a.test', 'v3/api-docs'],
+  ['http://a.test/shop/v3/api-docs/public/', 'openapi.json', 'http://a.test/shop', 'v3/api-docs/public'],
+  ['http://a.test/api-json', undefined, 'http://a.test', 'api-json'],
+  ['http://a.test/docs/swagger-yaml', undefined, 'http://a.test', 'docs/swagger-yaml'],
+  ['http://a.test/my-json', undefined, 'http://a.test/my-json', 'openapi.json'],
+  ['http://a.test/api-docs', undefined, 'http://a.test/api-docs', 'openapi.json'],
+  ['http://data.json', undefined, 'http://data.json', 'openapi.json'],
+  ['http://a.test/json', undefined, 'http://a.test/json', 'openapi.json'],
+])('%s with the path %s is the server %s with the document %s', (url, path, server, document) => {
+  expect(toDocumentPlace(url, path)).toEqual({ url: server, path: document });
+});

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { isDeeperThan } from '../../src/shared/json.ts';
+
+function nested(levels: number, wrap: (value: unknown) => unknown): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level += 1) value = wrap(value);
+  return value;
+}
+
+test.each<[string, unknown, number, boolean]>([
+  ['a number', 1, 0, false],
+  ['null', null, 0, false],
+  ['nothing', undefined, 0, false],
+  ['an empty object at no level', {}, 0, true],
+  ['an empty list below none', [], -1, true],
+  ['an empty object', {}, 1, false],
+  ['an object in a list', [{}], 1, true],
+  ['an object in a list, allowed', [{}], 2, false],
+  ['nulls and texts', [null, 'a', { a: null, b: 'c' }], 2, false],
+  ['the last of many', { a: 1, b: [1, 2], c: [[[1]]] }, 3, true],
+  ['exactly as many levels', nested(64, (value) => ({ a: value })), 64, false],
+  ['one more', nested(65, (value) => [value]), 64, true],
+  ['more than a recursion bears', nested(1_000_000, (value) => [value]), 64, true],
+  ['as many as a recursion does not bear', nested(100_000, (value) => [value]), 100_000, false],
+  ['a key of every prototype', JSON.parse('{"__proto__":{"constructor":{}}}'), 2, true],
+])('%s (%#)', (_name, value, maxDepth, expected) => {
+  expect(isDeeperThan(value, maxDepth)).toBe(expected);
+});

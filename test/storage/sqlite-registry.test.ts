@@ -1,0 +1,168 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Registry } from '../../src/core/registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { describeRegistry, keyRecord, toolServerRecord } from './registry-contract.ts';
+import { temporaryFolders } from './temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const open: Registry[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((registry) => registry.close()));
+});
+
+function openRegistry(file: string, secret = 'secret-one'): Registry {
+  const registry = createSqliteRegistry({ file, secret });
+  open.push(registry);
+  return registry;
+}
+
+describeRegistry('SQLite', async (records) => {
+  const registry = openRegistry(join(newFolder(), 'toolwharf.db'));
+  await registry.replaceToolServers(records);
+  return registry;
+});
+
+describe('the SQLite registry', () => {
+  const secretive = toolServerRecord({
+    id: 'mail',
+    authType: 'bearer',
+    key: 'CANARY-key',
+    headers: { 'x-token': 'CANARY-header', 'x-b': 'CANARY-b' },
+  });
+
+  it('keeps everything over a restart', async () => {
+    const file = join(newFolder(), 'deep', 'er', 'toolwharf.db');
+    const before = openRegistry(file);
+    await before.replaceToolServers([secretive, toolServerRecord()]);
+    await before.createKey(keyRecord());
+    await before.writeFact('seen', 'yes');
+    await before.close();
+    const after = openRegistry(file);
+    expect(await after.listToolServers()).toEqual([secretive, toolServerRecord()]);
+    expect(await after.findKeyByHash('hash-a')).toEqual(keyRecord());
+    expect(await after.readFact('seen')).toBe('yes');
+  });
+
+  it('has all of it in one file after each change, so that a copy of that file is a backup', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    await openRegistry(file).createToolServer(secretive);
+    expect(statSync(`${file}-wal`).size).toBe(0);
+  });
+
+  it('is readable for its owner only, and holds no secret in clear', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    await openRegistry(file).createToolServer(secretive);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'latin1')).not.toContain('CANARY');
+    expect(readFileSync(file, 'latin1')).toContain('x-token');
+  });
+
+  it('gives the same object when a change or a replacement changes nothing', async () => {
+    const registry = openRegistry(join(newFolder(), 'toolwharf.db'));
+    await registry.replaceToolServers([secretive, toolServerRecord()]);
+    const before = await registry.findToolServer('mail');
+    await registry.replaceToolServers([toolServerRecord(), secretive]);
+    await registry.changeToolServer(secretive);
+    expect(await registry.findToolServer('mail')).toBe(before);
+  });
+
+  it('sees what another process wrote, and keeps the objects that are unchanged', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const [here, there] = [openRegistry(file), openRegistry(file)];
+    await here.createToolServer(secretive);
+    const before = await here.findToolServer('mail');
+    await there.createToolServer(toolServerRecord());
+    await there.createKey(keyRecord());
+    expect((await here.listToolServers()).map(({ id }) => id)).toEqual(['mail', 'time']);
+    expect(await here.findToolServer('mail')).toBe(before);
+    expect(await here.findKeyByHash('hash-a')).toEqual(keyRecord());
+    await there.deleteToolServer('mail');
+    expect(await here.findToolServer('mail')).toBeUndefined();
+  });
+
+  it('is made once when two open it at the same time', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const registries = Array.from({ length: 5 }, () => openRegistry(file));
+    await Promise.all(registries.map((registry, index) => registry.createToolServer(toolServerRecord({ id: `s${index}` }))));
+    expect(await registries[0]?.listToolServers()).toHaveLength(5);
+  });
+
+  it('answers nothing once it is closed, and may be closed twice', async () => {
+    const registry = openRegistry(join(newFolder(), 'toolwharf.db'));
+    const write = registry.writeFact('seen', 'yes');
+    await registry.close();
+    await write;
+    await registry.close();
+    await expect(registry.readFact('seen')).rejects.toMatchObject({ code: 'storage_unavailable' });
+  });
+
+  it('names a row that it cannot understand', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const registry = openRegistry(file);
+    await registry.createToolServer(toolServerRecord());
+    const other = new DatabaseSync(file);
+    other.exec(`UPDATE tool_servers SET record = 'null'`);
+    other.close();
+    await expect(registry.listToolServers()).rejects.toThrow('The stored tool server "time" is damaged');
+  });
+});
+
+describe('a tool server whose secrets were stored under another secret', () => {
+  const record = toolServerRecord({ id: 'mail', authType: 'bearer', key: 'old-key', headers: { 'x-a': 'old-a', 'x-b': 'old-b' } });
+  const plain = toolServerRecord({ id: 'time' });
+
+  async function storedUnderAnother(): Promise<string> {
+    const file = join(newFolder(), 'toolwharf.db');
+    const registry = openRegistry(file);
+    await registry.replaceToolServers([record, plain]);
+    await registry.close();
+    return file;
+  }
+
+  it('is listed without them and with a mark, beside the others', async () => {
+    const registry = openRegistry(await storedUnderAnother(), 'secret-two');
+    const marked = {
+      ...toolServerRecord({ id: 'mail', authType: 'bearer' }),
+      extra: { unreadable_secrets: ['key', 'headers.x-a', 'headers.x-b'] },
+    };
+    expect(await registry.listToolServers()).toEqual([marked, plain]);
+    expect(await registry.findToolServer('time')).toEqual(plain);
+  });
+
+  it('is refused by itself, with a line that names the setting', async () => {
+    const registry = openRegistry(await storedUnderAnother(), 'secret-two');
+    await expect(registry.findToolServer('mail')).rejects.toMatchObject({
+      code: 'storage_unavailable',
+      message: expect.stringMatching(/key, headers\.x-a, headers\.x-b of tool server "mail".*TOOLWHARF_SECRET/),
+    });
+  });
+
+  it('loses nothing when it is changed or replaced meanwhile', async () => {
+    const file = await storedUnderAnother();
+    const wrong = openRegistry(file, 'secret-two');
+    const [marked] = await wrong.listToolServers();
+    await wrong.changeToolServer({ ...toolServerRecord(marked), isEnabled: false });
+    await wrong.replaceToolServers([plain, toolServerRecord({ id: 'mail', authType: 'bearer', tags: ['moved'] })]);
+    await wrong.close();
+    expect(await openRegistry(file).listToolServers()).toEqual([plain, { ...record, tags: ['moved'] }]);
+  });
+
+  it('takes new values for what cannot be read, and is whole again', async () => {
+    const file = await storedUnderAnother();
+    const registry = openRegistry(file, 'secret-two');
+    const renewed = { ...record, key: 'new-key', headers: { 'X-A': 'new-a', 'x-b': 'new-b' } };
+    await registry.changeToolServer(renewed);
+    expect(await registry.findToolServer('mail')).toEqual(renewed);
+  });
+
+  it('does not open a secret that was moved from another record', async () => {
+    const file = await storedUnderAnother();
+    const other = new DatabaseSync(file);
+    other.exec(`UPDATE tool_servers SET secrets = (SELECT secrets FROM tool_servers WHERE id = 'mail') WHERE id = 'time'`);
+    other.close();
+    await expect(openRegistry(file).findToolServer('time')).rejects.toThrow('TOOLWHARF_SECRET');
+  });
+});

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createDatabaseConnection } from '../../src/storage/database-connection.ts';
+import type { DatabaseConnection } from '../../src/storage/database-connection.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { createSqliteRuns } from '../../src/storage/sqlite-runs.ts';
+import { toolServerRecord } from './records.ts';
+import { describeRunStore, keptRun, wholePage } from './run-store-contract.ts';
+import { temporaryFolders } from './temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const open: DatabaseConnection[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((connection) => connection.close()));
+});
+
+function connect(file: string): DatabaseConnection {
+  const connection = createDatabaseConnection({ file, now: Date.now });
+  open.push(connection);
+  return connection;
+}
+
+describeRunStore('SQLite', () => createSqliteRuns(connect(join(newFolder(), 'toolwharf.db'))));
+
+describe('runs in SQLite', () => {
+  it('are there after a restart', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const before = connect(file);
+    await createSqliteRuns(before).save([keptRun()]);
+    await before.close();
+    expect(await createSqliteRuns(connect(file)).find('run-a')).toEqual(keptRun());
+  });
+
+  it('are read also where an earlier release wrote everything into the summary', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const connection = connect(file);
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    const runs = [keptRun({ usage }), keptRun({ id: 'run-b', status: 'running' })];
+    await connection.write((database) => {
+      const insert = database.prepare('INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
+      for (const { events, ...summary } of runs) {
+        const { id, callerId, status, created, finished = null } = summary;
+        insert.run(id, callerId, status, created, finished, 2, JSON.stringify(summary), JSON.stringify(events));
+      }
+    });
+    const store = createSqliteRuns(connection);
+    expect([await store.find('run-a'), await store.find('run-b')]).toEqual(runs);
+    expect(await store.list(wholePage)).toEqual(runs.toReversed().map(({ events: _events, ...summary }) => summary));
+  });
+
+  it('are saved all or none', async () => {
+    const runs = createSqliteRuns(connect(join(newFolder(), 'toolwharf.db')));
+    const broken = keptRun({ id: 'broken', created: 0.5 });
+    await expect(runs.save([keptRun(), broken])).rejects.toThrow('cannot store REAL value in INTEGER column');
+    expect(await runs.list(wholePage)).toEqual([]);
+  });
+
+  it('share the registry’s connection, which does not read its records anew for them', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const connection = connect(file);
+    const registry = createSqliteRegistry({ file, secret: 's', connection });
+    await registry.createToolServer(toolServerRecord());
+    await registry.listToolServers();
+    const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare');
+    onTestFinished(() => prepare.mockRestore());
+    await createSqliteRuns(connection).save([keptRun()]);
+    await registry.listToolServers();
+    const statements = prepare.mock.calls.map(([sql]) => sql);
+    expect(statements.filter((sql) => sql.includes('INTO runs'))).toHaveLength(1);
+    expect(statements.filter((sql) => sql.includes('tool_servers'))).toEqual([]);
+  });
+});

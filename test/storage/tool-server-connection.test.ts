@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
+import { parseToolServerConnection, parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
+
+const parse = (value: unknown) => parseToolServerConnection(value, 'file');
+const ids = (value: unknown, taken?: ReadonlySet<string>) =>
+  parseToolServerConnections(value, 'file', taken && { taken }).map((record) => record.id);
+
+function thrownBy(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+function refusalOf(run: () => unknown): GatewayError {
+  const error = thrownBy(run);
+  if (error instanceof GatewayError) return error;
+  throw new Error('Nothing was refused.', { cause: error });
+}
+
+describe('a connection', () => {
+  it('needs no more than its address', () => {
+    expect(parse({ url: ' http://localhost:8000/ ' })).toEqual({
+      id: 'localhost-8000',
+      origin: 'file',
+      url: 'http://localhost:8000/',
+      path: 'openapi.json',
+      type: 'openapi',
+      authType: 'none',
+      headers: {},
+      isEnabled: true,
+      isDefault: true,
+      functionFilter: [],
+      tags: [],
+      extra: {},
+    });
+  });
+
+  it('has every field of the gateway', () => {
+    const value = {
+      id: 'time',
+      url: 'https://a.test/api',
+      path: 'https://docs.test/time.yaml',
+      base_path: '/v2',
+      type: 'openapi',
+      spec: { openapi: '3.1.0' },
+      auth_type: 'header',
+      auth_name: 'X-Token',
+      key: 'k',
+      headers: { 'x-user': '{{USER_ID}}', 'x-number': 1 },
+      config: {
+        enable: false,
+        default: false,
+        function_name_filter_list: ['a', ' !b '],
+        tags: ['t'],
+        timeout_ms: 5,
+        max_result_bytes: 6,
+        needs_approval: ['a'],
+      },
+      info: { id: 'other', name: 'Time', description: 'Clocks', version: '1' },
+      since: 2026,
+    };
+    expect(parseToolServerConnection(value, 'environment')).toEqual({
+      id: 'time',
+      origin: 'environment',
+      url: 'https://a.test/api',
+      path: 'https://docs.test/time.yaml',
+      basePath: '/v2',
+      type: 'openapi',
+      spec: { openapi: '3.1.0' },
+      authType: 'header',
+      authName: 'X-Token',
+      key: 'k',
+      headers: { 'x-user': '{{USER_ID}}', 'x-number': '1' },
+      name: 'Time',
+      description: 'Clocks',
+      isEnabled: false,
+      isDefault: false,
+      functionFilter: ['a', '!b'],
+      tags: ['t'],
+      timeoutMs: 5,
+      maxResultBytes: 6,
+      extra: { since: 2026, config: { needs_approval: ['a'] }, info: { version: '1' } },
+    });
+  });
+
+  it("is read in Open WebUI's shape, with its empty and null fields", () => {
+    const value = {
+      url: 'http://a.test',
+      path: 'openapi.json',
+      type: 'openapi',
+      auth_type: 'bearer',
+      headers: null,
+      key: '',
+      config: { enable: true, function_name_filter_list: 'a, !b,', access_control: null },
+      spec_type: 'url',
+      spec: '',
+      info: { id: '', name: 'Time', description: '' },
+    };
+    expect(parse(value)).toMatchObject({
+      id: 'a-test',
+      authType: 'bearer',
+      functionFilter: ['a', '!b'],
+      name: 'Time',
+      extra: { spec_type: 'url' },
+    });
+    expect(parse(value)).not.toHaveProperty('key');
+    expect(parse(value)).not.toHaveProperty('spec');
+    expect(parse(value)).not.toHaveProperty('description');
+  });
+
+  it('counts its own document unless spec_type says that the address counts', () => {
+    expect(parse({ url: 'http://a', spec: '{}', spec_type: 'json' }).spec).toBe('{}');
+    expect(parse({ url: 'http://a', spec: '{}' }).spec).toBe('{}');
+    expect(parse({ url: 'http://a', spec: '{}', spec_type: 'url' }).spec).toBeUndefined();
+  });
+
+  it('sends a key without a word about it as a bearer token', () => {
+    expect(parse({ url: 'http://a', key: 'k' }).authType).toBe('bearer');
+  });
+
+  it.each<[string, object, string]>([
+    ['no object', [], ''],
+    ['no address', {}, 'url'],
+    ['another scheme', { url: 'file:///etc/passwd' }, 'url'],
+    ['a password in the address', { url: 'http://u:CANARY@a' }, 'url'],
+    ['a query in the address', { url: 'http://a?key=CANARY' }, 'url'],
+    ['a path to another scheme', { url: 'http://a', path: 'file:///CANARY' }, 'path'],
+    ['an unknown type', { url: 'http://a', type: 'CANARY' }, 'type'],
+    ['an unknown way of authentication', { url: 'http://a', auth_type: 'CANARY' }, 'auth_type'],
+    ['a key of two lines', { url: 'http://a', key: 'CANARY\r\nx: y' }, 'key'],
+    ['a basic key without colon', { url: 'http://a', auth_type: 'basic', key: 'CANARY' }, 'key'],
+    ['a header of two lines', { url: 'http://a', headers: { a: 'CANARY\nx' } }, 'headers.a'],
+    ['an illegal header', { url: 'http://a', headers: { 'a b': 'CANARY' } }, 'headers.a b'],
+    ['a header of the connection', { url: 'http://a', headers: { Host: 'CANARY' } }, 'headers.Host'],
+    ['a name that is no header', { url: 'http://a', auth_type: 'header', auth_name: 'a b', key: 'CANARY' }, 'auth_name'],
+    ['a time limit of nothing', { url: 'http://a', config: { timeout_ms: 0 } }, 'config.timeout_ms'],
+    ['a text for a switch', { url: 'http://a', config: { enable: 'CANARY' } }, 'config.enable'],
+    ['a typing error in a protection', { url: 'http://a', config: { needs_approval: 'CANARY' } }, 'config.needs_approval'],
+  ])('with %s is refused by the name of the field, without its value', (_case, value, path) => {
+    const refusal = refusalOf(() => parse(value));
+    expect(refusal.code).toBe('invalid_request');
+    expect(refusal.param).toBe(path === '' ? null : path);
+    expect(refusal.message).toContain(path);
+    expect(refusal.message).not.toContain('CANARY');
+  });
+
+  it('is refused when it is nested beyond every document', () => {
+    let spec: object = {};
+    for (let depth = 0; depth < 500; depth += 1) spec = { spec };
+    expect(refusalOf(() => parse({ url: 'http://a', spec })).message).toMatch(/levels deep/);
+  });
+});
+
+describe('the id of a connection', () => {
+  it.each<[object, string]>([
+    [{ id: 'time_1-a' }, 'time_1-a'],
+    [{ id: 'My Time!' }, 'my-time'],
+    [{ id: '時', info: { id: 'clock' } }, 'clock'],
+    [{ info: { id: 'Clock' } }, 'clock'],
+    [{}, 'host-test-8000-api'],
+    [{ id: 'x'.repeat(80) }, 'x'.repeat(64)],
+  ])('of %j is %s', (value, expected) => {
+    expect(parse({ url: 'http://host.test:8000/api/', ...value }).id).toBe(expected);
+  });
+
+  it('is numbered where several were derived from the same words', () => {
+    const url = 'http://a';
+    expect(ids([{ url }, { url }, { url, info: { id: 'a' } }, { url, id: 'a-2' }])).toEqual(['a', 'a-3', 'a-4', 'a-2']);
+    expect(ids([{ url: `http://${'x'.repeat(60)}.test` }, { url: `http://${'x'.repeat(60)}.test` }]).every((id) => id.length <= 64)).toBe(
+      true,
+    );
+  });
+
+  it('leaves ids of other places alone', () => {
+    expect(ids([{ url: 'http://a' }], new Set(['a']))).toEqual(['a-2']);
+  });
+
+  it('written twice is an error that names the second', () => {
+    const list = [
+      { url: 'http://a', id: 'x' },
+      { url: 'http://b', id: 'X' },
+    ];
+    expect(refusalOf(() => ids(list))).toMatchObject({
+      param: '1.id',
+      message: '1.id: "x" is already used; give each connection its own id',
+    });
+    expect(refusalOf(() => ids([{ url: 'http://a', id: 'x' }], new Set(['x']))).param).toBe('0.id');
+  });
+});
+
+describe('a list of connections', () => {
+  it('names the entry at fault', () => {
+    expect(refusalOf(() => ids([{ url: 'http://a' }, { url: 'b' }])).param).toBe('1.url');
+    expect(refusalOf(() => ids({})).message).toMatch(/must be an array/);
+  });
+});

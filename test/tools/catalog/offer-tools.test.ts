@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
+import type { Tool, ToolSpec } from '../../../src/core/tool.ts';
+import { offerTools } from '../../../src/tools/catalog/offer-tools.ts';
+import type { Candidate } from '../../../src/tools/catalog/offer-tools.ts';
+import { createFunctionSearches } from '../../../src/tools/catalog/search-functions.ts';
+import { runContext } from '../../_support/tools.ts';
+
+function candidate(server: string, name: string, description: string, isNamed = false): Candidate {
+  return {
+    wanted: name,
+    key: `${server} ${name}`,
+    isNamed,
+    toTool: (offeredName): Tool => ({
+      spec: { name: offeredName, description, parameters: { type: 'object', properties: {} } },
+      label: `${server}/${name}`,
+      server,
+      kind: 'openapi',
+      run: async () => ({ type: 'result', value: name }),
+    }),
+  };
+}
+
+const filler = (server: string, count: number): Candidate[] =>
+  Array.from({ length: count }, (_, index) => candidate(server, `${server}_${index}`, `Number ${index} of many.`));
+const searches = createFunctionSearches();
+const searchIn = (specs: readonly ToolSpec[]) => searches(specs, 'ada');
+const ask = (tool: Tool | undefined, query: string) => {
+  const run = runContext({});
+  return tool?.run({ callId: 'c', args: { query }, run, signal: run.signal, timeoutMs: 1_000 });
+};
+
+describe('an offer', () => {
+  it('is everything, while a model can hold it', async () => {
+    const { tools, finder, warnings } = await offerTools({ groups: [filler('a', limits.offeredFunctions)], callerNames: [], searchIn });
+    expect(tools.size).toBe(limits.offeredFunctions);
+    expect([finder, warnings]).toEqual([undefined, []]);
+  });
+
+  it('of too many holds the ones that fit the conversation, in their order, and never more than are to be chosen', async () => {
+    const groups = [
+      [...filler('a', 200), candidate('a', 'send_mail', 'Sends a letter.')],
+      [candidate('b', 'read_mail', 'The mail box.'), ...filler('b', 200)],
+    ];
+    const { tools, warnings } = await offerTools({ groups, callerNames: ['own'], query: 'did I get mail?', searchIn });
+    const names = [...tools.keys()];
+    expect(names.filter((name) => name.endsWith('mail'))).toEqual(['send_mail', 'read_mail']);
+    expect(names).toHaveLength(limits.chosenFunctions);
+    expect(warnings.map(({ code }) => code)).toEqual(['functions_left_out']);
+  });
+
+  it('holds something of every server where the conversation matches nothing', async () => {
+    const { tools } = await offerTools({ groups: [filler('a', 300), filler('b', 3)], callerNames: [], query: 'привет', searchIn });
+    expect([...tools.keys()]).toEqual(expect.arrayContaining(['a_0', 'b_0', 'b_1', 'b_2']));
+  });
+
+  it('holds what the request names before what fits', async () => {
+    const groups = [[...filler('mail', 200), candidate('mail', 'wanted_by_name', 'Else.', true)]];
+    const { tools } = await offerTools({ groups, callerNames: [], query: 'mail many number', searchIn });
+    expect(tools.has('wanted_by_name')).toBe(true);
+  });
+
+  it('stays within its tokens, whatever is registered', async () => {
+    const large = 'long '.repeat((limits.offeredTokens * 4) / 5 / 10);
+    const groups = [Array.from({ length: 20 }, (_, index) => candidate('a', `large_${index}`, large)), [candidate('b', 'small', 'Small.')]];
+    const { tools } = await offerTools({ groups, callerNames: [], query: 'large', searchIn });
+    const tokens = [...tools.values()].reduce((sum, tool) => sum + JSON.stringify(tool.spec).length / 4, 0);
+    expect(tokens).toBeLessThanOrEqual(limits.offeredTokens);
+    expect(tools.has('small')).toBe(true);
+  });
+
+  it('comes with a tool that finds the others', async () => {
+    const groups = [
+      [...filler('a', 200), candidate('a', 'rename_album', 'Gives an album another name.'), candidate('a', 'find_tools', 'Taken.')],
+    ];
+    const { finder, tools } = await offerTools({ groups, callerNames: [], query: '', searchIn });
+    expect(finder?.tool.spec.name).toBe('find_tools_2');
+    expect(finder?.tool.spec.description).toContain('a (202)');
+    expect(tools.has('rename_album')).toBe(false);
+    const outcome = await ask(finder?.tool, 'rename album');
+    expect(outcome).toMatchObject({ type: 'result', offers: expect.arrayContaining(['rename_album']) });
+    expect(finder?.shelf.get('rename_album')?.label).toBe('a/rename_album');
+    expect(await ask(finder?.tool, 'qqqq')).toMatchObject({ type: 'error', code: 'tool_error' });
+  });
+});
