@@ -28,8 +28,8 @@ export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string
       meant.pieces.push(piece);
       if (!isDecided) return meant;
     } else if (piece.type === 'call' || piece.type === 'damaged') {
-      isAnnounced ??= announcesExample(said);
-      const isExample =
+      isAnnounced ??= (!isDecided && explicitNothing.test(said.slice(0, maxSaid))) || announcesExample(said);
+      const isExample: boolean =
         piece.isBare === true && (isAnnounced || isMentioned(said, textAfter(all, index)) || (isPlainProse(said) && isQuoted(piece.text)));
       isDecided ||= !isExample;
       if (isExample) meant.examples.push(piece.name ?? '');
@@ -95,11 +95,17 @@ function beginsTurn(text: string, hasBegun: boolean): boolean {
 /** Characters before a call that are looked at. */
 const maxSaid = 4000;
 
+/** Ways to answer with nothing that differ from the form that was asked for; behind the first answer stands no second one. */
+const explicitNothing =
+  /^\s*(?:(?:answer|output|calls?):\s{0,9})?(?:[`~]{1,9}(?:json)?\s{0,9}|["'])?\{\s{0,99}(?:"(?:tool_?calls?|calls|functions?)"\s{0,9}:\s{0,9}(?:null|\{\s{0,9}\}|\[\s{0,9}\])\s{0,99})?\}/i;
+
 /** What was said before a call ends with a refusal or an example, and not with the intention to call. */
 function announcesExample(said: string): boolean {
   const last = said.slice(-maxSaid);
   const sentence = lastSentenceOf(last);
   if (/[\p{L}\p{N})"’] ?[?？]["*]{0,9}$/u.test(sentence)) return true;
+  // An intention that waits for something is none yet.
+  if (lastIndexOf(conditional, sentence) !== -1) return true;
   if (lastIndexOf(doubting, sentence) > lastIndexOf(intending, sentence)) return true;
   const declined = lastIndexOf(declining, last);
   return declined !== -1 && declined > lastIndexOf(intending, last);
@@ -134,7 +140,7 @@ const declining = [
   /\b(?:won['’]t|will not|(?:should|must|shall)(?:n['’]t| not)|do(?:n['’]t| not) (?:run|call|execute|use)|refuse|decline|never|instead of|no need|dangerous|injection|lacks?|wrong)\b/gi,
   /^\s*(?:none|null|n\/a|nothing)\b/gi,
   // Questions, and what is to come only then.
-  /\b(?:(?:should|shall|may) i|would you like|do you want|need more information|please (?:confirm|provide|specify|tell)|once (?:you|provided|confirmed|the user)|after (?:your|you|confirmation))\b/gi,
+  /\b(?:(?:should|shall|may) i|would you like|do you want|need more information|please (?:confirm|provide|specify|tell)|once (?:you|provided|confirmed|the user)|after (?:your|you|confirmation)|(?<!\bno )(?:confirmation|approval|consent|permission) (?:is|will be) (?:\w+ )?(?:required|needed|necessary|missing|pending)|(?:needs?|requires?|await(?:s|ing)?|wait(?:s|ing)? for|ask(?:s|ing)? for) (?:(?!no\b)\w+ ){0,2}(?:confirmation|approval|consent|permission)|(?:must|(?:has|have|needs?) to) (?:agree|confirm|approve))\b/gi,
   // What was, and what is described.
   /\b(?:earlier|previous(?:ly)?|already|documentation|usage|syntax)\b/gi,
   /(?:^|\n)(?:POST|PUT|PATCH|DELETE|GET) \S+/g,
@@ -149,9 +155,18 @@ const declining = [
   /(?:抱歉|无法|無法|不能|没有[^。]{0,12}(?:函数|工具|功能)|沒有[^。]{0,12}(?:函數|工具)|不适合|不適合|例如|比如|示例|举例|如果|残念|できません|ありません|適していません|例えば|例：|もし|죄송|할 수 없|없습니다|예를 들어|만약)/gu,
 ] as const;
 
+/** A sentence with one of these says when the call is to come: not now. */
+const conditional = [
+  /\b(?:once|until|as soon as|when|after) (?:(?:provided|confirmed|approved|given|known|supplied|specified|received)\b|(?:you|the user|they) (?:have |has )?(?:send|provide|give|tell|confirm|approve|agree|name|specify|share|reply|answer)|[^.!?\n,;:]{1,60}? (?:is|are|has been|have been) (?:provided|confirmed|approved|given|known|supplied|specified|received|granted|available)\b)/gi,
+  /\b(?:(?:once|until|as soon as) i (?:have|know|get|receive|hear)|provided that)\b/gi,
+] as const;
+
 /** What a sentence that leads to a call that is not to run says of it: a negation, a doubt, somebody else's words, a pattern. */
 const doubting = [
-  /\b(?:not|never|without|maybe|perhaps|avoid|ignor\w+|skip\w*|omit\w*|forbidden|prohibited|malicious|harmful|template|sample outputs?|demonstrat\w+|illustrat\w+|yourself|said|says|wrote|contains|contained|what if|confirm\w*|permission)\b|n['’]t\b/giu,
+  /\b(?:not|never|without|maybe|perhaps|avoid|ignor\w+|skip\w*|omit\w*|forbidden|prohibited|malicious|harmful|template|sample outputs?|demonstrat\w+|illustrat\w+|yourself|said|says|wrote|contains|contained|what if|confirm\w*|permission|missing)\b|n['’]t\b/giu,
+  // A result that is quoted.
+  /\b(?:results?|outputs?|responses?|reply|replies|contents?) (?:of|from) (?:the|my|that|this|an?) [^.!?\n:]{1,60}? (?:was|were|read|said)\b|\bsearch results?:|\baccording to the (?:search|page|file|document|website|e-?mail)\s?:?$|\b(?:search|query|lookup|page|file|document|website|e-?mail|tool|server|api|command)(?: \w+){0,2} (?:returned|answered|replied|responded|showed|stated|reported|yielded|reads|had|gave back|found was)(?: \w+){0,3}\s?:?$/giu,
+  /(?:ergebnis|ausgabe|résultat|resultado|risultato)\p{L}*(?: \S{1,30}){1,4} (?:war(?:en)?|lautete|était|fue|era|foi)(?![\p{L}])/giu,
   /(?<![\p{L}])(?:nicht|kein\p{L}*|niet|geen|pas|jamais|nunca|não|non|mai|nie|не|нет|no debo|no se debe|refuse|vielleicht|peut-être|quizás|talvez|forse)(?![\p{L}])/giu,
   /(?:不|别|勿|ない|ません|않|없)/gu,
 ] as const;
