@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest';
 import { compileSchema } from '../../src/validation/compile-schema.ts';
 import { isJsonObject, type JsonObject } from '../../src/shared/json.ts';
 import type { PreparedRequest } from '../../src/core/browser-call.ts';
-import { ArgumentError, buildRequest } from '../../src/tools/openapi/build-request.ts';
-import { convertOperations } from '../../src/tools/openapi/convert-operations.ts';
+import { ArgumentError, buildRequest } from '../../src/tools/openapi/call/build-request.ts';
+import { convertOperations } from '../../src/tools/openapi/convert/convert-operations.ts';
 import type { ArgumentPlace, Operation } from '../../src/tools/openapi/operation.ts';
-import { parseDocument } from '../../src/tools/openapi/parse-document.ts';
+import { parseDocument } from '../../src/tools/openapi/load/parse-document.ts';
 import { bodyKindOf, decode, isExplained, isSame, placesOf, type Spoken } from '../_support/oracle-differences.ts';
 import { sampleValue } from '../_support/sample-arguments.ts';
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../shared/json.ts';
 import type { CallBrowser, PreparedRequest } from '../../core/browser-call.ts';
 import type { Tool, ToolOutcome, ToolSpec } from '../../core/tool.ts';
-import { ArgumentError } from '../openapi/build-request.ts';
+import { ArgumentError } from '../openapi/call/build-request.ts';
 
 export interface BrowserToolOptions {
   /** With the offered name. */

@@ -6,13 +6,13 @@ import type { RunContext } from '../../core/run.ts';
 import type { Tool } from '../../core/tool.ts';
 import { callHeaders, callQuery, sessionUserOf } from './connection-headers.ts';
 import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
-import { createRegisteredBudget } from '../openapi/conversion-budget.ts';
-import { documentUrl, loadDocument, type DocumentVersion } from '../openapi/load-document.ts';
-import { openDocumentAside } from '../openapi/open-document-aside.ts';
-import type { OpenedDocument } from '../openapi/open-document.ts';
-import { createOpenApiTool } from '../openapi/openapi-tool.ts';
+import { createRegisteredBudget } from '../openapi/convert/conversion-budget.ts';
+import { documentUrl, loadDocument, type DocumentVersion } from '../openapi/load/load-document.ts';
+import { openDocumentAside } from '../openapi/load/open-document-aside.ts';
+import type { OpenedDocument } from '../openapi/load/open-document.ts';
+import { createOpenApiTool } from '../openapi/call/openapi-tool.ts';
 import type { Conversion, CredentialSet, Operation } from '../openapi/operation.ts';
-import { createBaseUrls } from '../openapi/server-base-url.ts';
+import { createBaseUrls } from '../openapi/load/server-base-url.ts';
 import { configValue, whyWithheld } from './server-rules.ts';
 
 /** A registered server whose document has become functions. */

@@ -12,14 +12,14 @@ import { callQuery, credentialHeaders, mergeHeaders, sessionUserOf } from './con
 import { possibleNames } from '../catalog/name-functions.ts';
 import { leftOutWarning } from '../catalog/offer-tools.ts';
 import type { Candidate, Warning } from '../catalog/offer-tools.ts';
-import { buildRequest } from '../openapi/build-request.ts';
-import { createRequestBudget, type ConversionBudget } from '../openapi/conversion-budget.ts';
-import { documentUrl, loadDocument } from '../openapi/load-document.ts';
-import { createOpenApiTool, type OpenApiConnection } from '../openapi/openapi-tool.ts';
+import { buildRequest } from '../openapi/call/build-request.ts';
+import { createRequestBudget, type ConversionBudget } from '../openapi/convert/conversion-budget.ts';
+import { documentUrl, loadDocument } from '../openapi/load/load-document.ts';
+import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import type { CredentialSet, Operation } from '../openapi/operation.ts';
-import type { OpenedDocument } from '../openapi/open-document.ts';
-import { openDocumentAside } from '../openapi/open-document-aside.ts';
-import { createBaseUrls } from '../openapi/server-base-url.ts';
+import type { OpenedDocument } from '../openapi/load/open-document.ts';
+import { openDocumentAside } from '../openapi/load/open-document-aside.ts';
+import { createBaseUrls } from '../openapi/load/server-base-url.ts';
 import { toSpecs } from './request-specs.ts';
 import { isSafeMethod, rulesOfRequest, whyWithheld, withServerRules } from './server-rules.ts';
 

@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
 import type { PreparedRequest } from '../../../src/core/browser-call.ts';
-import { ArgumentError, buildRequest } from '../../../src/tools/openapi/build-request.ts';
-import { convertOperations, type Operation } from '../../../src/tools/openapi/convert-operations.ts';
+import { ArgumentError, buildRequest } from '../../../src/tools/openapi/call/build-request.ts';
+import { convertOperations, type Operation } from '../../../src/tools/openapi/convert/convert-operations.ts';
 
 const origin = 'http://tools.test:8000';
 

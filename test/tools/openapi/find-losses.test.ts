@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
+import { convertOperations } from '../../../src/tools/openapi/convert/convert-operations.ts';
 import type { Operation } from '../../../src/tools/openapi/operation.ts';
 import { findLosses } from '../../_support/find-losses.ts';
 

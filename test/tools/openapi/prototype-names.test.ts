@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { prepareToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import { buildRequest } from '../../../src/tools/openapi/build-request.ts';
-import { convertOperations } from '../../../src/tools/openapi/convert-operations.ts';
+import { buildRequest } from '../../../src/tools/openapi/call/build-request.ts';
+import { convertOperations } from '../../../src/tools/openapi/convert/convert-operations.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
 
 const names = ['hasOwnProperty', 'constructor', '__proto__', 'toString', 'valueOf', 'prototype', '__defineGetter__'];

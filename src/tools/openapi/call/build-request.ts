@@ -1,0 +1,189 @@
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { PreparedRequest } from '../../../core/browser-call.ts';
+import { ArgumentError } from './argument-error.ts';
+import { buildBody, type PlacedValue } from './build-body.ts';
+import { asItIs, percentEncoder } from './encode-text.ts';
+import { isDotSegment } from './dot-segment.ts';
+import type { ArgumentPlace, BodyAlternative, Operation } from '../operation.ts';
+import { isReservedHeader } from './reserved-headers.ts';
+import { joinPairs, queryText, toPairs, toText } from './serialize-parameter.ts';
+
+export { ArgumentError } from './argument-error.ts';
+
+/** RFC 9110 section 5.6.2; RFC 6265 section 4.1.1, and the comma that lists are joined with. */
+const cookieName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const cookieValue = /^[\x21\x23-\x3a\x3c-\x5b\x5d-\x7e]*$/;
+/** JSON where there is a choice: some servers answer in XML to whoever takes anything. */
+const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
+
+/**
+ * The request of a call, without credentials. `baseUrl` is where the paths begin (`serverBaseUrl`). Optional arguments that are null are not sent,
+ * except in a body whose schema takes null: there it clears a field.
+ * @throws ArgumentError for a value that is missing or cannot stand in its place.
+ */
+export function buildRequest(operation: Operation, args: JsonObject, baseUrl: string): PreparedRequest {
+  const values = placesFor(operation, args).flatMap((place) => valueFor(place, operation, args));
+  const url = buildUrl(operation, values, baseUrl);
+  const headers = buildHeaders(values);
+  const body = buildBody(bodyPlanFor(operation, args)?.plan, values);
+  if (body === undefined) return { method: operation.method, url, headers };
+  const typed = { method: operation.method, url, headers: { ...headers, 'content-type': body.type } };
+  if (typeof body.content === 'string') return { ...typed, body: body.content };
+  return { ...typed, body: Buffer.from(body.content).toString('base64'), bodyEncoding: 'base64' };
+}
+
+/** The body's media type for a call: the first that takes all that is given, one whose required members are there before others. */
+function bodyPlanFor({ body, places }: Operation, args: JsonObject): BodyAlternative | undefined {
+  if (body === undefined) return undefined;
+  const first = { plan: body, places: places.filter((place) => place.in === 'body') };
+  const { alternatives = [] } = body;
+  if (alternatives.length === 0) return first;
+  const types = [first, ...alternatives];
+  const isGiven = ({ argument }: ArgumentPlace): boolean => (ownValue(args, argument) ?? null) !== null;
+  const given = new Set(types.flatMap((type) => type.places.filter(isGiven)).map(({ argument }) => argument));
+  const taking = types.filter((type) => [...given].every((name) => type.places.some(({ argument }) => argument === name)));
+  const groups = types.map((type) => type.places.map(({ argument }) => argument).join(', ')).join('; or ');
+  if (taking.length === 0)
+    throw new ArgumentError(`${[...given].join(', ')}: cannot be sent together; give arguments of one of these: ${groups}`);
+  const whole = taking.find((type) => type.places.every((place) => isGiven(place) || !place.isRequired));
+  const missing = taking[0]?.places.find((place) => place.isRequired && !isGiven(place));
+  if (whole === undefined && missing !== undefined) throw new ArgumentError(`${missing.argument}: is required`);
+  return whole ?? taking[0];
+}
+
+function placesFor(operation: Operation, args: JsonObject): ArgumentPlace[] {
+  const others = operation.places.filter((place) => place.in !== 'body');
+  return [...others, ...(bodyPlanFor(operation, args)?.places ?? [])];
+}
+
+function valueFor(place: ArgumentPlace, operation: Operation, args: JsonObject): PlacedValue[] {
+  const value = ownValue(args, place.argument);
+  if (value !== undefined && value !== null) return [{ place, value }];
+  const { properties } = operation.spec.parameters;
+  const { parameters } = operation.spec;
+  if (value === null && place.in === 'body' && isJsonObject(properties) && takesNull(ownValue(properties, place.argument), parameters))
+    return [{ place, value }];
+  const isForgivable = place.in === 'body' && operation.body?.kind === 'properties';
+  if (place.isRequired && !isForgivable) throw new ArgumentError(`${place.argument}: is required`);
+  return [];
+}
+
+/** References to references; more of them are a circle. */
+const maxHops = 8;
+
+/** Whether null is a value of the schema. One that says nothing of its values takes all of them. */
+function takesNull(schema: JsonValue | undefined, root: JsonObject, hops = 0): boolean {
+  if (!isJsonObject(schema)) return schema !== false;
+  const reference = ownValue(schema, '$ref');
+  if (typeof reference === 'string') {
+    const definitions = ownValue(root, '$defs');
+    const name = reference.replace(/^#\/\$defs\//, '');
+    return hops < maxHops && isJsonObject(definitions) && takesNull(ownValue(definitions, name) ?? false, root, hops + 1);
+  }
+  const { type, enum: choices, const: fixed, anyOf, allOf } = schema;
+  if (type !== undefined && ![type].flat().includes('null')) return false;
+  if (Array.isArray(choices) && !choices.includes(null)) return false;
+  if (fixed !== undefined && fixed !== null) return false;
+  if (Array.isArray(anyOf) && (hops >= maxHops || !anyOf.some((branch) => takesNull(branch, root, hops + 1)))) return false;
+  return !Array.isArray(allOf) || (hops < maxHops && allOf.every((part) => takesNull(part, root, hops + 1)));
+}
+
+function buildUrl({ path, places }: Operation, values: readonly PlacedValue[], baseUrl: string): string {
+  const [template = '', fixedQuery = ''] = path.replace(/#.*$/, '').split('?', 2);
+  const filled = template.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
+    const found = values.find(({ place }) => place.in === 'path' && place.name === name);
+    if (found === undefined) throw new ArgumentError(`${name}: is required`);
+    return pathText(found);
+  });
+  const query = [fixedQuery, ...values.flatMap(queryParts)].filter((part) => part !== '').join('&');
+  const base = new URL(baseUrl);
+  const prefix = base.pathname.replace(/\/+$/, '');
+  const url = new URL(`${base.origin}${prefix}${filled}${query === '' ? '' : `?${query}`}`);
+  const isWhereItShouldBe =
+    url.origin === base.origin &&
+    url.pathname.startsWith(`${prefix}/`) &&
+    segmentCount(url.pathname) === segmentCount(prefix) + segmentCount(template) &&
+    !url.pathname.slice(prefix.length).split('/').some(isDotSegment);
+  const names = places.filter((place) => place.in === 'path').map((place) => place.argument);
+  // The last word, whatever the checks of the values overlooked: an argument must not lead to another operation.
+  if (!isWhereItShouldBe) throw new ArgumentError(`${names.join(', ') || 'path'}: the values lead to another address than ${path}`);
+  return url.href;
+}
+
+function segmentCount(path: string): number {
+  return path.split('/').length - 1;
+}
+
+function pathText({ place, value }: PlacedValue): string {
+  const { argument, style } = place;
+  const raw = toText(place, value, asItIs);
+  refusePathValue(place, style === 'label' || style === 'matrix' ? raw.replace(/^[.;]/, '') : raw);
+  return toText(place, value, percentEncoder(argument, place.allowReserved === true ? 'path' : undefined));
+}
+
+/** `encodeURIComponent` leaves dots alone, and some servers decode a value twice before they look for `..`. */
+function refusePathValue({ argument, allowReserved = false }: ArgumentPlace, text: string): void {
+  let decoded = text;
+  for (let round = 0; round < 3; round += 1) {
+    if (decoded.trim() === '') throw new ArgumentError(`${argument}: must not be empty, because it is a part of the path`);
+    const segments = decoded.split(/[/\\]/);
+    if (segments.some(isDotSegment))
+      throw new ArgumentError(`${argument}: must not contain "." or ".." as a step of a path; give the name or id itself`);
+    // To those who cut off path parameters, nothing.
+    if (allowReserved && segments.some((segment) => segment.startsWith(';')))
+      throw new ArgumentError(`${argument}: must not begin with ";", because it is a part of the path`);
+    decoded = decodeOnce(decoded);
+  }
+}
+
+/** Code by code, as loose servers do: a stray `%` elsewhere in the text must not hide what can be decoded. */
+function decodeOnce(text: string): string {
+  return text.replaceAll(/%[\da-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
+}
+
+function queryParts({ place, value }: PlacedValue): string[] {
+  const { argument } = place;
+  if (place.in === 'query')
+    return [joinPairs(toPairs(place, value, percentEncoder(argument, place.allowReserved === true ? 'query' : undefined)))];
+  if (place.in !== 'querystring') return [];
+  // The whole query: what is no form is a single encoded text (OpenAPI 3.2, section 4.12.3).
+  if (place.style === 'urlencoded' && isJsonObject(value)) return [queryText(value)];
+  return toPairs({ ...place, name: '' }, value, percentEncoder(argument, place.style === 'urlencoded' ? 'query' : undefined)).map(
+    ([, text]) => text,
+  );
+}
+
+function buildHeaders(values: readonly PlacedValue[]): Record<string, string> {
+  const headers = new Map([['accept', accept]]);
+  const cookies: string[] = [];
+  for (const { place, value } of values) {
+    if (place.in === 'header' && !isReservedHeader(place.name))
+      headers.set(place.name.toLowerCase(), headerText(place.argument, toText(place, value, asItIs)));
+    if (place.in === 'cookie') cookies.push(...cookiePairs(place, value));
+  }
+  if (cookies.length > 0) headers.set('cookie', cookies.join('; '));
+  return Object.fromEntries(headers);
+}
+
+/** Percent-encoded, except in OpenAPI 3.2's own style for cookies, where only what a cookie may hold can be sent (RFC 6265 section 4.1.1). */
+function cookiePairs(place: ArgumentPlace, value: JsonValue): string[] {
+  const { argument } = place;
+  const pairs = toPairs(place, value, place.style === 'cookie' ? asItIs : percentEncoder(argument, undefined));
+  return pairs.map(([name, text]) => {
+    if (!cookieName.test(name)) throw new ArgumentError(`${argument}: "${name.slice(0, 80)}" cannot be the name of a cookie`);
+    if (!cookieValue.test(text))
+      throw new ArgumentError(`${argument}: a cookie may not hold spaces, commas, semicolons, quotes or backslashes`);
+    return `${name}=${text}`;
+  });
+}
+
+/** A line break would begin another header, and HTTP carries Latin-1 (RFC 9110 section 5.5). */
+function headerText(argument: string, text: string): string {
+  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(text))
+    throw new ArgumentError(`${argument}: is sent as a header and must not contain line breaks or control characters`);
+  if (Array.from(text).some((character) => character > '\u00ff'))
+    throw new ArgumentError(`${argument}: is sent as a header and may only contain Latin-1 characters`);
+  return text.trim();
+}

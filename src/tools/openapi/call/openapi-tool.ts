@@ -1,0 +1,202 @@
+import { OutboundError } from '../../../core/errors.ts';
+import type { SendOutbound, Trust } from '../../../core/outbound.ts';
+import type { RunContext } from '../../../core/run.ts';
+import type { PreparedRequest } from '../../../core/browser-call.ts';
+import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tool.ts';
+import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
+import { credentialHeader, sessionSecrets } from '../../servers/credentials-of.ts';
+import { laterLimit } from '../../../shared/later-limit.ts';
+import { isSafeMethod } from '../../servers/server-rules.ts';
+import { ArgumentError, buildRequest } from './build-request.ts';
+import type { CredentialSet, Operation } from '../operation.ts';
+import { readResponse } from './read-response.ts';
+
+/** Codes of a connection that never came to be. */
+const withoutConnection = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ENODATA', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+
+const brokenOff = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET']);
+
+/** How the functions of one server reach it. */
+export interface OpenApiConnection {
+  /** Where an operation's path begins (`createBaseUrls`). */
+  baseUrlFor(operation: Operation): string;
+  trust: Trust;
+  send: SendOutbound;
+  /**
+   * Headers of this call: credential, own headers, ids of the run. They replace what a model set under the same name; cookies are joined.
+   * `security`: what the operation asks for.
+   */
+  headersFor(run: RunContext, security?: CredentialSet[]): Record<string, string>;
+  /** Query parameters that carry a key. */
+  queryFor(security?: CredentialSet[]): Record<string, string>;
+  /** For whom its requests carry a session token; absent: they carry none. */
+  sessionUserFor?(run: RunContext): string | undefined;
+  /** The key itself, under whatever name it is sent: no result may show it. */
+  key?: string | undefined;
+  timeoutMs?: number;
+  /** What a result may hand to the model; more is read, so that the model can ask for the rest. */
+  maxResultBytes?: number;
+}
+
+export interface OpenApiToolOptions {
+  operation: Operation;
+  offeredName: string;
+  label: string;
+  server: string;
+  connection: OpenApiConnection;
+}
+
+/** An operation that the gateway executes itself. */
+export function createOpenApiTool({ operation, offeredName, label, server, connection }: OpenApiToolOptions): Tool {
+  const { timeoutMs, maxResultBytes } = connection;
+  return {
+    spec: { ...operation.spec, name: offeredName },
+    label,
+    server,
+    kind: 'openapi',
+    // RFC 9110 section 9.2: safe methods change nothing, and PUT and DELETE twice are as once.
+    isReadOnly: isSafeMethod(operation.method),
+    isIdempotent: ['GET', 'HEAD', 'PUT', 'DELETE'].includes(operation.method),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(maxResultBytes === undefined ? {} : { maxResultBytes }),
+    async run(invocation) {
+      const carried: Carried = {
+        hasSession: connection.sessionUserFor !== undefined,
+        headers: inLowerCase(connection.headersFor(invocation.run, operation.security)),
+        query: connection.queryFor(operation.security),
+      };
+      const baseUrl = connection.baseUrlFor(operation);
+      try {
+        const request = buildRequest(operation, invocation.args, baseUrl);
+        return await call({ request, carried, connection }, invocation);
+      } catch (error) {
+        invocation.signal.throwIfAborted();
+        if (error instanceof ArgumentError) return { type: 'error', code: 'args_invalid', message: error.message };
+        if (error instanceof OutboundError) return explainFailure(error, new URL(baseUrl).host, carried);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Headers in lower case, and query parameters, that the connection adds to a request. */
+interface Carried {
+  headers: Record<string, string>;
+  query: Record<string, string>;
+  /** Whether the door adds a session token. */
+  hasSession: boolean;
+}
+
+interface Call {
+  request: PreparedRequest;
+  carried: Carried;
+  connection: OpenApiConnection;
+}
+
+async function call({ request, carried, connection }: Call, invocation: ToolInvocation): Promise<ToolOutcome> {
+  const { headers, query } = carried;
+  const cookies = [request.headers['cookie'], headers['cookie']].filter((cookie) => cookie !== undefined);
+  const response = await connection.send({
+    method: request.method,
+    url: withQuery(request.url, query),
+    headers: { ...request.headers, ...headers, ...(cookies.length > 1 && { cookie: joinCookies(cookies) }) },
+    ...bodyOf(request),
+    sessionUser: connection.sessionUserFor?.(invocation.run),
+    trust: connection.trust,
+    signal: invocation.signal,
+    // The runtime ends the call at its limit, and says so.
+    firstByteTimeoutMs: laterLimit(invocation.timeoutMs),
+    idleTimeoutMs: laterLimit(invocation.timeoutMs),
+  });
+  // Servers that echo requests would hand the operator's key to callers and models. Links to further pages repeat the query, its key among it.
+  const outcome = await readResponse(response, maskFor(connection, carried));
+  if (outcome.type === 'error') return { ...outcome, message: withoutSecrets(outcome.message, carried) };
+  return { ...outcome, ...(outcome.note !== undefined && { note: withoutSecrets(outcome.note, carried) }) };
+}
+
+/** Nearly every call of a connection carries the same credentials, and finding the forms in which a server may repeat them takes long. */
+const lastMasks = new WeakMap<OpenApiConnection, { secrets: string[]; mask: SecretMask }>();
+
+function maskFor(connection: OpenApiConnection, carried: Carried): SecretMask {
+  const secrets = [...credentialsIn(carried), connection.key ?? ''];
+  const last = lastMasks.get(connection);
+  if (last?.secrets.length === secrets.length && secrets.every((secret, index) => secret === last.secrets[index])) return last.mask;
+  const mask = createSecretMask([...secrets, ...sessionSecrets(carried.hasSession)]);
+  lastMasks.set(connection, { secrets, mask });
+  return mask;
+}
+
+function bodyOf({ body, bodyEncoding }: PreparedRequest): { body?: string | Uint8Array } {
+  if (body === undefined) return {};
+  return { body: bodyEncoding === 'base64' ? Buffer.from(body, 'base64') : body };
+}
+
+/** The connection's own cookie, which comes last, stands for the model's of the same name. */
+function joinCookies(cookies: readonly string[]): string {
+  const pairs = cookies.flatMap((cookie) => cookie.split(';')).map((pair) => pair.trim());
+  return [...new Map(pairs.map((pair) => [pair.split('=', 1)[0], pair])).values()].join('; ');
+}
+
+/** The key's parameter replaces one of the same name that a model filled in. */
+function withQuery(url: string, query: Record<string, string>): string {
+  if (Object.keys(query).length === 0) return url;
+  const [address = '', given = ''] = url.split('?', 2);
+  const kept = given.split('&').filter((pair) => pair !== '' && !Object.hasOwn(query, decodeURIComponent(pair.split('=', 1)[0] ?? '')));
+  const keys = Object.entries(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+  return `${address}?${[...kept, ...keys].join('&')}`;
+}
+
+function inLowerCase(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function explainFailure(error: OutboundError, host: string, carried: Carried): ToolOutcome {
+  const said = withoutSecrets(error.message, carried);
+  switch (error.failure) {
+    case 'denied':
+      return { type: 'error', code: 'egress_denied', message: said, state: 'not_started' };
+    case 'timeout': {
+      const message = `The tool server ${host} did not answer in time. ${said}`;
+      return { type: 'error', code: 'tool_timeout', message, state: stateAfter(error) };
+    }
+    case 'unreachable':
+      // A model that reads that nothing was reached would tell the user that nothing was done.
+      if (wasBrokenOff(error))
+        return failed(`The tool server ${host} gave no answer; whether the call took effect is not known. ${said}`, 'outcome_unknown');
+      return failed(`The tool server ${host} cannot be reached. Is it running, and is its address right? ${said}`, stateAfter(error));
+    case 'cut':
+      return failed(
+        `The tool server ${host} broke off amid its answer; whether the call took effect is not known. ${said}`,
+        'outcome_unknown',
+      );
+    case 'redirected':
+      return failed(`The tool server ${host} sent the request on to another place. ${said}`);
+    case 'invalid_request':
+      return failed(`The request to the tool server ${host} could not be sent. ${said}`);
+  }
+}
+
+/** The connection stood and was closed without an answer, by a server that crashed at the call as well as by one that did all of it. */
+function wasBrokenOff({ cause }: OutboundError): boolean {
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && brokenOff.has(cause.code);
+}
+
+/** Without a connection nothing was sent; after that nobody knows. */
+function stateAfter({ cause }: OutboundError): CallState {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  return typeof code === 'string' && withoutConnection.has(code) ? 'not_started' : 'outcome_unknown';
+}
+
+function failed(message: string, state?: CallState): ToolOutcome {
+  return { type: 'error', code: 'tool_error', message, ...(state !== undefined && { state }) };
+}
+
+/** Messages reach the model and the caller; no credential may, whatever the door or the server said. */
+function withoutSecrets(message: string, { headers, query, hasSession }: Carried): string {
+  return createSecretMask([...Object.values(headers), ...Object.values(query), ...sessionSecrets(hasSession)]).text(message);
+}
+
+/** Results are data: a header that is no credential, as the id of a chat or a media type, may rightly stand in them. */
+function credentialsIn({ headers, query }: Carried): string[] {
+  return [...Object.entries(headers).flatMap(([name, value]) => (credentialHeader.test(name) ? [value] : [])), ...Object.values(query)];
+}

@@ -1,0 +1,243 @@
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { spendFrom, spendOnNames } from './conversion-budget.ts';
+import { createNameChooser, rememberName } from './definition-names.ts';
+import type { RecursionFinder } from './find-recursion.ts';
+import { joinSchemas, mergeSchemas } from './merge-schemas.ts';
+import { choiceTags, tagFitting } from './name-choices.ts';
+import { hasKeysBesideReference, spendOnKeywords } from './spend-on-keywords.ts';
+import { OmittedOperation } from '../operation.ts';
+import { isReadOnly } from './read-only.ts';
+import { referenceOf, resolveReference } from '../load/resolve-references.ts';
+import type { SharedAdaptation } from './shared-adaptation.ts';
+import {
+  choicesOf,
+  completed,
+  isNullable,
+  listOf,
+  nullableChoice,
+  plainKeywords,
+  withNull,
+  withoutUnknownRequired,
+} from './schema-keywords.ts';
+
+/** The schemas of one function grew beyond what was allowed for them. */
+export class SchemaTooLarge extends OmittedOperation {}
+
+export interface AdapterOptions {
+  document: JsonObject;
+  isRecursive: RecursionFinder;
+  /** Keep every reference as a definition, not only recursive ones: longer chains of inlining grow without measure. */
+  keepsReferences: boolean;
+  maxNodes: number;
+  /** What all functions of a document share. */
+  shared: SharedAdaptation;
+}
+
+/** Turns schemas of a document into JSON Schema for one function; all of them share its definitions. */
+export interface SchemaAdapter {
+  /** The schema itself, even where it is recursive: only further down does a recursive one become a reference to a definition. */
+  adapt(schema: JsonValue | undefined): JsonObject;
+  /** What `$defs` has to hold; empty when nothing is recursive. */
+  definitions: JsonObject;
+}
+
+/** Where in the schema the adapter stands. */
+interface Position {
+  /**
+   * References that were opened for the same value, through `allOf` and its like. Meeting one again asks for nothing new, and a validator
+   * that followed it would never come back.
+   */
+  opened: readonly string[];
+  /** Recursive references that were opened for the values around it. A choice or a part that leads back to one is a reference to a definition. */
+  around: readonly string[];
+  depth: number;
+}
+
+/** The value of a property or an item; what surrounds it is in `around`. */
+type Place = Omit<Position, 'opened'>;
+
+const outermost: Place = { around: [], depth: 0 };
+
+/** @throws OmittedOperation for a reference that cannot be resolved, SchemaTooLarge beyond the limits. */
+export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
+  const { shared } = options;
+  const spend = spendFrom(shared.budget);
+  const definitions: JsonObject = {};
+  const names = new Map<string, string>();
+  const freeName = createNameChooser();
+  const waiting: { name: string; reference: string }[] = [];
+  let nodes = 0;
+  let deepest = 0;
+  let pointers = 0;
+
+  const count = (depth: number, added = { nodes: 1, cost: 1 }): void => {
+    nodes += added.nodes;
+    deepest = Math.max(deepest, depth);
+    spend(added.cost);
+    if (nodes > options.maxNodes) throw new SchemaTooLarge(`its parameters have more than ${options.maxNodes} schemas`);
+    if (depth > limits.documentDepth) throw new OmittedOperation(`its parameters are nested deeper than ${limits.documentDepth} levels`);
+  };
+
+  /** A value of its own: a property, an item. */
+  const adaptChild = (schema: JsonValue | undefined, place: Place): JsonObject => {
+    if (!isJsonObject(schema)) {
+      count(place.depth);
+      return schema === false ? { not: {} } : {};
+    }
+    const reference = referenceOf(schema);
+    const isPointer = reference !== undefined && (options.keepsReferences || options.isRecursive(reference));
+    return isPointer ? pointTo(reference, schema, place.depth) : adaptWhole(schema, place);
+  };
+
+  const pointTo = (reference: string, schema: JsonObject, depth: number): JsonObject => {
+    count(depth);
+    pointers += 1;
+    const { description } = plainKeywords(schema);
+    const pointer = { ...(description === undefined ? {} : { description }), $ref: `#/$defs/${define(reference)}` };
+    return isNullable(schema) ? withNull(pointer) : pointer;
+  };
+
+  const define = (reference: string): string => {
+    const known = names.get(reference);
+    if (known !== undefined) return known;
+    const name = freeName(reference);
+    names.set(reference, name);
+    definitions[name] = {};
+    waiting.push({ name, reference });
+    return name;
+  };
+
+  /** One after the other and not within each other, so that long chains of definitions are not taken for depth. */
+  const writeDefinitions = (): void => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      definitions[next.name] = adaptWhole({ $ref: next.reference }, outermost);
+  };
+
+  const adaptWhole = (schema: JsonObject, place: Place): JsonObject =>
+    withoutUnknownRequired(adaptHere(schema, { ...place, opened: [] }) ?? {});
+
+  /** The same value as the schema around it. `undefined`: the schema leads back to itself. */
+  const adaptHere = (schema: JsonObject, position: Position): JsonObject | undefined => {
+    count(position.depth);
+    const reference = referenceOf(schema);
+    if (reference === undefined) return adaptOwn(schema, position);
+    if (position.opened.includes(reference)) return undefined;
+    spend(position.opened.length);
+    const inner = { ...position, opened: [...position.opened, reference], depth: position.depth + 1 };
+    const base = adaptTarget(reference, inner);
+    if (base === undefined || !hasKeysBesideReference(schema, spend)) return base;
+    const own = adaptOwn(schema, inner);
+    const merged = completed(mergeSchemas(own, base, spend) ?? { ...own, allOf: [base] });
+    return isNullable(schema) ? withNull(merged) : merged;
+  };
+
+  /** What a reference points at; `opened` ends with that reference. */
+  const adaptTarget = (reference: string, position: Position): JsonObject | undefined => {
+    const isSharable = position.opened.length === 1 && !options.keepsReferences;
+    const known = isSharable ? shared.inlined.get(reference) : undefined;
+    if (known !== undefined) {
+      count(position.depth + known.height, known);
+      return known.schema;
+    }
+    const before = { nodes, deepest, pointers, nodesLeft: shared.budget.nodesLeft };
+    deepest = position.depth;
+    const target = resolveReference(options.document, reference, spend);
+    const schema = isJsonObject(target) ? adaptHere(target, position) : adaptChild(target, position);
+    if (schema !== undefined) rememberName(schema, reference);
+    if (isSharable && schema !== undefined && pointers === before.pointers)
+      shared.inlined.set(reference, {
+        schema,
+        nodes: nodes - before.nodes,
+        cost: before.nodesLeft - shared.budget.nodesLeft,
+        height: deepest - position.depth,
+      });
+    deepest = Math.max(deepest, before.deepest);
+    return schema;
+  };
+
+  const adaptOwn = (schema: JsonObject, position: Position): JsonObject => {
+    spendOnKeywords(schema, spend);
+    let result: JsonObject = { ...plainKeywords(schema), ...adaptParts(schema, inside(position)) };
+    for (const key of ['not', 'if', 'then', 'else']) {
+      const branch = isJsonObject(ownValue(schema, key)) ? adaptBranch(schema[key], position) : undefined;
+      if (branch !== undefined) result[key] = branch;
+    }
+    const together = listOf(schema, 'allOf').map((branch) => adaptBranch(branch, position));
+    const choices: JsonObject[][] = [];
+    for (const key of ['anyOf', 'oneOf'] as const) {
+      const tags = choiceTags(schema, key, { document: options.document, spend });
+      const branches = listOf(schema, key).map((branch, index) => {
+        const adapted = adaptBranch(branch, position, true);
+        const tag = adapted === undefined ? undefined : tagFitting(adapted, tags[index]);
+        return adapted === undefined || tag === undefined ? adapted : joinSchemas(adapted, tag, spend);
+      });
+      const known = branches.filter((branch) => branch !== undefined).flatMap(choicesOf);
+      // A choice that leads back to the schema itself admits whatever the schema admits.
+      if (branches.includes(undefined) || known.length === 0) continue;
+      const only = known.length === 1 ? known[0] : nullableChoice(known);
+      if (only !== undefined) together.push(only);
+      else choices.push(known);
+    }
+    const [first, second] = choices;
+    if (first !== undefined) result['anyOf'] = first;
+    if (second !== undefined) together.push({ anyOf: second });
+    for (const branch of together) if (branch !== undefined) result = joinSchemas(result, branch, spend);
+    const finished = completed(result);
+    return isNullable(schema) ? withNull(finished) : finished;
+  };
+
+  const adaptBranch = (branch: JsonValue | undefined, position: Position, isChoice = false): JsonObject | undefined => {
+    const inner = { ...position, depth: position.depth + 1 };
+    if (!isJsonObject(branch)) return adaptChild(branch, inner);
+    const reference = referenceOf(branch);
+    if (reference === undefined || position.opened.includes(reference)) return adaptHere(branch, inner);
+    // Choices of a grammar lead to each other: written out within each other they would multiply, however deep that goes.
+    const isKept = isChoice && position.around.length > 0 && options.isRecursive(reference);
+    return isKept || position.around.includes(reference) ? pointTo(reference, branch, inner.depth) : adaptHere(branch, inner);
+  };
+
+  const inside = ({ opened, around, depth }: Position): Place => {
+    const recursive = opened.filter((reference) => !around.includes(reference) && options.isRecursive(reference));
+    spend(opened.length + around.length);
+    return { around: recursive.length === 0 ? around : [...around, ...recursive], depth: depth + 1 };
+  };
+
+  const adaptParts = (schema: JsonObject, place: Place): JsonObject => {
+    const parts: JsonObject = {};
+    const removed = new Set<string>();
+    for (const key of ['properties', 'patternProperties']) {
+      const members = ownValue(schema, key);
+      if (!isJsonObject(members)) continue;
+      spendOnNames(Object.keys(members), spend);
+      const entries = Object.entries(members).filter(([name, member]) => {
+        if (isReadOnly(options.document, member, spend)) removed.add(name);
+        return !removed.has(name);
+      });
+      parts[key] = Object.fromEntries(entries.map(([name, member]) => [name, adaptChild(member, place)]));
+    }
+    const required = listOf(schema, 'required').filter((name) => typeof name === 'string' && !removed.has(name));
+    if (required.length > 0) parts['required'] = required;
+    const additional = ownValue(schema, 'additionalProperties');
+    if (typeof additional === 'boolean') parts['additionalProperties'] = additional;
+    if (isJsonObject(additional)) parts['additionalProperties'] = Object.keys(additional).length === 0 || adaptChild(additional, place);
+    // A list in `items` was the tuple of older drafts.
+    const tuple = [...listOf(schema, 'prefixItems'), ...listOf(schema, 'items')];
+    if (tuple.length > 0) parts['prefixItems'] = tuple.map((item) => adaptChild(item, place));
+    for (const key of ['items', 'contains', 'propertyNames']) {
+      const part = ownValue(schema, key);
+      if (isJsonObject(part) || typeof part === 'boolean') parts[key] = adaptChild(part, place);
+    }
+    return parts;
+  };
+
+  return {
+    adapt(schema) {
+      const adapted = isJsonObject(schema) ? adaptWhole(schema, outermost) : adaptChild(schema, outermost);
+      writeDefinitions();
+      return adapted;
+    },
+    definitions,
+  };
+}

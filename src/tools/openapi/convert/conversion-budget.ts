@@ -1,0 +1,85 @@
+import type { JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { OmittedOperation } from '../operation.ts';
+
+/** What may still be spent on converting documents; shared by all documents that arrive together. */
+export interface ConversionBudget {
+  /** Schemas, copied keys, choices and the like: each stands for about a microsecond and a hundred bytes. */
+  nodesLeft: number;
+  /** Values that may still be looked at in search of recursion; each takes a tenth of that. */
+  valuesLeft: number;
+  /** Characters that the parameters of functions may still have, as JSON: these are read, counted and written again by others. */
+  charactersLeft: number;
+}
+
+/** Takes nodes from the budget. @throws BudgetSpent when there are not as many. */
+export type Spend = (nodes: number) => void;
+
+export const spentReason = 'the schemas of the document are too large altogether';
+export const outgrownReason = 'the functions of the document are too large altogether';
+
+/** Nothing more is converted with this budget. */
+export class BudgetSpent extends OmittedOperation {
+  constructor() {
+    super(spentReason);
+  }
+}
+
+/** Trying an operation takes time even where it has no schema. */
+export const operationNodes = 10;
+/** Characters that are as good as a node: without counting them a few long texts, referred to often, make megabytes. */
+const charactersPerNode = 256;
+
+/** For one document of a registered server. */
+export function createRegisteredBudget(): ConversionBudget {
+  const { registeredNodes, registeredValues, registeredCharacters } = limits;
+  return { nodesLeft: registeredNodes, valuesLeft: registeredValues, charactersLeft: registeredCharacters };
+}
+
+/** For all documents of one request together. */
+export function createRequestBudget(): ConversionBudget {
+  const { requestNodes, requestValues, requestCharacters } = limits;
+  return { nodesLeft: requestNodes, valuesLeft: requestValues, charactersLeft: requestCharacters };
+}
+
+/** What of a budget may be spent where everything else waits meanwhile. */
+export function createTrialBudget({ nodesLeft, valuesLeft, charactersLeft }: ConversionBudget): ConversionBudget {
+  const { waitedForNodes, waitedForValues } = limits;
+  return { nodesLeft: Math.min(nodesLeft, waitedForNodes), valuesLeft: Math.min(valuesLeft, waitedForValues), charactersLeft };
+}
+
+/** Whether it did not last. */
+export function isSpent({ nodesLeft, valuesLeft }: ConversionBudget): boolean {
+  return nodesLeft < operationNodes || valuesLeft <= 0;
+}
+
+/** The way to spend this budget's nodes. */
+export function spendFrom(budget: ConversionBudget): Spend {
+  return (nodes) => {
+    budget.nodesLeft -= nodes;
+    if (budget.nodesLeft < 0) throw new BudgetSpent();
+  };
+}
+
+/** What a text costs beyond the node that holds it. */
+export function textCost(text: string): number {
+  return Math.floor(text.length / charactersPerNode);
+}
+
+/** Pays for a value with everything in it; `undefined` costs nothing. */
+export function spendOnValue(value: JsonValue | undefined, spend: Spend): void {
+  if (value === undefined) return;
+  if (typeof value === 'string') return spend(1 + textCost(value));
+  spend(1);
+  if (typeof value !== 'object' || value === null) return;
+  spendOnNames(Object.keys(value), spend);
+  for (const child of Object.values(value)) spendOnValue(child, spend);
+}
+
+/** Pays for the keys of an object. */
+export function spendOnNames(names: readonly string[], spend: Spend): void {
+  spend(names.length);
+  let cost = 0;
+  for (const name of names) cost += textCost(name);
+  spend(cost);
+}

@@ -1,0 +1,111 @@
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import type { SchemaAdapter } from './adapt-schema.ts';
+import { spendOnValue, type Spend } from './conversion-budget.ts';
+import { OmittedOperation, type ArgumentPlace, type ParameterStyle } from '../operation.ts';
+import { isReservedHeader } from '../call/reserved-headers.ts';
+import { describedAs, hasWords, shortened } from './schema-keywords.ts';
+
+/** An argument before it has a name of its own. */
+export interface PlannedArgument extends Omit<ArgumentPlace, 'argument'> {
+  schema: JsonObject;
+}
+
+export interface ParameterContext {
+  adapter: SchemaAdapter;
+  /** The path template. */
+  path: string;
+  /** Keys that the connection sends, as `header:x-api-key`; a model has none to give. */
+  credentials: ReadonlySet<string>;
+  warn: (message: string) => void;
+  spend: Spend;
+}
+
+const places = new Set(['path', 'query', 'querystring', 'header', 'cookie']);
+/** A style of another place is the author's slip, and the place's own one serves. */
+const stylesOf: Record<string, ReadonlySet<string>> = {
+  path: new Set(['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited']),
+  query: new Set(['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject']),
+  header: new Set(['simple', 'spaceDelimited', 'pipeDelimited', 'tabDelimited']),
+  cookie: new Set(['form', 'cookie']),
+};
+/** RFC 9110 section 5.6.2. */
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** The arguments that an operation's parameters become, path variables that nobody declared among them. */
+export function planParameters(parameters: readonly JsonObject[], context: ParameterContext): PlannedArgument[] {
+  const variables = new Set(pathVariables(context.path));
+  context.spend(variables.size);
+  const planned = parameters.map((parameter) => planParameter(parameter, variables, context)).filter((plan) => plan !== undefined);
+  const declared = new Set(planned.filter((plan) => plan.in === 'path').map((plan) => plan.name));
+  const missing = [...variables].filter((name) => !declared.has(name));
+  return [...planned, ...missing.map((name): PlannedArgument => ({ in: 'path', name, isRequired: true, schema: { type: 'string' } }))];
+}
+
+function pathVariables(path: string): string[] {
+  return Array.from(path.matchAll(/\{([^{}]+)\}/g), ([, name]) => name ?? '');
+}
+
+function planParameter(parameter: JsonObject, variables: ReadonlySet<string>, context: ParameterContext): PlannedArgument | undefined {
+  const name = ownValue(parameter, 'name');
+  const place = ownValue(parameter, 'in');
+  if (typeof name !== 'string' || name === '' || typeof place !== 'string' || !places.has(place)) {
+    spendOnValue(parameter, context.spend);
+    context.warn(`A parameter without a known name and place was left out: ${shortened(JSON.stringify(parameter), 120)}`);
+    return undefined;
+  }
+  if (place === 'path' && !variables.has(name)) {
+    context.warn(`The path parameter "${name}" was left out: the path does not contain {${name}}.`);
+    return undefined;
+  }
+  if (isWithheld(place, name, context.credentials)) return undefined;
+  const content = ownValue(parameter, 'content');
+  if (isJsonObject(content)) context.spend(Object.keys(content).length);
+  const isRequired = place === 'path' || parameter['required'] === true;
+  if ((place === 'header' || place === 'cookie') && !token.test(name)) {
+    if (isRequired) throw new OmittedOperation(`the required ${place} "${name}" has a name that cannot be sent`);
+    context.warn(`The ${place} "${name}" was left out: its name cannot be sent.`);
+    return undefined;
+  }
+  return { in: place as ArgumentPlace['in'], name, isRequired, ...wireForm(parameter), schema: schemaOf(parameter, context.adapter) };
+}
+
+/** Credentials and what belongs to the transport are the connection's to send, never the model's. */
+function isWithheld(place: string, name: string, credentials: ReadonlySet<string>): boolean {
+  return credentials.has(`${place}:${name.toLowerCase()}`) || (place === 'header' && isReservedHeader(name));
+}
+
+/** Only what the document states: the defaults are the place's. */
+function wireForm(parameter: JsonObject): Pick<ArgumentPlace, 'style' | 'explode' | 'allowReserved'> {
+  const place = ownValue(parameter, 'in');
+  const [type] = Object.keys(contentOf(parameter) ?? {});
+  if (type !== undefined) return { style: styleOfType(type) };
+  if (place === 'querystring') return { style: 'urlencoded' };
+  const { style, explode, allowReserved } = parameter;
+  const isKnown = typeof place === 'string' && typeof style === 'string' && stylesOf[place]?.has(style) === true;
+  return {
+    ...(isKnown ? { style: style as ParameterStyle } : {}),
+    ...(typeof explode === 'boolean' ? { explode } : {}),
+    ...(allowReserved === true && (place === 'query' || place === 'path') ? { allowReserved } : {}),
+  };
+}
+
+/** How a value is written whose media type is declared (OpenAPI 3.1.1, Parameter Object: `content`). */
+function styleOfType(type: string): ParameterStyle {
+  if (/^application\/x-www-form-urlencoded\b/i.test(type.trim())) return 'urlencoded';
+  return /^text\/(?!json)/i.test(type.trim()) ? 'text' : 'json';
+}
+
+function schemaOf(parameter: JsonObject, adapter: SchemaAdapter): JsonObject {
+  const [media] = Object.values(contentOf(parameter) ?? {});
+  const declared = isJsonObject(media) ? media : parameter;
+  const schema = adapter.adapt(ownValue(declared, 'schema') ?? { type: 'string' });
+  const { description } = parameter;
+  return hasWords(description) ? describedAs(schema, description) : schema;
+}
+
+/** A parameter may have a media type instead of a style: its value is that text, in practice JSON. */
+function contentOf(parameter: JsonObject): JsonObject | undefined {
+  const content = ownValue(parameter, 'content');
+  return isJsonObject(content) && isJsonObject(Object.values(content)[0]) ? content : undefined;
+}

@@ -1,0 +1,56 @@
+import type { JsonValue } from '../../../shared/json.ts';
+import { withoutSpecialTokens } from '../../catalog/strip-special-tokens.ts';
+
+/** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
+export const descriptionCharacters = 1_024;
+/** Longer texts are not searched for their first word: the same one may be asked for by every function. */
+const searchedCharacters = 4_096;
+/** What people do not see and models read: control characters, marks that turn the order of letters, empty spaces, Unicode's tags. */
+// eslint-disable-next-line no-control-regex -- they are what has to go
+const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
+
+/** Whether there is a text that says something. */
+export function hasWords(text: JsonValue | undefined): text is string {
+  return typeof text === 'string' && text.slice(0, searchedCharacters).trim() !== '';
+}
+
+/**
+ * A text without what only a page needs: HTML tags, the addresses of links, fences, empty lines, indentation. Lists keep their lines.
+ * What is not seen goes too: who reads a report must read what the model reads; and nothing stays that a model's template gives a meaning. Nothing of a comparison (`a < b`) or of a placeholder (`<name>`) is taken for a tag.
+ */
+export function plainText(text: string): string {
+  const plain = text
+    .slice(0, searchedCharacters)
+    .replaceAll(unseen, '')
+    .replaceAll(
+      /<\/?(?:a|b|br|code|div|em|h[1-6]|hr|i|img|li|ol|p|pre|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(?:\s[^<>]{0,500})?\/?>/gi,
+      ' ',
+    )
+    .replaceAll(/!?\[([^[\]]{1,300})\]\((?:[^()\s]|\([^()\s]{0,100}\)){1,1000}(?:\s"[^"\n]{0,200}")?\)/g, '$1')
+    .replaceAll(/^[ \t]*```.{0,40}$/gm, '')
+    .replaceAll(/\*\*([^*\n]{1,300})\*\*/g, '$1')
+    .replaceAll(/[ \t\u00a0]+/g, ' ')
+    .replaceAll(/ ?\r?\n\s*(?![-*+\d|])/g, ' ')
+    .replaceAll(/\s*\n\s*/g, '\n')
+    .trim();
+  // Last, because what was taken out may have stood within one.
+  return withoutSpecialTokens(plain);
+}
+
+/** Cut at a whole character, with a mark. */
+export function shortened(text: string, maxCharacters: number = descriptionCharacters): string {
+  const trimmed = text.slice(0, Math.max(searchedCharacters, maxCharacters * 2)).trim();
+  if (trimmed.length <= maxCharacters) return trimmed;
+  return `${trimmed
+    .slice(0, maxCharacters - 1)
+    .toWellFormed()
+    .replace(/\uFFFD$/u, '')}…`;
+}
+
+/** As many whole sentences as fit, if they fill more than half of the room; else as `shortened`. */
+export function firstSentences(text: string, maxCharacters: number = descriptionCharacters): string {
+  if (text.length <= maxCharacters) return text.trim();
+  const room = text.slice(0, maxCharacters);
+  const end = Math.max(...['. ', '.\n', '\n', '; '].map((mark) => room.lastIndexOf(mark)));
+  return end > maxCharacters / 2 ? `${room.slice(0, end + 1).trim()} …` : shortened(text, maxCharacters);
+}

@@ -1,0 +1,102 @@
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from './conversion-budget.ts';
+import type { CredentialPlace, CredentialSet } from '../operation.ts';
+import { isReservedHeader } from '../call/reserved-headers.ts';
+import { followReferences } from '../load/resolve-references.ts';
+
+/** More alternatives no document has that was ever seen. */
+const maxAlternatives = 32;
+const maxTogether = 8;
+/** `must be prepended with "token"`, `with required prefix "Token"`: how authors say what OpenAPI has no word for. */
+const prefixWords = /(?:prefix|prefixed with|prepended with)\s+["'`]([A-Za-z]{1,20})["'`]/i;
+/** RFC 9110 section 5.6.2; cookies have the same names (RFC 6265 section 4.1.1). */
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+
+/** The credentials that a document speaks of. */
+export interface SecuritySchemes {
+  /** As `header:x-api-key`: what no model is asked for. */
+  withheld: ReadonlySet<string>;
+  /** What an operation asks for, its own words first, else the document's, else any of the schemes alone. */
+  alternativesFor(operation: JsonObject): CredentialSet[] | undefined;
+}
+
+/** Never throws: a scheme that cannot be read withholds nothing, and no operation depends on it. */
+export function readSecurity(document: JsonObject, spend: Spend): SecuritySchemes {
+  const places = new Map<string, CredentialPlace>();
+  try {
+    for (const [name, entry] of Object.entries(schemesOf(document))) {
+      spend(1);
+      const scheme = tryFollow(document, entry, spend);
+      for (const key of ['in', 'name', 'scheme', 'type']) spendOnValue(scheme?.[key], spend);
+      const place = scheme === undefined ? undefined : placeOf(scheme);
+      if (place !== undefined) places.set(name, place);
+    }
+  } catch (error) {
+    // Without a budget no function is made, so none can ask for a credential.
+    if (!(error instanceof BudgetSpent)) throw error;
+  }
+  const withheld = [...places.values()].flatMap((place) => ('name' in place ? [`${place.kind}:${place.name.toLowerCase()}`] : []));
+  const anyOfThem = [...places.values()].slice(0, maxAlternatives).map((place): CredentialSet => [place]);
+  return {
+    withheld: new Set(withheld),
+    alternativesFor(operation) {
+      const stated = ownValue(operation, 'security') ?? ownValue(document, 'security');
+      const found = Array.isArray(stated) ? alternatives(stated, places, spend) : [];
+      // Many documents declare schemes and forget to ask for them; a key that a public operation gets does no harm.
+      const known = found.length > 0 ? found : anyOfThem;
+      return known.length > 0 ? known : undefined;
+    },
+  };
+}
+
+/** OR of ANDs (Security Requirement Object). What names an unknown scheme cannot be fulfilled by us. */
+function alternatives(stated: readonly JsonValue[], places: ReadonlyMap<string, CredentialPlace>, spend: Spend): CredentialSet[] {
+  return stated.slice(0, maxAlternatives).flatMap((requirement): CredentialSet[] => {
+    if (!isJsonObject(requirement)) return [];
+    const names = Object.keys(requirement);
+    spendOnNames(names, spend);
+    const together = names.slice(0, maxTogether).map((name) => places.get(name));
+    const known = together.filter((place) => place !== undefined);
+    return known.length > 0 && known.length === names.length ? [known] : [];
+  });
+}
+
+function schemesOf(document: JsonObject): JsonObject {
+  const components = ownValue(document, 'components');
+  const schemes =
+    ownValue(document, 'securityDefinitions') ?? (isJsonObject(components) ? ownValue(components, 'securitySchemes') : undefined);
+  return isJsonObject(schemes) ? schemes : {};
+}
+
+/** `oauth2` and `openIdConnect` end in a bearer token; a connection cannot do `mutualTLS`. A document must not have a key sent as what frames a message. */
+function placeOf(scheme: JsonObject): CredentialPlace | undefined {
+  const { type, name, in: place, description } = scheme;
+  if (type === 'oauth2' || type === 'openIdConnect') return { kind: 'bearer' };
+  if (type === 'basic') return { kind: 'basic' };
+  if (type === 'http') return httpPlace(scheme['scheme']);
+  if (type !== 'apiKey' || typeof name !== 'string' || name === '') return undefined;
+  if (place === 'query') return { kind: 'query', name };
+  if (!token.test(name) || (place !== 'header' && place !== 'cookie')) return undefined;
+  const isAuthorization = place === 'header' && name.toLowerCase() === 'authorization';
+  if (place === 'header' && isReservedHeader(name) && !isAuthorization) return undefined;
+  const prefix = isAuthorization && typeof description === 'string' ? prefixWords.exec(description.slice(0, 1_000))?.[1] : undefined;
+  return { kind: place, name, ...(prefix !== undefined && { prefix }) };
+}
+
+/** Scheme names are the same in any case (RFC 9110 section 11.1). */
+function httpPlace(scheme: JsonValue | undefined): CredentialPlace | undefined {
+  if (typeof scheme !== 'string') return undefined;
+  const known = scheme.trim().toLowerCase();
+  if (known === 'bearer' || known === 'basic') return { kind: known };
+  return known === 'token' || known === 'apikey' ? { kind: 'header', name: 'Authorization', prefix: scheme.trim() } : undefined;
+}
+
+function tryFollow(document: JsonObject, entry: JsonValue | undefined, spend: Spend): JsonObject | undefined {
+  try {
+    return followReferences(document, entry, spend);
+  } catch (error) {
+    if (error instanceof BudgetSpent) throw error;
+    return undefined;
+  }
+}

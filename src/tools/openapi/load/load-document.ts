@@ -1,0 +1,177 @@
+import { createHash, type Hash } from 'node:crypto';
+import { OutboundError } from '../../../core/errors.ts';
+import { limits } from '../../../core/limits.ts';
+import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from '../../../core/outbound.ts';
+import type { FetchFile } from './gather-files.ts';
+import { openDocumentAside, type DocumentReader } from './open-document-aside.ts';
+import type { DocumentJob, OpenedDocument } from './open-document.ts';
+import { laterLimit } from '../../../shared/later-limit.ts';
+
+/** Where a document lies. `headers` go to that place, whatever its origin: who mixes origins leaves credentials out. */
+export interface DocumentPlace {
+  url: string;
+  path: string;
+  headers: Record<string, string>;
+  /** For whom a session token is sent along. */
+  sessionUser?: string | undefined;
+  trust: Trust;
+}
+
+const usualPlace = 'The document is usually at /openapi.json.';
+const accept = 'application/json, application/yaml, text/yaml;q=0.9, */*;q=0.8';
+
+/** `path` may be a full URL; else it stands below `url`, with one slash between, and may have a query of its own. */
+export function documentUrl(url: string, path: string): string {
+  if (/^https?:\/\//i.test(path)) return path;
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
+}
+
+/** What tells whether a document has changed since it was loaded. */
+export interface DocumentVersion {
+  etag?: string;
+  lastModified?: string;
+  /** SHA-256 of its bytes, for servers that know nothing of the other two. */
+  hash: string;
+}
+
+export type LoadedDocument = { type: 'loaded'; opened: OpenedDocument; version: DocumentVersion } | { type: 'unchanged' };
+
+export interface LoadOptions {
+  /** What is to be made of it, beside its source. */
+  job: Omit<DocumentJob, 'source' | 'url'>;
+  /** Whether files that it refers to are fetched too: only for documents that an administrator registered. */
+  takesFiles?: boolean;
+  /** The version that is there already. */
+  known?: DocumentVersion | undefined;
+}
+
+/**
+ * Fetches, parses and converts. Messages name the URL without its query, which may carry a key, and say what to do.
+ * @throws OutboundError (`denied`, `unreachable`, `timeout`, …) when it cannot be fetched, Error when what came is no document, the signal's reason.
+ */
+export async function loadDocument(
+  place: DocumentPlace,
+  send: SendOutbound,
+  options: LoadOptions & { reader: DocumentReader },
+): Promise<LoadedDocument> {
+  const { job, takesFiles = false, known, reader } = options;
+  const { signal } = reader;
+  const url = documentUrl(place.url, place.path);
+  const shown = withoutSecrets(url);
+  const fetched = await fetchBytes({ ...place, url }, send, { signal, known });
+  if (fetched === undefined) return { type: 'unchanged' };
+  const { bytes, headers, hash } = fetched;
+  const version = versionOf(hash, headers);
+  if (known?.hash === version.hash) return { type: 'unchanged' };
+  if (
+    /^text\/html/i.test(headers['content-type'] ?? '') ||
+    /^\s*<(?:!doctype|html)/i.test(new TextDecoder().decode(bytes.subarray(0, 200)))
+  )
+    throw new Error(`${shown} is an HTML page and not the document: perhaps the page that shows it. ${usualPlace}`);
+  const fetchFile: FetchFile = async (file) => {
+    const answer = await fetchBytes({ ...place, url: file }, send, { signal });
+    if (answer === undefined) throw new Error('the answer is empty');
+    return answer.bytes;
+  };
+  try {
+    const opened = await openDocumentAside({ ...job, source: bytes, ...(takesFiles && { url }) }, fetchFile, reader);
+    return { type: 'loaded', opened, version };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new Error(`${shown}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+/** `hash`: SHA-256, in hexadecimal. */
+interface FetchedBytes {
+  bytes: Uint8Array;
+  hash: string;
+  headers: Record<string, string>;
+}
+
+/** Undefined when the server says that nothing has changed. */
+async function fetchBytes(
+  { url, headers, sessionUser, trust }: Omit<DocumentPlace, 'path'>,
+  send: SendOutbound,
+  { signal, known }: { signal: AbortSignal; known?: DocumentVersion | undefined },
+): Promise<FetchedBytes | undefined> {
+  const shown = withoutSecrets(url);
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(), limits.documentTimeoutMs);
+  try {
+    const response = await send({
+      method: 'GET',
+      url,
+      headers: { accept, ...conditionOf(known), ...headers },
+      sessionUser,
+      trust,
+      signal: AbortSignal.any([signal, deadline.signal]),
+      firstByteTimeoutMs: laterLimit(limits.documentTimeoutMs),
+      idleTimeoutMs: laterLimit(limits.documentTimeoutMs),
+    });
+    return await readAnswer(response, shown);
+  } catch (error) {
+    signal.throwIfAborted();
+    const seconds = limits.documentTimeoutMs / 1000;
+    if (deadline.signal.aborted) throw new OutboundError('timeout', `${shown} did not arrive within ${seconds} s.`, error);
+    if (error instanceof OutboundError) throw new OutboundError(error.failure, `${shown}: ${error.message}`, error);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** RFC 9110 sections 13.1.2 and 13.1.3: the date only where there is no tag. */
+function conditionOf(known: DocumentVersion | undefined): Record<string, string> {
+  if (known?.etag !== undefined) return { 'if-none-match': known.etag };
+  return known?.lastModified === undefined ? {} : { 'if-modified-since': known.lastModified };
+}
+
+function versionOf(hash: string, { etag, 'last-modified': lastModified }: Record<string, string>): DocumentVersion {
+  return { hash, ...(etag !== undefined && { etag }), ...(lastModified !== undefined && { lastModified }) };
+}
+
+async function readAnswer({ status, headers, body }: OutboundResponse, url: string): Promise<FetchedBytes | undefined> {
+  const problem = statusProblem(status);
+  if (status === 304 || problem !== undefined) await discard(body);
+  if (status === 304) return undefined;
+  if (problem !== undefined) throw new Error(`${url} ${problem}${pageHint(url)}`);
+  const hash = createHash('sha256');
+  const { bytes, isTruncated } = await readBytes(watched(body, hash), limits.documentBytes);
+  if (isTruncated) throw new Error(`${url} is larger than ${limits.documentBytes} bytes, the limit for documents.`);
+  return { bytes, hash: hash.digest('hex'), headers };
+}
+
+/** Piece by piece as they come: over all bytes of a large document at once every stream would stand still. */
+async function* watched(body: OutboundResponse['body'], hash: Hash): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    hash.update(piece);
+    yield piece;
+  }
+}
+
+function statusProblem(status: number): string | undefined {
+  if (status === 401 || status === 403) return `asks for a credential (HTTP ${status}). Set "auth_type" and "key" of this connection.`;
+  if (status === 404)
+    return `does not exist (HTTP 404). ${usualPlace} Set "path" when it lies elsewhere (Litestar: "schema/openapi.json", NestJS: "api-json", springdoc: "v3/api-docs", ASP.NET: "openapi/v1.json").`;
+  if (status >= 200 && status < 300) return undefined;
+  return `answered with HTTP ${status}. Does the server work?`;
+}
+
+/** Leaving the body at its first piece releases the connection. */
+async function discard(body: OutboundResponse['body']): Promise<void> {
+  // eslint-disable-next-line no-unreachable-loop -- one piece is enough
+  for await (const _piece of body) break;
+}
+
+function withoutSecrets(url: string): string {
+  const parsed = URL.parse(url);
+  return parsed === null ? 'The document' : `${parsed.origin}${parsed.pathname}`;
+}
+
+/** People copy the address of the page that shows an API, for documents are read by it. */
+function pageHint(url: string): string {
+  const [, page] = /\/(docs|redoc|swagger|swagger-ui)\/openapi\.json$/i.exec(url) ?? [];
+  return page === undefined ? '' : ` "/${page}" is usually the page that shows an API: register the URL without it.`;
+}

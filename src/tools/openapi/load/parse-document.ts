@@ -1,0 +1,106 @@
+import { parse as parseJson, scan } from 'secure-json-parse';
+import { parse as parseYaml } from 'yaml';
+import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+
+/** Keys that reach the prototype of whoever copies the document. */
+const cleaning = { protoAction: 'remove', constructorAction: 'remove' } as const;
+
+/**
+ * `maxAliasCount` is the package's own default, stated because it stands between a small text and gigabytes. Like in JSON the last of two
+ * equal keys counts: checking for them takes the square of their number. Only types of JSON: a `!!binary` or `!!set` stays what it was written as.
+ */
+const yamlOptions = { maxAliasCount: 100, merge: true, uniqueKeys: false, resolveKnownTags: false, logLevel: 'error' } as const;
+
+/**
+ * The OpenAPI document in a JSON or YAML text.
+ * @throws Error whose message says what is wrong with the text: neither JSON nor YAML, no object, too deep, no OpenAPI document.
+ */
+export function parseDocument(text: string): JsonObject {
+  const trimmed = text.replace(/^\uFEFF/, '').trim();
+  if (trimmed === '') throw new Error('The document is empty.');
+  if (trimmed.startsWith('<')) throw new Error('This is an HTML or XML page, not an OpenAPI document in JSON or YAML.');
+  // YAML contains JSON, but its parser takes fifty times as long; so it only gets what is no JSON.
+  return isJsonText(trimmed) ? checkDocumentShape(readJson(trimmed)) : readYaml(trimmed);
+}
+
+/**
+ * What a JSON or YAML text holds, whatever it is: for files that a document consists of. Depth and kind are not looked at.
+ * @throws Error as `parseDocument` does.
+ */
+export function parseTree(text: string): JsonValue {
+  const trimmed = text.replace(/^\uFEFF/, '').trim();
+  if (trimmed === '') throw new Error('The file is empty.');
+  if (trimmed.startsWith('<')) throw new Error('This is an HTML or XML page.');
+  return (isJsonText(trimmed) ? readJson(trimmed) : readYamlTree(trimmed)) as JsonValue;
+}
+
+/**
+ * The same parser, whose messages quote no secrets: they may hold a piece of the text, in which a secret that was cut would not be found any more.
+ */
+export function hidingFaults<Value>(parse: (text: string) => Value, hide: (text: string) => string): (text: string) => Value {
+  return (text) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      const hidden = hide(text);
+      if (hidden === text) throw error;
+      parse(hidden);
+      throw new Error('The text cannot be read.', { cause: error });
+    }
+  };
+}
+
+/** The same checks for a document that arrived as an object. */
+export function checkDocumentShape(document: unknown): JsonObject {
+  checkDepth(document);
+  return checkDocumentKind(document);
+}
+
+function checkDepth(value: unknown): void {
+  if (isDeeperThan(value, limits.documentDepth)) throw new Error(`The document is nested deeper than ${limits.documentDepth} levels.`);
+}
+
+/** The same without looking for its depth, which takes as long as everything after it: for whoever has limited that already. */
+export function checkDocumentKind(document: unknown): JsonObject {
+  if (!isJsonObject(document)) throw new Error('An OpenAPI document is an object; this is something else.');
+  if (!['openapi', 'swagger', 'paths'].some((key) => ownValue(document, key) !== undefined))
+    throw new Error('This is no OpenAPI document: it has neither "openapi" nor "swagger" nor "paths".');
+  return document;
+}
+
+/** Whether a text is meant as JSON: YAML may begin with `{` as well, but then an unquoted key follows. */
+export function isJsonText(text: string): boolean {
+  return /^\s*[{[]\s*(?:["}\]{[]|$)/.test(text);
+}
+
+function readJson(text: string): unknown {
+  try {
+    return parseJson(text, undefined, cleaning) as unknown;
+  } catch (error) {
+    throw new Error(`The document is not valid JSON: ${firstLine(error)}`, { cause: error });
+  }
+}
+
+function readYaml(text: string): JsonObject {
+  return checkDocumentKind(readYamlTree(text));
+}
+
+function readYamlTree(text: string): unknown {
+  let value: unknown;
+  try {
+    value = parseYaml(text, yamlOptions);
+  } catch (error) {
+    throw new Error(`The document is neither JSON nor valid YAML: ${firstLine(error)}`, { cause: error });
+  }
+  checkDepth(value);
+  // After the check of the depth: an alias can stand within what it stands for, and scanning such a circle would not end.
+  if (typeof value === 'object' && value !== null) scan(value, cleaning);
+  return value;
+}
+
+function firstLine(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.split('\n', 1)[0]?.replace(/:$/, '') ?? '';
+}

@@ -1,0 +1,74 @@
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { Spend } from '../convert/conversion-budget.ts';
+import { OmittedOperation } from '../operation.ts';
+
+/** References that lead to references; longer chains were never seen, and circles have to end. */
+const maxHops = 32;
+/** References into the middle of a document have a few hundred; each character takes time whenever one is followed. */
+const referenceCharacters = 1_000;
+/** Steps of a reference that are as good as a node. */
+const charactersPerNode = 16;
+
+/**
+ * What an internal reference (`#/components/…`, RFC 6901 in a URI fragment) points at. What it takes is spent.
+ * @throws OmittedOperation for a dangling reference, and for one that leaves the document: those are never followed.
+ */
+export function resolveReference(document: JsonObject, reference: string, spend?: Spend): JsonValue {
+  if (reference.length > referenceCharacters)
+    throw new OmittedOperation(`the reference "${shown(reference)}" has more than ${referenceCharacters} characters`);
+  spend?.(2 + Math.floor(reference.length / charactersPerNode));
+  if (!reference.startsWith('#')) throw new OmittedOperation(`the reference "${shown(reference)}" leaves the document`);
+  if (reference === '#') return document;
+  // `#name` would be an anchor, which OpenAPI documents do not have.
+  let value: JsonValue | undefined = reference.startsWith('#/') ? document : undefined;
+  for (const token of pointerTokens(reference)) value = child(value, token);
+  if (value === undefined) throw new OmittedOperation(`the reference "${shown(reference)}" points at nothing`);
+  return value;
+}
+
+/** The object itself, or what its `$ref` leads to; `undefined` for anything but an object. Keys beside `$ref` are not looked at. */
+export function followReferences(document: JsonObject, value: JsonValue | undefined, spend?: Spend): JsonObject | undefined {
+  let current = value;
+  for (let hop = 0; hop < maxHops; hop += 1) {
+    if (!isJsonObject(current)) return undefined;
+    const reference = referenceOf(current);
+    if (reference === undefined) return current;
+    current = resolveReference(document, reference, spend);
+  }
+  throw new OmittedOperation('its references lead in a circle');
+}
+
+/** A property may be called `$ref` too: only a text is a reference. */
+export function referenceOf(schema: JsonObject): string | undefined {
+  const reference = ownValue(schema, '$ref');
+  return typeof reference === 'string' ? reference : undefined;
+}
+
+/** `~1` stands for `/` and `~0` for `~`, after the percent-encoding of the fragment is gone (RFC 6901 sections 3, 4 and 6). */
+function pointerTokens(reference: string): string[] {
+  return reference
+    .slice(1)
+    .split('/')
+    .slice(1)
+    .map((token) => decodePercent(token).replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** A lone `%` in a name that nobody encoded is a `%`. */
+function decodePercent(token: string): string {
+  try {
+    return decodeURIComponent(token);
+  } catch {
+    return token;
+  }
+}
+
+function child(value: JsonValue | undefined, token: string): JsonValue | undefined {
+  if (Array.isArray(value)) return /^\d{1,9}$/.test(token) ? value[Number(token)] : undefined;
+  return isJsonObject(value) ? ownValue(value, token) : undefined;
+}
+
+/** Longer references are hostile or broken, and the report is read by people. */
+function shown(reference: string): string {
+  return reference.length > 120 ? `${reference.slice(0, 120)}…` : reference;
+}

@@ -1,0 +1,93 @@
+import { ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+
+/** What of an operation describes its request, in the words of OpenAPI 3. References of the parameters are resolved. */
+export interface RequestParts {
+  parameters: JsonObject[];
+  requestBody: JsonValue | undefined;
+}
+
+/** `collectionFormat` (Swagger 2.0) in the words of OpenAPI 3; `csv`, the default, is a comma between the values. */
+const styles: Record<string, JsonObject> = {
+  csv: { explode: false },
+  multi: { style: 'form', explode: true },
+  ssv: { style: 'spaceDelimited', explode: false },
+  tsv: { style: 'tabDelimited', explode: false },
+  pipes: { style: 'pipeDelimited', explode: false },
+};
+const parameterKeys = new Set(['name', 'in', 'required', 'collectionFormat', 'allowEmptyValue']);
+/** Only the first that fits is sent. */
+const maxMediaTypes = 100;
+const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data'];
+
+/** Whether a document is Swagger 2.0, whose operations have to be put into the words of OpenAPI 3 first. */
+export function isSwagger(document: JsonObject): boolean {
+  return typeof ownValue(document, 'swagger') === 'string' && ownValue(document, 'openapi') === undefined;
+}
+
+/** Parameters of Swagger 2.0 carry their type themselves, and its bodies are parameters. `consumes` is the operation's, else the document's. */
+export function upgradeRequest(document: JsonObject, operation: JsonObject, parameters: readonly JsonObject[]): RequestParts {
+  const consumes = mediaTypes(ownValue(operation, 'consumes') ?? ownValue(document, 'consumes'));
+  const body = parameters.find((parameter) => parameter['in'] === 'body');
+  const fields = parameters.filter((parameter) => parameter['in'] === 'formData');
+  const others = parameters.filter((parameter) => parameter['in'] !== 'body' && parameter['in'] !== 'formData').map(upgradeParameter);
+  if (body !== undefined && fields.length > 0) return { parameters: others, requestBody: upgradeBoth(body, fields, consumes) };
+  if (body !== undefined) return { parameters: others, requestBody: upgradeBody(body, consumes) };
+  return { parameters: others, requestBody: fields.length > 0 ? upgradeForm(fields, consumes) : undefined };
+}
+
+function upgradeParameter(parameter: JsonObject): JsonObject {
+  const style = parameter['type'] === 'array' ? listStyle(parameter) : {};
+  const { description, ...schema } = schemaOf(parameter);
+  const { name, in: place, required } = parameter;
+  return { name, in: place, required, description, schema, ...style };
+}
+
+function listStyle(parameter: JsonObject): JsonObject {
+  const format = ownValue(parameter, 'collectionFormat');
+  return styles[typeof format === 'string' ? format : 'csv'] ?? { explode: false };
+}
+
+/** Swagger 2.0 forbids both in one operation; generators that know several media types write them all the same. */
+function upgradeBoth(body: JsonObject, fields: readonly JsonObject[], consumes: readonly string[]): JsonObject {
+  const whole = upgradeBody(
+    body,
+    consumes.filter((type) => !formTypes.includes(type)),
+  );
+  const form = upgradeForm(fields, consumes);
+  return { ...whole, content: { ...(whole['content'] as JsonObject), ...(form['content'] as JsonObject) } };
+}
+
+function upgradeBody(body: JsonObject, consumes: readonly string[]): JsonObject {
+  const types = consumes.length > 0 ? consumes : ['application/json'];
+  const content = types.map((type): [string, JsonObject] => [type, { schema: ownValue(body, 'schema') }]);
+  return { required: body['required'] === true, description: body['description'], content: Object.fromEntries(content) };
+}
+
+function upgradeForm(fields: readonly JsonObject[], consumes: readonly string[]): JsonObject {
+  const hasFile = fields.some((field) => field['type'] === 'file');
+  const declared = formTypes.filter((type) => consumes.includes(type) && !(hasFile && type === formTypes[0]));
+  const types = declared.length > 0 ? declared : [hasFile ? 'multipart/form-data' : 'application/x-www-form-urlencoded'];
+  const named = fields.flatMap((field) => (typeof field['name'] === 'string' ? [{ name: field['name'], field }] : []));
+  const required = named.filter(({ field }) => field['required'] === true).map(({ name }) => name);
+  const schema: JsonObject = {
+    type: 'object',
+    properties: Object.fromEntries(named.map(({ name, field }) => [name, schemaOf(field)])),
+    required,
+  };
+  const lists = named.filter(({ field }) => field['type'] === 'array');
+  const encoding = Object.fromEntries(lists.map(({ name, field }) => [name, { style: 'form', ...listStyle(field) }]));
+  return {
+    required: required.length > 0,
+    content: Object.fromEntries(types.map((type) => [type, { schema, encoding }])),
+  };
+}
+
+function schemaOf(parameter: JsonObject): JsonObject {
+  const schema = Object.fromEntries(Object.entries(parameter).filter(([key]) => !parameterKeys.has(key)));
+  return schema['type'] === 'file' ? { ...schema, type: 'string', format: 'binary' } : schema;
+}
+
+function mediaTypes(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.slice(0, maxMediaTypes).filter((type) => typeof type === 'string') : [];
+}

@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../../src/shared/json.ts';
+import { checkDocument } from '../../../../src/tools/openapi/load/check-document.ts';
+
+const document = JSON.parse(
+  readFileSync(new URL('../../../../openapi-fixtures/secure-time-utilities.json', import.meta.url), 'utf8'),
+) as JsonObject;
+
+describe('checkDocument', () => {
+  it('has nothing to say about a valid document, and leaves it as it was', async () => {
+    const before = JSON.stringify(document);
+    expect(await checkDocument(document)).toEqual([]);
+    expect(JSON.stringify(document)).toBe(before);
+  });
+
+  it('says in short lines what is invalid', async () => {
+    const remarks = await checkDocument({ openapi: '3.1.0', info: { title: 'x' }, paths: { '/a': { get: { responses: 5 } } } });
+    expect(remarks.length).toBeGreaterThan(0);
+    expect(remarks.length).toBeLessThanOrEqual(20);
+    for (const remark of remarks) expect(remark).toMatch(/^[^\n]{1,300}$/);
+    expect(remarks.join('\n')).toContain('version');
+  });
+
+  it('never rejects and never opens another file or address', async () => {
+    const foreign = {
+      openapi: '3.0.0',
+      info: { title: 'x', version: '1' },
+      paths: { '/a': { $ref: 'file:///etc/hostname' }, '/b': { $ref: 'http://127.0.0.1:1/x' } },
+    };
+    const remarks = await checkDocument(foreign);
+    expect(remarks.join('\n')).not.toMatch(/ECONNREFUSED|ENOENT|hostname/);
+    expect(await checkDocument({ hello: 1 })).toHaveLength(1);
+  });
+});
