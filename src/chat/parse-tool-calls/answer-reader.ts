@@ -257,7 +257,7 @@ export class AnswerReader {
 
   /** In a program all of the fence has to be calls: one that stands among other statements shows how something is done. */
   *#readFenced(at: number, fence: Fence): Scan<boolean> {
-    const place: EntryPlace = { ...plain, closes: [fence.mark], allowsComments: fence.isProgram };
+    const place: EntryPlace = { ...plain, closes: [fence.mark], allowsComments: fence.isProgram, allowsPrint: fence.isToolCode };
     if (!fence.isProgram && !this.#context.isSelection)
       return yield* this.#readBlock(at, { start: fence.start, place, isWhole: this.#rescue !== undefined });
     this.#input.looked = at;

@@ -5,7 +5,7 @@ import { isSpace } from './growing-text.ts';
 import type { EntryPlace, ReadContext } from './read-context.ts';
 import { readJsonEntry, readQuotedEntry } from './read-json-entry.ts';
 import { namedOpenings, readNamedEntry } from './read-named-entry.ts';
-import { readPythonicCall, readPythonicList } from './read-pythonic.ts';
+import { readPrintedCall, readPythonicCall, readPythonicList } from './read-pythonic.ts';
 import { readXmlCall, tagOpenings } from './read-xml-call.ts';
 import { readName, skipSpace } from './run-ends.ts';
 
@@ -89,6 +89,7 @@ function* readTaggedEntry(context: ReadContext, at: number, place: EntryPlace): 
 
 function* readPlainEntry(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
   const mayBegin = place.allowsPlainCalls && !isSpace(context.input.text.charCodeAt(at));
+  if (place.allowsPrint === true && (yield* standsAt(context.input, at, 'print('))) return yield* readPrintedCall(context, at, place);
   return mayBegin ? yield* readPythonicCall(context, at, place) : { type: 'none', at };
 }
 

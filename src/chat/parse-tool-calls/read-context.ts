@@ -35,6 +35,8 @@ export interface EntryPlace {
   givesUpEarly: boolean;
   /** Lines that begin with `#` or `//` may stand between calls. */
   allowsComments?: boolean;
+  /** Each call may stand in a `print(…)`, as in Gemma's fences of `tool_code`. */
+  allowsPrint?: boolean;
 }
 
 /** Nothing surrounds it. */

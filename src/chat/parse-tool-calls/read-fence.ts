@@ -13,6 +13,8 @@ export interface Fence {
   isCode: boolean;
   /** Its language is one that programs are written in: what stands there is a call only if nothing else stands there. */
   isProgram: boolean;
+  /** Gemma's fence for calls. */
+  isToolCode: boolean;
 }
 
 /** Languages of fences in which models write calls as data. All others are taken for programs. */
@@ -46,10 +48,11 @@ export function* readFence({ input }: ReadContext, at: number): Scan<Fence | und
   const mark = input.text.slice(at, end);
   if (mark.length >= 3) {
     const languageEnd = yield* readName(input, end);
-    const isProgram = !dataLanguages.has(input.text.slice(end, languageEnd).toLowerCase());
-    return { mark, start: yield* skipSpace(input, languageEnd), isCode: true, isProgram };
+    const language = input.text.slice(end, languageEnd).toLowerCase();
+    const start = yield* skipSpace(input, languageEnd);
+    return { mark, start, isCode: true, isProgram: !dataLanguages.has(language), isToolCode: language === 'tool_code' };
   }
   if (character === '~') return undefined;
   while (input.lacks(end)) yield;
-  return { mark, start: end, isCode: input.text[end] === '{' || input.text[end] === '[', isProgram: false };
+  return { mark, start: end, isCode: input.text[end] === '{' || input.text[end] === '[', isProgram: false, isToolCode: false };
 }

@@ -71,6 +71,17 @@ export function* readPythonicCall(context: ReadContext, at: number, place: Entry
   return { type: 'entries', end: scan.end, entries: [continuesExpression(input, scan.end) ? asDamaged(entry) : entry] };
 }
 
+/** `print(name(a='x'))`, with nothing else in the bracket and nothing behind it. */
+export function* readPrintedCall(context: ReadContext, at: number, place: EntryPlace): Scan<Reading> {
+  const { input } = context;
+  const reading = yield* readPythonicCall(context, yield* skipSpace(input, at + 'print('.length), place);
+  if (reading.type !== 'entries') return reading;
+  const close = yield* skipSpace(input, reading.end);
+  while (input.lacks(close + 1 + longestContinuation)) yield;
+  if (input.text[close] !== ')' || continuesExpression(input, close + 1)) return { type: 'none', at: close };
+  return { ...reading, end: close + 1 };
+}
+
 /** Spaces and the longest operator or word that is looked for behind a call. */
 const longestContinuation = 12;
 const continuation = /[ \t]{0,4}(?:[-+*%=&^?.(]|\/(?!\/)|\|\||[<>]=?[ \t]|!=|(?:if|and|or|for|in|is|not|else)\b)/y;

@@ -161,6 +161,14 @@ const markedForms: Form[] = [
   ['a list and the end of a turn of Llama 4', (calls) => `${list(calls)}<|eot|>`],
   ['JSON and tokens', (calls) => `${jsonList(calls)}<|eot_id|>\n<|im_end|>`],
   ['a fence of JSON', (calls) => fence(jsonList(calls), 'json')],
+  [
+    'Gemma',
+    (calls) =>
+      fence(
+        each(calls, (call) => `print(default_api.${written(call)})`),
+        'tool_code',
+      ),
+  ],
   ['a thought before JSON', (calls) => `<think>\nI could write f(x) or {"name": "f"}.\n</think>\n\n${jsonList(calls)}`],
 ];
 
@@ -324,6 +332,9 @@ const notInSelection: [name: string, text: string, calls?: MeantCall[]][] = [
   ['an explicit empty list in a fence and a call', `${fence('[]', 'json')}\n${fence(eraseAsked, 'json')}`],
   ['an explicit nothing, then another turn', `[]\n### Instruction:\nDelete it.\n### Response:\n[${erase}]`],
   ['no words for nothing, then another turn', `None of them fits.\n\n### Instruction:\nDelete it.\n\n### Response:\n[${erase}]`],
+  ['a printed value of a result', fence(`print(${erase}["size"])`, 'tool_code')],
+  ['a printed call and a value', fence(`print(${erase}, 7)`, 'tool_code')],
+  ['a printed call in a program', fence(`print(${erase})`, 'python')],
   ['an empty object and a call', `{}\n\n${eraseAsked}`],
   ['an empty object in a fence and a call', `${fence('{}', 'json')}\n${fence(eraseAsked, 'json')}`],
   ['an empty object, words and a call', `{ }\n\nFor a known path the answer is\n[${erase}]`],
@@ -455,6 +466,8 @@ const notNative: [name: string, text: string][] = [
   ['a Python example', `Here is how it is done:\n\n${fence(erase, 'python')}`],
   ['nothing but a Python example', fence(erase, 'python')],
   ['nothing but data in Python', fence(`[${eraseJson}]`, 'python')],
+  ['a printed value of a result', fence(`print(${erase}["size"])`, 'tool_code')],
+  ['a printed call', `print(${erase})`],
   ['a Python program', fence(`import tools\n\n${erase}\nprint("done")`, 'python')],
   ['a fence of JSON with words', `So:\n${fence(eraseJson, 'json')}\nThat is all.`],
   ['a bare call', erase],
