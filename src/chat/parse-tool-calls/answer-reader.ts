@@ -230,8 +230,9 @@ export class AnswerReader {
 
   /** gpt-oss: the template has written `<|start|>assistant`, so that the answer begins with the rest of a header: ` to=functions.f<|channel|>…`. */
   *#readHeaderWithoutStart(): Scan<void> {
-    let at = 0;
-    for (; at < longestMark; at += 1) {
+    const start = this.#writer.cursor;
+    let at = start;
+    for (; at < start + longestMark; at += 1) {
       while (this.#input.lacks(at)) yield;
       if (!isSpace(this.#input.text.charCodeAt(at))) break;
     }

@@ -156,3 +156,9 @@ test('every letter of an answer is in some piece, marks and spaces aside', () =>
     }),
   );
 });
+
+test('a header within a thought that the template has opened is no call, however it arrives', () => {
+  const text = 'to=functions.f <|constrain|>json<|message|>{"a": 1}</think>Done.';
+  for (const chunks of [[text], Array.from(text)])
+    expect(piecesOf(chunks, { tools, isThinkingOpen: true }).map(({ type }) => type)).toEqual(['reasoning', 'text']);
+});
