@@ -78,7 +78,7 @@ const idOf = (owner: string, number: number): string => `${owner}-${number}`;
 const callerOf = (id: string): Caller => ({ id, role: 'user', isOpen: false });
 
 function waitingRuns(store: WaitingRunStore): OpenedStore {
-  const bounds = { maxOfCaller: 1_000, maxCharacters: few * 2_000 };
+  const bounds = { maxRunCharacters: limits.waitingRunCharacters, maxOfCaller: 1_000, maxCharacters: few * 2_000 };
   return {
     count: 2 * few,
     isRefusing: true,

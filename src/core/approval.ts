@@ -85,17 +85,18 @@ export type DecisionEffect =
   /** This call was decided before, or the run does not wait for it any more. Nothing was changed. */
   | { type: 'closed' };
 
-/** Of the runs that are open: how many of one caller, and the size of all of them as they are kept. */
+/** Of the runs that are open: how many of one caller, and the size of all of them as they are kept. `maxRunCharacters`: of this one as JSON. */
 export interface WaitingBounds {
+  maxRunCharacters: number;
   maxOfCaller: number;
   maxCharacters: number;
 }
 
 /**
  * Whether a run was kept. Beyond the size of all, a caller who has more than the one who asks loses the oldest ones, which are closed: their ids
- * are `givenUp`. Whoever has the most, or too many, is refused instead, without an effect.
+ * are `givenUp`. Whoever has the most, or too many, is refused instead, without an effect; so is a run that is too large by itself.
  */
-export type KeptWait = { type: 'kept'; givenUp: string[] } | { type: 'refused' };
+export type KeptWait = { type: 'kept'; givenUp: string[] } | { type: 'refused' } | { type: 'too_large' };
 
 /**
  * Keeps runs that wait. One implementation keeps them in memory, another in SQLite, encrypted.

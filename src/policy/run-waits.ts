@@ -82,11 +82,12 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
 
 /** @throws GatewayError `overloaded` where there is no room for it. */
 async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onGivenUp, now }: RunWaitsOptions): Promise<void> {
-  if (JSON.stringify(run).length > limits.waitingRunCharacters) {
+  await store.prune(now());
+  const { waitingRunCharacters: maxRunCharacters, waitingRunsCharacters: maxCharacters } = limits;
+  const kept = await store.keep(run, { maxRunCharacters, maxOfCaller, maxCharacters });
+  if (kept.type === 'too_large') {
     throw new GatewayError('overloaded', 'This run holds too much to wait for an approval. Send less, or ask over a websocket session.');
   }
-  await store.prune(now());
-  const kept = await store.keep(run, { maxOfCaller, maxCharacters: limits.waitingRunsCharacters });
   if (kept.type === 'refused') {
     throw new GatewayError(
       'overloaded',

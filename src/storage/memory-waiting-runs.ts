@@ -30,11 +30,12 @@ export function createMemoryWaitingRuns(): WaitingRunStore {
   }
 
   return {
-    async keep(run, { maxOfCaller, maxCharacters }) {
+    async keep(run, { maxRunCharacters, maxOfCaller, maxCharacters }) {
       const { callerId, waitId, expires } = run;
+      const text = JSON.stringify(run);
+      if (text.length > maxRunCharacters) return { type: 'too_large' };
       const others = [...entries].filter(([id, { isOpen }]) => isOpen && id !== run.id).map(([id, entry]) => ({ id, ...entry }));
       if (others.filter((other) => other.callerId === callerId).length >= maxOfCaller) return { type: 'refused' };
-      const text = JSON.stringify(run);
       const shares = sharesOf(others.toSorted(soonestFirst), (other) => other.text.length);
       const bounds = { entries: Infinity, characters: maxCharacters };
       const losses = chooseLossesOfOthers({ owner: callerId, characters: text.length }, shares, bounds);

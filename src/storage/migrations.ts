@@ -101,6 +101,18 @@ export const migrations: readonly string[] = [
   DROP INDEX chat_memory_of_caller;
   CREATE INDEX chat_memory_of_caller ON chat_memory (kind, caller_id, position, characters);
   `,
+  // The rest of a waiting run that is too large to be written at once.
+  `
+  ALTER TABLE waiting_runs ADD COLUMN parts_id TEXT NOT NULL DEFAULT '';
+  CREATE TABLE waiting_run_parts (
+    parts_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    part TEXT NOT NULL,
+    PRIMARY KEY (parts_id, position)
+  ) STRICT;
+  CREATE INDEX waiting_run_parts_by_end ON waiting_run_parts (expires);
+  `,
 ];
 
 export interface MigrationOptions {

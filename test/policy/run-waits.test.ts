@@ -4,7 +4,7 @@ import { limits } from '../../src/core/limits.ts';
 import { createRunWaits } from '../../src/policy/run-waits.ts';
 import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
 import { chatRequest } from '../_support/tools.ts';
-import { waitingCall, waitingRun } from '../storage/waiting-run-contract.ts';
+import { noBounds, waitingCall, waitingRun } from '../storage/waiting-run-contract.ts';
 
 function openWaits() {
   const steps: string[] = [];
@@ -44,11 +44,11 @@ test('a run is written down, and its log too, before a token is made', async () 
 });
 
 test('a run that is too large, or one too many, is not kept and gets no token', async () => {
-  const { waits, steps } = openWaits();
+  const { waits, store, steps } = openWaits();
   const wait = waits.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
   const huge = { text: 'x'.repeat(limits.waitingRunCharacters) };
   await expect(wait.suspend([waitingCall('one')], huge)).rejects.toMatchObject({ code: 'overloaded' });
-  expect([wait.isSuspended, steps]).toEqual([false, []]);
+  expect([wait.isSuspended, steps, await store.find('run-a')]).toEqual([false, ['keep wait'], undefined]);
 });
 
 test('what was handed over is what goes on, under the model that was asked for', async () => {
@@ -70,7 +70,7 @@ test('a resumed run gives its loop once, and each decision to the call that it i
 
 test('runs that have failed after their decision leave room for those that wait for one', async () => {
   const { waits, store } = openWaits();
-  const bounds = { maxOfCaller: limits.waitingRunsPerCaller, maxCharacters: limits.waitingRunsCharacters };
+  const bounds = { ...noBounds, maxOfCaller: limits.waitingRunsPerCaller, maxCharacters: limits.waitingRunsCharacters };
   const failed = (): RunWait => waits.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], []);
   expect(await failed().keepForRetry()).toBe(true);
   for (let number = 0; number < limits.retriedRunsPerCaller; number += 1)

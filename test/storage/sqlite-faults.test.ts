@@ -100,7 +100,7 @@ describe('a database that another process has locked', () => {
 describe('a database that is full', () => {
   it('refuses the write and keeps what it has; reads go on, and writes work when there is room again', async () => {
     const file = await storedFile();
-    const registry = openRegistry(file, 260_000);
+    const registry = openRegistry(file, 275_000);
     const filler = toolServerRecord({ id: 'filler', spec: 'x'.repeat(100_000) });
     await registry.createToolServer(filler);
     const large = toolServerRecord({ id: 'large', spec: 'x'.repeat(120_000) });

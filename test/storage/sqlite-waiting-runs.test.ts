@@ -56,4 +56,58 @@ describe('waiting runs in SQLite', () => {
     expect(await other.find('run-a')).toBeUndefined();
     expect(await other.decide({ ...place, callId: 'one' }, { decision: 'approve' })).toEqual({ type: 'closed' });
   });
+
+  const large = (run: object = {}) => waitingRun({ loop: { version: 1, text: 'x'.repeat(4_000_000) }, ...run });
+  const partsIn = (connection: DatabaseConnection): Promise<number> =>
+    connection.read((database) => Number(database.prepare('SELECT count(*) AS n FROM waiting_run_parts').get()?.['n']));
+
+  it('are written and read in parts when they are large, each in a turn of its own, and leave none behind', async () => {
+    const connection = connect(join(newFolder(), 'toolwharf.db'));
+    const store = createSqliteWaitingRuns(connection, 'secret');
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    await store.keep(large(), noBounds);
+    isOver = true;
+    expect(turns).toBeGreaterThan(7);
+    expect(await partsIn(connection)).toBe(7);
+    await store.keep(large(), noBounds);
+    expect(await partsIn(connection)).toBe(7);
+    await store.close('run-a');
+    expect(await partsIn(connection)).toBe(0);
+    await store.keep(large(), noBounds);
+    expect(await store.keep(large({ id: 'run-b' }), { ...noBounds, maxCharacters: 4_500_000 })).toEqual({ type: 'refused' });
+    expect(await partsIn(connection)).toBe(7);
+    await store.prune(5_001);
+    expect(await partsIn(connection)).toBe(0);
+  });
+
+  it('do not wait where their parts were written and their row was not, and the parts go in time', async () => {
+    const connection = connect(join(newFolder(), 'toolwharf.db'));
+    let left = 4;
+    const write: DatabaseConnection['write'] = (work) => {
+      left -= 1;
+      return left > 0 ? connection.write(work) : Promise.reject(new Error('killed'));
+    };
+    const cut = createSqliteWaitingRuns({ ...connection, write }, 'secret');
+    await expect(cut.keep(large(), noBounds)).rejects.toThrow('killed');
+    expect(await partsIn(connection)).toBe(3);
+    const store = createSqliteWaitingRuns(connection, 'secret');
+    expect(await store.find('run-a')).toBeUndefined();
+    await store.prune(5_001);
+    expect(await partsIn(connection)).toBe(0);
+  });
+
+  it('that lack a part cannot be read, and take no decision', async () => {
+    const connection = connect(join(newFolder(), 'toolwharf.db'));
+    const store = createSqliteWaitingRuns(connection, 'secret');
+    await store.keep(large(), noBounds);
+    await connection.write((database) => database.exec('DELETE FROM waiting_run_parts WHERE position = 6'));
+    expect(await store.find('run-a')).toBeUndefined();
+    expect(await store.decide({ ...place, callId: 'one' }, { decision: 'approve' })).toEqual({ type: 'closed' });
+  });
 });

@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApprovalAnswer, KeptWait, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/approval.ts';
 import { chatRequest } from '../_support/tools.ts';
 
-export const noBounds = { maxOfCaller: 100, maxCharacters: 10_000_000 };
+export const noBounds = { maxRunCharacters: 10_000_000, maxOfCaller: 100, maxCharacters: 10_000_000 };
 const refused: KeptWait = { type: 'refused' };
 const kept = (...givenUp: string[]): KeptWait => ({ type: 'kept', givenUp });
 const approve: ApprovalAnswer = { decision: 'approve' };
@@ -119,6 +120,18 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       expect(await store.find(newest ?? '')).toEqual({ callerId: 'eve', type: 'closed' });
       expect((await store.keep(large('run-i', 'eve', 20_000), bounds)).type).toBe('refused');
       expect([(await store.find('of-ada'))?.type, (await store.find('run-a'))?.type]).toEqual(['open', 'open']);
+    });
+
+    it('are kept whole when they are large, whatever their text, and not at all beyond their own bound', async () => {
+      const text = `a${'😀'.repeat(400_000)}${'ü'.repeat(300_000)}`;
+      const large = waitingRun({ loop: { version: 1, text } });
+      const bounds = { ...noBounds, maxRunCharacters: JSON.stringify(large).length };
+      expect(await store.keep(large, { ...bounds, maxRunCharacters: bounds.maxRunCharacters - 1 })).toEqual({ type: 'too_large' });
+      expect(await store.find('run-a')).toBeUndefined();
+      expect(await store.keep(large, bounds)).toEqual(kept());
+      expect(isDeepStrictEqual(await store.find('run-a'), { callerId: 'ada', type: 'open', run: large })).toBe(true);
+      const effects = await Promise.all(['one', 'two', 'one', 'two'].map((callId) => store.decide(place(callId), approve)));
+      expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'complete', 'noted']);
     });
 
     it('are named while they are open and good, and forgotten when they have expired', async () => {
