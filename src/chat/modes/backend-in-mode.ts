@@ -29,12 +29,12 @@ export async function* backendInMode(
   options: ModeBackendOptions,
   { path, isSingleCall }: ModeChoice,
 ): AsyncGenerator<ChatEvent, ModelBackend> {
-  const { model, settings, newCallId } = options;
+  const { model, settings, newCallId, caller } = options;
   const { backend } = model;
-  if (path === 'react') return reasonAndAct({ backend, newCallId });
-  if (path === 'native') return rescueCalls({ backend: sendThoughtsBack(backend), newCallId });
+  if (path === 'react') return reasonAndAct({ backend, newCallId, caller });
+  if (path === 'native') return rescueCalls({ backend: sendThoughtsBack(backend), newCallId, caller });
   const task = yield* taskModel(options);
-  const { variables, withFiles, isHandover, caller } = options;
+  const { variables, withFiles, isHandover } = options;
   const template = settings.selectionTemplate;
   return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller });
 }

@@ -28,7 +28,7 @@ export interface AnswerReaderOptions {
   rescue?: RescueRules;
   isThinkingOpen?: boolean;
   isReact?: boolean;
-  isQuoted?: RescueRules['isQuoted'];
+  quotes?: RescueRules;
 }
 
 /** A selection with more of them than this is not read to its end: what is beyond `limits.callsPerRound` does not run anyway. */
@@ -134,7 +134,7 @@ export class AnswerReader {
     if (at >= this.#input.text.length || at === this.#plainReadAt) return;
     this.#plainReadAt = at;
     const reading = yield* readPlainCalls(this.#context, at);
-    if (reading.type === 'entries') this.#settle({ at, reading, isBare: true });
+    if (reading.type === 'entries') yield* this.#settle({ at, reading, isBare: true });
   }
 
   /** The name of the function may stand on the line before; and what is assigned or passed on is part of a program. */
@@ -160,7 +160,7 @@ export class AnswerReader {
       const mangled = yield* readMangledAnswer(this.#context, at);
       if (mangled.type === 'entries') reading = mangled;
     }
-    this.#settle({ at, reading, isBare: true });
+    yield* this.#settle({ at, reading, isBare: true });
   }
 
   /** No generator itself: waking a paused reader goes through every one above it. */
@@ -220,7 +220,7 @@ export class AnswerReader {
     this.#isHarmony = true;
     this.#hasThought = true;
     if (message.type === 'call') {
-      this.#settle({ at, reading: message.reading, isBare: false });
+      yield* this.#settle({ at, reading: message.reading, isBare: false });
       return;
     }
     this.#writer.skip(message.end);
@@ -264,11 +264,12 @@ export class AnswerReader {
     this.#input.looked = at;
     const block = yield* readBlock(this.#context, fence.start, place);
     const reading = this.#context.isSelection ? yield* this.#inSelection(at, fence.start, block) : block;
-    if (!fence.isProgram) return this.#settle({ at, reading: reading === block ? block : this.#upTo(fence.mark, reading), isBare: true });
+    if (!fence.isProgram)
+      return yield* this.#settle({ at, reading: reading === block ? block : this.#upTo(fence.mark, reading), isBare: true });
     const isWhole = reading.type === 'entries' && (reading.end >= this.#input.text.length || this.#endsWith(reading.end, fence.mark));
     // What was read for nothing costs its share of what may be read again.
     const seen = reading.type === 'none' ? reading.at : reading.end;
-    return this.#settle({ at, reading: isWhole ? reading : { type: 'none', at: seen }, isBare: true });
+    return yield* this.#settle({ at, reading: isWhole ? reading : { type: 'none', at: seen }, isBare: true });
   }
 
   /** The fence's end belongs to what was read in it. */
@@ -287,9 +288,9 @@ export class AnswerReader {
     const reading = yield* readBlock(this.#context, start, place);
     if (isWhole && reading.type === 'entries') {
       const after = yield* this.#skipNoise(reading.end);
-      if (after < this.#input.text.length) return this.#settle({ at, reading: { type: 'none', at: at + 1 }, isBare: true });
+      if (after < this.#input.text.length) return yield* this.#settle({ at, reading: { type: 'none', at: at + 1 }, isBare: true });
     }
-    return this.#settle({ at, reading, isBare: !place.isMarked });
+    return yield* this.#settle({ at, reading, isBare: !place.isMarked });
   }
 
   /** Where the answer goes on behind white space and tokens of templates. */
@@ -303,8 +304,10 @@ export class AnswerReader {
     }
   }
 
-  #settle(settling: Settling): boolean {
-    const end = settleReading(this.#context, this.#writer, { ...settling, rescue: this.#rescue, isQuoted: this.#options.isQuoted });
+  *#settle(settling: Pick<Settling, 'at' | 'reading' | 'isBare'>): Scan<boolean> {
+    const isRescue = this.#rescue !== undefined;
+    const quotes = this.#rescue ?? this.#options.quotes;
+    const end = yield* settleReading(this.#context, this.#writer, { ...settling, isRescue, quotes });
     if (end !== undefined) this.#next.from = end;
     return end !== undefined;
   }

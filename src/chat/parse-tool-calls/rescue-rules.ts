@@ -7,6 +7,8 @@ export interface RescueRules {
    * that repeats it. See `quotesOf`.
    */
   isQuoted: (text: string) => boolean;
+  /** Whether `isQuoted` may be asked now; until it may, the reader pauses. Absent: always. */
+  mayAsk?: () => boolean;
 }
 
 /**
@@ -14,24 +16,36 @@ export interface RescueRules {
  * The messages are prepared at the first question, because most answers ask none.
  */
 export function quotesOf(earlierTexts: Iterable<string>): (text: string) => boolean {
-  let known: string[] | undefined;
+  let known: CompactTexts | undefined;
   return (text) => {
-    known ??= Array.from(earlierTexts, compact);
-    const wanted = compact(text);
-    return known.some((earlier) => earlier.includes(wanted));
+    known ??= compactTexts({ texts: [...earlierTexts], isReact: false });
+    return isQuotedIn(known, text);
   };
+}
+
+/** Earlier messages as they are compared: see `quotesOf`, and `isActionQuotedIn` for `labelled`, which only the mode `react` needs. */
+export interface CompactTexts {
+  plain: string[];
+  labelled: string[];
+}
+
+export function compactTexts({ texts, isReact }: { texts: readonly string[]; isReact: boolean }): CompactTexts {
+  return { plain: texts.map(compact), labelled: isReact ? texts.map((text) => compact(withPlainLabels(text))) : [] };
+}
+
+/** As `quotesOf`, in messages that are prepared. */
+export function isQuotedIn({ plain }: CompactTexts, text: string): boolean {
+  const wanted = compact(text);
+  return plain.some((earlier) => earlier.includes(wanted));
 }
 
 /**
  * The same for actions written with labels, whose marks around labels and input a model may leave away: with its input, or, where it has none, as
  * the text behind the label.
  */
-export function quotedActionsOf(earlierTexts: Iterable<string>): (name: string, input: string) => boolean {
-  let isQuoted: ((text: string) => boolean) | undefined;
-  return (name, input) => {
-    isQuoted ??= quotesOf(Array.from(earlierTexts, withPlainLabels));
-    return isQuoted(withPlainLabels(`Action: ${name}\nAction Input: ${input}`)) || isQuoted(withPlainLabels(`Action: ${input}`));
-  };
+export function isActionQuotedIn({ labelled }: CompactTexts, { name, input }: { name: string; input: string }): boolean {
+  const forms = [`Action: ${name}\nAction Input: ${input}`, `Action: ${input}`].map((form) => compact(withPlainLabels(form)));
+  return labelled.some((earlier) => forms.some((form) => earlier.includes(form)));
 }
 
 function withPlainLabels(text: string): string {

@@ -1,5 +1,5 @@
 import { findPlaceholder } from '../modes/prompt/find-placeholder.ts';
-import type { ReadEntry, Reading } from './call-pieces.ts';
+import type { ReadEntry, Reading, Scan } from './call-pieces.ts';
 import type { PieceWriter } from './piece-writer.ts';
 import type { ReadContext } from './read-context.ts';
 import { withExactName } from './rescue-rules.ts';
@@ -15,24 +15,24 @@ export interface Settling {
   reading: Reading;
   /** No unmistakable marks around it. */
   isBare: boolean;
-  rescue?: RescueRules | undefined;
-  /** Without `rescue`: what is quoted is text here too. */
-  isQuoted?: RescueRules['isQuoted'] | undefined;
+  /** Careful reading of native answers. */
+  isRescue: boolean;
+  /** What is quoted is text. */
+  quotes: RescueRules | undefined;
 }
 
 /** Turns what was read into pieces and gives where the search goes on; undefined when it was nothing: then the search goes on behind its first character. */
-export function settleReading(context: ReadContext, writer: PieceWriter, settling: Settling): number | undefined {
-  const { at, reading, isBare, rescue } = settling;
+export function* settleReading(context: ReadContext, writer: PieceWriter, settling: Settling): Scan<number | undefined> {
+  const { at, reading, isBare, isRescue } = settling;
   if (reading.type === 'none') return falseStart(writer, at, Math.max(reading.at, writer.input.looked));
   if (reading.type === 'data') return asText(writer, reading.end);
-  const entries = rescue === undefined ? reading.entries : reading.entries.map((entry) => withExactName(entry, context.isOffered));
+  const entries = isRescue ? reading.entries.map((entry) => withExactName(entry, context.isOffered)) : reading.entries;
   const isSure = !isBare || entries.some((entry) => entry.type === 'call');
-  if (rescue !== undefined && (!isSure || entries.some((entry) => isForbidden(context, entry, { rescue, isBare }))))
-    return asText(writer, reading.end);
-  if (entries.some(({ text: written }) => settling.isQuoted?.(written) === true)) return asText(writer, reading.end);
+  if (isRescue && (!isSure || (isBare && entries.some((entry) => isForbidden(context, entry))))) return asText(writer, reading.end);
+  if (settling.quotes !== undefined && (yield* isAnyQuoted(entries, settling.quotes))) return asText(writer, reading.end);
   const text = writer.input.text.slice(at, reading.end);
   if (entries.length === 0) {
-    const isSelection = rescue === undefined && (text.trim() !== '[]' || writer.isFresh);
+    const isSelection = !isRescue && (text.trim() !== '[]' || writer.isFresh);
     if (!isSelection) return asText(writer, reading.end);
     writer.put({ type: 'nothing-chosen', text });
   }
@@ -58,11 +58,18 @@ function mayReread(writer: PieceWriter, { from, to }: { from: number; to: number
   return true;
 }
 
-function isForbidden(context: ReadContext, entry: ReadEntry, { rescue, isBare }: { rescue: RescueRules; isBare: boolean }): boolean {
-  if (isBare && entry.type === 'damaged' && (entry.reason === 'unknown_name' || entry.reason === 'ambiguous')) return true;
-  if (isBare && entry.type === 'call' && findPlaceholder(entry.arguments, context.parametersOf(entry.name) ?? {}) !== undefined)
-    return true;
-  return rescue.isQuoted(entry.text);
+/** Of calls without marks around them. */
+function isForbidden(context: ReadContext, entry: ReadEntry): boolean {
+  if (entry.type === 'damaged') return entry.reason === 'unknown_name' || entry.reason === 'ambiguous';
+  return findPlaceholder(entry.arguments, context.parametersOf(entry.name) ?? {}) !== undefined;
+}
+
+function* isAnyQuoted(entries: readonly ReadEntry[], quotes: RescueRules): Scan<boolean> {
+  for (const { text } of entries) {
+    while (quotes.mayAsk?.() === false) yield;
+    if (quotes.isQuoted(text)) return true;
+  }
+  return false;
 }
 
 function asText(writer: PieceWriter, end: number): number {

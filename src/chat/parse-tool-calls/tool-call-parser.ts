@@ -20,13 +20,15 @@ export interface ToolCallParserOptions {
   isThinkingOpen?: boolean;
   /** Thought / Action / Action Input labels are understood. */
   isReact?: boolean;
-  /** Without `rescue`: calls that stand in an earlier message are text (see `quotesOf`). Labelled actions are for the caller to judge. */
-  isQuoted?: RescueRules['isQuoted'];
+  /** Without `rescue`: calls that stand in an earlier message are text. Labelled actions are for the caller to judge. */
+  quotes?: RescueRules;
 }
 
 export interface ToolCallParser {
   /** Pieces that are decided by now. */
   push(text: string): readonly AnswerPiece[];
+  /** Goes on where it paused because `mayAsk` said no, also after `flush`; until then nothing more may be pushed. */
+  resume(): readonly AnswerPiece[];
   /** The rest. `isCut`: the answer was ended by the token limit. Call it once, at the end. */
   flush(end: { isCut: boolean }): readonly AnswerPiece[];
 }
@@ -50,6 +52,10 @@ export function createToolCallParser(options: ToolCallParserOptions): ToolCallPa
   return {
     push(text) {
       if (text !== '' && input.append(text) && wait?.isOver() !== false) wait = scan.next().value ?? undefined;
+      return writer.takePieces();
+    },
+    resume() {
+      wait = scan.next().value ?? undefined;
       return writer.takePieces();
     },
     flush({ isCut }) {

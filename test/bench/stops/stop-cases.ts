@@ -615,6 +615,33 @@ function answersCase(mode: string): StopCase {
   };
 }
 
+/** Nine megabytes of text before an answer that leaks calls: each is looked for in all of it. */
+function leakedCallsCase(mode: string, content: string): StopCase {
+  const params = { function_calling: mode };
+  const messages = Array.from({ length: 9 }, () => ({ role: 'user', content: 'some "words" of a page, '.repeat(41_000) }));
+  return {
+    name: `calls in the text of an answer to 9 MB of text, ${mode}`,
+    async prepare(stage) {
+      await registerUse(stage, { type: 'object', properties: { a: { type: 'integer' } } });
+      stage.peer.pages.set('/use', { type: 'application/json', body: '{}' });
+      await stage.post(chat, { ...plainChat, messages, tool_ids: ['server:use'], params });
+    },
+    async attack(stage) {
+      stage.peer.completion = JSON.stringify(completionOf({ role: 'assistant', content }, 'stop'));
+      const asked = stage.post(chat, { ...plainChat, messages, tool_ids: ['server:use'], params });
+      await pause(1_500);
+      stage.peer.completion = plainCompletion;
+      const { status } = await asked;
+      return { said: `status ${status}` };
+    },
+  };
+}
+
+const leakedCalls: StopCase[] = [
+  leakedCallsCase('native', '<tool_call>{"name": "use", "arguments": {"a": 1}}</tool_call>\n'.repeat(20)),
+  leakedCallsCase('react', 'Thought: I need it.\nAction: use\nAction Input: {"a": 1}\n'),
+];
+
 const askChat = ({ post }: Stage): Promise<{ status: number }> => post(chat, plainChat);
 const streamOf = (chunks: readonly string[]): string => [...chunks.map((chunk) => `data: ${chunk}\n\n`), 'data: [DONE]\n\n'].join('');
 const chunkOf = (delta: string): string =>
@@ -699,6 +726,7 @@ export const stopCases: readonly StopCase[] = [
   ...processes,
   ...others,
   ...backends,
+  ...leakedCalls,
   documents,
   trickle,
 ];

@@ -9,27 +9,28 @@ import type { ToolSpec } from '../../../core/tool.ts';
 import { callerSpecs } from '../../tool-choice/caller-functions.ts';
 import { canonicalJson } from '../../tool-calls/canonical-json.ts';
 import type { AnswerPiece, DamagedCall } from '../../parse-tool-calls/call-pieces.ts';
-import { quotesOf } from '../../parse-tool-calls/rescue-rules.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
+import { EarlierTexts } from '../earlier-texts.ts';
 import { slicesOf } from '../slices-of.ts';
 
 export interface RescueOptions {
   backend: ModelBackend;
   newCallId: () => string;
+  caller: { readonly id: string };
 }
 
 /**
  * Recovers calls that a model with native calls leaks into its text. Only where functions are on offer, calls are allowed, and the caller has asked
  * for no form of the answer; and by the careful rules of the parser: what a page or an earlier message says never acts.
  */
-export function rescueCalls({ backend, newCallId }: RescueOptions): ModelBackend {
+export function rescueCalls({ backend, newCallId, caller }: RescueOptions): ModelBackend {
   return {
     chat(request) {
       const { response_format: form, format } = request.parameters;
       const hasForm = (form !== undefined && form !== null && !isPlainText(form)) || (format !== undefined && format !== null);
       if (request.toolChoice === 'none' || hasForm) return backend.chat(request);
       const specs = [...request.tools, ...callerSpecs(request.callerTools)];
-      return specs.length === 0 ? backend.chat(request) : withRescue(backend.chat(request), { request, specs, newCallId });
+      return specs.length === 0 ? backend.chat(request) : withRescue(backend.chat(request), { request, specs, newCallId, caller });
     },
   };
 }
@@ -49,10 +50,16 @@ interface Rescue {
   request: ModelRequest;
   specs: readonly ToolSpec[];
   newCallId: () => string;
+  caller: { readonly id: string };
 }
 
-async function* withRescue(answer: AsyncGenerator<ModelEvent>, { request, specs, newCallId }: Rescue): AsyncGenerator<ModelEvent, void> {
-  const parser = createToolCallParser({ tools: specs, rescue: { isQuoted: quotesOf(textsOf(request)) } });
+async function* withRescue(
+  answer: AsyncGenerator<ModelEvent>,
+  { request, specs, newCallId, caller }: Rescue,
+): AsyncGenerator<ModelEvent, void> {
+  const texts = request.messages.map((message) => textOf(message.content));
+  const earlier = new EarlierTexts(texts, { isReact: false, caller, signal: request.signal });
+  const parser = createToolCallParser({ tools: specs, rescue: earlier });
   const native: ToolCall[] = [];
   let leaked: LeakedCall[] = [];
   let finish: FinishReason | undefined;
@@ -72,9 +79,23 @@ async function* withRescue(answer: AsyncGenerator<ModelEvent>, { request, specs,
     }
   }
 
+  async function* readPaused(): AsyncGenerator<ModelEvent> {
+    while (earlier.isAwaited) {
+      await earlier.prepare();
+      yield* read(parser.resume());
+    }
+  }
+
+  async function* readText(text: string): AsyncGenerator<ModelEvent> {
+    for await (const slice of slicesOf(text)) {
+      yield* read(parser.push(slice));
+      if (earlier.isAwaited) yield* readPaused();
+    }
+  }
+
   for await (const event of answer) {
     const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
-    if (event.type === 'text' && isFirstChoice) for await (const slice of slicesOf(event.text)) yield* read(parser.push(slice));
+    if (event.type === 'text' && isFirstChoice) yield* readText(event.text);
     else if (event.type === 'finish' && isFirstChoice) finish = event.reason;
     else {
       if (event.type === 'tool-call') native.push(event.call);
@@ -82,6 +103,7 @@ async function* withRescue(answer: AsyncGenerator<ModelEvent>, { request, specs,
     }
   }
   yield* read(parser.flush({ isCut: finish === 'length' }));
+  if (earlier.isAwaited) yield* readPaused();
   const rescued = await withoutGiven(leaked, native);
   for (const call of rescued) {
     const message = `The model wrote a call of "${call.name}" into its text. It is taken as a call.`;
@@ -104,10 +126,6 @@ function* leftAsText(piece: Exclude<AnswerPiece, { type: 'text' | 'reasoning' | 
     yield { type: 'run-event', event: { type: 'warning', data: { code: 'call_not_rescued', message } } };
   }
   yield { type: 'text', text: piece.text };
-}
-
-function* textsOf({ messages }: ModelRequest): Generator<string> {
-  for (const message of messages) yield textOf(message.content);
 }
 
 /** Some servers give a call in both ways. Each call is read once, and in a turn of the event loop of its own, because its arguments may be long. */

@@ -2,10 +2,11 @@ import type { ModelEvent } from '../../../core/chat.ts';
 import { limits } from '../../../core/limits.ts';
 import type { AnswerPiece } from '../../parse-tool-calls/call-pieces.ts';
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
+import type { EarlierTexts } from '../earlier-texts.ts';
 
 export interface ReactStep {
-  push(text: string): ModelEvent[];
-  end(isCut: boolean): ModelEvent[];
+  push(text: string): AsyncIterable<ModelEvent>;
+  end(isCut: boolean): AsyncIterable<ModelEvent>;
   /** The first action; what comes after it is invention. */
   readonly call: { name: string; arguments: string } | undefined;
   /** The thoughts and the action as they are shown to the model in its next step. */
@@ -19,15 +20,15 @@ export interface StepOptions {
   withholdsText: boolean;
   /** No step came before it in this run. */
   isFirst: boolean;
-  /** Whether an action with its labels stands in an earlier message. */
-  isQuotedAction: (name: string, input: string) => boolean;
+  /** An action that stands in them with its labels is a thought. */
+  earlier: EarlierTexts;
 }
 
 /**
  * One answer of a model that reasons in labelled text: thoughts become reasoning, what follows "Final Answer:" text. Text without a label is held
  * back for a while, because before an action it is a thought.
  */
-export function createStep(parser: ToolCallParser, { withholdsText, isFirst, isQuotedAction }: StepOptions): ReactStep {
+export function createStep(parser: ToolCallParser, { withholdsText, isFirst, earlier }: StepOptions): ReactStep {
   let held = '';
   let isHolding = true;
   let invented = 0;
@@ -68,7 +69,7 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, isQ
       case 'reasoning':
         return [...(isHolding ? release(true) : []), ...toReasoning(piece.text)];
       case 'call':
-        if (isQuotedAction(piece.name, piece.text)) return [...(isHolding ? release(true) : []), ...toReasoning(asWritten(piece))];
+        if (earlier.isActionQuoted(piece.name, piece.text)) return [...(isHolding ? release(true) : []), ...toReasoning(asWritten(piece))];
         call = { name: piece.name, arguments: JSON.stringify(piece.arguments) };
         return release(true);
       case 'damaged':
@@ -82,17 +83,35 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, isQ
     }
   }
 
+  async function* readAll(pieces: readonly AnswerPiece[]): AsyncGenerator<ModelEvent> {
+    for (const piece of pieces) {
+      if (piece.type === 'call' && call === undefined && !earlier.mayAsk()) await earlier.prepare();
+      yield* read(piece);
+    }
+  }
+
+  /** What the parser gives, also where it pauses for the earlier messages. */
+  async function* readWithPauses(pieces: readonly AnswerPiece[]): AsyncGenerator<ModelEvent> {
+    let isPaused = earlier.isAwaited;
+    yield* readAll(pieces);
+    while (isPaused) {
+      await earlier.prepare();
+      const more = parser.resume();
+      isPaused = earlier.isAwaited;
+      yield* readAll(more);
+    }
+  }
+
   return {
-    push(text) {
+    async *push(text) {
       if (call !== undefined) invented += text.length;
-      return parser.push(text).flatMap(read);
+      yield* readWithPauses(parser.push(text));
     },
-    end(isCut) {
-      const events = parser.flush({ isCut }).flatMap(read);
-      if (isHolding) events.push(...release(false));
+    async *end(isCut) {
+      yield* readWithPauses(parser.flush({ isCut }));
+      if (isHolding) yield* release(false);
       // A model that ends with a thought has said what it had to say.
-      if (call === undefined && !hasText && thoughts.trim() !== '') events.push(...toText(thoughts.trim()));
-      return events;
+      if (call === undefined && !hasText && thoughts.trim() !== '') yield* toText(thoughts.trim());
     },
     get call() {
       return call;

@@ -7,15 +7,16 @@ import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
 import { callerSpecs, hostedTools } from '../../tool-choice/caller-functions.ts';
 import { foldToolResults } from '../../results/inline-tool-results.ts';
-import { quotedActionsOf, quotesOf } from '../../parse-tool-calls/rescue-rules.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { reactMessages } from './react-prompt.ts';
 import { createStep } from './react-step.ts';
+import { EarlierTexts } from '../earlier-texts.ts';
 import { slicesOf } from '../slices-of.ts';
 
 export interface ReasoningOptions {
   backend: ModelBackend;
   newCallId: () => string;
+  caller: { readonly id: string };
 }
 
 /** OpenAI takes four; the caller's own come after ours. */
@@ -26,7 +27,7 @@ const ownStop = '\nObservation:';
  * Gives a model without native calls the port of one that has them: it reasons in labelled text (Thought, Action, Action Input, Observation,
  * Final Answer), and its actions become calls. Thoughts are reasoning, the final answer is text. For one run, whose steps it remembers.
  */
-export function reasonAndAct({ backend, newCallId }: ReasoningOptions): ModelBackend {
+export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): ModelBackend {
   const steps = new Map<string, string>();
   let takesStop = true;
 
@@ -50,10 +51,11 @@ export function reasonAndAct({ backend, newCallId }: ReasoningOptions): ModelBac
     const form = answerForm(request.parameters);
     const asked = inPrompt(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
     // What a page, a result or an earlier message says must not act through a model that repeats it, in whatever form.
-    const earlier = request.messages.map((message) => textOf(message.content));
-    const parser = createToolCallParser({ tools: specs, isReact: true, isQuoted: quotesOf(earlier) });
+    const texts = request.messages.map((message) => textOf(message.content));
+    const earlier = new EarlierTexts(texts, { isReact: true, caller, signal: request.signal });
+    const parser = createToolCallParser({ tools: specs, isReact: true, quotes: earlier });
     const withholdsText = form !== undefined && specs.length > 0;
-    const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, isQuotedAction: quotedActionsOf(earlier) });
+    const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, earlier });
     let finish: FinishReason = 'stop';
     for await (const event of ask(asked)) {
       if (event.type === 'text') for await (const slice of slicesOf(event.text)) yield* step.push(slice);

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../../../src/core/chat.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { rescueCalls } from '../../../../src/chat/modes/native/recover-leaked-calls.ts';
+import { watchWorkAside } from '../../../_support/work-aside.ts';
 import { askModel } from '../../../_support/model-answers.ts';
 import { calls, finderOf, says, ScriptedModel } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
@@ -126,7 +127,7 @@ describe('a call in the text of a native answer', () => {
     const model = new ScriptedModel([{ type: 'text', text: leaked.join('\n') }, ...native]);
     const parse = vi.spyOn(JSON, 'parse');
     try {
-      const backend = rescueCalls({ backend: model, newCallId: () => 'c' });
+      const backend = rescueCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
       const events = await collect(backend.chat(askModel({ tools: [clock.spec] })));
       // Each call of the text once, where it is found, and once more of those that a round may hold.
       expect(parse.mock.calls.length).toBeLessThan(2 * count);
@@ -147,18 +148,62 @@ describe('a call in the text of a native answer', () => {
   });
 });
 
+describe('a call in the text of an answer to a long conversation', () => {
+  const long = 'some "words" of a page. '.repeat(20_000);
+  const conversation = (...texts: string[]): ChatMessage[] => texts.map((content) => ({ role: 'user', content }));
+
+  test.each([
+    ['push', says(marked)],
+    ['the end', [{ type: 'text', text: json }] satisfies ScriptStep[]],
+  ])('is looked for aside, and runs when it does not stand there (found at %s)', async (_when, answer) => {
+    const aside = watchWorkAside();
+    const { executed } = await run([answer, says('Noon.')], { messages: conversation(long, 'When?') });
+    expect(executed).toEqual([{ zone: 'UTC' }]);
+    expect(aside.filter((name) => name === 'compactTexts')).toHaveLength(1);
+  });
+
+  test('stays text when it stands there in another spelling', async () => {
+    const aside = watchWorkAside();
+    const quoted = marked.replaceAll('"', String.raw`\u0022`).replaceAll('<', '&lt;');
+    const text = `It says ${marked} and more.`;
+    const { executed, text: shown } = await run([says(text)], { messages: conversation(`${long}${quoted}${long}`, 'When?') });
+    expect({ executed, shown }).toEqual({ executed: [], shown: text });
+    expect(aside).toContain('compactTexts');
+  });
+
+  test('has a turn of the event loop of its own, so that many of them are not looked for at once', async () => {
+    const count = 40;
+    const leaked = Array.from({ length: count }, (_, index) => `<tool_call>${json.replace('UTC', `z${index}`)}</tool_call>`).join('\n');
+    const backend = rescueCalls({ backend: new ScriptedModel(says(leaked)), newCallId: () => 'c', caller: { id: 'ada' } });
+    let turns = 0;
+    const countTurns = (): NodeJS.Immediate => setImmediate(() => void ((turns += 1), (next = countTurns())));
+    let next = countTurns();
+    const events = await collect(backend.chat(askModel({ tools: [clock.spec], messages: conversation(long, 'When?') })));
+    clearImmediate(next);
+    expect(events.filter(({ type }) => type === 'tool-call')).toHaveLength(count);
+    expect(turns).toBeGreaterThanOrEqual(count - 1);
+  });
+
+  test('is the only reason to look: an answer without one, or to a short conversation, costs nothing', async () => {
+    const aside = watchWorkAside();
+    await run([says(`Some data: {"a": 1} and \`${json}\`.`)], { messages: conversation(long, 'When?') });
+    await run([says(marked), says('Noon.')], { messages: conversation('When?') });
+    expect(aside).not.toContain('compactTexts');
+  });
+});
+
 describe('the way of a native answer', () => {
   test('shows text as it comes', async () => {
     const pieces = ['It ', 'is < 12', ' o’clock.'];
     const model = new ScriptedModel([...pieces.map((text) => ({ type: 'text' as const, text })), { type: 'finish', reason: 'stop' }]);
-    const backend = rescueCalls({ backend: model, newCallId: () => 'c' });
+    const backend = rescueCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
     const events = await collect(backend.chat(askModel({ tools: [clock.spec] })));
     expect(events.slice(0, -1)).toEqual(pieces.map((text) => ({ type: 'text', text })));
   });
 
   test('is the backend’s own where no function is offered', () => {
     const answer = new ScriptedModel(says('Hello.')).chat(askModel({}));
-    const backend = rescueCalls({ backend: { chat: () => answer }, newCallId: () => 'c' });
+    const backend = rescueCalls({ backend: { chat: () => answer }, newCallId: () => 'c', caller: { id: 'ada' } });
     expect(backend.chat(askModel({}))).toBe(answer);
     expect(backend.chat(askModel({ tools: [clock.spec], toolChoice: 'none' }))).toBe(answer);
     expect(backend.chat(askModel({ tools: [clock.spec] }))).not.toBe(answer);

@@ -3,6 +3,7 @@ import type { ChatEvent, ChatRequest, ModelEvent } from '../../../../src/core/ch
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import type { ModelBackend } from '../../../../src/core/model.ts';
+import { watchWorkAside } from '../../../_support/work-aside.ts';
 import { finderOf, says, ScriptedModel } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';
@@ -230,5 +231,35 @@ describe('what the caller asks for besides', () => {
     const model = script(concludes('Seven.'));
     await run(model, { files: [{ name: 'a.txt', content: 'The code is 7.' }] });
     expect(JSON.stringify(model.requests[0]?.messages[0])).toContain('The code is 7.');
+  });
+});
+
+describe('an action in an answer to a long conversation', () => {
+  const long = 'some "words" of a page. '.repeat(20_000);
+
+  test('is looked for aside, and runs when it does not stand there', async () => {
+    const aside = watchWorkAside();
+    const events = await run(script(acts('get_weather', '{"city": "Rome"}'), concludes('Dry.')), {
+      messages: [{ role: 'user', content: long }],
+    });
+    expect(callsOf(events)).toEqual([['get_weather', { city: 'Rome' }]]);
+    expect(textOfEvents(events)).toBe('Dry.');
+    expect(aside.filter((name) => name === 'compactTexts')).toHaveLength(1);
+  });
+
+  test.each([
+    ['with its labels', acts('get_weather', '{"city": "Rome"}'), '**Action:** get_weather **Action Input:** {"city":"Rome"}'],
+    ['between marks', says('<tool_call>{"name": "get_time", "arguments": {}}</tool_call>'), '{"name":"get_time","arguments":{}}'],
+  ])('does not run when it stands there %s', async (_how, answer, quoted) => {
+    const aside = watchWorkAside();
+    const events = await run(script(answer), { messages: [{ role: 'user', content: `${long}${quoted}${long}` }] });
+    expect(callsOf(events)).toEqual([]);
+    expect(aside).toContain('compactTexts');
+  });
+
+  test('is the only reason to look', async () => {
+    const aside = watchWorkAside();
+    await run(script(concludes('Dry.')), { messages: [{ role: 'user', content: long }] });
+    expect(aside).not.toContain('compactTexts');
   });
 });

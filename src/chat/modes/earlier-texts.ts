@@ -1,0 +1,88 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { runAside } from '../../workers/run-aside.ts';
+import { jobOf } from '../../workers/worker-pool.ts';
+import { compactTexts, isActionQuotedIn, isQuotedIn } from '../parse-tool-calls/rescue-rules.ts';
+import type { CompactTexts, RescueRules } from '../parse-tool-calls/rescue-rules.ts';
+
+/** Characters that are prepared in place, in about ten milliseconds. */
+const inPlaceCharacters = 200_000;
+/** Many times what the longest conversation takes. */
+const preparingMs = 5_000;
+const preparingJob = jobOf<typeof compactTexts>(import.meta.url, '../parse-tool-calls/rescue-rules', 'compactTexts');
+
+export interface EarlierTextsOptions {
+  isReact: boolean;
+  caller: { readonly id: string };
+  signal: AbortSignal;
+}
+
+/**
+ * The messages before an answer, in which its calls are looked for: what stands there is repeated, not called. They are prepared at the first
+ * question. Those of a long conversation are prepared in a thread, and each question about them has a turn of the event loop of its own: the
+ * parser pauses (`isAwaited`), and goes on (`resume`) after `prepare`.
+ */
+export class EarlierTexts implements RescueRules {
+  readonly #texts: readonly string[];
+  readonly #options: EarlierTextsOptions;
+  /** `unreadable`: they could not be prepared, so that anything may stand in them. */
+  #prepared: CompactTexts | 'unreadable' | undefined;
+  #isLong: boolean | undefined;
+  #mayAsk = false;
+  #isAwaited = false;
+
+  constructor(texts: readonly string[], options: EarlierTextsOptions) {
+    this.#texts = texts;
+    this.#options = options;
+  }
+
+  /** The parser has paused for them. */
+  get isAwaited(): boolean {
+    return this.#isAwaited;
+  }
+
+  readonly mayAsk = (): boolean => {
+    this.#isLong ??= this.#texts.reduce((sum, text) => sum + text.length, 0) > inPlaceCharacters;
+    if (!this.#isLong) return true;
+    this.#isAwaited = !this.#mayAsk;
+    return this.#mayAsk;
+  };
+
+  readonly isQuoted = (text: string): boolean => {
+    const prepared = this.#ask();
+    return prepared === 'unreadable' || isQuotedIn(prepared, text);
+  };
+
+  /** An action with its labels; ask `mayAsk` before. */
+  isActionQuoted(name: string, input: string): boolean {
+    const prepared = this.#ask();
+    return prepared === 'unreadable' || isActionQuotedIn(prepared, { name, input });
+  }
+
+  /**
+   * Makes one more question possible.
+   * @throws the signal's reason
+   */
+  async prepare(): Promise<void> {
+    if (this.#prepared === undefined) this.#prepared = await this.#prepareAside();
+    else await nextTurn();
+    this.#mayAsk = true;
+    this.#isAwaited = false;
+  }
+
+  #ask(): CompactTexts | 'unreadable' {
+    this.#mayAsk = false;
+    this.#prepared ??= compactTexts({ texts: this.#texts, isReact: this.#options.isReact });
+    return this.#prepared;
+  }
+
+  async #prepareAside(): Promise<CompactTexts | 'unreadable'> {
+    const { isReact, caller, signal } = this.#options;
+    try {
+      const data = { texts: this.#texts, isReact };
+      return await runAside({ job: preparingJob, data, caller: caller.id, signal, timeoutMs: preparingMs });
+    } catch {
+      signal.throwIfAborted();
+      return 'unreadable';
+    }
+  }
+}
