@@ -33,6 +33,9 @@ export const bodyLimits = {
   /** A body has to bring so many bytes in every such time: 1 kB/s, half of what the slowest mobile networks carry, with a gap of a tunnel. */
   bodyPaceBytes: 15_000,
   bodyPaceMs: 15_000,
+  /** Pieces of one body that may be of any size. All together have to hold `bodyPieceBytes` on average: each costs the same, and 64 kB hold ten thousand of a byte. */
+  smallBodyPieces: 500,
+  bodyPieceBytes: 64,
   /** How long a connection stays for its client to read a refusal, while the rest of the body is not read. */
   refusedBodyLingerMs: 1_000,
 } as const;

@@ -67,6 +67,40 @@ describe('a large body that nobody wants', () => {
   });
 });
 
+describe('a body in chunks', () => {
+  const chunked = { 'content-type': 'application/json', 'transfer-encoding': 'chunked', connection: 'close' };
+
+  async function answerTo(chunks: string): Promise<string> {
+    const app = fastify();
+    installErrorHandling(app);
+    installJsonBodies(app);
+    app.post('/', (request) => JSON.stringify(request.body).length);
+    onTestFinished(() => app.close());
+    const { socket, answer } = announce(await app.listen({ host: '127.0.0.1', port: 0 }), 'POST /', chunked);
+    socket.write(`${chunks}0\r\n\r\n`);
+    return answer;
+  }
+  const list = (values: number): string => `[${Array.from({ length: values }, () => '1').join()}]`;
+  const chunksOf = (text: string, length: number): string =>
+    Array.from({ length: Math.ceil(text.length / length) }, (_, index) => {
+      const chunk = text.slice(index * length, (index + 1) * length);
+      return `${chunk.length.toString(16)}\r\n${chunk}\r\n`;
+    }).join('');
+
+  test('of a byte each is refused when there are thousands', async () => {
+    expect(await answerTo(chunksOf(list(5_000), 1))).toMatch(/^HTTP\/1\.1 400 .*chunks that are too small/s);
+  });
+
+  test.each([
+    ['of a byte each is read when it is short', list(200), 1],
+    ['of 64 bytes each is read at any length', list(50_000 - 10), 64],
+  ])('%s', async (_what, text, length) => {
+    const answer = await answerTo(chunksOf(text, length));
+    expect(answer).toContain('HTTP/1.1 200');
+    expect(answer.endsWith(String(text.length)) || answer.includes(`${text.length}\r\n`)).toBe(true);
+  });
+});
+
 describe('large bodies at the same time', () => {
   const size = 200 * 1024;
   const json = JSON.stringify('x'.repeat(size - 2));

@@ -8,6 +8,7 @@ import { refuseTwoHosts } from '../body/malformed-requests.ts';
 import { findAccess, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
+import { createRequestTurns } from '../request-turns.ts';
 
 export interface GuardOptions {
   authenticator: Pick<Authenticator, 'requireCaller'>;
@@ -23,6 +24,7 @@ export interface GuardOptions {
  */
 export function installGuard(app: FastifyInstance, { authenticator, now, table = routeRoles }: GuardOptions): void {
   app.decorateRequest('caller');
+  const turns = createRequestTurns();
   app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) {
       if (findAccess(method, route.url, table) === undefined)
@@ -40,6 +42,7 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
       const access = findAccess(request.method, request.routeOptions.url ?? '', table);
       refuseUselessBody(request, access);
       if (access === 'public' || access === 'socket') return undefined;
+      await turns.take();
       const caller = await authenticator.requireCaller(request);
       requireRight(caller, access);
       request.setDecorator('caller', caller);

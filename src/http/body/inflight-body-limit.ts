@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Transform } from 'node:stream';
 import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
 
 export interface ArrivingBodies {
   /** A body of this caller, to be read in place of the request. */
@@ -64,11 +65,18 @@ export function createArrivingBodies(maxBytes: number): ArrivingBodies {
   }
 
   function count(incoming: IncomingMessage, owner: string): Transform {
+    let pieces = 0;
     const counted = new Transform({
       transform(piece: Buffer, _encoding, pass) {
         // Refused, answered or cut off: what is still on its way counts no more, and nobody reads it.
         if (!bodies.has(incoming)) return pass();
         add(body, piece.length);
+        pieces += 1;
+        if (pieces > limits.smallBodyPieces + body.bytes / limits.bodyPieceBytes) {
+          // Those that have arrived with it would each be an error of a destroyed stream.
+          incoming.unpipe(counted);
+          return pass(tooManyPieces());
+        }
         makeRoom();
         if (!bodies.has(incoming)) return pass();
         if (isTooMuch()) return pass(overloaded());
@@ -93,6 +101,11 @@ export function createArrivingBodies(maxBytes: number): ArrivingBodies {
   }
 
   return { count, release, leave, signalOf: (incoming) => bodies.get(incoming)?.leave.signal ?? new AbortController().signal };
+}
+
+function tooManyPieces(): GatewayError {
+  const message = `The body comes in chunks that are too small. Send chunks of at least ${limits.bodyPieceBytes} bytes, or the body whole.`;
+  return new GatewayError('invalid_request', message);
 }
 
 function overloaded(): GatewayError {

@@ -61,6 +61,8 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
   const serverOptions = {
     maxPayload: limits.socketFrameBytes,
     closeTimeout: closeTimeoutMs,
+    // One frame in one turn of the event loop: ten thousand small ones fit into what is read at once.
+    allowSynchronousEvents: false,
     // Only the protocol's own name is echoed: the other one carries a key.
     handleProtocols: (offered: Set<string>) => (offered.has(protocol) ? protocol : false),
   };

@@ -716,6 +716,102 @@ const control: StopCase = {
   },
 };
 
+async function openConnection({ url }: Stage): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** So many copies of a request, each over a connection that was opened before. */
+async function sendTogether(stage: Stage, count: number, request: string): Promise<{ said: string; isWrong: boolean }> {
+  const open = await Promise.all(Array.from({ length: count }, () => openConnection(stage)));
+  await pause(500);
+  const answers = open.map((socket) => once(socket, 'data') as Promise<[Buffer]>);
+  for (const socket of open) socket.write(request);
+  const statuses = (await Promise.all(answers)).map(([answer]) => answer.toString('latin1', 9, 12));
+  for (const socket of open) socket.destroy();
+  const failed = statuses.filter((status) => status !== '200').length;
+  return { said: `${failed} of ${count} failed`, isWrong: failed > 0 };
+}
+
+function crowdCase(name: string, path: string, body?: string): StopCase {
+  const requestFor = ({ key }: Stage): string =>
+    `${body === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\n` +
+    (body === undefined ? '\r\n' : `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  return {
+    name,
+    async prepare(stage) {
+      await sendTogether(stage, 20, requestFor(stage));
+    },
+    attack: (stage) => sendTogether(stage, 1_000, requestFor(stage)),
+  };
+}
+
+const listTools = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}';
+
+/** Without a payload, and masked with zeros, as a client sends it. */
+const frameOf = (opcode: number, { isFinal = true } = {}): Buffer => Buffer.from([(isFinal ? 0x80 : 0) | opcode, 0x80, 0, 0, 0, 0]);
+const repeated = (frame: Buffer): Buffer[] => Array.from({ length: 200_000 }, () => frame);
+
+/** Raw bytes on each of four open sockets. */
+function rawSocketCase(name: string, makeBytes: () => Buffer): StopCase {
+  return {
+    name,
+    async attack(stage) {
+      const upgrade =
+        `GET /ws HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${stage.key}\r\nupgrade: websocket\r\nconnection: Upgrade\r\n` +
+        'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+      const open = await Promise.all(Array.from({ length: 4 }, () => openConnection(stage)));
+      for (const socket of open) {
+        socket.write(upgrade);
+        await once(socket, 'data');
+        socket.resume();
+      }
+      const bytes = makeBytes();
+      for (const socket of open) socket.write(bytes);
+      await pause(4_000);
+      const closed = open.filter((socket) => socket.closed).length;
+      for (const socket of open) socket.destroy();
+      return { said: `${closed} of 4 sockets closed` };
+    },
+  };
+}
+
+/** A body on each of so many connections. */
+function chunksCase(name: string, connections: number, chunks: string): StopCase {
+  return {
+    name,
+    async prepare({ post }) {
+      await post(chat, { ...plainChat, user: 'x'.repeat(1_000_000) });
+    },
+    async attack(stage) {
+      const head = `POST ${chat} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${stage.key}\r\ncontent-type: application/json\r\n`;
+      const statuses = Array.from({ length: connections }, async () => {
+        const socket = await openConnection(stage);
+        socket.write(`${head}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
+        const [answer] = (await once(socket, 'data')) as [Buffer];
+        socket.destroy();
+        return answer.toString('latin1', 9, 12);
+      });
+      return { said: `status ${(await Promise.all(statuses)).join(' ')}` };
+    },
+  };
+}
+
+const crowds: StopCase[] = [
+  crowdCase('1,000 requests to /mcp that arrive together', '/mcp', listTools),
+  crowdCase('1,000 questions for all functions that arrive together', '/api/tools'),
+  rawSocketCase('200,000 empty fragments on each of four sockets', () =>
+    Buffer.concat([frameOf(1, { isFinal: false }), ...repeated(frameOf(0, { isFinal: false }))]),
+  ),
+  rawSocketCase('200,000 pings on each of four sockets', () => Buffer.concat(repeated(frameOf(9)))),
+  rawSocketCase('200,000 pongs on each of four sockets', () => Buffer.concat(repeated(frameOf(10)))),
+  rawSocketCase('200,000 empty frames on each of four sockets', () => Buffer.concat(repeated(frameOf(1)))),
+  chunksCase('a body in chunks of a byte', 1, '1\r\n \r\n'.repeat(1_000_000)),
+  chunksCase('four bodies in chunks of a byte with extensions', 4, `1;${'x'.repeat(100)}\r\n \r\n`.repeat(100_000)),
+];
+
 export const stopCases: readonly StopCase[] = [
   control,
   ...validation,
@@ -724,6 +820,7 @@ export const stopCases: readonly StopCase[] = [
   ...results,
   ...mcp,
   ...processes,
+  ...crowds,
   ...others,
   ...backends,
   ...leakedCalls,

@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { openDoor } from '../../socket-fixture.ts';
+
+/** A ping of a client, without a payload: 0x80 final, 0x9 ping; 0x80 masked, with a mask of zeros. */
+const ping = Buffer.from([0x89, 0x80, 0, 0, 0, 0]);
+
+test('small frames that arrive together are read in as many turns of the event loop', async () => {
+  const door = await openDoor({ isOpen: true });
+  const { port } = new URL(door.url);
+  const socket = connect(Number(port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  const key = 'dGhlIHNhbXBsZSBub25jZQ==';
+  const head = ['GET /ws HTTP/1.1', 'host: 127.0.0.1', 'upgrade: websocket', 'connection: Upgrade', 'sec-websocket-version: 13'];
+  socket.write(`${[...head, `sec-websocket-key: ${key}`].join('\r\n')}\r\n\r\n`);
+  await once(socket, 'data');
+  let turns = 0;
+  const count = (): void => {
+    turns += 1;
+    counting = setImmediate(count);
+  };
+  let counting = setImmediate(count);
+  onTestFinished(() => clearImmediate(counting));
+  // A pong has a head of two bytes, and nothing behind it.
+  let pongBytes = 0;
+  socket.on('data', (piece: Buffer) => (pongBytes += piece.length));
+  socket.write(Buffer.concat(Array.from({ length: 500 }, () => ping)));
+  await vi.waitFor(() => expect(pongBytes).toBeGreaterThanOrEqual(1_000));
+  expect(turns).toBeGreaterThan(400);
+});
