@@ -41,7 +41,8 @@ export function watchSocket(
   };
   // Protocol errors, a frame that is too large: the socket has already been told, and its `close` follows.
   socket.on('error', () => undefined);
-  socket.on('pong', isAlive);
+  socket.on('ping', (data: Buffer) => countFrame(data.length));
+  socket.on('pong', (data: Buffer) => countFrame(data.length));
   const timer = setInterval(() => {
     if (unanswered >= missedPings) {
       options.onFailure(1001, 'The browser does not answer pings.');
@@ -55,24 +56,26 @@ export function watchSocket(
   }, options.pingIntervalMs);
   timer.unref();
 
+  function countFrame(bytes: number, ofCaller?: ByteBudget): void {
+    isAlive();
+    const waitMs = Math.max(budget.take(bytes), ofCaller?.take(bytes) ?? 0);
+    if (waitMs > 0) {
+      hold();
+      setTimeout(release, waitMs).unref();
+    }
+    const now = performance.now();
+    if (now - windowStart > 1_000) {
+      windowStart = now;
+      frames = 0;
+    }
+    frames += 1;
+    if (frames > limits.socketFramesPerSecond) options.onFailure(1008, 'Too many frames.');
+  }
+
   return {
     hold,
     release,
-    countFrame(bytes, ofCaller) {
-      isAlive();
-      const waitMs = Math.max(budget.take(bytes), ofCaller?.take(bytes) ?? 0);
-      if (waitMs > 0) {
-        hold();
-        setTimeout(release, waitMs).unref();
-      }
-      const now = performance.now();
-      if (now - windowStart > 1_000) {
-        windowStart = now;
-        frames = 0;
-      }
-      frames += 1;
-      if (frames > limits.socketFramesPerSecond) options.onFailure(1008, 'Too many frames.');
-    },
+    countFrame,
     stop: () => clearInterval(timer),
   };
 }

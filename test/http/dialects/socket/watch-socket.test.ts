@@ -43,6 +43,14 @@ test('a socket that sends more bytes than it may is not read until they are earn
   expect(failures).toEqual([]);
 });
 
+test.each(['ping', 'pong'])('a flood of %s frames ends a socket like one of messages', (type) => {
+  const { socket, failures } = watched();
+  for (let frame = 0; frame < limits.socketFramesPerSecond; frame += 1) socket.emit(type, Buffer.alloc(0));
+  expect(failures).toEqual([]);
+  socket.emit(type, Buffer.alloc(0));
+  expect(failures).toEqual([1008]);
+});
+
 test('sockets of one caller share what the caller may send', () => {
   const ofCaller = createByteBudget({ perSecond: 1_000, burst: 1_000 }, () => 0);
   const [first, second] = [watched(), watched()];
