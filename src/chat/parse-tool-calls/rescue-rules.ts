@@ -1,4 +1,5 @@
 import type { ReadEntry } from './call-pieces.ts';
+import { containsText } from './contains-text.ts';
 
 /** How calls are recovered from the text of a native answer. */
 export interface RescueRules {
@@ -36,7 +37,7 @@ export function compactTexts({ texts, isReact }: { texts: readonly string[]; isR
 /** As `quotesOf`, in messages that are prepared. */
 export function isQuotedIn({ plain }: CompactTexts, text: string): boolean {
   const wanted = compact(text);
-  return plain.some((earlier) => earlier.includes(wanted));
+  return plain.some((earlier) => containsText(earlier, wanted));
 }
 
 /**
@@ -45,7 +46,7 @@ export function isQuotedIn({ plain }: CompactTexts, text: string): boolean {
  */
 export function isActionQuotedIn({ labelled }: CompactTexts, { name, input }: { name: string; input: string }): boolean {
   const forms = [`Action: ${name}\nAction Input: ${input}`, `Action: ${input}`].map((form) => compact(withPlainLabels(form)));
-  return labelled.some((earlier) => forms.some((form) => earlier.includes(form)));
+  return labelled.some((earlier) => forms.some((form) => containsText(earlier, form)));
 }
 
 function withPlainLabels(text: string): string {
