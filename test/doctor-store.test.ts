@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { examineGateway } from '../src/cli/doctor/doctor.ts';
 import type { Finding, Section } from '../src/cli/doctor/finding.ts';
-import { createKeyRing } from '../src/admin/api-keys.ts';
+import { createApiKeys } from '../src/admin/api-keys.ts';
 import { derivePepper } from '../src/admin/derive-key-hash.ts';
 import { createSqliteRegistry } from '../src/storage/sqlite-registry.ts';
 import { toolServerRecord } from './storage/records.ts';
@@ -33,7 +33,7 @@ async function fill(): Promise<void> {
   await store.createToolServer(toolServerRecord({ id: 'off', isEnabled: false }));
   await store.createToolServer(toolServerRecord({ id: 'maps', url: 'http://127.0.0.1:9', authType: 'bearer', key: 'k' }));
   const nothing = () => undefined;
-  const ring = createKeyRing({
+  const ring = createApiKeys({
     registry: store,
     pepper: derivePepper(secret),
     hasFixedKey: false,

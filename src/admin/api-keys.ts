@@ -8,7 +8,7 @@ import { isExpired } from './stored-keys.ts';
 export type KeyFields = Omit<KeyRecord, 'id' | 'hash' | 'secretMark' | 'createdAt'>;
 
 /** The stored keys under the rules of their administration. Every function may reject with GatewayError `storage_unavailable`. */
-export interface KeyRing {
+export interface ApiKeys {
   list(): Promise<KeyRecord[]>;
   /** `key` is the key itself, this once. @throws GatewayError `invalid_request` when the first key is not an administrator's. */
   create(fields: KeyFields): Promise<{ record: KeyRecord; key: string }>;
@@ -20,7 +20,7 @@ export interface KeyRing {
   createFirst: () => Promise<string | undefined>;
 }
 
-export interface KeyRingOptions {
+export interface ApiKeysOptions {
   registry: Registry;
   pepper: string;
   /** Whether `TOOLWHARF_ADMIN_KEY` is set: it counts as an administrator's key. */
@@ -37,7 +37,7 @@ export interface KeyRingOptions {
   onLastDeleted?(): void;
 }
 
-export function createKeyRing(options: KeyRingOptions): KeyRing {
+export function createApiKeys(options: ApiKeysOptions): ApiKeys {
   const { registry, pepper, hasFixedKey, newId, now } = options;
   let last: Promise<unknown> = Promise.resolve();
 

@@ -4,9 +4,9 @@ import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import { isMasked, isSecretAddress, restoreAddress, withoutSecretsInAddress } from '../shared/secrets/secret-urls.ts';
-import { hideSecretFields, restoreSecretFields, withoutSecretFields } from '../shared/secrets/secret-fields.ts';
-import { refuseMasks } from './reject-redacted-secrets.ts';
+import { isMasked, isSecretUrl, restoreUrl, withoutSecretsInUrl } from '../shared/secrets/secret-urls.ts';
+import { redactSecretFields, restoreSecretFields, withoutSecretFields } from '../shared/secrets/secret-fields.ts';
+import { rejectRedactedSecrets } from './reject-redacted-secrets.ts';
 import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-server-wire.ts';
 
 /**
@@ -48,14 +48,14 @@ function lenderFor(record: ToolServerRecord, change: JsonObject): ToolServerReco
     ...rest,
     headers: {},
     extra: withoutSecretFields(extra),
-    path: isDocumentMoved ? withoutSecretsInAddress(record.path) : record.path,
+    path: isDocumentMoved ? withoutSecretsInUrl(record.path) : record.path,
   };
 }
 
 /** A form sends back what it was shown: the names of headers whose values it does not know. @throws GatewayError for a mask within an address. */
 function withoutDropped(known: ToolServerRecord, lender: ToolServerRecord, given: JsonObject): JsonObject {
   if (lender === known) return given;
-  refuseMasks({ ...given, path: undefined });
+  rejectRedactedSecrets({ ...given, path: undefined });
   const headers = ownValue(given, 'headers');
   if (!isJsonObject(headers)) return given;
   return { ...given, headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== null)) };
@@ -63,7 +63,7 @@ function withoutDropped(known: ToolServerRecord, lender: ToolServerRecord, given
 
 function secretsOf(record: ToolServerRecord): string[] {
   const { unreadable_secrets: _mark, ...extra } = record.extra;
-  const shown = hideSecretFields(extra);
+  const shown = redactSecretFields(extra);
   const inside = (name: string): string[] => {
     const [value, masked] = [ownValue(extra, name), ownValue(shown, name)];
     if (!isJsonObject(value) || !isJsonObject(masked)) return [];
@@ -73,7 +73,7 @@ function secretsOf(record: ToolServerRecord): string[] {
   const own = [
     ...(record.key === undefined ? [] : ['key']),
     ...Object.keys(record.headers).map((name) => `headers.${name}`),
-    ...(isSecretAddress(record.path) ? ['path'] : []),
+    ...(isSecretUrl(record.path) ? ['path'] : []),
     ...hidden.flatMap((name) => (name === 'config' || name === 'info' ? inside(name) : [name])),
   ];
   return [...new Set([...own, ...unreadableSecretsOf(record)])];
@@ -95,7 +95,7 @@ function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject
 function restorePath(record: ToolServerRecord, { url, path: given }: { url: JsonValue | undefined; path: string }): string {
   const place = { url: typeof url === 'string' ? url : record.url, path: given };
   const isSameOrigin = documentOrigin(place) === documentOrigin(record);
-  const path = isSameOrigin ? restoreAddress(record.path, given) : given;
+  const path = isSameOrigin ? restoreUrl(record.path, given) : given;
   if (!isMasked(path) || (isSameOrigin && isMasked(record.path))) return path;
   throw new GatewayError('invalid_request', 'path: "[secret]" stands for a value that is not shown. Write the value.', { param: 'path' });
 }

@@ -7,7 +7,7 @@ import { findHidden } from '../shared/secrets/secret-fields.ts';
  * `null` where the words of an answer stand beside it) would be kept as if it were one.
  * @throws GatewayError `invalid_request`
  */
-export function refuseMasks(value: unknown): void {
+export function rejectRedactedSecrets(value: unknown): void {
   if (!isJsonObject(value)) return;
   // The parser has a word for these; a document is not shown in part.
   const { key: _key, headers: _headers, spec: _spec, report: _report, ...fields } = value;

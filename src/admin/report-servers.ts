@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import type { ServerReport, ToolServerInspector } from '../core/tool-server-report.ts';
+import type { ToolServerReport, ToolServerInspector } from '../core/tool-server-report.ts';
 
 /** Each may hold a document of megabytes while it is converted. */
 const parallelLoads = 4;
@@ -9,12 +9,12 @@ const parallelLoads = 4;
 const listPatienceMs = 2 * limits.documentTimeoutMs;
 
 /** Loads the server's document anew, unless it is disabled. A server that is down is a report, too. @throws the signal's reason */
-export async function loadReport(inspector: ToolServerInspector, record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport> {
+export async function loadReport(inspector: ToolServerInspector, record: ToolServerRecord, signal: AbortSignal): Promise<ToolServerReport> {
   return record.isEnabled ? inspector.refresh(record, signal) : knownReport(inspector, record);
 }
 
 /** What is known without asking the server. */
-export function knownReport(inspector: ToolServerInspector, record: ToolServerRecord): ServerReport {
+export function knownReport(inspector: ToolServerInspector, record: ToolServerRecord): ToolServerReport {
   return inspector.reportOf(record) ?? emptyReport(record.isEnabled ? 'It has not been loaded yet.' : 'It is disabled and was not loaded.');
 }
 
@@ -23,10 +23,10 @@ export async function loadReports(
   inspector: ToolServerInspector,
   records: readonly ToolServerRecord[],
   signal: AbortSignal,
-): Promise<ServerReport[]> {
+): Promise<ToolServerReport[]> {
   const gate = pLimit(parallelLoads);
   const patience = AbortSignal.any([signal, AbortSignal.timeout(listPatienceMs)]);
-  const load = async (record: ToolServerRecord): Promise<ServerReport> => {
+  const load = async (record: ToolServerRecord): Promise<ToolServerReport> => {
     const known = knownReport(inspector, record);
     if (known.ok || patience.aborted) return known;
     return loadReport(inspector, record, patience).catch(() => knownReport(inspector, record));
@@ -36,6 +36,6 @@ export async function loadReports(
   return reports;
 }
 
-function emptyReport(error: string): ServerReport {
+function emptyReport(error: string): ToolServerReport {
   return { ok: false, error, functions: [], renamed: [], omitted: [], warnings: [], tokens: 0 };
 }

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { originOf, toDocumentPlace } from '../shared/document-url.ts';
+import { originOf, toDocumentUrl } from '../shared/document-url.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { Registry, ToolServerRecord } from '../core/registry.ts';
-import { restoreAddress } from '../shared/secrets/secret-urls.ts';
+import { restoreUrl } from '../shared/secrets/secret-urls.ts';
 import { droppedSecrets, keepSecrets, mergeConnection } from './merge-connection.ts';
-import { refuseMasks } from './reject-redacted-secrets.ts';
+import { rejectRedactedSecrets } from './reject-redacted-secrets.ts';
 import { withoutShownOnly } from './tool-server-wire.ts';
 
 /** Every chat looks at all of them. */
@@ -26,7 +26,7 @@ export interface ChangedToolServer {
 }
 
 /** The registered tool servers under the rules of their administration. Every function may reject with GatewayError `storage_unavailable`. */
-export interface ToolServerDesk {
+export interface ToolServerAdmin {
   list(): Promise<ToolServerRecord[]>;
   /** @throws GatewayError `not_found` */
   require(id: string): Promise<ToolServerRecord>;
@@ -44,7 +44,7 @@ export interface ToolServerDesk {
   delete(id: string): Promise<void>;
 }
 
-export function createToolServerDesk(registry: Registry, { parseConnection, parseConnections }: ConnectionParser): ToolServerDesk {
+export function createToolServerAdmin(registry: Registry, { parseConnection, parseConnections }: ConnectionParser): ToolServerAdmin {
   let last: Promise<unknown> = Promise.resolve();
 
   /** One change after the other: a merge must see what the merge before it wrote. */
@@ -82,7 +82,7 @@ export function createToolServerDesk(registry: Registry, { parseConnection, pars
 
     create: (value, title) =>
       inTurn(async () => {
-        refuseMasks(value);
+        rejectRedactedSecrets(value);
         const known = await registry.listToolServers('all');
         const record = parseConnection(withoutShownOnly(value), { title, taken: new Set(known.map(({ id }) => id)) });
         const [same] = isJsonObject(value) && idOf(value) === undefined ? findAtPlace(value, known) : [];
@@ -157,7 +157,7 @@ function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): u
   return entries.map((entry, index) => {
     const record = before.get(entry);
     if (record === undefined || !isJsonObject(entry)) {
-      refuseMasks(values[index]);
+      rejectRedactedSecrets(values[index]);
       return entry;
     }
     const kept = keepSecrets(record, entry);
@@ -194,8 +194,8 @@ function idOf(entry: JsonObject): string | undefined {
 
 function findAtPlace(entry: JsonObject, records: readonly ToolServerRecord[]): ToolServerRecord[] {
   if (typeof entry['url'] !== 'string') return [];
-  const { url, path } = toDocumentPlace(entry['url'].trim(), typeof entry['path'] === 'string' ? entry['path'].trim() : undefined);
-  return records.filter((record) => placeOf(record.url, record.path) === placeOf(url, restoreAddress(record.path, path)));
+  const { url, path } = toDocumentUrl(entry['url'].trim(), typeof entry['path'] === 'string' ? entry['path'].trim() : undefined);
+  return records.filter((record) => placeOf(record.url, record.path) === placeOf(url, restoreUrl(record.path, path)));
 }
 
 /** Slashes between address and path carry no meaning. */

@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import { maskAddress } from '../shared/secrets/secret-urls.ts';
-import { hideSecretFields } from '../shared/secrets/secret-fields.ts';
-import type { ServerReport } from '../core/tool-server-report.ts';
+import { redactUrl } from '../shared/secrets/secret-urls.ts';
+import { redactSecretFields } from '../shared/secrets/secret-fields.ts';
+import type { ToolServerReport } from '../core/tool-server-report.ts';
 
 /** Words of an answer that say nothing about the connection itself; a client that sends one back does not mean them. */
 const shownOnly = new Set(['has_key', 'origin', 'report', 'unreadable_secrets']);
@@ -16,7 +16,7 @@ const shownOnly = new Set(['has_key', 'origin', 'report', 'unreadable_secrets'])
 export function toConnectionWire(record: ToolServerRecord): JsonObject {
   const unreadable = unreadableSecretsOf(record);
   const { unreadable_secrets: mark, ...extra } = record.extra;
-  const { key: _key, headers, ...rest } = toConnection({ ...record, extra: hideSecretFields(extra), path: maskAddress(record.path) });
+  const { key: _key, headers, ...rest } = toConnection({ ...record, extra: redactSecretFields(extra), path: redactUrl(record.path) });
   const lost = unreadable.flatMap((field) => (field.startsWith('headers.') ? [field.slice('headers.'.length)] : []));
   const names = [...Object.keys(isJsonObject(headers) ? headers : {}), ...lost];
   return {
@@ -73,12 +73,12 @@ export function withoutShownOnly(value: unknown): unknown {
 }
 
 /** The schemas of hundreds of functions, for each of many servers, would make a list of megabytes: they stand in the single connection's report. */
-export function toListedReport(report: ServerReport): JsonObject {
+export function toListedReport(report: ToolServerReport): JsonObject {
   return { ...toReportWire(report), functions: report.functions.map(({ parameters: _parameters, ...entry }) => entry) };
 }
 
 /** The words of a report are the words of its JSON; what is absent is null, so that a client finds every key. */
-export function toReportWire(report: ServerReport): JsonObject {
+export function toReportWire(report: ToolServerReport): JsonObject {
   return { ...(report as unknown as JsonObject), info: report.info ?? null, version: report.version ?? null };
 }
 

@@ -12,12 +12,12 @@ import type { Registry } from '../core/registry.ts';
 import type { RunStore } from '../core/run-log.ts';
 import { localUrl } from '../cli/healthcheck.ts';
 import { createAuthenticator, isLoopbackName } from '../http/auth/authenticate.ts';
-import { createCallsUnderWay } from '../runs/active-invocations.ts';
+import { createActiveInvocations } from '../runs/active-invocations.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { callerOf, installGuard } from '../http/auth/guard.ts';
 import { installJsonBodies } from '../http/body/json-bodies.ts';
-import { keepChats } from '../http/dialects/chat-completions/store-completions.ts';
-import { createKeyRing } from '../admin/api-keys.ts';
+import { storeCompletions } from '../http/dialects/chat-completions/store-completions.ts';
+import { createApiKeys } from '../admin/api-keys.ts';
 import { createKeyText, derivePepper } from '../admin/derive-key-hash.ts';
 import { createDefaultModel } from '../http/dialects/socket/default-model.ts';
 import { installCallerLimits } from '../http/auth/limit-callers.ts';
@@ -42,13 +42,13 @@ import { socketRoute } from '../http/routes/socket.ts';
 import { toolServerRoutes } from '../http/routes/tool-servers.ts';
 import { toolRoutes } from '../http/routes/tools.ts';
 import { createExpiryWatch } from '../http/auth/watch-expiry.ts';
-import { createRunStarter } from '../runs/active-runs.ts';
+import { createActiveRuns } from '../runs/active-runs.ts';
 import { createSessionEvents } from '../http/dialects/socket/session-events.ts';
-import { createToolServerDesk } from '../admin/tool-server-admin.ts';
+import { createToolServerAdmin } from '../admin/tool-server-admin.ts';
 import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
 import type { CatalogBackend } from '../models/model-catalog.ts';
 import { createApprovals } from './create-approvals.ts';
-import { createChatParts } from './compose-chat.ts';
+import { composeChat } from './compose-chat.ts';
 import { openExtensions } from './open-extensions.ts';
 import { createOutbound } from '../policy/outbound-request.ts';
 import { toPresetWire } from '../storage/preset-schema.ts';
@@ -59,8 +59,8 @@ import { parseToolServerConnection, parseToolServerConnections } from '../storag
 import { createBrowserRelay } from '../relay/browser-relay.ts';
 import { createInProcessBus } from '../relay/bus.ts';
 import { requireMode } from './require-mode.ts';
-import { createPresetExaminer } from './validate-preset.ts';
-import { tellBackends, tellUnlistedTaskModels } from './startup-warnings.ts';
+import { createPresetValidator } from './validate-preset.ts';
+import { logBackends, warnOfUnlistedTaskModels } from './startup-warnings.ts';
 import type { ImportModule } from '../tools/functions/load-module.ts';
 import { version } from './version.ts';
 
@@ -115,7 +115,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const registry = parts.registry ?? createMemoryRegistry(config.toolServers);
   const { runLog, ...approvals } = createApprovals(config, { ...parts, askBrowser: relay.askBrowser, now, newId });
   const extensions = await openExtensions(config, { ...parts, newId });
-  const { models, tools, presets, chats, services, embed, gatewayId } = createChatParts(config, {
+  const { models, tools, presets, chats, services, embed, gatewayId } = composeChat(config, {
     ...parts,
     extensions,
     registry,
@@ -125,16 +125,16 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     now,
     newId,
   });
-  const starter = createRunStarter({
+  const starter = createActiveRuns({
     services,
     newRunId: newId,
     log: runLog,
     waits: approvals.waits,
     sessionEvents: createSessionEvents(relay),
   });
-  const runs = keepChats(starter, { store: chats, isStoring: config.storeChats, now, logger: parts.logger });
+  const runs = storeCompletions(starter, { store: chats, isStoring: config.storeChats, now, logger: parts.logger });
   const approvalDesk = approvals.deskFor(runs);
-  const calls = createCallsUnderWay();
+  const calls = createActiveInvocations();
   const limiter = createRateLimiter({ now });
   // Keys of a registry that forgets need no secret that lasts.
   const pepper = derivePepper(config.secret ?? newId());
@@ -165,7 +165,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     allowedOrigins: config.corsOrigins,
     onExpiring: expiry.watch,
   });
-  const keys = createKeyRing({
+  const keys = createApiKeys({
     registry,
     pepper,
     hasFixedKey,
@@ -253,8 +253,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   await server.register(runRoutes, { log: runLog, runs, cancelWaiting: approvalDesk.cancel, callerOf });
   await server.register(approvalRoutes, { desk: approvalDesk, runs, callerOf, stallMs: config.clientStallTimeoutMs, now });
   await server.register(keyRoutes, { keys, hasFixedKey, now });
-  await server.register(presetRoutes, { presets, toWire: toPresetWire, doubtsOf: createPresetExaminer({ presets, models, tools }) });
-  const desk = createToolServerDesk(registry, {
+  await server.register(presetRoutes, { presets, toWire: toPresetWire, doubtsOf: createPresetValidator({ presets, models, tools }) });
+  const desk = createToolServerAdmin(registry, {
     parseConnection: (value, idSource) => parseToolServerConnection(value, 'database', idSource),
     parseConnections: (values, titles) => parseToolServerConnections(values, 'database', titles && { titles }),
   });
@@ -267,8 +267,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   server.addHook('onListen', async () => {
     tools.start();
     extensions.start();
-    void tellBackends(config, models, parts.logger);
-    void tellUnlistedTaskModels(config, models, parts.logger);
+    void logBackends(config, models, parts.logger);
+    void warnOfUnlistedTaskModels(config, models, parts.logger);
   });
 
   return {

@@ -30,7 +30,7 @@ export interface BundledTime {
  * Registers the bundled time server in the store, at the first start without any tool server, as an entry that can be changed and deleted like
  * any other; deleted, it stays deleted. It only runs where it is registered.
  */
-export async function openBundledTime({ store, fixed, demo, start }: BundledTimeOptions): Promise<BundledTime> {
+export async function openBundledTimeServer({ store, fixed, demo, start }: BundledTimeOptions): Promise<BundledTime> {
   const plan = demo === false ? 'hide' : await planFor(store, fixed, demo);
   if (plan === 'hide') return { store: withBundledUrl(store, undefined), close: async () => undefined };
   const server = await start();

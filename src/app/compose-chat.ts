@@ -1,4 +1,4 @@
-import { createAskPreset } from '../chat/loop/run-sub-agent.ts';
+import { createSubAgentRunner } from '../chat/loop/run-sub-agent.ts';
 import type { ChatServices } from '../chat/loop/answer-chat.ts';
 import { createContinuations } from '../chat/suspend/continue-run.ts';
 import { defaultSelectionTemplate } from '../chat/modes/prompt/selection-prompt.ts';
@@ -22,7 +22,7 @@ import { createMemoryChatMemory } from '../storage/memory-chat-memory.ts';
 import { createMemoryChats } from '../storage/memory-chats.ts';
 import { createPresetStore } from '../storage/preset-store.ts';
 import type { PresetStore } from '../storage/preset-store.ts';
-import { tellServerNews } from './startup-warnings.ts';
+import { logServerNews } from './startup-warnings.ts';
 import { createHistoryTool } from '../tools/catalog/history-tool.ts';
 import { createPresetTools } from '../tools/catalog/preset-tools.ts';
 import { createToolCatalog } from '../tools/catalog/tool-catalog.ts';
@@ -31,7 +31,7 @@ import { version } from './version.ts';
 
 /** What the parts around a chat give to it. */
 export interface Surroundings {
-  logger: Parameters<typeof tellServerNews>[0] & Parameters<typeof createCallRuntime>[1]['logger'];
+  logger: Parameters<typeof logServerNews>[0] & Parameters<typeof createCallRuntime>[1]['logger'];
   backends?: CatalogBackend[];
   registry: Registry;
   /** Default: kept as long as the process lives. */
@@ -62,7 +62,7 @@ export interface ChatParts {
 const presetsBelievedMs = 200;
 
 /** Models, tools and presets: everything that a chat asks. A preset is a model, and a tool, and asks all three itself. */
-export function createChatParts(config: Config, surroundings: Surroundings): ChatParts {
+export function composeChat(config: Config, surroundings: Surroundings): ChatParts {
   const { registry, send, callBrowser, extensions, now, newId, logger } = surroundings;
   const { backends, embed } = createBackends(config, send);
   const presets = createPresetStore({ registry, fixed: config.presets, now, believedMs: presetsBelievedMs });
@@ -74,7 +74,7 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
     spare,
   ]);
   const history = config.storeChats ? [createHistoryTool(chats)] : [];
-  const ask = createAskPreset(() => services);
+  const ask = createSubAgentRunner(() => services);
   const gatewayId = newId();
   const tools = createToolCatalog({
     registry,
@@ -85,7 +85,7 @@ export function createChatParts(config: Config, surroundings: Surroundings): Cha
     browserToolTimeoutMs: config.browserToolTimeoutMs,
     sources: [...history, ...extensions.sources, createPresetTools({ presets, ask })],
     now,
-    onServerNews: tellServerNews(logger),
+    onServerNews: logServerNews(logger),
   });
   const newCallId = (): string => `call_${newId()}`;
   const services: ChatParts['services'] = {

@@ -3,11 +3,11 @@ import { objectionTo } from '../chat/tool-calls/check-edited-arguments.ts';
 import type { Config } from './config/config.ts';
 import type { RunWaits, WaitingRunStore } from '../core/approval.ts';
 import type { ChatMemories } from '../core/chat-memory.ts';
-import type { AskBrowser } from '../core/elicitation.ts';
+import type { SendElicitation } from '../core/elicitation.ts';
 import type { RunStore } from '../core/run-log.ts';
-import { createApprovalDesk } from '../runs/approval-decisions.ts';
-import type { ApprovalDesk } from '../runs/approval-decisions.ts';
-import type { RunStarter } from '../runs/active-runs.ts';
+import { createApprovalDecisions } from '../runs/approval-decisions.ts';
+import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
+import type { ActiveRuns } from '../runs/active-runs.ts';
 import { createRunLog } from '../observability/run-log.ts';
 import type { RunLogOptions, WritingRunLog } from '../observability/run-log.ts';
 import { createApprovalTokens } from '../policy/approval-tokens.ts';
@@ -23,7 +23,7 @@ export interface ApprovalSurroundings {
   runs?: RunStore;
   waitingRuns?: WaitingRunStore;
   chatMemory?: Partial<ChatMemories>;
-  askBrowser: AskBrowser;
+  askBrowser: SendElicitation;
   now: () => number;
   newId: () => string;
 }
@@ -33,7 +33,7 @@ export interface Approvals {
   runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'questions'>;
   runLog: WritingRunLog;
   waits: RunWaits;
-  deskFor(runs: RunStarter): ApprovalDesk;
+  deskFor(runs: ActiveRuns): ApprovalDecisions;
 }
 
 /** Approvals and the log of runs, which tells who waits for one. */
@@ -71,6 +71,6 @@ export function createApprovals(config: Config, { logger, askBrowser, now, newId
       newId,
       now,
     }),
-    deskFor: (runs) => createApprovalDesk({ store, tokens, remembered, log: runLog, runs }),
+    deskFor: (runs) => createApprovalDecisions({ store, tokens, remembered, log: runLog, runs }),
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Config } from './config/config.ts';
-import { ownModuleBehind } from '../tools/functions/trace-user-code.ts';
+import { userModuleBehind } from '../tools/functions/trace-user-code.ts';
 
 interface FaultFields {
   err?: unknown;
@@ -23,7 +23,7 @@ const exceptionMessage =
  * an `error` listener for an exception outside of every call. That must not end everybody's chats. An exception that is not known to come from there
  * may have left the gateway in any state: that ends it, as it does where no such functions are. Gives the events that are dealt with here.
  */
-export function outliveOwnCode({ modules }: Pick<Config, 'modules'>, logger: FaultLog): 'unhandledRejection'[] {
+export function guardUserCode({ modules }: Pick<Config, 'modules'>, logger: FaultLog): 'unhandledRejection'[] {
   if (modules.toolsDir === undefined && modules.hooks.length === 0) return [];
   /** Their objects may fail when they are read, and who fails here ends the process. */
   const tell = ({ err, ...fields }: FaultFields, message: string): void => {
@@ -36,7 +36,7 @@ export function outliveOwnCode({ modules }: Pick<Config, 'modules'>, logger: Fau
   process.on('unhandledRejection', (error) => tell({ err: error }, promiseMessage));
   // Not a listener: beside it, whoever else listens would end the gateway.
   process.setUncaughtExceptionCaptureCallback((error: unknown) => {
-    const module = ownModuleBehind(error);
+    const module = userModuleBehind(error);
     if (module === undefined) {
       // Thrown here, it ends the process as it would without this.
       if (!process.emit('uncaughtException', error as Error)) throw error;

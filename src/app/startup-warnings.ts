@@ -25,7 +25,7 @@ export function findUnlistedTaskModels(config: TaskModels, ids: ReadonlySet<stri
 }
 
 /** Says in the log, before a chat meets it, that a task model is not there. Never rejects; takes as long as the slowest list of models. */
-export async function tellUnlistedTaskModels(config: TaskModels, models: Pick<ModelFinder, 'list'>, log: FaultLog): Promise<void> {
+export async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<ModelFinder, 'list'>, log: FaultLog): Promise<void> {
   if (config.taskModel === undefined && config.taskModelExternal === undefined) return;
   const listed = await models.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs)).catch(() => undefined);
   if (listed === undefined) return;
@@ -37,7 +37,7 @@ export async function tellUnlistedTaskModels(config: TaskModels, models: Pick<Mo
  * Says in the log, in one line each, which backends answer, with how many models. Never rejects; takes as long as the slowest list. The Ollama at the
  * default address is only tried: where it is not there, nothing is wrong.
  */
-export async function tellBackends(
+export async function logBackends(
   { backends: configured }: Pick<Config, 'backends'>,
   models: Pick<ModelCatalog, 'backends'>,
   log: FaultLog,
@@ -60,7 +60,7 @@ export async function tellBackends(
 }
 
 /** Says in the log what became of registered tool servers, before a chat meets it. */
-export function tellServerNews(log: FaultLog): (record: ToolServerRecord, news: ServerNews) => void {
+export function logServerNews(log: FaultLog): (record: ToolServerRecord, news: ServerNews) => void {
   return ({ id, wantedId }, news) => {
     if (news.type === 'broken')
       log.warn({ tool_server: id, reason: news.reason }, `the tool server "${id}" cannot be used: chats go on without it`);

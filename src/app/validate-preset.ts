@@ -22,7 +22,7 @@ export interface PresetSurroundings {
  * What a preset names and nobody knows just now: its model, tools, sub-agents, and functions that should wait for approval. Nothing of it keeps the
  * preset from being saved, for models and servers come and go.
  */
-export async function findPresetDoubts(preset: PresetRecord, around: PresetSurroundings): Promise<string[]> {
+export async function validatePreset(preset: PresetRecord, around: PresetSurroundings): Promise<string[]> {
   const known = new Set((await around.presets.list()).map(({ id }) => id));
   const model = known.has(preset.baseModel) ? undefined : await around.whyNoModel(preset.baseModel);
   const doubts = model === undefined ? [] : [`base_model: ${model}`];
@@ -61,14 +61,14 @@ export interface LiveParts {
 }
 
 /** As a chat with the preset would find them. */
-export function createPresetExaminer({ presets, models, tools }: LiveParts): (preset: PresetRecord) => Promise<string[]> {
+export function createPresetValidator({ presets, models, tools }: LiveParts): (preset: PresetRecord) => Promise<string[]> {
   return async (preset) => {
     const signal = AbortSignal.timeout(2 * limits.documentTimeoutMs);
     const caller = { id: 'examiner', role: 'admin', isOpen: true } as const;
     const run: RunContext = { runId: '', caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
     const offerFor = (toolIds: string[] | undefined, within: RunContext) =>
       tools.offerFor(plainRequest({ model: '', messages: [], stream: false, ...(toolIds && { toolIds }) }), within);
-    return findPresetDoubts(preset, {
+    return validatePreset(preset, {
       presets,
       whyNoModel: (id) => problemOf(models.require(id, signal)),
       whyNoTool: (toolId) => problemOf(offerFor([toolId], run)),

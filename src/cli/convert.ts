@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { ConfigError } from '../app/config/config-error.ts';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import type { ServerReport } from '../core/tool-server-report.ts';
+import type { ToolServerReport } from '../core/tool-server-report.ts';
 import { count } from './doctor/finding.ts';
 import { createOutbound } from '../policy/outbound-request.ts';
 import { parseToolServerConnection } from '../storage/tool-server-connection.ts';
@@ -37,7 +37,7 @@ function parseCommand(args: string[]): { source: string; isJson: boolean } {
   throw new ConfigError(`convert takes one address or file. ${usage}`);
 }
 
-async function reportOf(source: string): Promise<ServerReport> {
+async function reportOf(source: string): Promise<ToolServerReport> {
   const outbound = createOutbound({ egress: { mode: 'any', allow: [] } });
   const signal = AbortSignal.timeout(patienceMs);
   const servers = createRegisteredServers({ send: outbound.send, now: Date.now });
@@ -63,7 +63,7 @@ async function readDocument(file: string): Promise<string> {
 }
 
 /** For a terminal, without colours: one line a function, then everything that did not come through as it stands. */
-export function toText(report: ServerReport): string {
+export function toText(report: ToolServerReport): string {
   if (!report.ok) return `Nothing could be converted: ${report.error ?? 'no reason is known.'}\n`;
   const { info, version, functions, renamed, omitted, warnings, tokens } = report;
   const title = typeof info?.['title'] === 'string' ? info['title'] : 'a document without a title';

@@ -4,7 +4,7 @@ import { buildApp } from '../app/build-app.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile } from '../app/config/config.ts';
 import { listSettings } from '../app/config/describe-settings.ts';
 import type { ChatMemory, MemoryKind } from '../core/chat-memory.ts';
-import { openBundledTime } from '../app/bundled-time-server.ts';
+import { openBundledTimeServer } from '../app/bundled-time-server.ts';
 import { createDatabaseConnection } from '../storage/database-connection.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { claimDatabase, openDataFolder } from '../storage/data-folder.ts';
@@ -19,7 +19,7 @@ import { createSqliteWaitingRuns } from '../storage/sqlite-waiting-runs.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { isLoopbackName } from '../http/auth/authenticate.ts';
 import { createLogger } from '../observability/logger.ts';
-import { outliveOwnCode } from '../app/guard-user-code.ts';
+import { guardUserCode } from '../app/guard-user-code.ts';
 import { version } from '../app/version.ts';
 
 /** Every chat reads the registry. Nobody who changes the file from another process notices so short a delay. */
@@ -43,7 +43,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   await requireUsableDatabase(connection);
   const releaseDatabase = claimDatabase(file);
   const store = createSqliteRegistry({ file, secret, connection, believedMs: registryBelievedMs });
-  const time = await openBundledTime({
+  const time = await openBundledTimeServer({
     store,
     fixed: config.toolServers,
     demo: config.demo,
@@ -72,7 +72,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   // Only now: a start that fails at its address must not leave a key behind that was shown once. Until then nobody can come in.
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
 
-  const skip = outliveOwnCode(config, logger);
+  const skip = guardUserCode(config, logger);
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'an error that nothing caught ends the gateway');
     else logger.info({ signal }, 'shutting down: running answers may finish');

@@ -31,7 +31,7 @@ export interface AnswerLog {
 }
 
 /** Writes down what models are asked in one run, and how they answer. */
-export interface QuestionLog {
+export interface ModelRequestLog {
   /** `question` is kept as it is: the data of a `model.request` without its number. */
   ask(question: JsonObject): AnswerLog;
   /** A question whose answer is all that the run still says. The log sees that anyway: nothing else stands between its events. */

@@ -1,5 +1,5 @@
 import type { ChatEvent, Usage } from './chat.ts';
-import type { QuestionLog } from './model-request-log.ts';
+import type { ModelRequestLog } from './model-request-log.ts';
 import type { RunEvent, RunStatus } from './run.ts';
 
 /** An event as the log keeps it: long texts are cut, values under secret names are gone. */
@@ -48,7 +48,7 @@ export interface RunRecorder {
   /** Called once; nothing is recorded after it, unless the run waits and is resumed. */
   end(ending: RunEnding): void;
   /** Absent from one that writes nothing down. */
-  readonly questions?: QuestionLog;
+  readonly questions?: ModelRequestLog;
 }
 
 /** What happened in the runs of the last 24 hours. Reading throws GatewayError `storage_unavailable` when the store does. */

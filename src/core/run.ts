@@ -3,7 +3,7 @@ import type { Caller } from './caller.ts';
 import type { ChatMessage, InlineFile } from './chat.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { PresetRecord } from './preset.ts';
-import type { QuestionLog } from './model-request-log.ts';
+import type { ModelRequestLog } from './model-request-log.ts';
 
 /** What every part of one run may know about it. */
 export interface RunContext {
@@ -33,7 +33,7 @@ export interface RunContext {
   /** Present where the run may be put away until somebody has decided; absent where its answer could not say so. */
   readonly wait?: RunWait | undefined;
   /** Absent where no log is kept. */
-  readonly questions?: QuestionLog | undefined;
+  readonly questions?: ModelRequestLog | undefined;
 }
 
 export interface Conversation {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../shared/json.ts';
 import type { ToolServerRecord } from './registry.ts';
 
 /** What became of a tool server's document, for people. */
-export interface ServerReport {
+export interface ToolServerReport {
   ok: boolean;
   /** Why it is not; absent when `ok`. Names the cure. */
   error?: string;
@@ -26,14 +26,14 @@ export interface ServerReport {
 /** Looks at tool servers on behalf of administrators. */
 export interface ToolServerInspector {
   /** Connects, converts and reports without keeping anything. Never throws for a server that is down: the report says so. */
-  verify(record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport>;
+  verify(record: ToolServerRecord, signal: AbortSignal): Promise<ToolServerReport>;
   /** Loads a registered server anew, for the chats that follow; keeps the old functions when the new document is broken. */
-  refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport>;
+  refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ToolServerReport>;
   /** The state of what is loaded, without a request to anybody. */
-  reportOf(record: ToolServerRecord): ServerReport | undefined;
+  reportOf(record: ToolServerRecord): ToolServerReport | undefined;
   /**
    * Agrees to changed definitions: by the function's name at the server, the fingerprint that the report shows.
    * @throws GatewayError `conflict` when one has changed once more, `invalid_request` for a function that is not there
    */
-  accept(record: ToolServerRecord, functions: ReadonlyMap<string, string>, signal: AbortSignal): Promise<ServerReport>;
+  accept(record: ToolServerRecord, functions: ReadonlyMap<string, string>, signal: AbortSignal): Promise<ToolServerReport>;
 }

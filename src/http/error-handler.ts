@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { hintAtPlace, tidyPath } from './not-found-hints.ts';
+import { notFoundHint, tidyPath } from './not-found-hints.ts';
 import { leaveBodyUnread } from './body/unread-bodies.ts';
 
 /** OpenAI's error body, beside which may stand what was done before. */
@@ -63,7 +63,7 @@ export function sendNothingHere(app: FastifyInstance, request: FastifyRequest, r
     );
   }
   const shown = path.slice(0, 200);
-  return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${hintAtPlace(shown)}`), request, reply);
+  return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${notFoundHint(shown)}`), request, reply);
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

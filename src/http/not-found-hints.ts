@@ -25,7 +25,7 @@ export function tidyPath(path: string): string {
 }
 
 /** The cure for a wrong path, with a space before it; empty where none is known. `path` has no query and at most 200 characters. */
-export function hintAtPlace(path: string): string {
+export function notFoundHint(path: string): string {
   const cure = hints.find(([place]) => place.test(path))?.[1];
   return cure === undefined ? '' : ` ${cure}`;
 }

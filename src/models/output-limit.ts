@@ -7,7 +7,7 @@ const megabyte = 1024 * 1024;
  * Counts what a model says in one answer: text, reasoning, names and arguments of calls, over all choices. A model in a loop says more
  * forever, and every piece keeps its connection alive, so that no time limit ends it.
  */
-export class AnswerMeter {
+export class OutputLimit {
   readonly #backendName: string;
   readonly #max: number;
   #characters = 0;

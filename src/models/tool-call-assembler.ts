@@ -3,7 +3,7 @@ import type { ToolCall } from '../core/chat.ts';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { AnswerMeter } from './output-limit.ts';
+import type { OutputLimit } from './output-limit.ts';
 
 export interface AssemblerOptions {
   /** Ids for calls that came without one, or with another call's. */
@@ -11,7 +11,7 @@ export interface AssemblerOptions {
   /** The offered functions: they tell a name in pieces from a second call. */
   names?: ReadonlySet<string>;
   /** Counts what arrives, also what is not kept. */
-  meter?: AnswerMeter;
+  meter?: OutputLimit;
 }
 
 /** Characters of a name. OpenAI takes 64, others up to 128; a name that goes on beyond that comes from a model in a loop. */
@@ -47,7 +47,7 @@ export class ToolCallAssembler {
   readonly #calls: OpenCall[] = [];
   readonly #makeId: () => string;
   readonly #names: ReadonlySet<string>;
-  readonly #meter: AnswerMeter | undefined;
+  readonly #meter: OutputLimit | undefined;
 
   constructor(options: AssemblerOptions = {}) {
     this.#makeId = options.makeId ?? makeCallId;

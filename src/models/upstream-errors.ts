@@ -15,7 +15,7 @@ const maxMessage = 2_000;
  * What went wrong on the way to a backend, in a client's words: no address and no key.
  * `within: 'answer'` (the default) is for bodies; before the headers a cut connection means that nothing answered.
  */
-export function upstreamFault(error: unknown, backendName: string, within: 'answer' | 'request' = 'answer'): GatewayError {
+export function toUpstreamError(error: unknown, backendName: string, within: 'answer' | 'request' = 'answer'): GatewayError {
   if (error instanceof GatewayError) return error;
   const backend = `The model backend "${backendName}"`;
   if (!(error instanceof OutboundError)) return new GatewayError('upstream_error', `${backend} failed.`, { cause: error });

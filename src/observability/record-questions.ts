@@ -1,10 +1,10 @@
 import type { ChatEvent, Usage } from '../core/chat.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { AnswerFault, AnswerLog, QuestionLog } from '../core/model-request-log.ts';
+import type { AnswerFault, AnswerLog, ModelRequestLog } from '../core/model-request-log.ts';
 import type { RunEvent } from '../core/run.ts';
 
-export interface QuestionRecorder extends QuestionLog {
+export interface QuestionRecorder extends ModelRequestLog {
   /** What the run says beside texts; the answer of `askLast`, while there is one. */
   note(event: ChatEvent): void;
   /** Its end; does nothing where there is none, or it was told. */

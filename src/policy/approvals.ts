@@ -1,6 +1,6 @@
 import { definitionOf, isMeantBy, responseData } from '../core/approval.ts';
 import type { ApprovalAnswer } from '../core/approval.ts';
-import type { AskBrowser, BrowserReply } from '../core/elicitation.ts';
+import type { SendElicitation, ElicitationReply } from '../core/elicitation.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
@@ -9,7 +9,7 @@ import type { ApprovalDecision, ApprovalGate, ApprovalRequest, ToolSpec } from '
 import type { RememberedApprovals } from './remembered-approvals.ts';
 
 export interface ApprovalGateOptions {
-  askBrowser: AskBrowser;
+  askBrowser: SendElicitation;
   remembered: RememberedApprovals;
   /** Why arguments that a human has changed do not fit the function, in words; undefined where they do. */
   objectionTo: (args: JsonObject, spec: ToolSpec, run: RunContext) => Promise<string | undefined>;
@@ -23,7 +23,7 @@ export interface ApprovalGateOptions {
  */
 export function createApprovalGate({ askBrowser, remembered, objectionTo, timeoutMs }: ApprovalGateOptions): ApprovalGate {
   /** What does not fit is asked about again, since whoever mistypes wants to correct it; the last reply is taken as it is. */
-  async function askUntilItFits(request: ApprovalRequest): Promise<BrowserReply & { objection?: string | undefined }> {
+  async function askUntilItFits(request: ApprovalRequest): Promise<ElicitationReply & { objection?: string | undefined }> {
     const { run, signal, tool } = request;
     let params = request.args;
     let objection: string | undefined;

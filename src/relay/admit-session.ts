@@ -4,7 +4,7 @@ import { limits } from '../core/limits.ts';
 import type { RelayBus } from './bus.ts';
 import { parseSessionMessage, sessionChannel } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
-import type { Correspondence } from './session-rpc.ts';
+import type { SessionRpc } from './session-rpc.ts';
 import { createSession } from './session.ts';
 import type { LocalSession } from './session.ts';
 
@@ -17,7 +17,7 @@ const sessionIdPattern = /^[\w-]{1,256}$/;
 export interface AdmitSessionOptions {
   /** The sessions that live here, by id; sessions leave it by themselves. */
   sessions: Map<string, LocalSession>;
-  correspondence: Correspondence;
+  correspondence: SessionRpc;
   bus: RelayBus;
   replicaId: string;
   newId: () => string;

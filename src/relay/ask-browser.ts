@@ -1,19 +1,19 @@
-import type { AskBrowser, BrowserReply } from '../core/elicitation.ts';
+import type { SendElicitation, ElicitationReply } from '../core/elicitation.ts';
 import { longestTimerMs } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
-import type { Correspondence } from './session-rpc.ts';
+import type { SessionRpc } from './session-rpc.ts';
 import type { AskResult } from './pending-requests.ts';
 import { watchRemote } from './watch-remote.ts';
 
 export interface AskBrowserOptions {
-  correspondence: Correspondence;
+  correspondence: SessionRpc;
   replicaId: string;
   newId: () => string;
   isHere: (sessionId: string) => boolean;
 }
 
 /** The core's port over the relay: a question under an id of its own, which nobody can guess, to the session of its run. */
-export function createAskBrowser({ correspondence, replicaId, newId, isHere }: AskBrowserOptions): AskBrowser {
+export function createAskBrowser({ correspondence, replicaId, newId, isHere }: AskBrowserOptions): SendElicitation {
   return async ({ type, data }, { run, signal: ownSignal, timeoutMs: wantedMs }) => {
     const { sessionId, runId, caller } = run;
     const signal = AbortSignal.any([run.signal, ownSignal]);
@@ -40,7 +40,7 @@ export function createAskBrowser({ correspondence, replicaId, newId, isHere }: A
   };
 }
 
-function toReply(result: AskResult): BrowserReply {
+function toReply(result: AskResult): ElicitationReply {
   if (result.type === 'timeout') return { type: 'expired' };
   if (result.type === 'closed') return { type: 'disconnected' };
   if (result.type === 'nobody') return { type: 'unavailable' };

@@ -1,4 +1,4 @@
-import type { AskBrowser } from '../core/elicitation.ts';
+import type { SendElicitation } from '../core/elicitation.ts';
 import type { Caller } from '../core/caller.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { CallBrowser } from '../core/browser-call.ts';
@@ -8,7 +8,7 @@ import type { RelayBus } from './bus.ts';
 import { callersChannel } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
 import { createCallBrowser } from './call-browser.ts';
-import { createCorrespondence } from './session-rpc.ts';
+import { createSessionRpc } from './session-rpc.ts';
 import type { LocalSession, RelaySession, SessionSocket } from './session.ts';
 
 /** A session on another replica only has to look up its socket. */
@@ -17,7 +17,7 @@ const frameTimeoutMs = 2_000;
 /** The way to the users' browsers, wherever their sockets are. */
 export interface BrowserRelay {
   callBrowser: CallBrowser;
-  askBrowser: AskBrowser;
+  askBrowser: SendElicitation;
   /**
    * A new session, or with `resume` the one of this caller that was cut off less than the grace ago (a live one is taken over, and its socket
    * closed with 4409). The session answers with the frame `session` `{session_id, resumed?}` and, resumed, with the frames kept meanwhile.
@@ -56,7 +56,7 @@ export function createBrowserRelay({ bus, replicaId, newId, now, graceMs }: Brow
     ignoredAnswers += 1;
   };
   const findSession = (id: string): LocalSession | undefined => sessions.get(id);
-  const correspondence = createCorrespondence({ bus, replicaId, now, findSession, onRevoked: revoke, onIgnored });
+  const correspondence = createSessionRpc({ bus, replicaId, now, findSession, onRevoked: revoke, onIgnored });
   const admitSession = createAdmitSession({ sessions, correspondence, bus, replicaId, newId, now, graceMs, onIgnored });
   const isHere = (sessionId: string): boolean => sessions.has(sessionId);
   const askBrowser = createAskBrowser({ correspondence, replicaId, newId, isHere });

@@ -4,12 +4,12 @@ import type { ToolOutcome } from '../core/tool.ts';
 import { disconnected, unavailable } from './browser-answer.ts';
 import { longestTimerMs } from './bus-messages.ts';
 import type { SessionMessage } from './bus-messages.ts';
-import type { Correspondence } from './session-rpc.ts';
+import type { SessionRpc } from './session-rpc.ts';
 import type { AskResult } from './pending-requests.ts';
 import { watchRemote } from './watch-remote.ts';
 
 export interface CallBrowserOptions {
-  correspondence: Correspondence;
+  correspondence: SessionRpc;
   replicaId: string;
   newId: () => string;
   isHere: (sessionId: string) => boolean;

@@ -2,14 +2,14 @@ import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 
 /** Frames for a browser that is away for a moment, in order. */
-export interface KeptFrames {
+export interface FrameBuffer {
   /** False when there is no room: a gap would falsify the answer, so the session has to end. */
   add(frame: JsonObject): boolean;
   readonly frames: JsonObject[];
 }
 
 /** Holds as many bytes as may wait in a socket that is not read. */
-export function createKeptFrames(): KeptFrames {
+export function createFrameBuffer(): FrameBuffer {
   const frames: JsonObject[] = [];
   let size = 0;
 

@@ -3,7 +3,7 @@ import type { ToolOutcome } from '../core/tool.ts';
 /** Remembered ids of settled calls: a bus may deliver twice or out of order, and a tool must not run twice for it. */
 const rememberedIds = 1_000;
 
-export interface AskedCall {
+export interface OpenBrowserCall {
   id: string;
   /** The offered name, for messages. */
   name: string;
@@ -14,9 +14,9 @@ export interface AskedCall {
 }
 
 /** The calls that one session was asked to run and has not answered. Each settles once, and no id is taken twice. */
-export interface AskedCalls {
+export interface OpenBrowserCalls {
   /** False when the id was used or cancelled before. */
-  add(call: AskedCall): boolean;
+  add(call: OpenBrowserCall): boolean;
   has(id: string): boolean;
   /** False when no such call waits, or its limit has passed. */
   settle(id: string, outcome: ToolOutcome): boolean;
@@ -26,8 +26,8 @@ export interface AskedCalls {
   size(): number;
 }
 
-export function createAskedCalls(now: () => number): AskedCalls {
-  const open = new Map<string, { call: AskedCall; deadline: number; timer: NodeJS.Timeout }>();
+export function createOpenBrowserCalls(now: () => number): OpenBrowserCalls {
+  const open = new Map<string, { call: OpenBrowserCall; deadline: number; timer: NodeJS.Timeout }>();
   const usedIds = new Set<string>();
 
   function remember(id: string): void {
@@ -36,7 +36,7 @@ export function createAskedCalls(now: () => number): AskedCalls {
     if (usedIds.size > rememberedIds && oldest !== undefined) usedIds.delete(oldest);
   }
 
-  function take(id: string): { call: AskedCall; deadline: number } | undefined {
+  function take(id: string): { call: OpenBrowserCall; deadline: number } | undefined {
     const entry = open.get(id);
     if (entry !== undefined) clearTimeout(entry.timer);
     open.delete(id);

@@ -1,10 +1,10 @@
-import type { BrowserQuestion } from '../core/elicitation.ts';
+import type { ElicitationRequest } from '../core/elicitation.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 
-export interface AskedQuestion {
+export interface OpenElicitation {
   id: string;
-  type: BrowserQuestion['type'];
+  type: ElicitationRequest['type'];
   timeoutMs: number;
   /** Undefined: the browser has gone. */
   reply(answer: JsonObject | undefined): void;
@@ -13,22 +13,22 @@ export interface AskedQuestion {
 }
 
 /** What one session was asked and has not answered. Each question settles once. */
-export interface AskedQuestions {
+export interface OpenElicitations {
   /** False when there are too many, or the id is taken. */
-  add(question: AskedQuestion): boolean;
+  add(question: OpenElicitation): boolean;
   has(id: string): boolean;
   /** False when no question of this kind waits under the id. */
-  settle(type: BrowserQuestion['type'], id: string, answer: JsonObject): boolean;
+  settle(type: ElicitationRequest['type'], id: string, answer: JsonObject): boolean;
   /** Forgets a question without an answer, and gives its kind; undefined when none waits. */
-  cancel(id: string): BrowserQuestion['type'] | undefined;
+  cancel(id: string): ElicitationRequest['type'] | undefined;
   /** The browser has gone. */
   settleAll(): void;
 }
 
-export function createAskedQuestions(now: () => number): AskedQuestions {
-  const open = new Map<string, { question: AskedQuestion; deadline: number; timer: NodeJS.Timeout }>();
+export function createOpenElicitations(now: () => number): OpenElicitations {
+  const open = new Map<string, { question: OpenElicitation; deadline: number; timer: NodeJS.Timeout }>();
 
-  function take(id: string): AskedQuestion | undefined {
+  function take(id: string): OpenElicitation | undefined {
     const entry = open.get(id);
     clearTimeout(entry?.timer);
     open.delete(id);

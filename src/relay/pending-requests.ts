@@ -15,7 +15,7 @@ export interface Ask {
 export type AskResult = { type: 'reply'; reply: Reply } | { type: 'nobody' } | { type: 'timeout' } | { type: 'closed' };
 
 /** What this replica has asked sessions, here or elsewhere, and waits for. */
-export interface PendingAsks {
+export interface PendingRequests {
   /** Settles once: by the first reply, at the limit, or when nobody was there to ask. Rejects only with the signal's reason. */
   ask(ask: Ask): Promise<AskResult>;
   /** False when the reply is late, a duplicate, or from a session that was not asked. */
@@ -24,7 +24,7 @@ export interface PendingAsks {
   close(): void;
 }
 
-export function createPendingAsks(now: () => number): PendingAsks {
+export function createPendingRequests(now: () => number): PendingRequests {
   const waiting = new Map<string, { sessionId: string; deadline: number; settle: (result: AskResult) => void }>();
 
   return {

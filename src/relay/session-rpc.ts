@@ -1,12 +1,12 @@
 import type { RelayBus } from './bus.ts';
 import { callersChannel, parseCallersMessage, parseReplyMessage, replicaChannel, sessionChannel } from './bus-messages.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
-import { createPendingAsks } from './pending-requests.ts';
+import { createPendingRequests } from './pending-requests.ts';
 import type { Ask, AskResult } from './pending-requests.ts';
 import type { LocalSession } from './session.ts';
 
 /** This replica's letters to sessions, here or elsewhere, and their replies. What is here is reached without the bus. */
-export interface Correspondence {
+export interface SessionRpc {
   /** Begins to hear replies and revocations; cheap when it already does. @throws when the bus cannot be reached. */
   listen(): Promise<void>;
   /** Resolves with the number of sessions reached. @throws when the bus is needed and cannot be reached. */
@@ -19,7 +19,7 @@ export interface Correspondence {
   close(): Promise<void>;
 }
 
-export interface CorrespondenceOptions {
+export interface SessionRpcOptions {
   bus: RelayBus;
   replicaId: string;
   now: () => number;
@@ -28,8 +28,8 @@ export interface CorrespondenceOptions {
   onIgnored: () => void;
 }
 
-export function createCorrespondence({ bus, replicaId, now, findSession, onRevoked, onIgnored }: CorrespondenceOptions): Correspondence {
-  const asks = createPendingAsks(now);
+export function createSessionRpc({ bus, replicaId, now, findSession, onRevoked, onIgnored }: SessionRpcOptions): SessionRpc {
+  const asks = createPendingRequests(now);
   let isClosed = false;
   let listening: Promise<(() => Promise<void>)[]> | undefined;
 

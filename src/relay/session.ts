@@ -1,13 +1,13 @@
-import type { BrowserQuestion } from '../core/elicitation.ts';
+import type { ElicitationRequest } from '../core/elicitation.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ownValue } from '../shared/json.ts';
-import { createAskedCalls } from './open-calls.ts';
-import { createAskedQuestions } from './open-elicitations.ts';
+import { createOpenBrowserCalls } from './open-calls.ts';
+import { createOpenElicitations } from './open-elicitations.ts';
 import { disconnected, toOutcome, unavailable } from './browser-answer.ts';
 import type { BrowserAnswer } from './browser-answer.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
-import { createKeptFrames } from './frame-buffer.ts';
-import type { KeptFrames } from './frame-buffer.ts';
+import { createFrameBuffer } from './frame-buffer.ts';
+import type { FrameBuffer } from './frame-buffer.ts';
 
 /** The browser's end of a session, as the door that owns the socket offers it. Neither function throws. */
 export interface SessionSocket {
@@ -21,7 +21,7 @@ export interface RelaySession {
   readonly id: string;
   answer(frame: BrowserAnswer): void;
   /** The user's answer to a question; `data` is that of the frame. */
-  answerQuestion(type: BrowserQuestion['type'], id: string, data: JsonObject): void;
+  answerQuestion(type: ElicitationRequest['type'], id: string, data: JsonObject): void;
   /** The socket has closed: running calls fail, and the session waits for its browser. */
   disconnected(): void;
   /** The session is not wanted any more. */
@@ -47,7 +47,7 @@ export interface LocalSession {
 
 type State =
   | { type: 'connected'; socket: SessionSocket; hold: symbol }
-  | { type: 'away'; since: number; kept: KeptFrames; timer: NodeJS.Timeout }
+  | { type: 'away'; since: number; kept: FrameBuffer; timer: NodeJS.Timeout }
   | { type: 'over' };
 
 export interface SessionOptions {
@@ -63,14 +63,14 @@ export interface SessionOptions {
 }
 
 export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, frames = [] }: SessionOptions): LocalSession {
-  const calls = createAskedCalls(now);
-  const questions = createAskedQuestions(now);
+  const calls = createOpenBrowserCalls(now);
+  const questions = createOpenElicitations(now);
   const ended = new AbortController();
   let state: State = awayWith(frames);
 
   /** A session begins, too, as one whose browser is not there yet. */
   function awayWith(earlier: JsonObject[]): State {
-    const kept = createKeptFrames();
+    const kept = createFrameBuffer();
     for (const frame of earlier) kept.add(frame);
     const timer = setTimeout(() => end(1001, 'The session has expired.'), graceMs);
     timer.unref();

@@ -1,11 +1,11 @@
-import type { Correspondence } from './session-rpc.ts';
+import type { SessionRpc } from './session-rpc.ts';
 
 /** How often what another replica does for us is looked after: a replica that was killed says nothing, but is no subscriber any more. */
 const probeIntervalMs = 5_000;
 
 /** Looks after what another replica's session was asked, and says so when that session is gone. Gives what ends it. */
 export function watchRemote(
-  correspondence: Correspondence,
+  correspondence: SessionRpc,
   question: { id: string; sessionId: string; replyTo: string },
   lost: object,
 ): () => void {

@@ -3,7 +3,7 @@ import { GatewayError } from '../core/errors.ts';
 import { Drain } from './drain.ts';
 
 /** Calls of tools outside of chats: a shutdown waits for them, and they end with their key. */
-export interface CallsUnderWay {
+export interface ActiveInvocations {
   /**
    * Does work under a signal that is aborted when the given one is, when the caller's key ends or changes, and when a drain takes too long.
    * @throws GatewayError `server_shutting_down`, `invalid_api_key`, `run_cancelled`; whatever the work throws.
@@ -15,7 +15,7 @@ export interface CallsUnderWay {
   drain(timeoutMs: number): Promise<void>;
 }
 
-export function createCallsUnderWay(): CallsUnderWay {
+export function createActiveInvocations(): ActiveInvocations {
   const running = new Set<{ callerId: string; leave: AbortController }>();
   const drain = new Drain(
     () => running.size,

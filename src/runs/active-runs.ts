@@ -4,13 +4,13 @@ import type { ChatEvent, ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { RunLog, RunRecorder } from '../core/run-log.ts';
 import type { RunContext } from '../core/run.ts';
-import { answerAsPreset } from '../chat/loop/run-as-preset.ts';
+import { runAsPreset } from '../chat/loop/run-as-preset.ts';
 import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
 import type { ChatServices } from '../chat/loop/answer-chat.ts';
 import type { PresetBook } from '../core/preset.ts';
 import { requireModels } from '../chat/loop/require-model.ts';
-import { withRest } from '../chat/loop/stream-delegation.ts';
-import { createCallRegistry } from './cancellable-calls.ts';
+import { withDelegated } from '../chat/loop/stream-delegation.ts';
+import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { Drain } from './drain.ts';
 import { inLegacyForm } from './legacy-answer.ts';
@@ -32,7 +32,7 @@ export interface StartedRun {
  * Starts runs, writes them down, and knows which are under way, so that they can be cancelled, end with their caller's key, and a shutdown
  * can wait for them and then end them with a word.
  */
-export interface RunStarter {
+export interface ActiveRuns {
   /**
    * The controller's abort ends the run. What is started has to be read, at least its first event.
    * @throws GatewayError `server_shutting_down`, `invalid_api_key` when the key was deleted, `model_not_found` when the key may not use it.
@@ -58,7 +58,7 @@ export interface RunStarter {
   isDraining(): boolean;
 }
 
-export interface RunStarterOptions {
+export interface ActiveRunsOptions {
   services: ChatServices & { presets: PresetBook };
   newRunId: () => string;
   log: Pick<RunLog, 'begin' | 'resume' | 'find'>;
@@ -75,7 +75,7 @@ interface RunningRun {
   end: RunEnd;
 }
 
-export function createRunStarter({ services, newRunId, log, waits, sessionEvents }: RunStarterOptions): RunStarter {
+export function createActiveRuns({ services, newRunId, log, waits, sessionEvents }: ActiveRunsOptions): ActiveRuns {
   const running = new Map<string, RunningRun>();
   const drain = new Drain(
     () => running.size,
@@ -109,7 +109,7 @@ export function createRunStarter({ services, newRunId, log, waits, sessionEvents
 
   function follow(request: ChatRequest, { runId, caller, leave, recorder, waitWith }: Beginning): StartedRun {
     const { chatId, messageId, sessionId } = request;
-    const calls = createCallRegistry();
+    const calls = createCancellableCalls();
     const end = new RunEnd();
     const sources: Source[] = [];
     const wait = waitWith(sources);
@@ -125,8 +125,8 @@ export function createRunStarter({ services, newRunId, log, waits, sessionEvents
     }
     // A chat that came over a socket has a channel of its own to it.
     const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
-    const answered = answerAsPreset(request, run, services);
-    const events = watchRun(wait?.resumed === undefined ? answered : keepFailedRun(withRest(answered), run), leave.signal, {
+    const answered = runAsPreset(request, run, services);
+    const events = watchRun(wait?.resumed === undefined ? answered : keepFailedRun(withDelegated(answered), run), leave.signal, {
       onEvent(event) {
         recorder.record(event);
         stats.note(event);

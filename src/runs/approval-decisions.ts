@@ -7,9 +7,9 @@ import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { RunLog } from '../core/run-log.ts';
 import { objectionTo } from '../chat/tool-calls/check-edited-arguments.ts';
-import type { RunStarter } from './active-runs.ts';
+import type { ActiveRuns } from './active-runs.ts';
 
-export interface ApprovalDeskOptions {
+export interface ApprovalDecisionsOptions {
   store: WaitingRunStore;
   tokens: {
     check(token: string, place: { runId: string; waitId: string; callId: string; args: JsonObject }): 'valid' | 'expired' | 'invalid';
@@ -18,7 +18,7 @@ export interface ApprovalDeskOptions {
     remember(place: { callerId: string; chatId: string | undefined; definition: string }, decision: 'approve' | 'reject'): Promise<void>;
   };
   log: Pick<RunLog, 'find' | 'resume'>;
-  runs: Pick<RunStarter, 'whenOver' | 'requireReady'>;
+  runs: Pick<ActiveRuns, 'whenOver' | 'requireReady'>;
 }
 
 export interface GivenDecision {
@@ -31,7 +31,7 @@ export interface GivenDecision {
 export type Decision = { type: 'noted'; waiting: string[] } | { type: 'complete'; run: WaitingRun; decided: DecidedCall[] };
 
 /** Takes decisions on calls that wait. */
-export interface ApprovalDesk {
+export interface ApprovalDecisions {
   /** @throws GatewayError `not_found`, `conflict`, `invalid_approval_token`, `approval_expired`, `invalid_request`, and as the start of a run */
   decide(place: { runId: string; callId: string }, given: GivenDecision, caller: Caller): Promise<Decision>;
   /** Ends a run that waits, and with it its tokens; false when none of that id waits here. */
@@ -40,7 +40,7 @@ export interface ApprovalDesk {
 
 const longestShownId = 200;
 
-export function createApprovalDesk({ store, tokens, remembered, log, runs }: ApprovalDeskOptions): ApprovalDesk {
+export function createApprovalDecisions({ store, tokens, remembered, log, runs }: ApprovalDecisionsOptions): ApprovalDecisions {
   async function findOpen(
     { runId, callId }: { runId: string; callId: string },
     caller: Caller,

@@ -6,7 +6,7 @@ export interface CancellableCalls extends CallRegistry {
   cancel(callId: string): boolean;
 }
 
-export function createCallRegistry(): CancellableCalls {
+export function createCancellableCalls(): CancellableCalls {
   const underWay = new Map<string, Set<() => void>>();
 
   return {

@@ -1,5 +1,5 @@
 import type { ChatEvent, Usage } from '../core/chat.ts';
-import type { QuestionLog } from '../core/model-request-log.ts';
+import type { ModelRequestLog } from '../core/model-request-log.ts';
 import type { RunEnding } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
 
@@ -28,7 +28,7 @@ export class RunStats {
   }
 
   /** The same log, which also counts the questions to models. */
-  counting(questions: QuestionLog | undefined): QuestionLog | undefined {
+  counting(questions: ModelRequestLog | undefined): ModelRequestLog | undefined {
     return (
       questions && {
         ask: (question) => {

@@ -1,7 +1,7 @@
 import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { RunEnding } from '../core/run-log.ts';
-import { Succession } from '../chat/loop/stream-delegation.ts';
+import { StreamDelegation } from '../chat/loop/stream-delegation.ts';
 
 export interface RunWatcher {
   /** Called for every event of the run, thousands of times in a long answer. */
@@ -15,7 +15,7 @@ export interface RunWatcher {
  * The signal is the run's: where it is aborted, its reason is why the run ended.
  */
 export function watchRun(first: AsyncGenerator<ChatEvent, unknown>, signal: AbortSignal, watcher: RunWatcher): AsyncGenerator<ChatEvent> {
-  const succession = new Succession(first);
+  const succession = new StreamDelegation(first);
   let hasEnded = false;
   function end(ending: RunEnding): void {
     if (hasEnded) return;

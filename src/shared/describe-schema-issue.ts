@@ -21,7 +21,7 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 /** What is wrong, to stand behind the name of the field, e.g. `must be a list`. Never repeats the value, which may be a secret. */
-export function describeIssue(issue: SchemaIssue | undefined): string {
+export function describeSchemaIssue(issue: SchemaIssue | undefined): string {
   if (issue === undefined) return 'is not valid';
   return ownWords.test(issue.message) ? inOurWords(issue, { ...issue }) : issue.message;
 }
@@ -43,7 +43,7 @@ function inOurWords(issue: SchemaIssue, fields: { readonly [name: string]: unkno
       return describeUnion(fields);
     case 'invalid_key':
     case 'invalid_element':
-      return describeIssue(issuesIn(fields['issues'])[0]);
+      return describeSchemaIssue(issuesIn(fields['issues'])[0]);
     case undefined:
     default:
       return 'is not valid';
@@ -70,8 +70,8 @@ function describeUnion(fields: { readonly [name: string]: unknown }): string {
   if (Array.isArray(fields['options'])) return `must be ${listed(fields['options'])}`;
   const alternatives = Array.isArray(fields['errors']) ? fields['errors'].flatMap((issues) => issuesIn(issues).slice(0, 1)) : [];
   const closest = alternatives.find((issue) => issue.code !== 'invalid_type' || issue.path.length > 0);
-  if (closest !== undefined) return [closest.path.join('.'), describeIssue(closest)].join(' ').trim();
-  const wanted = alternatives.map((issue) => describeIssue(issue).replace(/^(?:is missing; it )?must be /, ''));
+  if (closest !== undefined) return [closest.path.join('.'), describeSchemaIssue(closest)].join(' ').trim();
+  const wanted = alternatives.map((issue) => describeSchemaIssue(issue).replace(/^(?:is missing; it )?must be /, ''));
   return wanted.length === 0 ? 'is not valid' : `must be ${[...new Set(wanted)].join(' or ')}`;
 }
 

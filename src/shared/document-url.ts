@@ -19,7 +19,7 @@ const endedDocument = /^(?<folder>.*[^/])\/+(?<document>[^/?#]+\.(?:json|ya?ml))
  * that is there for documents belongs to the path, because operations without a server of their own are at the root (OpenAPI 3.1.1, section 4.8.1.1).
  * Whoever means another address gives both. Slashes at the end of the address stay as they came.
  */
-export function toDocumentPlace(url: string, path: string | null | undefined): { url: string; path: string } {
+export function toDocumentUrl(url: string, path: string | null | undefined): { url: string; path: string } {
   const wanted = path || usualDocumentPath;
   const pasted = wanted === usualDocumentPath ? (unendedDocument.exec(url) ?? endedDocument.exec(url)) : null;
   const { folder, document } = pasted?.groups ?? {};

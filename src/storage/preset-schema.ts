@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describeIssue } from '../shared/describe-schema-issue.ts';
+import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -60,7 +60,11 @@ function parseShape(value: unknown, { origin, createdAt }: Origin): PresetRecord
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const param = issue?.path.join('.') ?? '';
-    throw new GatewayError('invalid_request', `${param === '' ? 'preset' : param}: ${describeIssue(issue)}`, param === '' ? {} : { param });
+    throw new GatewayError(
+      'invalid_request',
+      `${param === '' ? 'preset' : param}: ${describeSchemaIssue(issue)}`,
+      param === '' ? {} : { param },
+    );
   }
   const { data } = parsed;
   return {

@@ -1,8 +1,8 @@
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
-import { isSecretAddress, maskAddress } from '../shared/secrets/secret-urls.ts';
-import { hideSecretFields } from '../shared/secrets/secret-fields.ts';
+import { isSecretUrl, redactUrl } from '../shared/secrets/secret-urls.ts';
+import { redactSecretFields } from '../shared/secrets/secret-fields.ts';
 
 /** What the database keeps in the clear of a tool server, beside its sealed `key` and `headers`. */
 export type StoredRecord = Omit<ToolServerRecord, 'key' | 'headers'>;
@@ -16,16 +16,16 @@ const pathName = JSON.stringify(['path']);
 export function splitSecretParts(record: StoredRecord): { shown: StoredRecord; secrets: Map<string, string> } {
   const secrets = new Map<string, string>();
   // Whatever is hidden there has to be sealed here, so the one is told by the other.
-  const extra = hideSecretFields(record.extra);
+  const extra = redactSecretFields(record.extra);
   for (const [name, value] of hiddenFields(record.extra, extra)) {
     const shown = ownValue(extra, name);
     const inner = opened.has(name) && isJsonObject(value) && isJsonObject(shown) ? hiddenFields(value, shown) : undefined;
     if (inner === undefined) secrets.set(JSON.stringify([name]), JSON.stringify(value));
     for (const [field, child] of inner ?? []) secrets.set(JSON.stringify([name, field]), JSON.stringify(child));
   }
-  if (isSecretAddress(record.path)) secrets.set(pathName, JSON.stringify(record.path));
+  if (isSecretUrl(record.path)) secrets.set(pathName, JSON.stringify(record.path));
   if (secrets.size === 0) return { shown: record, secrets };
-  return { shown: { ...record, path: maskAddress(record.path), extra }, secrets };
+  return { shown: { ...record, path: redactUrl(record.path), extra }, secrets };
 }
 
 /** The record with its secret parts back in their places. */

@@ -1,5 +1,5 @@
-import { describeIssue } from '../shared/describe-schema-issue.ts';
-import { toDocumentPlace, usualDocumentPath } from '../shared/document-url.ts';
+import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
+import { toDocumentUrl, usualDocumentPath } from '../shared/document-url.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Origin, ToolServerRecord } from '../core/registry.ts';
@@ -97,10 +97,10 @@ function checked(value: unknown, { place, origin }: { place: readonly PropertyKe
     // Unknown words pass the schema; this one would start what it names.
     const { process: _foreign, ...data }: Connection = parsed.data;
     if (started.type === 'named') return { ...data, url: started.url };
-    return started.type === 'process' ? { ...data, process: started.process } : { ...data, ...toDocumentPlace(data.url, data.path) };
+    return started.type === 'process' ? { ...data, process: started.process } : { ...data, ...toDocumentUrl(data.url, data.path) };
   }
   const [issue] = parsed.error.issues;
-  throw invalid([...place, ...(issue?.path ?? [])], describeIssue(issue));
+  throw invalid([...place, ...(issue?.path ?? [])], describeSchemaIssue(issue));
 }
 
 function invalid(place: readonly PropertyKey[], problem: string): GatewayError {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openBundledTime } from '../../src/app/bundled-time-server.ts';
+import { openBundledTimeServer } from '../../src/app/bundled-time-server.ts';
 import type { BundledTime } from '../../src/app/bundled-time-server.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
@@ -22,7 +22,7 @@ function starts(): Starts {
     running += 1;
     return { url: `http://127.0.0.1:${port}`, close: async () => void (running -= 1) };
   };
-  return { open: (store, fixed = [], demo) => openBundledTime({ store, fixed, demo, start }), running: () => running };
+  return { open: (store, fixed = [], demo) => openBundledTimeServer({ store, fixed, demo, start }), running: () => running };
 }
 
 const listed = async ({ store }: BundledTime): Promise<string[]> =>

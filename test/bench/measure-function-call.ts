@@ -5,7 +5,7 @@ import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
 import type { Tool } from '../../src/core/tool.ts';
 import { createChatStates } from '../../src/tools/functions/chat-state.ts';
 import { defineTool } from '../../src/tools/functions/define-tool.ts';
-import { arrangeShelf } from '../../src/tools/functions/function-registry.ts';
+import { buildFunctionRegistry } from '../../src/tools/functions/function-registry.ts';
 import { createFunctionSource } from '../../src/tools/functions/function-source.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';
 import { microsecondsOf } from './time-work.ts';
@@ -44,7 +44,7 @@ async function functionOnOffer(): Promise<Tool> {
   const module = { path: 'add.ts', exports: {}, sources: new Map<string, string>() };
   const loaded = { module, offer: { functions: [add], toolsets: [] } };
   const entry = { path: module.path, loaded, problem: undefined, isSlow: false, stamps: new Map<string, string>() };
-  const shelf = arrangeShelf([entry], { versions: new Map(), settings: [], tell: () => undefined });
+  const shelf = buildFunctionRegistry([entry], { versions: new Map(), settings: [], tell: () => undefined });
   const source = createFunctionSource({
     folder: { shelf: async () => shelf },
     path: '.',

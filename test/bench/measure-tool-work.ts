@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { ChatEvent } from '../../src/core/chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
-import { createRunStarter } from '../../src/runs/active-runs.ts';
-import type { RunStarterOptions } from '../../src/runs/active-runs.ts';
+import { createActiveRuns } from '../../src/runs/active-runs.ts';
+import type { ActiveRunsOptions } from '../../src/runs/active-runs.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import { createDatabaseConnection } from '../../src/storage/database-connection.ts';
 import { createSqliteRuns } from '../../src/storage/sqlite-runs.ts';
@@ -32,7 +32,7 @@ export interface ToolWork {
 const caller = { id: 'local', role: 'admin', isOpen: true } as const;
 
 export async function measureToolWork(folder: string): Promise<ToolWork> {
-  const nothing: RunStarterOptions['log'] = {
+  const nothing: ActiveRunsOptions['log'] = {
     begin: () => ({ record: () => undefined, end: () => undefined }),
     resume: async () => undefined,
     find: async () => undefined,
@@ -56,7 +56,7 @@ export async function measureToolWork(folder: string): Promise<ToolWork> {
   };
 }
 
-async function runOnce(calls: number, chunks: number, log: RunStarterOptions['log']): Promise<void> {
+async function runOnce(calls: number, chunks: number, log: ActiveRunsOptions['log']): Promise<void> {
   let asked = 0;
   const backend = {
     async *chat(): AsyncGenerator<ChatEvent & { type: 'text' | 'tool-call' | 'finish' }> {
@@ -75,7 +75,7 @@ async function runOnce(calls: number, chunks: number, log: RunStarterOptions['lo
   const parameters = { type: 'object', properties: { left: number, right: number }, required: ['left', 'right'] };
   const add = toolNamed('add', ({ args }) => ({ type: 'result', value: Number(args['left']) + Number(args['right']) }), { parameters });
   const others = Array.from({ length: calls > 0 ? 40 : 0 }, (_, index) => toolNamed(`other_${index}`, 1, { parameters }));
-  const services: RunStarterOptions['services'] = {
+  const services: ActiveRunsOptions['services'] = {
     models: finderOf({ model: backend }, { nativeTools: 'yes' }),
     tools: offering(...(calls > 0 ? [add, ...others] : [])),
     presets: { list: async () => [], find: async () => undefined },
@@ -93,7 +93,7 @@ async function runOnce(calls: number, chunks: number, log: RunStarterOptions['lo
     now: Date.now,
   };
   runCount += 1;
-  const starter = createRunStarter({ services, newRunId: () => `run-${runCount}`, log });
+  const starter = createActiveRuns({ services, newRunId: () => `run-${runCount}`, log });
   const { events } = starter.start(chatRequest({ maxToolRounds: 100 }), caller, new AbortController());
   for await (const _ of events);
 }

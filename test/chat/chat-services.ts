@@ -2,7 +2,7 @@ import { answerChat } from '../../src/chat/loop/answer-chat.ts';
 import type { ChatServices } from '../../src/chat/loop/answer-chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { defaultSelectionTemplate } from '../../src/chat/modes/prompt/selection-prompt.ts';
-import { withRest } from '../../src/chat/loop/stream-delegation.ts';
+import { withDelegated } from '../../src/chat/loop/stream-delegation.ts';
 import { defaultContextTemplate } from '../../src/chat/results/inject-file-context.ts';
 import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
 import type { RunContext } from '../../src/core/run.ts';
@@ -14,7 +14,7 @@ export function answerIn(
   { models, tools }: Pick<ChatServices, 'models' | 'tools'>,
 ): AsyncGenerator<ChatEvent> {
   let id = 0;
-  return withRest(
+  return withDelegated(
     answerChat(request, run, {
       models,
       tools,

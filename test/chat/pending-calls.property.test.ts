@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCallLedger } from '../../src/chat/tool-calls/duplicate-call-guard.ts';
-import type { CallReport } from '../../src/chat/tool-calls/tool-call-result.ts';
+import { createDuplicateCallGuard } from '../../src/chat/tool-calls/duplicate-call-guard.ts';
+import type { ToolCallResult } from '../../src/chat/tool-calls/tool-call-result.ts';
 import { createPendingCall } from '../../src/chat/tool-calls/pending-call.ts';
 import type { PendingCall } from '../../src/chat/tool-calls/pending-call.ts';
 import { fitToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
@@ -31,7 +31,7 @@ interface LiveCall {
   leaveCritical: (() => void) | undefined;
   context: ToolContext | undefined;
   runs: number;
-  settlements: CallReport[];
+  settlements: ToolCallResult[];
 }
 interface Real {
   calls: LiveCall[];
@@ -62,12 +62,12 @@ function addCall(real: Real, isReadOnly: boolean): void {
   };
   const call = { id: `call-${real.calls.length}`, name: 'work', arguments: JSON.stringify({ n: real.calls.length }) };
   const settings = callSettings({ defaultTimeoutMs: 60_000, run: runContext() });
-  live.pending = createPendingCall(fitToolCall(call, toolMap(tool)), settings, { ledger: createCallLedger() });
+  live.pending = createPendingCall(fitToolCall(call, toolMap(tool)), settings, { ledger: createDuplicateCallGuard() });
   void live.pending.report.then((report) => live.settlements.push(report));
   real.calls.push(live);
 }
 
-function endedOf({ outcome }: CallReport): Ended {
+function endedOf({ outcome }: ToolCallResult): Ended {
   return outcome.type === 'result' ? 'result' : (outcome.state ?? 'error');
 }
 

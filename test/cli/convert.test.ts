@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { convert, toText } from '../../src/cli/convert.ts';
-import type { ServerReport } from '../../src/core/tool-server-report.ts';
+import type { ToolServerReport } from '../../src/core/tool-server-report.ts';
 
-const empty: ServerReport = { ok: true, functions: [], renamed: [], omitted: [], warnings: [], tokens: 0 };
+const empty: ToolServerReport = { ok: true, functions: [], renamed: [], omitted: [], warnings: [], tokens: 0 };
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -28,7 +28,7 @@ describe('toolwharf convert', () => {
   });
 
   it('gives the whole report as JSON', async () => {
-    const report = JSON.parse(await printed('openapi-fixtures/library.json', '--json')) as ServerReport;
+    const report = JSON.parse(await printed('openapi-fixtures/library.json', '--json')) as ToolServerReport;
     expect(report.functions.map(({ name }) => name)).toContain('searchBooks');
   });
 

@@ -3,12 +3,12 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Caller } from '../../src/core/caller.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
 import { installErrorHandling } from '../../src/http/error-handler.ts';
-import { createCallsUnderWay } from '../../src/runs/active-invocations.ts';
+import { createActiveInvocations } from '../../src/runs/active-invocations.ts';
 import { invokeRoute } from '../../src/http/routes/invoke.ts';
 import { openWebUiConfigRoutes } from '../../src/http/routes/open-webui-config.ts';
 import { toolServerRoutes } from '../../src/http/routes/tool-servers.ts';
 import { toolRoutes } from '../../src/http/routes/tools.ts';
-import { createToolServerDesk } from '../../src/admin/tool-server-admin.ts';
+import { createToolServerAdmin } from '../../src/admin/tool-server-admin.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
 import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
@@ -81,7 +81,7 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   installErrorHandling(server);
   server.decorateRequest('caller');
   server.addHook('onRequest', async (request) => request.setDecorator('caller', caller));
-  const desk = createToolServerDesk(registry, {
+  const desk = createToolServerAdmin(registry, {
     parseConnection: (value, idSource) => parseToolServerConnection(value, 'database', idSource),
     parseConnections: (values, titles) => parseToolServerConnections(values, 'database', titles && { titles }),
   });
@@ -89,7 +89,7 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
   const callerOf = (): Caller => caller;
   await server.register(toolRoutes, { tools, callerOf });
-  const calls = createCallsUnderWay();
+  const calls = createActiveInvocations();
   if (options.isDraining === true) await calls.drain(0);
   await server.register(invokeRoute, {
     tools,

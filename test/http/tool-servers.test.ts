@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
-import { createToolServerDesk } from '../../src/admin/tool-server-admin.ts';
+import { createToolServerAdmin } from '../../src/admin/tool-server-admin.ts';
 import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { toolServerRecord } from '../storage/registry-contract.ts';
@@ -255,7 +255,7 @@ describe('changing a tool server', () => {
         return records;
       },
     };
-    const desk = createToolServerDesk(slow, {
+    const desk = createToolServerAdmin(slow, {
       parseConnection: (value, idSource) => parseToolServerConnection(value, 'database', idSource),
       parseConnections: (values, titles) => parseToolServerConnections(values, 'database', titles && { titles }),
     });

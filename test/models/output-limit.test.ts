@@ -4,7 +4,7 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
 import type { SendOutbound } from '../../src/core/outbound.ts';
-import { AnswerMeter } from '../../src/models/output-limit.ts';
+import { OutputLimit } from '../../src/models/output-limit.ts';
 import { createOllamaBackend } from '../../src/models/ollama/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { askModel } from '../_support/model-answers.ts';
@@ -65,9 +65,9 @@ function expectEnd({ pieces, error, isLeft }: Outcome): void {
   expect(isLeft).toBe(true);
 }
 
-describe('AnswerMeter', () => {
+describe('OutputLimit', () => {
   it('lets an answer of the limit pass, and nothing beyond it', () => {
-    const meter = new AnswerMeter('lab', 10);
+    const meter = new OutputLimit('lab', 10);
     meter.add(4);
     meter.add(6);
     meter.add(0);

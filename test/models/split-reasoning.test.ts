@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ReasoningSplitter, splitReasoning } from '../../src/models/split-reasoning.ts';
 import type { ReasoningOptions } from '../../src/models/split-reasoning.ts';
-import { TemplateMemory } from '../../src/models/reasoning-template-cache.ts';
+import { ReasoningTemplateCache } from '../../src/models/reasoning-template-cache.ts';
 import { threadMilliseconds } from '../_support/thread-time.ts';
 
 interface Parted {
@@ -143,9 +143,9 @@ describe('splitReasoning', () => {
   });
 });
 
-describe('TemplateMemory', () => {
+describe('ReasoningTemplateCache', () => {
   it('learns, unlearns, and forgets the oldest of too many', () => {
-    const memory = new TemplateMemory();
+    const memory = new ReasoningTemplateCache();
     memory.learn('a', true);
     memory.learn('a', undefined);
     expect(memory.startsInReasoning('a')).toBe(true);

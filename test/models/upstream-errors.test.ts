@@ -3,7 +3,7 @@ import { GatewayError, OutboundError } from '../../src/core/errors.ts';
 import type { OutboundFailure } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { OutboundResponse } from '../../src/core/outbound.ts';
-import { answerFault, isToolsUnsupported, reportedFault, upstreamFault } from '../../src/models/upstream-errors.ts';
+import { answerFault, isToolsUnsupported, reportedFault, toUpstreamError } from '../../src/models/upstream-errors.ts';
 import { createSecretMask } from '../../src/shared/secrets/secret-mask.ts';
 import { threadMilliseconds } from '../_support/thread-time.ts';
 
@@ -18,7 +18,7 @@ function answer(status: number, body: unknown, headers: Record<string, string> =
   return { status, headers: { 'content-type': json, ...headers }, body: once() };
 }
 
-describe('upstreamFault', () => {
+describe('toUpstreamError', () => {
   it.each<[OutboundFailure, string, number]>([
     ['unreachable', 'upstream_unreachable', 502],
     ['timeout', 'upstream_timeout', 504],
@@ -27,20 +27,20 @@ describe('upstreamFault', () => {
     ['denied', 'upstream_unreachable', 502],
     ['invalid_request', 'upstream_unreachable', 502],
   ])('turns %s into %s, without the address', (failure, code, status) => {
-    const fault = upstreamFault(new OutboundError(failure, 'http://10.0.0.7:9999/v1 failed'), 'lab');
+    const fault = toUpstreamError(new OutboundError(failure, 'http://10.0.0.7:9999/v1 failed'), 'lab');
     expect(fault).toMatchObject({ code, status });
     expect(fault.message).toContain('"lab"');
     expect(fault.message).not.toContain('10.0.0.7');
   });
 
   it('takes a cut before the headers for a backend that is not there', () => {
-    expect(upstreamFault(new OutboundError('cut', 'x'), 'lab', 'request').code).toBe('upstream_unreachable');
+    expect(toUpstreamError(new OutboundError('cut', 'x'), 'lab', 'request').code).toBe('upstream_unreachable');
   });
 
   it('leaves our own errors as they are, and hides what others say', () => {
     const own = new GatewayError('tools_unsupported', 'no');
-    expect(upstreamFault(own, 'lab')).toBe(own);
-    expect(upstreamFault(new TypeError('secret detail'), 'lab').message).toBe('The model backend "lab" failed.');
+    expect(toUpstreamError(own, 'lab')).toBe(own);
+    expect(toUpstreamError(new TypeError('secret detail'), 'lab').message).toBe('The model backend "lab" failed.');
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { definitionOf } from '../../src/core/approval.ts';
 import type { ApprovalAnswer, RunWait } from '../../src/core/approval.ts';
-import type { BrowserReply } from '../../src/core/elicitation.ts';
+import type { ElicitationReply } from '../../src/core/elicitation.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { PresetRecord } from '../../src/core/preset.ts';
 import { createResumedRun } from '../../src/core/resumed-run.ts';
@@ -19,7 +19,7 @@ const inSession = runContext({ sessionId: 'session', chatId: 'chat' });
 async function decideOn(
   tool: Tool,
   run: RunContext = runContext(),
-  reply: BrowserReply = { type: 'unavailable' },
+  reply: ElicitationReply = { type: 'unavailable' },
 ): Promise<{ decision: ApprovalDecision; told: RunEvent[] }> {
   const told: RunEvent[] = [];
   const remembered = createRememberedApprovals({ memory: createMemoryChatMemory(), now: () => 0, onFault: () => undefined });
@@ -117,12 +117,12 @@ describe('an answer over the socket', () => {
     },
   );
 
-  test.each<[BrowserReply['type'], string]>([
+  test.each<[ElicitationReply['type'], string]>([
     ['unavailable', 'approval_required'],
     ['disconnected', 'approval_required'],
     ['expired', 'approval_expired'],
   ])('that is missing (%s) is %s', async (type, code) => {
-    const { decision, told } = await decideOn(guarded, inSession, { type } as BrowserReply);
+    const { decision, told } = await decideOn(guarded, inSession, { type } as ElicitationReply);
     expect(decision).toMatchObject({ type: 'refused', code });
     expect(told.map((event) => event.type)).toEqual(['approval.request', 'approval.response']);
   });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { AskBrowser } from '../../src/core/elicitation.ts';
+import type { SendElicitation } from '../../src/core/elicitation.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';
@@ -21,7 +21,7 @@ async function openRelays(isFar: boolean) {
   open.push(...new Set([near, home]));
   const socket = recordingSocket();
   const session = await home.open({ caller: ada, socket });
-  const ask = (options: InvocationOptions & { data?: JsonObject } = {}): ReturnType<AskBrowser> => {
+  const ask = (options: InvocationOptions & { data?: JsonObject } = {}): ReturnType<SendElicitation> => {
     const asker = invocation({ sessionId: session.id, ...options });
     return near.askBrowser({ type: 'input', data: options.data ?? { title: 'Where?' } }, asker);
   };

@@ -7,9 +7,9 @@ import { GatewayError } from '../../src/core/errors.ts';
 import type { RunEnding } from '../../src/core/run-log.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
 import type { Tool, ToolOutcome } from '../../src/core/tool.ts';
-import { createCallRegistry } from '../../src/runs/cancellable-calls.ts';
-import { createRunStarter } from '../../src/runs/active-runs.ts';
-import type { RunStarter, RunStarterOptions } from '../../src/runs/active-runs.ts';
+import { createCancellableCalls } from '../../src/runs/cancellable-calls.ts';
+import { createActiveRuns } from '../../src/runs/active-runs.ts';
+import type { ActiveRuns, ActiveRunsOptions } from '../../src/runs/active-runs.ts';
 import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, textOfEvents, toolNamed } from '../_support/tools.ts';
@@ -18,8 +18,8 @@ const ada: Caller = { id: 'ada', role: 'user', isOpen: false };
 const bob: Caller = { id: 'bob', role: 'user', isOpen: false };
 const admin: Caller = { id: 'admin', role: 'admin', isOpen: false };
 
-function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { runs: RunStarter; endings: RunEnding[] } {
-  const services: RunStarterOptions['services'] = {
+function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { runs: ActiveRuns; endings: RunEnding[] } {
+  const services: ActiveRunsOptions['services'] = {
     models: finderOf({ model: Array.isArray(turns) ? new ScriptedModel(...turns) : turns }),
     tools: offering(...tools),
     continuations: memoryContinuations({ now: Date.now }),
@@ -40,7 +40,7 @@ function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { ru
   const recorder = { record: () => undefined, end: (ending: RunEnding) => void endings.push(ending) };
   const log = { begin: () => recorder, resume: async () => recorder, find: async () => undefined };
   let runCount = 0;
-  return { runs: createRunStarter({ services, newRunId: () => `run-${++runCount}`, log }), endings };
+  return { runs: createActiveRuns({ services, newRunId: () => `run-${++runCount}`, log }), endings };
 }
 
 /** A tool that ends only with its signal. */
@@ -88,7 +88,7 @@ describe('cancelling a call', () => {
 
 describe('the calls of a run', () => {
   test('are cancelled once each, also two of one id, and not after they have settled', () => {
-    const registry = createCallRegistry();
+    const registry = createCancellableCalls();
     const cancelled: string[] = [];
     const register = (id: string, name: string): (() => void) => registry.register(id, () => void cancelled.push(name));
     register('1', 'first');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { describeIssue } from '../../src/shared/describe-schema-issue.ts';
+import { describeSchemaIssue } from '../../src/shared/describe-schema-issue.ts';
 
 const oneLine = z.string().regex(/^[^\n]*$/, 'must be one line of text');
 
@@ -32,5 +32,5 @@ test.each<[z.ZodType, unknown, string]>([
   [z.string('must be a name'), 5, 'must be a name'],
 ])('the first issue of schema %# is told in words', (schema, value, words) => {
   const { error } = schema.safeParse(value);
-  expect(describeIssue(error?.issues[0])).toBe(words);
+  expect(describeSchemaIssue(error?.issues[0])).toBe(words);
 });

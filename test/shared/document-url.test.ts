@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toDocumentPlace } from '../../src/shared/document-url.ts';
+import { toDocumentUrl } from '../../src/shared/document-url.ts';
 
 test.each<[string, string | undefined, string, string]>([
   ['http://a.test', undefined, 'http://a.test', 'openapi.json'],
@@ -32,5 +32,5 @@ test.each<[string, string | undefined, string, string]>([
   ['http://data.json', undefined, 'http://data.json', 'openapi.json'],
   ['http://a.test/json', undefined, 'http://a.test/json', 'openapi.json'],
 ])('%s with the path %s is the server %s with the document %s', (url, path, server, document) => {
-  expect(toDocumentPlace(url, path)).toEqual({ url: server, path: document });
+  expect(toDocumentUrl(url, path)).toEqual({ url: server, path: document });
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describeIssue } from '../../shared/describe-schema-issue.ts';
+import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import { ConfigError, InvalidValue } from './config-error.ts';
 import type { ConfigFile } from './config-file.ts';
@@ -117,7 +117,7 @@ function listedBackends(file: ConfigFile | undefined): Unnamed[] {
   const parsed = backendsSchema.safeParse(entries);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new ConfigError(`${['backends', ...(issue?.path ?? [])].join('.')} in ${file.path}: ${describeIssue(issue)}.`);
+    throw new ConfigError(`${['backends', ...(issue?.path ?? [])].join('.')} in ${file.path}: ${describeSchemaIssue(issue)}.`);
   }
   return (parsed.data ?? []).map((entry) => ({
     kind: entry.type,

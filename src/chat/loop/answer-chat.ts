@@ -15,16 +15,16 @@ import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from '../results/
 import type { Continuations } from '../suspend/continue-run.ts';
 import { expandTemplate, templateRoom, templateValues } from './expand-template.ts';
 import { withModelHooks } from '../hooks/hook-model.ts';
-import { describeQuestion, recordQuestions } from './record-model-requests.ts';
+import { describeModelRequest, recordModelRequests } from './record-model-requests.ts';
 import type { Asker } from './record-model-requests.ts';
 import { isLessonOnModel } from '../modes/learn-no-tools.ts';
 import { runChat } from './run-chat.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
 import type { Handoff } from './run-chat.ts';
-import { useFiles } from '../results/inject-file-context.ts';
+import { injectFileContext } from '../results/inject-file-context.ts';
 import { Rest } from './stream-delegation.ts';
-import { takeWaitingLoop } from '../suspend/loop-checkpoint.ts';
-import type { WaitingLoop } from '../suspend/loop-checkpoint.ts';
+import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
+import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 
 export interface ChatServices {
   models: ModelFinder;
@@ -58,7 +58,7 @@ export async function* answerChat(
   const mode = parseMode(asked.mode ?? services.settings.functionCalling);
   const model = await services.models.require(asked.model, run.signal);
   const everything = await services.tools.offerFor(asked, run);
-  const resumed = takeWaitingLoop(run);
+  const resumed = takeLoopCheckpoint(run);
   const { request, offer } = applyToolChoice(asked, everything, resumed !== undefined);
   const choice = resumed?.loop.choice ?? chooseMode(mode, model);
   if (offer.tools.size > 0 && Number(request.parameters['n'] ?? 1) > 1) {
@@ -84,7 +84,7 @@ export async function* answerChat(
   const variables = templateValues(request.variables);
   const prepared = { ...request, messages: await preparedMessages(request, run, { services, variables }) };
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
-  const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => useFiles(messages, request.files, context);
+  const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, request.files, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
   let handoff: Handoff | undefined;
   if (offer.tools.size === 0 && resumed === undefined) {
@@ -137,10 +137,10 @@ function passThrough(
   const asker: Asker = { mode: 'none', preset: run.preset?.id };
   // What comes through here unchanged is told by itself: another layer would cost every event of every plain chat.
   if (run.presetPath === undefined && withModelHooks(model.backend, hooks, run) === model.backend) {
-    run.questions?.askLast(describeQuestion(question, asker));
+    run.questions?.askLast(describeModelRequest(question, asker));
     return model.backend.chat(question);
   }
-  return withModelHooks(recordQuestions(run.questions, asker)(model.backend), hooks, run).chat(question);
+  return withModelHooks(recordModelRequests(run.questions, asker)(model.backend), hooks, run).chat(question);
 }
 
 interface Preparation {
@@ -151,7 +151,7 @@ interface Preparation {
   offer: ToolOffer;
   variables: ReadonlyMap<string, string>;
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
-  resumed: WaitingLoop | undefined;
+  resumed: LoopCheckpoint | undefined;
 }
 
 /** In `auto`, a backend's refusal of tools is remembered, and the same request is answered by the selection pass. */
@@ -175,7 +175,7 @@ function learnNoTools(refusal: GatewayError, { request, offer, services, model }
 async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGenerator<ChatEvent, Handoff | undefined> {
   const { request, run, services, offer } = preparation;
   const { variables, withFiles } = preparation;
-  const recorded = recordQuestions(run.questions, { mode: choice.path === 'prompt' ? 'default' : choice.path, preset: run.preset?.id });
+  const recorded = recordModelRequests(run.questions, { mode: choice.path === 'prompt' ? 'default' : choice.path, preset: run.preset?.id });
   const model = { ...preparation.model, backend: recorded(preparation.model.backend) };
   const isHandover = request.isHandover === true && preparation.resumed === undefined;
   const wrapping = { model, recorded, models: services.models, settings: services.settings, variables, withFiles, isHandover };

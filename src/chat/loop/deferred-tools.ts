@@ -1,12 +1,12 @@
 import type { ChatEvent, ToolCall } from '../../core/chat.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer } from '../../core/tool.ts';
-import type { CallReport } from '../tool-calls/tool-call-result.ts';
+import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 type Finder = ToolOffer['finder'];
 
 /** What a search of the shelf has found can be called from the next turn on. `tools`, what is on offer, is changed in place. */
-export function* bringInFound(finder: Finder, tools: Map<string, Tool>, reports: readonly CallReport[]): Generator<ChatEvent> {
+export function* offerFoundTools(finder: Finder, tools: Map<string, Tool>, reports: readonly ToolCallResult[]): Generator<ChatEvent> {
   const wanted = reports.flatMap(({ outcome }) => (outcome.type === 'result' ? (outcome.offers ?? []) : []));
   yield* bringIn(finder, tools, wanted);
 }
@@ -15,7 +15,7 @@ export function* bringInFound(finder: Finder, tools: Map<string, Tool>, reports:
  * A function of the shelf that is called by its exact name, which the model knows from earlier in the conversation: it may be called as those on offer
  * may. Before names are matched, or a like name on offer would be taken for it.
  */
-export function* bringInCalled(finder: Finder, tools: Map<string, Tool>, calls: readonly ToolCall[]): Generator<ChatEvent> {
+export function* offerCalledTools(finder: Finder, tools: Map<string, Tool>, calls: readonly ToolCall[]): Generator<ChatEvent> {
   if (finder === undefined) return;
   yield* bringIn(
     finder,

@@ -5,12 +5,12 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
-import type { AnswerFault, QuestionLog } from '../../core/model-request-log.ts';
+import type { AnswerFault, ModelRequestLog } from '../../core/model-request-log.ts';
 
 /** Names of models and functions are as long as a client likes. */
 const nameCharacters = 200;
 
-export type RecordBackend = (backend: ModelBackend) => ModelBackend;
+export type RecordingBackend = (backend: ModelBackend) => ModelBackend;
 
 /** Who asks, and how. */
 export interface Asker {
@@ -22,7 +22,7 @@ export interface Asker {
  * Backends whose questions are written down. To be laid directly around what `ModelFinder` gives, below everything that changes or repeats a question:
  * so the log has what was asked, and not what was meant. The same backend gives the same object, because some compare them.
  */
-export function recordQuestions(log: QuestionLog | undefined, asker: Asker): RecordBackend {
+export function recordModelRequests(log: ModelRequestLog | undefined, asker: Asker): RecordingBackend {
   if (log === undefined) return (backend) => backend;
   const recorded = new Map<ModelBackend, ModelBackend>();
   return (backend) => {
@@ -32,13 +32,13 @@ export function recordQuestions(log: QuestionLog | undefined, asker: Asker): Rec
   };
 }
 
-function recordedBackend(backend: ModelBackend, log: QuestionLog, asker: Asker): ModelBackend {
+function recordedBackend(backend: ModelBackend, log: ModelRequestLog, asker: Asker): ModelBackend {
   return {
     async *chat(request) {
-      let answer = log.ask(describeQuestion(request, asker));
+      let answer = log.ask(describeModelRequest(request, asker));
       const askedAgain: ModelRequest['askedAgain'] = (next, fault) => {
         answer.end(fault === undefined ? undefined : faultOf(fault, request.signal));
-        answer = log.ask(describeQuestion(next, asker));
+        answer = log.ask(describeModelRequest(next, asker));
         request.askedAgain?.(next, fault);
       };
       let how: AnswerFault | 'stopped' | undefined = 'stopped';
@@ -59,7 +59,7 @@ function recordedBackend(backend: ModelBackend, log: QuestionLog, asker: Asker):
 }
 
 /** The data of a `model.request`: sizes and names, and nothing that anybody wrote. */
-export function describeQuestion(request: ModelRequest, { mode, preset }: Asker): JsonObject {
+export function describeModelRequest(request: ModelRequest, { mode, preset }: Asker): JsonObject {
   const { asking } = request;
   const data: JsonObject = {
     purpose: asking?.purpose ?? 'answer',

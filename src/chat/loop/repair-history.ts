@@ -3,7 +3,7 @@ import { textOf } from '../../core/chat.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { Turn } from './ask-model.ts';
-import type { CallReport } from '../tool-calls/tool-call-result.ts';
+import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });
 
@@ -58,7 +58,7 @@ function withCanonicalArguments(call: ToolCall): ToolCall {
 export function messagesOfRound(
   { text, thought }: Pick<Turn, 'text' | 'thought'>,
   calls: readonly ToolCall[],
-  reports: readonly CallReport[],
+  reports: readonly ToolCallResult[],
 ): ChatMessage[] {
   const reportOf = new Map(reports.map((report) => [report.prepared.call, report]));
   const canonical = calls.map((call) => {
@@ -88,22 +88,22 @@ export function forAnotherModel(messages: readonly ChatMessage[]): ChatMessage[]
 const longestName = 64;
 
 /** A name that nobody offers may be anything a model can write. */
-function nameInHistory({ tool, call }: CallReport['prepared']): string {
+function nameInHistory({ tool, call }: ToolCallResult['prepared']): string {
   return tool?.spec.name ?? (call.name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').slice(0, longestName) || 'unknown');
 }
 
 /** Of a call that could not be prepared what the model wrote, so that it can go on under a right name; of unreadable and too large ones nothing. */
-function argumentsInHistory({ args, call }: CallReport['prepared']): string {
+function argumentsInHistory({ args, call }: ToolCallResult['prepared']): string {
   if (args !== undefined) return JSON.stringify(args);
   return Buffer.byteLength(call.arguments) > limits.argumentsBytes ? '{}' : withCanonicalArguments(call).arguments;
 }
 
 /** What only the model needs stands behind the value: where the new thing is, how to get the next page. */
-function wordsFor({ outcome, text }: CallReport): string {
+function wordsFor({ outcome, text }: ToolCallResult): string {
   return outcome.type === 'result' && outcome.note !== undefined ? `${text}\n\n[${outcome.note}]` : text;
 }
 
-function toolMessage(report: CallReport): ToolMessage {
+function toolMessage(report: ToolCallResult): ToolMessage {
   const { call, tool } = report.prepared;
   return {
     role: 'tool',

@@ -8,7 +8,7 @@ const fields = ['reasoning_content', 'reasoning', 'thinking', 'reasoning_details
  * What a model thought before its calls goes back with their results under the name that its backend gave it. DeepSeek and others refuse the results
  * without; a server that refuses the field itself is asked again without, for the rest of the run. For one run.
  */
-export function sendThoughtsBack(backend: ModelBackend): ModelBackend {
+export function replayReasoning(backend: ModelBackend): ModelBackend {
   let takesThoughts = true;
 
   async function* ask(request: ModelRequest): AsyncGenerator<ModelEvent> {

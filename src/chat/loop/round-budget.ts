@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import type { CallReport } from '../tool-calls/tool-call-result.ts';
+import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /** Why no further round of calls begins. */
 export interface ReachedLimit {
@@ -11,7 +11,7 @@ export interface ReachedLimit {
 export interface RoundBudget {
   reached(): ReachedLimit | undefined;
   callsLeft(): number;
-  spend(reports: readonly CallReport[]): void;
+  spend(reports: readonly ToolCallResult[]): void;
   /** What was spent, for a run that is put away. */
   used(): BudgetUse;
 }

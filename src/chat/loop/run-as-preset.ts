@@ -16,7 +16,7 @@ import { Rest } from './stream-delegation.ts';
  * One run under the preset that the request names as its model, if it is one, and under those it hands over to.
  * @throws GatewayError as `answerChat`; `forbidden` for a model that the caller's key may not use; `invalid_request` for presets in a circle, `tool_loop` is none: too many hand-overs end with words.
  */
-export async function* answerAsPreset(
+export async function* runAsPreset(
   request: ChatRequest,
   run: RunContext,
   services: ChatServices & { presets: PresetBook },

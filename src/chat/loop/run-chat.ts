@@ -4,26 +4,26 @@ import type { ModelBackend, ModelRequest } from '../../core/model.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
 import { askForAnswer, askModel } from './ask-model.ts';
 import type { Turn } from './ask-model.ts';
-import { bringInCalled, bringInFound } from './deferred-tools.ts';
-import { createCallLedger } from '../tool-calls/duplicate-call-guard.ts';
-import type { CallReport, CallSurroundings, ToolCallSettings } from '../tool-calls/tool-call-result.ts';
+import { offerCalledTools, offerFoundTools } from './deferred-tools.ts';
+import { createDuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
+import type { ToolCallResult, ToolCallScope, ToolCallSettings } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import { askForCall, forcedChoiceIn } from '../tool-choice/force-tool-choice.ts';
 import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 import { resultShareBytes, shareAmong } from '../results/truncate-result.ts';
 import { forAnotherModel, messagesOfRound, repairHistory } from './repair-history.ts';
 import { createResultStore } from '../results/stored-results.ts';
-import { betweenRounds, putAway } from '../suspend/suspend-run.ts';
-import type { PutAwayRound } from '../suspend/suspend-run.ts';
+import { betweenRounds, suspendRun } from '../suspend/suspend-run.ts';
+import type { RoundToSuspend } from '../suspend/suspend-run.ts';
 import { createReadResultTool, readerNameBeside } from '../results/read-result-tool.ts';
 import { createRoundBudget } from './round-budget.ts';
 import type { RoundBudget } from './round-budget.ts';
-import { limitReached, runTools } from '../tool-calls/run-round.ts';
+import { limitReached, runRound } from '../tool-calls/run-round.ts';
 import { createTurnSeparator } from './separate-turns.ts';
 import type { TurnSeparator } from './separate-turns.ts';
-import { isCut, sortCalls } from '../tool-calls/partition-tool-calls.ts';
+import { isCut, partitionToolCalls } from '../tool-calls/partition-tool-calls.ts';
 import { isAmidRound, resumedRound, saidIn, turnOf } from '../suspend/loop-checkpoint.ts';
-import type { WaitingLoop } from '../suspend/loop-checkpoint.ts';
+import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 
 export interface ChatRun {
   backend: ModelBackend;
@@ -53,7 +53,7 @@ export interface ChatRun {
   /** As it was chosen, for a run that is put away. */
   choice?: ModeChoice;
   /** What a run that was put away goes on with, in place of `messages`. */
-  resumed?: WaitingLoop;
+  resumed?: LoopCheckpoint;
   /** Keeps what was executed beside calls to the caller's own functions, until the caller answers them; gives the calls as they are handed over. */
   keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
 }
@@ -71,9 +71,9 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
   for (; limit === undefined || resumed !== undefined; limit = budget.reached()) {
     if (resumed === undefined) place?.standsAt(() => betweenRounds(waitingRound(chat, state).loop));
     const turn = resumed === undefined ? yield* separator.separate(askForTurn(chat, state)) : turnOf(resumed);
-    if (resumed === undefined) yield* bringInCalled(chat.finder, state.tools, turn.toolCalls);
+    if (resumed === undefined) yield* offerCalledTools(chat.finder, state.tools, turn.toolCalls);
     const rules = { ...chat, tools: state.tools, forced: forcedNow(chat, state) };
-    const { calls, refused } = resumed === undefined ? sortCalls(turn, rules) : { calls: turn.toolCalls, refused: [] };
+    const { calls, refused } = resumed === undefined ? partitionToolCalls(turn, rules) : { calls: turn.toolCalls, refused: [] };
     yield* refused;
     // Whoever forbids calls still wants an answer, and so does who has seen tools run; where a limit has cut it, another question would end alike.
     const owesAnswer = turn.toolCalls.length > 0 || budget.used().rounds > 0;
@@ -90,10 +90,10 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
     // Nobody is there any more: what was approved has not begun yet, and may be taken up again.
     if (place !== undefined) chat.settings.run.signal.throwIfAborted();
     place?.standsAt(undefined);
-    const reports = yield* runTools(ownCalls, { ...round, ...resumedRound(resumed, ownCalls, chat.settings.run) });
+    const reports = yield* runRound(ownCalls, { ...round, ...resumedRound(resumed, ownCalls, chat.settings.run) });
     resumed = undefined;
     const isWaiting = reports.some((report) => report.isWaiting === true);
-    if (isWaiting && (yield* putAway({ ...waitingRound(chat, state), turn: { ...saidIn(turn), calls }, reports }))) return undefined;
+    if (isWaiting && (yield* suspendRun({ ...waitingRound(chat, state), turn: { ...saidIn(turn), calls }, reports }))) return undefined;
     messages.push(...messagesOfRound(turn, calls, reports));
     budget.spend(reports);
     for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
@@ -111,7 +111,7 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
       return undefined;
     }
     afterRound(state, reports);
-    yield* bringInFound(chat.finder, state.tools, reports);
+    yield* offerFoundTools(chat.finder, state.tools, reports);
   }
   if (limit !== undefined && (limit.limit !== 'tool_rounds' || readsOn(chat))) yield limitReached(limit.limit, limit.value);
   place?.standsAt(() => betweenRounds(waitingRound(chat, state).loop));
@@ -127,7 +127,7 @@ export interface Handoff {
   functions: string[];
 }
 
-function handoffIn(reports: readonly CallReport[]): string | undefined {
+function handoffIn(reports: readonly ToolCallResult[]): string | undefined {
   return reports.map(({ followUp }) => (followUp?.type === 'handoff' ? followUp.preset : undefined)).find((preset) => preset !== undefined);
 }
 
@@ -136,7 +136,7 @@ interface RunState {
   /** Of the repaired history, before this run. */
   historyLength: number;
   tools: Map<string, Tool>;
-  around: CallSurroundings;
+  around: ToolCallScope;
   /** What one result may hand to the model. */
   shareBytes: number;
   budget: RoundBudget;
@@ -157,7 +157,7 @@ function finderNameIn(chat: ChatRun): string | undefined {
 function beginRun(chat: ChatRun): RunState {
   const { resumed } = chat;
   const messages = resumed?.messages ?? repairHistory(chat.messages);
-  const around: CallSurroundings = { ledger: createCallLedger(resumed?.ledger) };
+  const around: ToolCallScope = { ledger: createDuplicateCallGuard(resumed?.ledger) };
   if (readsOn(chat)) {
     around.results = createResultStore(resumed?.results);
     around.readerName = readerNameBeside(new Set([...chat.tools.keys(), ...chat.callerNames]));
@@ -182,7 +182,7 @@ function beginRun(chat: ChatRun): RunState {
 }
 
 /** What of the loop is kept when it is put away amid a round. */
-function waitingRound(chat: ChatRun, state: RunState): Pick<PutAwayRound, 'wait' | 'loop' | 'separator'> {
+function waitingRound(chat: ChatRun, state: RunState): Pick<RoundToSuspend, 'wait' | 'loop' | 'separator'> {
   const { messages, historyLength, tools, around, budget, separator, isChoiceOpen } = state;
   const loop = {
     choice: chat.choice ?? { path: chat.path, mayFallBack: false, isSingleCall: chat.isSingleCall },
@@ -225,11 +225,11 @@ function requestFor(chat: ChatRun, { messages, tools, budget }: RunState): Model
 }
 
 /** A function may end the run; silent ones end it when nothing else waits for a reply. */
-function endsRun(reports: readonly CallReport[]): boolean {
+function endsRun(reports: readonly ToolCallResult[]): boolean {
   return reports.some(({ followUp }) => followUp?.type === 'stop') || reports.every(({ followUp }) => followUp?.type === 'no-reply');
 }
 
-function afterRound(state: RunState, reports: readonly CallReport[]): void {
+function afterRound(state: RunState, reports: readonly ToolCallResult[]): void {
   if (reports.some(({ prepared }) => prepared.type === 'ready')) state.isChoiceOpen = false;
   const { results, readerName } = state.around;
   if (results === undefined || results.isEmpty || readerName === undefined) return;

@@ -7,12 +7,12 @@ import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 import type { CallRegistry, EventType, RunContext, RunEvent } from '../../core/run.ts';
 import type { AskPreset, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { addUsage } from '../../core/usage.ts';
-import { answerAsPreset } from './run-as-preset.ts';
+import { runAsPreset } from './run-as-preset.ts';
 import type { ChatServices } from './answer-chat.ts';
 import { asSentence } from './as-sentence.ts';
-import { withRest } from './stream-delegation.ts';
-import { waitWithin } from '../suspend/nested-suspension.ts';
-import type { WaitWithin } from '../suspend/nested-suspension.ts';
+import { withDelegated } from './stream-delegation.ts';
+import { nestedSuspension } from '../suspend/nested-suspension.ts';
+import type { NestedSuspension } from '../suspend/nested-suspension.ts';
 
 /** A sign of life this often keeps the caller's idle limit away. */
 const signMs = 1_000;
@@ -22,7 +22,7 @@ const signMs = 1_000;
  * outer run's events, and where one of its calls needs an approval the outer run waits with it. A preset that is at work already is not asked
  * again: two that ask each other never answer.
  */
-export function createAskPreset(servicesOf: () => ChatServices & { presets: PresetBook }): AskPreset {
+export function createSubAgentRunner(servicesOf: () => ChatServices & { presets: PresetBook }): AskPreset {
   return async (preset, invocation, context) => {
     const { run, signal, resumed } = invocation;
     const path = [...(run.presetPath ?? []), ...(run.preset === undefined ? [] : [run.preset.id])];
@@ -30,12 +30,12 @@ export function createAskPreset(servicesOf: () => ChatServices & { presets: Pres
     if (refusal !== undefined) return refusal;
     const said: Said = { text: resumed?.run.text ?? '', called: [] };
     const request = resumed?.run.request ?? requestTo(preset, invocation);
-    const wait = run.wait === undefined ? undefined : waitWithin(request, resumed, () => said.text);
+    const wait = run.wait === undefined ? undefined : nestedSuspension(request, resumed, () => said.text);
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
     const inner: RunContext = { ...run, presetPath: path, preset, signal, wait, ...(calls && { calls }) };
     const services = servicesOf();
     try {
-      const events = withRest(answerAsPreset(request, inner, services));
+      const events = withDelegated(runAsPreset(request, inner, services));
       await listen(events, said, { invocation, context, wait, now: services.now });
     } catch (error) {
       signal.throwIfAborted();
@@ -97,7 +97,7 @@ function callsWithin(calls: CallRegistry, outer: string): CallRegistry {
 interface Listening {
   invocation: ToolInvocation;
   context: ToolContext | undefined;
-  wait: WaitWithin | undefined;
+  wait: NestedSuspension | undefined;
   now: () => number;
 }
 

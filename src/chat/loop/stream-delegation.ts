@@ -15,7 +15,7 @@ export class Rest {
 }
 
 /** A generator of events, and then the one that it steps aside for. */
-export class Succession {
+export class StreamDelegation {
   /** Whose turn it is. */
   events: AsyncGenerator<ChatEvent, unknown>;
   /** Of those that stepped aside, the outermost first. */
@@ -46,10 +46,12 @@ export class Succession {
 }
 
 /** All events of a generator that may step aside, for whoever is in no hurry. */
-export async function* withRest<Result>(first: AsyncGenerator<ChatEvent, Result | Rest>): AsyncGenerator<ChatEvent, Result | undefined> {
+export async function* withDelegated<Result>(
+  first: AsyncGenerator<ChatEvent, Result | Rest>,
+): AsyncGenerator<ChatEvent, Result | undefined> {
   const result = yield* first;
   if (!(result instanceof Rest)) return result;
-  yield* withRest(result.events);
+  yield* withDelegated(result.events);
   yield result.last;
   return undefined;
 }

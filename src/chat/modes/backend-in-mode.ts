@@ -3,16 +3,16 @@ import { GatewayError } from '../../core/errors.ts';
 import type { FoundModel, ModelBackend, ModelFinder } from '../../core/model.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import { reasonAndAct } from './react/reason-and-act.ts';
-import type { RecordBackend } from '../loop/record-model-requests.ts';
-import { rescueCalls } from './native/recover-leaked-calls.ts';
+import type { RecordingBackend } from '../loop/record-model-requests.ts';
+import { recoverLeakedCalls } from './native/recover-leaked-calls.ts';
 import { selectToolsByPrompt } from './prompt/select-tools-by-prompt.ts';
-import { sendThoughtsBack } from '../loop/replay-reasoning.ts';
+import { replayReasoning } from '../loop/replay-reasoning.ts';
 
 export interface ModeBackendOptions {
   model: FoundModel;
   models: ModelFinder;
   /** For other models than `model`, which has been through it. */
-  recorded: RecordBackend;
+  recorded: RecordingBackend;
   settings: { taskModel: string | undefined; taskModelExternal: string | undefined; selectionTemplate: string };
   /** Values for the selection's template. */
   variables: ReadonlyMap<string, string>;
@@ -32,7 +32,7 @@ export async function* backendInMode(
   const { model, settings, newCallId, caller } = options;
   const { backend } = model;
   if (path === 'react') return reasonAndAct({ backend, newCallId, caller });
-  if (path === 'native') return rescueCalls({ backend: sendThoughtsBack(backend), newCallId, caller });
+  if (path === 'native') return recoverLeakedCalls({ backend: replayReasoning(backend), newCallId, caller });
   const task = yield* taskModel(options);
   const { variables, withFiles, isHandover } = options;
   const template = settings.selectionTemplate;

@@ -1,8 +1,8 @@
 import type { InlineFile, Source } from '../../core/chat.ts';
-import type { CallReport } from '../tool-calls/tool-call-result.ts';
+import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /** A call that gave a result, as a source in Open WebUI's shape; a failed or silent call supports nothing and gives none. */
-export function sourceOf(report: CallReport): Source | undefined {
+export function sourceOf(report: ToolCallResult): Source | undefined {
   const { prepared, outcome } = report;
   if (prepared.type !== 'ready' || outcome.type !== 'result' || ['no-reply', 'handoff'].includes(report.followUp?.type ?? ''))
     return undefined;

@@ -11,7 +11,7 @@ const dataAddress = /^data:(?<type>[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64})?(?:;[a-
  * Takes `data:` texts out of a result, at any depth: no model can read them, and one picture fills its context. A note stands in the place of each.
  * The value stays the same object where there is none. Recursion ends with the value's own depth, which whoever parsed it has bounded.
  */
-export function takeOutFiles(value: JsonValue): { value: JsonValue; files: ToolFile[] } {
+export function extractDataUris(value: JsonValue): { value: JsonValue; files: ToolFile[] } {
   const files: ToolFile[] = [];
   return { value: without(value, files), files };
 }

@@ -14,7 +14,7 @@ Name the source of what you take from it by its id in brackets, such as [1].
  * Puts inline files before the model, once: for an Ollama model in front of the first user message, else as a system message
  * (the places that Open WebUI uses). Without a user message nothing asks for them, and they are left out.
  */
-export function useFiles(
+export function injectFileContext(
   messages: readonly ChatMessage[],
   files: readonly InlineFile[],
   options: { template: string; isOllama: boolean; variables: ReadonlyMap<string, string> },

@@ -5,7 +5,7 @@ import { textOf } from '../../core/chat.ts';
  * A conversation for a model that knows no tool role: calls disappear, and each result is appended to the user message before it,
  * set off by a blank line, as ``Tool `<name>` Output: <result>`` (Open WebUI's wording, with the name of the source).
  */
-export function foldToolResults(messages: readonly ChatMessage[]): ChatMessage[] {
+export function inlineToolResults(messages: readonly ChatMessage[]): ChatMessage[] {
   const names = calledNames(messages);
   const folded: ChatMessage[] = [];
   for (const message of messages) {

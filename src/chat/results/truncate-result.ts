@@ -2,12 +2,12 @@ import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/result-store.ts';
 
 /** A result as a model reads it at once. */
-export interface FittedResult {
+export interface TruncatedResult {
   text: string;
   isCut: boolean;
 }
 
-export interface FitOptions {
+export interface TruncateOptions {
   maxBytes: number;
   /** Where the whole is kept for reading on; undefined where no model will read on. */
   results: ResultStore | undefined;
@@ -38,7 +38,7 @@ export function shareAmong(shareBytes: number, results: number): number {
 }
 
 /** Cuts a text beyond the limit to its head and tail, at whole characters, with a mark that says how to read on. */
-export function fitResult(text: string, options: FitOptions): FittedResult {
+export function truncateResult(text: string, options: TruncateOptions): TruncatedResult {
   const { maxBytes, results, readerName } = options;
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return { text, isCut: false };
   const room = Math.max(maxBytes - markBytes, 0);

@@ -7,14 +7,14 @@ import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Tool, ToolOutcome } from '../../core/tool.ts';
 import type { Turn } from '../loop/ask-model.ts';
-import type { LedgerEntry } from '../tool-calls/duplicate-call-guard.ts';
-import type { CallReport } from '../tool-calls/tool-call-result.ts';
+import type { GuardedCall } from '../tool-calls/duplicate-call-guard.ts';
+import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import type { BudgetUse } from '../loop/round-budget.ts';
 import type { InnerCall, ToolRound } from '../tool-calls/run-round.ts';
 
 /** The loop of a run that waits for decisions, amid a round. Plain data, which outlives this process. */
-export interface WaitingLoop {
+export interface LoopCheckpoint {
   /** Of this form; another one is not understood. */
   version: 1;
   choice: ModeChoice;
@@ -28,7 +28,7 @@ export interface WaitingLoop {
   inner?: { place: number; args: JsonObject; run: InnerRun }[];
   /** Names of what was on offer; what was brought in from the shelf is brought in again. */
   tools: string[];
-  ledger: LedgerEntry[];
+  ledger: GuardedCall[];
   budget: BudgetUse;
   /** Results that the model may read on in, in the order of their references. */
   results: string[];
@@ -36,7 +36,7 @@ export interface WaitingLoop {
 }
 
 /** A report without what only this process knows. */
-export interface SettledCall extends Omit<CallReport, 'prepared' | 'isWaiting' | 'isHeld' | 'inner'> {
+export interface SettledCall extends Omit<ToolCallResult, 'prepared' | 'isWaiting' | 'isHeld' | 'inner'> {
   place: number;
   isReady: boolean;
   args?: JsonObject;
@@ -44,15 +44,15 @@ export interface SettledCall extends Omit<CallReport, 'prepared' | 'isWaiting' |
 }
 
 /** What a run goes on with, with the sources that it has gathered; given to the first that asks. @throws GatewayError `conflict` */
-export function takeWaitingLoop({ wait }: RunContext): { loop: WaitingLoop; sources: readonly Source[] } | undefined {
+export function takeLoopCheckpoint({ wait }: RunContext): { loop: LoopCheckpoint; sources: readonly Source[] } | undefined {
   const taken = wait?.resumed?.take();
   if (taken === undefined) return undefined;
   if (taken.loop['version'] !== 1)
     throw new GatewayError('conflict', 'This run was put away by another version of the gateway, which cannot go on with it. Ask again.');
-  return { loop: taken.loop as unknown as WaitingLoop, sources: taken.sources };
+  return { loop: taken.loop as unknown as LoopCheckpoint, sources: taken.sources };
 }
 
-export function toSettledCall(report: CallReport, place: number): SettledCall {
+export function toSettledCall(report: ToolCallResult, place: number): SettledCall {
   const { prepared, ...rest } = report;
   const { tool, args } = prepared;
   return {
@@ -71,11 +71,11 @@ function withoutUsage({ usage: _usage, ...outcome }: ToolOutcome): ToolOutcome {
 }
 
 /** Otherwise the model is to be asked next. */
-export function isAmidRound(loop: WaitingLoop | undefined): loop is WaitingLoop {
+export function isAmidRound(loop: LoopCheckpoint | undefined): loop is LoopCheckpoint {
   return loop !== undefined && loop.turn.calls.length > 0;
 }
 
-export function turnOf({ turn }: WaitingLoop): Turn {
+export function turnOf({ turn }: LoopCheckpoint): Turn {
   return { ...saidIn(turn), toolCalls: turn.calls, finishReason: 'tool_calls', isSilent: false };
 }
 
@@ -86,7 +86,7 @@ export function saidIn({ text, thought }: Pick<Turn, 'text' | 'thought'>): Pick<
 
 /** What a round goes on with that was put away amid its calls; nothing in any other. `calls`: those that the gateway runs. */
 export function resumedRound(
-  loop: WaitingLoop | undefined,
+  loop: LoopCheckpoint | undefined,
   calls: readonly ToolCall[],
   { wait }: RunContext,
 ): Pick<ToolRound, 'resumed' | 'inner'> {
@@ -97,15 +97,15 @@ export function resumedRound(
 }
 
 /** By place among `calls`, those of the turn that the gateway runs. */
-function settledIn({ settled }: WaitingLoop, calls: readonly ToolCall[]): Map<number, CallReport> {
-  const reports = settled.flatMap((entry): [number, CallReport][] => {
+function settledIn({ settled }: LoopCheckpoint, calls: readonly ToolCall[]): Map<number, ToolCallResult> {
+  const reports = settled.flatMap((entry): [number, ToolCallResult][] => {
     const call = calls[entry.place];
     return call === undefined ? [] : [[entry.place, toReport(entry, call)]];
   });
   return new Map(reports);
 }
 
-function toReport({ place: _place, isReady, args = {}, tool, ...rest }: SettledCall, call: ToolCall): CallReport {
+function toReport({ place: _place, isReady, args = {}, tool, ...rest }: SettledCall, call: ToolCall): ToolCallResult {
   const known = tool && settledTool(tool);
   if (isReady && known !== undefined) return { ...rest, prepared: { type: 'ready', call, tool: known, args, repairs: [] } };
   const code = rest.outcome.type === 'error' ? rest.outcome.code : 'tool_error';
@@ -122,7 +122,7 @@ function settledTool({ name, ...tool }: NonNullable<SettledCall['tool']>): Tool 
 }
 
 /** The calls that wait, those within presets too, each with an id of its own: some models number their calls anew, or not at all. */
-export function toWaitingCalls(reports: readonly CallReport[]): WaitingCall[] {
+export function toWaitingCalls(reports: readonly ToolCallResult[]): WaitingCall[] {
   const used = new Set<string>();
   function own(wanted: string): string {
     const short = wanted.slice(0, limits.waitingCallIdCharacters).toWellFormed();

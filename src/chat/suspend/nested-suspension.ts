@@ -2,7 +2,7 @@ import type { InnerWait, RunWait, ResumedInner } from '../../core/approval.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import { createResumedRun } from '../../core/resumed-run.ts';
 
-export interface WaitWithin extends RunWait {
+export interface NestedSuspension extends RunWait {
   /** What the run within waits for, once it does. */
   readonly kept: InnerWait | undefined;
 }
@@ -11,7 +11,7 @@ export interface WaitWithin extends RunWait {
  * How a run within another one waits: it is kept with the call that began it, and the outer run tells whoever decides. `textSoFar`: what it has
  * said until now.
  */
-export function waitWithin(request: ChatRequest, resumed: ResumedInner | undefined, textSoFar: () => string): WaitWithin {
+export function nestedSuspension(request: ChatRequest, resumed: ResumedInner | undefined, textSoFar: () => string): NestedSuspension {
   let asked = request;
   let kept: InnerWait | undefined;
   return {

@@ -4,20 +4,20 @@ import type { JsonObject } from '../../shared/json.ts';
 import { eventIdOf, withinOf } from '../../core/approval.ts';
 import type { RunWait, WaitingCall } from '../../core/approval.ts';
 import type { Turn } from '../loop/ask-model.ts';
-import type { CallReport } from '../tool-calls/tool-call-result.ts';
-import { isUnfinished, reportEvents } from '../tool-calls/run-round.ts';
+import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
+import { isUnfinished, toolCallEvents } from '../tool-calls/run-round.ts';
 import type { TurnSeparator } from '../loop/separate-turns.ts';
 import { toSettledCall, toWaitingCalls } from './loop-checkpoint.ts';
-import type { WaitingLoop } from './loop-checkpoint.ts';
+import type { LoopCheckpoint } from './loop-checkpoint.ts';
 
-export type LoopBeside = Omit<WaitingLoop, 'version' | 'turn' | 'settled' | 'inner'>;
+export type LoopState = Omit<LoopCheckpoint, 'version' | 'turn' | 'settled' | 'inner'>;
 
-export interface PutAwayRound {
+export interface RoundToSuspend {
   wait: RunWait | undefined;
-  turn: WaitingLoop['turn'];
-  reports: readonly CallReport[];
+  turn: LoopCheckpoint['turn'];
+  reports: readonly ToolCallResult[];
   /** The loop beside this round. */
-  loop: LoopBeside;
+  loop: LoopState;
   separator: TurnSeparator;
 }
 
@@ -28,7 +28,7 @@ const shownCharacters = 200;
  * Puts a run away whose round has calls that wait, with the results that it has, and says so. False where it cannot be kept: then the calls
  * are reported as not run, and the run goes on.
  */
-export async function* putAway({ wait, turn, reports, loop, separator }: PutAwayRound): AsyncGenerator<ChatEvent, boolean> {
+export async function* suspendRun({ wait, turn, reports, loop, separator }: RoundToSuspend): AsyncGenerator<ChatEvent, boolean> {
   const calls = toWaitingCalls(reports);
   const settled = reports.flatMap((report, place) => (isUnfinished(report) ? [] : [toSettledCall(report, place)]));
   const inner = reports.flatMap((report, place) =>
@@ -36,7 +36,7 @@ export async function* putAway({ wait, turn, reports, loop, separator }: PutAway
   );
   try {
     if (wait === undefined) throw new GatewayError('conflict', 'This run cannot wait.');
-    const state: WaitingLoop = { ...loop, version: 1, turn, settled, ...(inner.length > 0 && { inner }) };
+    const state: LoopCheckpoint = { ...loop, version: 1, turn, settled, ...(inner.length > 0 && { inner }) };
     const approval = await wait.suspend(calls, state as unknown as JsonObject);
     for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
     yield* separator.separate(words(calls));
@@ -50,7 +50,7 @@ export async function* putAway({ wait, turn, reports, loop, separator }: PutAway
       const data = { id: eventIdOf(call), tool: call.tool, decision: 'unavailable', ...withinOf(call) };
       yield { type: 'run-event', event: { type: 'approval.response', data } };
     }
-    for (const report of reports) if (isUnfinished(report)) yield* reportEvents(report);
+    for (const report of reports) if (isUnfinished(report)) yield* toolCallEvents(report);
     return false;
   }
 }
@@ -66,7 +66,7 @@ async function* words(calls: readonly WaitingCall[]): AsyncGenerator<ChatEvent, 
 }
 
 /** Where a run stands between two rounds: the model is asked next. */
-export function betweenRounds(loop: LoopBeside): JsonObject {
-  const state: WaitingLoop = { ...loop, version: 1, turn: { text: '', calls: [] }, settled: [] };
+export function betweenRounds(loop: LoopState): JsonObject {
+  const state: LoopCheckpoint = { ...loop, version: 1, turn: { text: '', calls: [] }, settled: [] };
   return state as unknown as JsonObject;
 }

@@ -18,7 +18,7 @@ export interface Supervision {
 }
 
 /** `idleMs` without a sign of progress end a call, `totalMs` in any case: even a critical section must not hold a run for ever. */
-export function superviseCall({ idleMs, totalMs }: { idleMs: number; totalMs: number }): Supervision {
+export function startCallDeadline({ idleMs, totalMs }: { idleMs: number; totalMs: number }): Supervision {
   const abort = new AbortController();
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   let ending: Ending | undefined;

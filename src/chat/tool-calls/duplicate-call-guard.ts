@@ -5,7 +5,7 @@ import type { Tool, ToolErrorCode, ToolOutcome } from '../../core/tool.ts';
 import { canonicalJson } from './canonical-json.ts';
 
 /** One function with one set of arguments, as far as this run knows it. Plain data, so that a run that waits can be written down. */
-export interface LedgerEntry {
+export interface GuardedCall {
   tool: string;
   /** Canonical JSON. */
   args: string;
@@ -19,7 +19,7 @@ export interface LedgerEntry {
   state: 'waiting' | 'running' | 'settled' | 'unknown';
 }
 
-export type LedgerRefusal = { code: ToolErrorCode; message: string };
+export type DuplicateCallRefusal = { code: ToolErrorCode; message: string };
 
 /**
  * What one run has called. The key is the function and its arguments: ids of calls are new in every turn of a model.
@@ -29,15 +29,15 @@ export type LedgerRefusal = { code: ToolErrorCode; message: string };
  * beyond is answered with `duplicate_call_blocked`; functions that may repeat are free of it. It is judged when a call's turn comes, so that it
  * makes no difference whether equal calls come in one round or in several. A call that may have taken effect is never repeated by a retry or a resume.
  */
-export interface CallLedger {
+export interface DuplicateCallGuard {
   /** Why a call must not run as things stand. Counts nothing. */
-  objection(tool: Tool, args: JsonObject): LedgerRefusal | undefined;
+  objection(tool: Tool, args: JsonObject): DuplicateCallRefusal | undefined;
   /** For the calls of a round, whether there may be an objection to each when its turn comes; decided are only those without. */
   mayObject(calls: readonly (RoundCall | undefined)[]): boolean[];
   /** Counts a call that starts now, or says why it must not. `isResumed`: it was counted when it began. */
-  begin(tool: Tool, args: JsonObject, isResumed?: boolean): LedgerRefusal | undefined;
+  begin(tool: Tool, args: JsonObject, isResumed?: boolean): DuplicateCallRefusal | undefined;
   settle(tool: Tool, args: JsonObject, outcome: ToolOutcome): void;
-  entries(): LedgerEntry[];
+  entries(): GuardedCall[];
 }
 
 export interface RoundCall {
@@ -45,15 +45,15 @@ export interface RoundCall {
   args: JsonObject;
 }
 
-export function createCallLedger(known: readonly LedgerEntry[] = []): CallLedger {
-  const entries = new Map<string, LedgerEntry>(
+export function createDuplicateCallGuard(known: readonly GuardedCall[] = []): DuplicateCallGuard {
+  const entries = new Map<string, GuardedCall>(
     known.map((entry) => [keyOf(entry.tool, entry.args), { ...entry, state: entry.state === 'running' ? 'unknown' : entry.state }]),
   );
 
-  function entryOf(tool: Tool, args: JsonObject): LedgerEntry {
+  function entryOf(tool: Tool, args: JsonObject): GuardedCall {
     const text = canonicalJson(args);
     const key = keyOf(tool.spec.name, text);
-    const entry: LedgerEntry = entries.get(key) ?? {
+    const entry: GuardedCall = entries.get(key) ?? {
       tool: tool.spec.name,
       args: text,
       count: 0,
@@ -65,11 +65,11 @@ export function createCallLedger(known: readonly LedgerEntry[] = []): CallLedger
   }
 
   /** Only what harms nothing when it is done again; a payment is not to follow a note. */
-  function countReadersAnew(changed: LedgerEntry): void {
+  function countReadersAnew(changed: GuardedCall): void {
     for (const entry of entries.values()) if (entry !== changed && entry.isReading === true) entry.count = 0;
   }
 
-  function objection(tool: Tool, args: JsonObject): LedgerRefusal | undefined {
+  function objection(tool: Tool, args: JsonObject): DuplicateCallRefusal | undefined {
     const entry = entries.get(keyOf(tool.spec.name, canonicalJson(args)));
     if (entry === undefined) return undefined;
     if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
@@ -126,18 +126,18 @@ export function isRepeatable(tool: Tool): boolean {
   return tool.isReadOnly === true || tool.isIdempotent === true;
 }
 
-function isUnrepeatable(tool: Tool, entry: LedgerEntry): boolean {
+function isUnrepeatable(tool: Tool, entry: GuardedCall): boolean {
   return entry.state === 'unknown' && !isRepeatable(tool);
 }
 
-function mayHaveHappened(tool: Tool): LedgerRefusal {
+function mayHaveHappened(tool: Tool): DuplicateCallRefusal {
   const message =
     `An equal call of '${tool.spec.name}' came to no answer and may have taken effect, so it is not repeated. ` +
     'Find out by another function whether it did, or tell the user.';
   return { code: 'outcome_unknown', message };
 }
 
-function duplicate(tool: Tool): LedgerRefusal {
+function duplicate(tool: Tool): DuplicateCallRefusal {
   const message =
     `'${tool.spec.name}' was called with exactly these arguments ${limits.identicalCalls} times already and gave nothing new, so it was not run again. ` +
     'Use the results above, call with other arguments, or answer.';

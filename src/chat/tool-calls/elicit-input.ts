@@ -1,4 +1,4 @@
-import type { AskBrowser } from '../../core/elicitation.ts';
+import type { SendElicitation } from '../../core/elicitation.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/run.ts';
@@ -8,15 +8,15 @@ import type { Supervision } from './call-deadline.ts';
 import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
 
 /** How functions ask the user; absent where nobody could be asked. */
-export interface UserQuestions {
-  ask: AskBrowser;
+export interface Elicitations {
+  ask: SendElicitation;
   /** How long a user may take. */
   timeoutMs: number;
 }
 
-export interface AskingCall {
+export interface ElicitingCall {
   run: RunContext;
-  questions: UserQuestions | undefined;
+  questions: Elicitations | undefined;
   supervision: Supervision;
   tool: string;
   args: JsonObject;
@@ -26,7 +26,7 @@ export interface AskingCall {
 const signMs = 250;
 
 /** What a running function may ask its user. A question ends with its call. */
-export function createAskUser({ run, questions, supervision, tool, args }: AskingCall): Pick<ToolContext, 'ask' | 'confirm'> {
+export function createElicitation({ run, questions, supervision, tool, args }: ElicitingCall): Pick<ToolContext, 'ask' | 'confirm'> {
   async function put(type: 'confirmation' | 'input', data: JsonObject): Promise<JsonObject | undefined> {
     if (questions === undefined) throw unavailable(tool);
     const { signal } = supervision;

@@ -5,7 +5,7 @@ import { ToolError } from '../../core/tool.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { hasUnknownEnd, isRepeatable } from './duplicate-call-guard.ts';
 import type { ReadyCall } from './prepare-tool-call.ts';
-import type { CallSurroundings, ToolCallSettings, ToolFault } from './tool-call-result.ts';
+import type { ToolCallScope, ToolCallSettings, ToolFault } from './tool-call-result.ts';
 import type { Ending, Supervision } from './call-deadline.ts';
 
 export interface Execution {
@@ -13,7 +13,7 @@ export interface Execution {
   settings: ToolCallSettings;
   supervision: Supervision;
   context: ToolContext;
-  around: CallSurroundings;
+  around: ToolCallScope;
   timeoutMs: number;
   waitFor: (inner: InnerWait) => void;
 }
@@ -22,7 +22,7 @@ export interface Execution {
  * Runs a call under its supervision, a second time where that can do no harm. Every failure is a value;
  * @throws GatewayError `tool_failed` where the tool's definition ends the run, and nothing else.
  */
-export async function executeCall(execution: Execution): Promise<{ outcome: ToolOutcome; attempts: number }> {
+export async function executeToolCall(execution: Execution): Promise<{ outcome: ToolOutcome; attempts: number }> {
   const { prepared, supervision } = execution;
   const first = await attempt(execution);
   if (!mayRetry(prepared.tool, first)) return { outcome: first, attempts: 1 };

@@ -7,7 +7,7 @@ import { isForced } from '../tool-choice/force-tool-choice.ts';
 import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 
 /** What decides about the calls of a turn. */
-export interface SortingRules {
+export interface PartitionRules {
   tools: ReadonlyMap<string, Tool>;
   callerNames: ReadonlySet<string>;
   toolChoice: JsonValue | undefined;
@@ -20,7 +20,7 @@ export interface SortingRules {
 }
 
 /** The calls of a turn that are to be run or returned, and the words on those that are not. */
-export function sortCalls(turn: Turn, rules: SortingRules): { calls: ToolCall[]; refused: ChatEvent[] } {
+export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: ToolCall[]; refused: ChatEvent[] } {
   const { toolChoice, forced } = rules;
   const reason = reasonNotToRun(turn, toolChoice);
   const code = toolChoice === 'none' ? 'tool_disabled' : 'args_truncated';
@@ -39,14 +39,14 @@ export function sortCalls(turn: Turn, rules: SortingRules): { calls: ToolCall[];
   return { calls, refused };
 }
 
-function handedOver(calls: ToolCall[], { callerNames, handsOverOne }: SortingRules): ToolCall[] {
+function handedOver(calls: ToolCall[], { callerNames, handsOverOne }: PartitionRules): ToolCall[] {
   if (handsOverOne !== true) return calls;
   const first = calls.find(({ name }) => callerNames.has(name));
   return calls.filter((call) => call === first || !callerNames.has(call.name));
 }
 
 /** Names are matched over everything offered at once: a call meant for the caller must not end at a function of the gateway with a like name. */
-function withOfferedName(call: ToolCall, { callerNames, tools }: SortingRules): ToolCall {
+function withOfferedName(call: ToolCall, { callerNames, tools }: PartitionRules): ToolCall {
   if (callerNames.size === 0) return call;
   const match = findOfferedName(call.name, [...callerNames, ...tools.keys()]);
   return match.type === 'repaired' ? { ...call, name: match.name } : call;

@@ -4,23 +4,23 @@ import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunEvent } from '../../core/run.ts';
 import type { ApprovalDecision, FollowUp, ToolContext, ToolOutcome } from '../../core/tool.ts';
-import { createAskUser } from './elicit-input.ts';
-import type { LedgerRefusal } from './duplicate-call-guard.ts';
+import { createElicitation } from './elicit-input.ts';
+import type { DuplicateCallRefusal } from './duplicate-call-guard.ts';
 import { reportOf, timeoutOf } from './tool-call-result.ts';
-import type { CallReport, CallSurroundings, ToolCallSettings } from './tool-call-result.ts';
-import { executeCall, maskFault } from './execute-tool-call.ts';
+import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
+import { executeToolCall, maskFault } from './execute-tool-call.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
 import { prepareToolCall } from './prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall } from './prepare-tool-call.ts';
 import type { CheckedCall, EndedCall } from './schedule-calls.ts';
-import { superviseCall } from './call-deadline.ts';
+import { startCallDeadline } from './call-deadline.ts';
 import type { Ending, Supervision } from './call-deadline.ts';
 
 /** A call from the moment that it is told until it has settled: waiting, running, settled, in this order and each at most once. */
 export interface PendingCall {
   readonly call: ToolCall;
   /** Settles once, with whatever came first. Rejects only with GatewayError `tool_failed`, which ends the run. */
-  readonly report: Promise<CallReport>;
+  readonly report: Promise<ToolCallResult>;
   /** Asks whether the call may run; it still waits afterwards. `onAsked` is told when that takes a human. */
   approve(onAsked?: () => void): Promise<CheckedCall>;
   /** Runs it unless it has ended; resolves when it has settled. */
@@ -31,17 +31,17 @@ export interface PendingCall {
   end(ending: Ending): void;
 }
 
-export function createPendingCall(given: PreparedCall, settings: ToolCallSettings, around: CallSurroundings): PendingCall {
+export function createPendingCall(given: PreparedCall, settings: ToolCallSettings, around: ToolCallScope): PendingCall {
   let prepared = given;
   let state: 'waiting' | 'running' | 'settled' = 'waiting';
   let supervision: Supervision | undefined;
   let isSuspended = false;
   const wait = new AbortController();
-  const { promise: report, resolve, reject } = Promise.withResolvers<CallReport>();
+  const { promise: report, resolve, reject } = Promise.withResolvers<ToolCallResult>();
   // Whoever reads the report meets a rejection; it must not count as unhandled before.
   report.catch(() => undefined);
 
-  function settle(settled: CallReport): void {
+  function settle(settled: ToolCallResult): void {
     if (state === 'settled') return;
     state = 'settled';
     isSuspended = settled.isWaiting === true;
@@ -50,7 +50,7 @@ export function createPendingCall(given: PreparedCall, settings: ToolCallSetting
   function settleUnrun(outcome: ToolOutcome): void {
     settle(reportOf({ prepared, outcome, durationMs: 0 }, around));
   }
-  function refuse(refusal: LedgerRefusal): void {
+  function refuse(refusal: DuplicateCallRefusal): void {
     const { call, tool, args } = prepared;
     prepared = { type: 'refused', call, tool, ...(args && { args }), ...refusal };
     settleUnrun({ type: 'error', ...refusal, state: 'not_started' });
@@ -121,7 +121,7 @@ export function createPendingCall(given: PreparedCall, settings: ToolCallSetting
       }
       state = 'running';
       const timeoutMs = timeoutOf(prepared.tool, settings);
-      using own = superviseCall({ idleMs: timeoutMs, totalMs: settings.totalTimeoutMs ?? limits.toolTotalTimeoutMs });
+      using own = startCallDeadline({ idleMs: timeoutMs, totalMs: settings.totalTimeoutMs ?? limits.toolTotalTimeoutMs });
       supervision = own;
       try {
         settle(await runReady(prepared, { settings, around, supervision: own, timeoutMs, isOver: () => state === 'settled' }));
@@ -168,13 +168,13 @@ function notDecided(name: string): ToolOutcome {
 
 interface Circumstances {
   settings: ToolCallSettings;
-  around: CallSurroundings;
+  around: ToolCallScope;
   supervision: Supervision;
   timeoutMs: number;
   isOver: () => boolean;
 }
 
-async function runReady(prepared: ReadyCall, circumstances: Circumstances): Promise<CallReport> {
+async function runReady(prepared: ReadyCall, circumstances: Circumstances): Promise<ToolCallResult> {
   const { settings, around, supervision, timeoutMs } = circumstances;
   const { tool, args } = prepared;
   const { caller } = settings.run;
@@ -186,7 +186,7 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
   const context = contextOf(prepared, circumstances, () => (isStopped = true));
   const { outcome, attempts } =
     cached === undefined
-      ? await executeCall({ prepared, settings, supervision, context, around, timeoutMs, waitFor })
+      ? await executeToolCall({ prepared, settings, supervision, context, around, timeoutMs, waitFor })
       : { outcome: { type: 'result' as const, value: cached.value }, attempts: 0 };
   around.ledger?.settle(tool, args, outcome);
   const followUp: FollowUp | undefined = isStopped ? { type: 'stop' } : outcome.type === 'result' ? outcome.followUp : undefined;
@@ -213,7 +213,7 @@ function contextOf(prepared: ReadyCall, { settings, around, supervision, isOver 
     status: (text) => tell({ status: text }),
     progress: (done, total) => tell({ progress: done, ...(total !== undefined && { total }) }),
     critical: (work) => supervision.critical(work),
-    ...createAskUser({ run: settings.run, questions: settings.questions, supervision, tool: call.tool, args: prepared.args }),
+    ...createElicitation({ run: settings.run, questions: settings.questions, supervision, tool: call.tool, args: prepared.args }),
     stop,
   };
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { CallRegistry } from '../../core/run.ts';
 import type { Tool, ToolFile } from '../../core/tool.ts';
-import type { CallReport, CallSurroundings, ToolCallSettings } from './tool-call-result.ts';
+import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
 import { sourceOf } from '../results/cite-sources.ts';
 import { createLiveEvents } from '../loop/live-events.ts';
 import { createPendingCall } from './pending-call.ts';
@@ -18,13 +18,13 @@ export interface ToolRound {
   tools: ReadonlyMap<string, Tool>;
   settings: ToolCallSettings;
   /** Kept over the rounds of a run. */
-  around: CallSurroundings;
+  around: ToolCallScope;
   /** How many calls the run may still make. Default: as many as a round may have. */
   callsLeft?: number;
   /** Of the function that brings others in, where there is one. */
   finderName?: string | undefined;
   /** A round that was put away amid its calls: those that had settled, by place. The others were told and counted then. */
-  resumed?: ReadonlyMap<number, CallReport>;
+  resumed?: ReadonlyMap<number, ToolCallResult>;
   /** The same for presets that were amid their work, by place. */
   inner?: ReadonlyMap<number, InnerCall>;
 }
@@ -39,7 +39,7 @@ export interface InnerCall extends ResumedInner {
  * One failing call never harms its siblings, and every call is reported, also when the run is left.
  * @throws the run signal's reason after the reports; GatewayError `tool_failed`.
  */
-export async function* runTools(calls: readonly ToolCall[], round: ToolRound): AsyncGenerator<ChatEvent, CallReport[]> {
+export async function* runRound(calls: readonly ToolCall[], round: ToolRound): AsyncGenerator<ChatEvent, ToolCallResult[]> {
   const { settings } = round;
   const { signal, calls: registry } = settings.run;
   const live = createLiveEvents();
@@ -61,12 +61,12 @@ export async function* runTools(calls: readonly ToolCall[], round: ToolRound): A
     }
     if (signal.aborted) leave();
     void scheduleCalls(toScheduled(pending, prepared, round));
-    const reports: CallReport[] = [];
+    const reports: ToolCallResult[] = [];
     for (const call of pending) {
       const report = yield* live.until(call.report);
       const isOld = round.resumed?.has(reports.length) === true;
       reports.push(report);
-      if (!isOld && !isUnfinished(report)) yield* reportEvents(report);
+      if (!isOld && !isUnfinished(report)) yield* toolCallEvents(report);
     }
     signal.throwIfAborted();
     return reports;
@@ -78,7 +78,7 @@ export async function* runTools(calls: readonly ToolCall[], round: ToolRound): A
   }
 }
 
-function settledCall(report: CallReport): PendingCall {
+function settledCall(report: ToolCallResult): PendingCall {
   return {
     call: report.prepared.call,
     report: Promise.resolve(report),
@@ -158,11 +158,11 @@ function callData(prepared: PreparedCall): JsonObject {
 }
 
 /** It goes on in another request, together with the rest of its round. */
-export function isUnfinished({ isWaiting, isHeld }: CallReport): boolean {
+export function isUnfinished({ isWaiting, isHeld }: ToolCallResult): boolean {
   return isWaiting === true || isHeld === true;
 }
 
-export function* reportEvents(report: CallReport): Generator<ChatEvent> {
+export function* toolCallEvents(report: ToolCallResult): Generator<ChatEvent> {
   yield { type: 'run-event', event: { type: 'tool.result', data: resultData(report) } };
   if (report.cutFromBytes !== undefined) {
     const value = Buffer.byteLength(report.text);
@@ -178,7 +178,7 @@ function fileData({ type, name, sizeBytes, url }: ToolFile): JsonObject {
   return { type, size_bytes: sizeBytes, ...(name !== undefined && { name }), ...(isShown && { url }) };
 }
 
-function resultData({ prepared, outcome, durationMs, attempts, isByHook }: CallReport): JsonObject {
+function resultData({ prepared, outcome, durationMs, attempts, isByHook }: ToolCallResult): JsonObject {
   const name = prepared.tool?.spec.name ?? prepared.call.name;
   const head = { id: prepared.call.id, tool: name, duration_ms: durationMs, ...(attempts > 1 && { attempts }) };
   if (outcome.type === 'error') {

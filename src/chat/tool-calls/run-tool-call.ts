@@ -1,4 +1,4 @@
-import type { CallReport, CallSurroundings, ToolCallSettings } from './tool-call-result.ts';
+import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
 import { createPendingCall } from './pending-call.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
 
@@ -6,7 +6,7 @@ import type { PreparedCall } from './prepare-tool-call.ts';
  * Runs a prepared call by itself, as in a chat. A failure of any kind is a value; thrown are only the caller's leave (the signal's reason)
  * and GatewayError `tool_failed`.
  */
-export async function runToolCall(prepared: PreparedCall, settings: ToolCallSettings, around: CallSurroundings = {}): Promise<CallReport> {
+export async function runToolCall(prepared: PreparedCall, settings: ToolCallSettings, around: ToolCallScope = {}): Promise<ToolCallResult> {
   const { signal } = settings.run;
   signal.throwIfAborted();
   const pending = createPendingCall(prepared, settings, around);

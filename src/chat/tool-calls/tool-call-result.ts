@@ -4,17 +4,17 @@ import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/result-store.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ApprovalGate, FollowUp, Tool, ToolOutcome } from '../../core/tool.ts';
-import type { UserQuestions } from './elicit-input.ts';
-import type { CallLedger } from './duplicate-call-guard.ts';
-import { fitResult } from '../results/truncate-result.ts';
+import type { Elicitations } from './elicit-input.ts';
+import type { DuplicateCallGuard } from './duplicate-call-guard.ts';
+import { truncateResult } from '../results/truncate-result.ts';
 import type { LiveEvents } from '../loop/live-events.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
 import type { ResultCache } from '../results/result-cache.ts';
-import { takeOutFiles } from '../results/extract-data-uris.ts';
+import { extractDataUris } from '../results/extract-data-uris.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
 
 /** How one call of a run ended. */
-export interface CallReport {
+export interface ToolCallResult {
   prepared: PreparedCall;
   /** What the model reads of it stands in `value` and `message`: cut where it was too large. */
   outcome: ToolOutcome;
@@ -45,7 +45,7 @@ export interface ToolCallSettings {
   /** Of one call, with all progress. Default: `limits.toolTotalTimeoutMs`. */
   totalTimeoutMs?: number;
   approvals?: ApprovalGate;
-  questions?: UserQuestions;
+  questions?: Elicitations;
   cache?: ResultCache;
   hooks?: RunHooks;
   /** Told of every exception that is masked. */
@@ -64,8 +64,8 @@ export interface ToolFault {
 }
 
 /** What the calls of one run share. */
-export interface CallSurroundings {
-  ledger?: CallLedger;
+export interface ToolCallScope {
+  ledger?: DuplicateCallGuard;
   live?: LiveEvents;
   /** Absent where no model reads on. */
   results?: ResultStore;
@@ -89,7 +89,7 @@ function valueText(value: JsonValue): string {
 
 function withFilesApart(outcome: ToolOutcome): ToolOutcome {
   if (outcome.type === 'error') return outcome;
-  const { value, files } = takeOutFiles(outcome.value);
+  const { value, files } = extractDataUris(outcome.value);
   return files.length === 0 ? outcome : { ...outcome, value, files: [...(outcome.files ?? []), ...files] };
 }
 
@@ -98,20 +98,20 @@ export function reportOf(
   {
     attempts = 0,
     ...ended
-  }: Pick<CallReport, 'prepared' | 'outcome' | 'durationMs' | 'followUp' | 'isWaiting' | 'inner'> & { attempts?: number },
-  around: CallSurroundings,
-): CallReport {
+  }: Pick<ToolCallResult, 'prepared' | 'outcome' | 'durationMs' | 'followUp' | 'isWaiting' | 'inner'> & { attempts?: number },
+  around: ToolCallScope,
+): ToolCallResult {
   const { prepared } = ended;
   const outcome = withFilesApart(ended.outcome);
   const maxBytes = prepared.tool?.maxResultBytes ?? around.resultBytes ?? limits.toolResultBytes;
   const options = { maxBytes, results: around.results, readerName: around.readerName ?? '' };
   if (outcome.type === 'error') {
-    const message = fitResult(outcome.message, { ...options, results: undefined }).text;
+    const message = truncateResult(outcome.message, { ...options, results: undefined }).text;
     const detail = outcome.detail === undefined ? {} : { detail: outcome.detail };
     return { ...ended, attempts, outcome: { ...outcome, message }, text: JSON.stringify({ error: message, ...detail }) };
   }
   const whole = valueText(outcome.value);
-  const { text, isCut } = fitResult(whole, options);
+  const { text, isCut } = truncateResult(whole, options);
   if (!isCut) return { ...ended, attempts, outcome, text };
   return { ...ended, attempts, outcome: { ...outcome, value: text, isTruncated: true }, text, cutFromBytes: Buffer.byteLength(whole) };
 }

@@ -15,7 +15,7 @@ import { examineStore, openStored } from './examine-store.ts';
 import { examineToolServers } from './examine-tool-servers.ts';
 import { getLocally, localUrl } from '../healthcheck.ts';
 import { isLoopbackName } from '../../http/auth/authenticate.ts';
-import { outliveOwnCode } from '../../app/guard-user-code.ts';
+import { guardUserCode } from '../../app/guard-user-code.ts';
 import { databaseFile } from '../../storage/open-database.ts';
 import { findSecret } from '../../storage/secret-file.ts';
 import { requireAnsweringStorage } from '../../storage/require-storage.ts';
@@ -43,7 +43,7 @@ export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment, readTextFile);
   await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
   // As in the gateway: what a module leaves behind must not take the report away.
-  outliveOwnCode(config, {
+  guardUserCode(config, {
     error: ({ err, module = 'a module' }, message) =>
       void left.push({ level: 'warning', text: `${module} leaves behind: ${String(err)}`, cure: message }),
   });

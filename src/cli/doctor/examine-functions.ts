@@ -3,8 +3,8 @@ import { basename } from 'node:path';
 import type { Config } from '../../app/config/config.ts';
 import { count } from './finding.ts';
 import type { Finding } from './finding.ts';
-import { arrangeShelf, emptyShelf } from '../../tools/functions/function-registry.ts';
-import type { FunctionShelf } from '../../tools/functions/function-registry.ts';
+import { buildFunctionRegistry, emptyFunctionRegistry } from '../../tools/functions/function-registry.ts';
+import type { FunctionRegistry } from '../../tools/functions/function-registry.ts';
 import { toHook } from '../../tools/functions/hook-module.ts';
 import { importModule, loadModule } from '../../tools/functions/load-module.ts';
 import type { ImportModule } from '../../tools/functions/load-module.ts';
@@ -17,7 +17,7 @@ const shownNames = 10;
 
 export interface FunctionExamination {
   findings: Finding[];
-  shelf: FunctionShelf;
+  shelf: FunctionRegistry;
 }
 
 /**
@@ -30,22 +30,25 @@ export async function examineFunctions(
 ): Promise<FunctionExamination> {
   const hooks = await Promise.all(modules.hooks.map((entry) => examineHook(entry, load)));
   const { toolsDir, toolsets } = modules;
-  if (toolsDir === undefined) return { findings: hooks, shelf: emptyShelf };
+  if (toolsDir === undefined) return { findings: hooks, shelf: emptyFunctionRegistry };
   if (statSync(toolsDir, { throwIfNoEntry: false })?.isDirectory() !== true) {
     const text = `tools_dir: there is no folder ${toolsDir}, so the gateway does not start`;
-    return { findings: [{ level: 'broken', text, cure: 'Create it, or correct the path.' }, ...hooks], shelf: emptyShelf };
+    return { findings: [{ level: 'broken', text, cure: 'Create it, or correct the path.' }, ...hooks], shelf: emptyFunctionRegistry };
   }
   const remarks: Finding[] = [];
   const tell = (text: string): void => void remarks.push({ level: 'warning', text });
   try {
     const { modules: found } = await readFolder(toolsDir, [], { load, retriesBroken: false });
     const settled = await Promise.all(found.map(untilLoaded));
-    const shelf = arrangeShelf(settled, { versions: versionsOf(settled), settings: toolsets, tell });
+    const shelf = buildFunctionRegistry(settled, { versions: versionsOf(settled), settings: toolsets, tell });
     const none: Finding[] = settled.length === 0 ? [{ level: 'note', text: `tools_dir: ${toolsDir} holds no module yet` }] : [];
     return { findings: [...none, ...settled.map(describeModule), ...remarks, ...hooks], shelf };
   } catch (error) {
     const text = `tools_dir: ${toolsDir} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-    return { findings: [{ level: 'broken', text, cure: 'Correct the path, or the rights of the folder.' }, ...hooks], shelf: emptyShelf };
+    return {
+      findings: [{ level: 'broken', text, cure: 'Correct the path, or the rights of the folder.' }, ...hooks],
+      shelf: emptyFunctionRegistry,
+    };
   }
 }
 

@@ -6,7 +6,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import { loopbackInContainer } from './examine-machine.ts';
 import { count } from './finding.ts';
 import type { Finding } from './finding.ts';
-import { isLostInContainer } from '../../app/is-container-loopback.ts';
+import { isContainerLoopback } from '../../app/is-container-loopback.ts';
 import { createModelCatalog } from '../../models/model-catalog.ts';
 import type { BackendReport } from '../../models/model-catalog.ts';
 import { findUnlistedTaskModels } from '../../app/startup-warnings.ts';
@@ -42,7 +42,7 @@ export async function examineModels(config: Config, send: SendOutbound, isContai
     const entry = config.backends.find((backend) => backend.name === report.name);
     if (entry === undefined) return { level: 'ok', text: `${report.name}: the built-in stand-in, which is no language model` };
     if (report.state !== 'ok') {
-      const isLost = isContainer && (await isLostInContainer(entry.url, send));
+      const isLost = isContainer && (await isContainerLoopback(entry.url, send));
       return unreachable(entry, reasonOf(report, causes.get(report.name)), isLost);
     }
     return report.models === 0 ? withoutModels(entry) : { level: 'ok', text: `${nameOf(entry)}: ${count(report.models, 'model')}` };

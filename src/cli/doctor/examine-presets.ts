@@ -1,14 +1,14 @@
 import type { PresetRecord } from '../../core/preset.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { Finding } from './finding.ts';
-import { findPresetDoubts } from '../../app/validate-preset.ts';
-import type { FunctionShelf } from '../../tools/functions/function-registry.ts';
+import { validatePreset } from '../../app/validate-preset.ts';
+import type { FunctionRegistry } from '../../tools/functions/function-registry.ts';
 
 /** What the other looks have found. */
 export interface KnownNames {
   models: ReadonlySet<string>;
   toolServers: readonly ToolServerRecord[];
-  shelf: FunctionShelf;
+  shelf: FunctionRegistry;
 }
 
 /** Whether what each preset names is there: by name, without asking a tool server for its functions. */
@@ -21,7 +21,7 @@ export async function examinePresets(presets: readonly PresetRecord[], known: Kn
   };
   const findings = await Promise.all(
     presets.map(async (preset): Promise<Finding[]> => {
-      const doubts = await findPresetDoubts(preset, around);
+      const doubts = await validatePreset(preset, around);
       const where = preset.origin === 'file' ? 'its entry below `models`' : `PATCH /api/presets/${preset.id}`;
       if (doubts.length === 0) return [{ level: 'ok', text: `${preset.id}: on ${preset.baseModel}` }];
       return doubts.map((doubt) => ({ level: 'warning', text: `${preset.id}: ${doubt}`, cure: `Correct it: ${where}.` }));

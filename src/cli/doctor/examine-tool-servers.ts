@@ -4,7 +4,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import { loopbackInContainer } from './examine-machine.ts';
 import { count } from './finding.ts';
 import type { Finding } from './finding.ts';
-import { isLostInContainer } from '../../app/is-container-loopback.ts';
+import { isContainerLoopback } from '../../app/is-container-loopback.ts';
 import { loadMcpServers } from '../../tools/mcp/load-mcp-servers.ts';
 import { openServer } from '../../tools/servers/open-registered-server.ts';
 import type { OpenedServer, Opening } from '../../tools/servers/open-registered-server.ts';
@@ -49,7 +49,7 @@ async function examineServer(record: ToolServerRecord, open: OpenServer, sendInC
     const change = isUnreadable ? `Give them anew: PATCH /api/tool-servers/${id} with new values` : 'Change its entry';
     return [{ level: 'broken', text, cure: `${change}, or set "config": {"enable": false}.` }];
   }
-  const isLost = sendInContainer !== undefined && started === undefined && (await isLostInContainer(url, sendInContainer));
+  const isLost = sendInContainer !== undefined && started === undefined && (await isContainerLoopback(url, sendInContainer));
   const cure = isLost ? loopbackInContainer(url) : 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.';
   return [{ level: 'broken', text, cure }];
 }

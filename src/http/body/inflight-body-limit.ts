@@ -3,7 +3,7 @@ import { Transform } from 'node:stream';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 
-export interface ArrivingBodies {
+export interface InflightBodyLimit {
   /** A body of this caller, to be read in place of the request. */
   count: (incoming: IncomingMessage, owner: string) => Transform;
   /** It is parsed, or nobody wants it any more. */
@@ -25,7 +25,7 @@ interface ArrivingBody {
  * Counts what is being received and waits to be parsed, over all requests. What is too much is cut off, and it costs the caller who holds the most
  * of it the body that came last: whoever leaves many half sent stands in nobody's way but the own.
  */
-export function createArrivingBodies(maxBytes: number): ArrivingBodies {
+export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
   const bodies = new Map<IncomingMessage, ArrivingBody>();
   const sums = new Map<string, number>();
   let sum = 0;

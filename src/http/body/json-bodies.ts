@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { limits } from '../../core/limits.ts';
-import { createArrivingBodies } from './inflight-body-limit.ts';
+import { createInflightBodyLimit } from './inflight-body-limit.ts';
 import { installBodyPace } from './body-pace.ts';
 import type { BodyPace } from './body-pace.ts';
 import { parseInPlace, parseJsonBody } from './parse-json-body.ts';
@@ -29,7 +29,7 @@ const reading = { maxDepth: limits.bodyDepth, prototypes: 'refuse' } as const;
 export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions = {}): void {
   const { arrivingBytes = limits.arrivingBodiesBytes, ownerOf = () => '', pace } = options;
   app.removeContentTypeParser(['text/plain', 'application/json']);
-  const arriving = createArrivingBodies(arrivingBytes);
+  const arriving = createInflightBodyLimit(arrivingBytes);
   installBodyPace(app, { ownerOf, ...(pace !== undefined && { pace }) });
 
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {

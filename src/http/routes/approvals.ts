@@ -2,19 +2,19 @@ import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ApprovalAnswer } from '../../core/approval.ts';
 import type { Caller } from '../../core/caller.ts';
-import { describeIssue } from '../../shared/describe-schema-issue.ts';
+import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { createAnswerRun } from '../dialects/chat-completions/answer-run.ts';
 import type { AnswerOptions } from '../dialects/chat-completions/answer-run.ts';
-import type { ApprovalDesk, GivenDecision } from '../../runs/approval-decisions.ts';
-import type { RunStarter } from '../../runs/active-runs.ts';
+import type { ApprovalDecisions, GivenDecision } from '../../runs/approval-decisions.ts';
+import type { ActiveRuns } from '../../runs/active-runs.ts';
 
 export interface ApprovalRouteOptions extends AnswerOptions {
-  desk: Pick<ApprovalDesk, 'decide'>;
-  runs: Pick<RunStarter, 'resume'>;
+  desk: Pick<ApprovalDecisions, 'decide'>;
+  runs: Pick<ActiveRuns, 'resume'>;
   callerOf(request: FastifyRequest): Caller;
 }
 
@@ -62,7 +62,7 @@ function parseDecision(value: unknown): GivenDecision {
     const param = issue?.path.join('.') ?? '';
     throw new GatewayError(
       'invalid_request',
-      param === '' ? 'The body must be an object with decision and token.' : `${param}: ${describeIssue(issue)}`,
+      param === '' ? 'The body must be an object with decision and token.' : `${param}: ${describeSchemaIssue(issue)}`,
       {
         param,
       },

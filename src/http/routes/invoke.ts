@@ -11,12 +11,12 @@ import { limits } from '../../core/limits.ts';
 import { plainRequest } from '../../core/plain-request.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../../core/tool.ts';
-import type { CallsUnderWay } from '../../runs/active-invocations.ts';
-import { untilLeave } from '../abort-on-disconnect.ts';
+import type { ActiveInvocations } from '../../runs/active-invocations.ts';
+import { abortOnDisconnect } from '../abort-on-disconnect.ts';
 
 export interface InvokeRouteOptions extends InvokeOptions {
   callerOf(request: FastifyRequest): Caller;
-  calls: Pick<CallsUnderWay, 'run'>;
+  calls: Pick<ActiveInvocations, 'run'>;
 }
 
 /** What invoking one function takes, by whatever protocol. */
@@ -36,7 +36,7 @@ const longestShownId = 200;
 /** `POST /api/tools/{id or name}/invoke`: one function, with the checks of a chat. */
 export const invokeRoute: FastifyPluginCallback<InvokeRouteOptions> = (app, options, done) => {
   app.post<{ Params: { '*': string } }>('/api/tools/*', (request, reply) =>
-    untilLeave(reply, async (signal) => {
+    abortOnDisconnect(reply, async (signal) => {
       const rest = request.params['*'];
       if (!rest.endsWith(pathEnd)) throw new GatewayError('not_found', 'A function is called at POST /api/tools/{id or name}/invoke.');
       const { status, body } = await options.calls.run(options.callerOf(request), signal, (callSignal) =>

@@ -3,11 +3,11 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { KeyRecord } from '../../core/registry.ts';
 import { fixedCallerId } from '../../core/caller.ts';
 import { callerOf } from '../auth/guard.ts';
-import type { KeyRing } from '../../admin/api-keys.ts';
+import type { ApiKeys } from '../../admin/api-keys.ts';
 import { parseKeyChange, parseNewKey } from './parse-key-body.ts';
 
 export interface KeyRouteOptions {
-  keys: KeyRing;
+  keys: ApiKeys;
   /** Whether `TOOLWHARF_ADMIN_KEY` is set: it is listed too. */
   hasFixedKey: boolean;
   /** Milliseconds since 1970. */

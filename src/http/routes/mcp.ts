@@ -6,7 +6,7 @@ import { isDeeperThan } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { isOwnOrigin } from '../auth/authenticate.ts';
 import type { McpHandler, McpHandlerOptions } from '../mcp/mcp-handler.ts';
-import { untilLeave } from '../abort-on-disconnect.ts';
+import { abortOnDisconnect } from '../abort-on-disconnect.ts';
 
 export interface McpRouteOptions extends McpHandlerOptions {
   /** Pages of other origins that may call; `*`: all. */
@@ -34,7 +34,7 @@ export const mcpRoute: FastifyPluginCallback<McpRouteOptions> = (app, options, d
   app.addHook('onClose', async () => (await loading)?.close());
 
   const serve = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
-    untilLeave(reply, async (signal) => {
+    abortOnDisconnect(reply, async (signal) => {
       requireKnownOrigin(request, options.allowedOrigins);
       reply.header(gatewayHeader, options.gatewayId);
       const { method, body } = request;

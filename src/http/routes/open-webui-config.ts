@@ -3,13 +3,13 @@ import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { ServerReport } from '../../core/tool-server-report.ts';
+import type { ToolServerReport } from '../../core/tool-server-report.ts';
 import { errorBody, logError, toGatewayError } from '../error-handler.ts';
-import { findTitles } from '../../admin/find-document-titles.ts';
+import { findDocumentTitles } from '../../admin/find-document-titles.ts';
 import { callerOf } from '../auth/guard.ts';
 import { loadReports } from '../../admin/report-servers.ts';
 import { toOpenWebUiWire, toReportWire } from '../../admin/tool-server-wire.ts';
-import { untilLeave } from '../abort-on-disconnect.ts';
+import { abortOnDisconnect } from '../abort-on-disconnect.ts';
 import type { ToolServerRouteOptions } from './tool-servers.ts';
 
 const path = '/api/v1/configs/tool_servers';
@@ -26,9 +26,9 @@ export const openWebUiConfigRoutes: FastifyPluginCallback<ToolServerRouteOptions
   });
   app.get(path, async () => toList(await desk.list()));
   app.post(path, (request, reply) =>
-    untilLeave(reply, async (signal) => {
+    abortOnDisconnect(reply, async (signal) => {
       const entries = entriesIn(request.body);
-      const changed = await desk.replace(entries, await findTitles({ desk, inspector }, entries, signal));
+      const changed = await desk.replace(entries, await findDocumentTitles({ desk, inspector }, entries, signal));
       request.log.info({ by: callerOf(request).id }, 'tool servers replaced');
       // The answer has no place for it.
       for (const { record, dropped } of changed.filter((change) => change.dropped.length > 0))
@@ -39,7 +39,7 @@ export const openWebUiConfigRoutes: FastifyPluginCallback<ToolServerRouteOptions
     }),
   );
   app.post(`${path}/verify`, (request, reply) =>
-    untilLeave(reply, async (signal) => {
+    abortOnDisconnect(reply, async (signal) => {
       const report = await inspector.verify(await desk.parse(withoutEmptyKey(request.body)), signal);
       if (report.ok) return toVerified(report);
       throw new GatewayError('upstream_unreachable', `Failed to connect to the tool server: ${report.error ?? 'unknown reason'}`, {
@@ -55,7 +55,7 @@ function toList(records: readonly ToolServerRecord[]): JsonObject {
 }
 
 /** The report, and beside it what Open WebUI names `specs`. */
-function toVerified(report: ServerReport): JsonObject {
+function toVerified(report: ToolServerReport): JsonObject {
   const specs = report.functions.map(({ name, description, parameters }) => ({ name, description, parameters }));
   return { status: true, ...toReportWire(report), specs };
 }

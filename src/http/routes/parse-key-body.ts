@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describeIssue } from '../../shared/describe-schema-issue.ts';
+import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -110,5 +110,5 @@ function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {
     throw new GatewayError('invalid_request', `${param}: ${message}.`, { param });
   }
   const param = issue.path.join('.');
-  throw new GatewayError('invalid_request', `${param}: ${describeIssue(issue)}`, { param });
+  throw new GatewayError('invalid_request', `${param}: ${describeSchemaIssue(issue)}`, { param });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ChatPage } from '../../core/chat-store.ts';
-import { describeIssue } from '../../shared/describe-schema-issue.ts';
+import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -45,5 +45,5 @@ function parsePage(value: unknown): z.infer<typeof pageSchema> & { after: string
   if (parsed.success) return { after: undefined, model: undefined, ...parsed.data };
   const [issue] = parsed.error.issues;
   const param = issue?.path.join('.') ?? '';
-  throw new GatewayError('invalid_request', `${param}: ${describeIssue(issue)}.`, { param });
+  throw new GatewayError('invalid_request', `${param}: ${describeSchemaIssue(issue)}.`, { param });
 }

@@ -6,11 +6,11 @@ import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { KeptRun, RunLog, RunPage, RunSummary } from '../../core/run-log.ts';
 import { mayTouch } from '../../runs/active-runs.ts';
-import type { RunStarter } from '../../runs/active-runs.ts';
+import type { ActiveRuns } from '../../runs/active-runs.ts';
 
 export interface RunRouteOptions {
   log: Pick<RunLog, 'find' | 'list'>;
-  runs: Pick<RunStarter, 'cancel' | 'cancelCall'>;
+  runs: Pick<ActiveRuns, 'cancel' | 'cancelCall'>;
   /** Ends a run that waits for approvals and is not under way; false when there is none. */
   cancelWaiting(id: string): Promise<boolean>;
   callerOf(request: FastifyRequest): Caller;

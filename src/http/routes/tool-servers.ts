@@ -3,16 +3,16 @@ import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { ServerReport, ToolServerInspector } from '../../core/tool-server-report.ts';
-import { findTitle, findTitles } from '../../admin/find-document-titles.ts';
+import type { ToolServerReport, ToolServerInspector } from '../../core/tool-server-report.ts';
+import { findDocumentTitle, findDocumentTitles } from '../../admin/find-document-titles.ts';
 import { callerOf } from '../auth/guard.ts';
 import { knownReport, loadReport, loadReports } from '../../admin/report-servers.ts';
-import type { ChangedToolServer, ToolServerDesk } from '../../admin/tool-server-admin.ts';
+import type { ChangedToolServer, ToolServerAdmin } from '../../admin/tool-server-admin.ts';
 import { toConnectionWire, toListedReport, toReportWire } from '../../admin/tool-server-wire.ts';
-import { untilLeave } from '../abort-on-disconnect.ts';
+import { abortOnDisconnect } from '../abort-on-disconnect.ts';
 
 export interface ToolServerRouteOptions {
-  desk: ToolServerDesk;
+  desk: ToolServerAdmin;
   inspector: ToolServerInspector;
 }
 
@@ -25,16 +25,16 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
     return { data: records.map((record) => toListed(record, knownReport(inspector, record))) };
   });
   app.post('/api/tool-servers', (request, reply) =>
-    untilLeave(reply, async (signal) => {
-      const record = await desk.create(request.body, await findTitle({ desk, inspector }, request.body, signal));
+    abortOnDisconnect(reply, async (signal) => {
+      const record = await desk.create(request.body, await findDocumentTitle({ desk, inspector }, request.body, signal));
       log(request, record.id, 'tool server created');
       return reply.code(201).send(toShown(record, await inspector.refresh(record, signal)));
     }),
   );
   app.put('/api/tool-servers', (request, reply) =>
-    untilLeave(reply, async (signal) => {
+    abortOnDisconnect(reply, async (signal) => {
       const list = listIn(request.body);
-      const changed = await desk.replace(list, await findTitles({ desk, inspector }, list, signal));
+      const changed = await desk.replace(list, await findDocumentTitles({ desk, inspector }, list, signal));
       log(request, undefined, 'tool servers replaced');
       const reports = await loadReports(
         inspector,
@@ -49,13 +49,13 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
     }),
   );
   app.get<WithId>('/api/tool-servers/:id', (request, reply) =>
-    untilLeave(reply, async (signal) => {
+    abortOnDisconnect(reply, async (signal) => {
       const record = await desk.require(request.params.id);
       return toShown(record, inspector.reportOf(record) ?? (await loadReport(inspector, record, signal)));
     }),
   );
   app.patch<WithId>('/api/tool-servers/:id', (request, reply) =>
-    untilLeave(reply, async (signal) => {
+    abortOnDisconnect(reply, async (signal) => {
       const changed = await desk.change(request.params.id, request.body);
       const { record } = changed;
       log(request, record.id, 'tool server changed');
@@ -69,10 +69,10 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
     return { id, deleted: true };
   });
   app.post<WithId>('/api/tool-servers/:id/refresh', (request, reply) =>
-    untilLeave(reply, async (signal) => toReportWire(await inspector.refresh(await desk.require(request.params.id), signal))),
+    abortOnDisconnect(reply, async (signal) => toReportWire(await inspector.refresh(await desk.require(request.params.id), signal))),
   );
   app.post<WithId>('/api/tool-servers/:id/accept', (request, reply) =>
-    untilLeave(reply, async (signal) => {
+    abortOnDisconnect(reply, async (signal) => {
       const record = await desk.require(request.params.id);
       const accepted = acceptedIn(request.body);
       const report = await inspector.accept(record, accepted, signal);
@@ -81,7 +81,7 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
     }),
   );
   app.post('/api/tool-servers/verify', (request, reply) =>
-    untilLeave(reply, async (signal) => toReportWire(await inspector.verify(await desk.parse(request.body), signal))),
+    abortOnDisconnect(reply, async (signal) => toReportWire(await inspector.verify(await desk.parse(request.body), signal))),
   );
   done();
 };
@@ -101,17 +101,17 @@ function acceptedIn(body: unknown): Map<string, string> {
   throw new GatewayError('invalid_request', message, { param: 'functions' });
 }
 
-function withDropped({ record, dropped }: ChangedToolServer, report: ServerReport): ServerReport {
+function withDropped({ record, dropped }: ChangedToolServer, report: ToolServerReport): ToolServerReport {
   if (dropped.length === 0) return report;
   const said = `The address leads to another origin (${new URL(record.url).origin}), so what was given for the one before was dropped: ${dropped.join(', ')}. Send it anew if it is meant for this one.`;
   return { ...report, warnings: [said, ...report.warnings] };
 }
 
-function toShown(record: ToolServerRecord, report: ServerReport): JsonObject {
+function toShown(record: ToolServerRecord, report: ToolServerReport): JsonObject {
   return { ...toConnectionWire(record), report: toReportWire(report) };
 }
 
-function toListed(record: ToolServerRecord, report: ServerReport): JsonObject {
+function toListed(record: ToolServerRecord, report: ToolServerReport): JsonObject {
   return { ...toConnectionWire(record), report: toListedReport(report) };
 }
 

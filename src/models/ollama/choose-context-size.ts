@@ -15,7 +15,7 @@ const tokensPerMessage = 8;
 /** Vision models spend between 250 and 1,600 tokens on an image. */
 const tokensPerImage = 1_024;
 
-export interface ContextQuestion {
+export interface ContextSizeRequest {
   messages: readonly ChatMessage[];
   /** The functions as they are sent. */
   tools: readonly unknown[];
@@ -33,7 +33,7 @@ export interface ContextQuestion {
   loadedWith: number | undefined;
 }
 
-export interface ContextChoice {
+export interface ContextSize {
   /** Undefined: nothing has to be said. */
   numCtx: number | undefined;
   /** Set when the request does not fit even so. */
@@ -45,7 +45,7 @@ export interface ContextChoice {
  * prompt and answer, up to the model's and the operator's maximum; powers of two, because each new value loads the model again.
  * A caller's own `num_ctx` is neither lowered nor raised, because it decides about memory: then only the warning is given.
  */
-export function mindContext(question: ContextQuestion): ContextChoice {
+export function chooseContextSize(question: ContextSizeRequest): ContextSize {
   const prompt = estimateTokens(question);
   const reserve = Math.min(question.answerTokens ?? usualAnswerTokens, largestReserve);
   const numCtx = question.requested ?? raisedContext(question, prompt + reserve);
@@ -54,7 +54,7 @@ export function mindContext(question: ContextQuestion): ContextChoice {
   return { numCtx, warning: needed > inForce ? tooSmall(needed, inForce, question) : undefined };
 }
 
-function raisedContext(question: ContextQuestion, needed: number): number | undefined {
+function raisedContext(question: ContextSizeRequest, needed: number): number | undefined {
   const base = question.modelDefault ?? defaultContext;
   const most = Math.min(question.maxContext, question.contextLength ?? Infinity);
   const kept = question.loadedWith !== undefined && question.loadedWith > base ? question.loadedWith : undefined;
@@ -63,7 +63,7 @@ function raisedContext(question: ContextQuestion, needed: number): number | unde
   return raised > (kept ?? base) ? raised : kept;
 }
 
-function tooSmall(needed: number, numCtx: number, { requested, contextLength, maxContext }: ContextQuestion): RunEvent {
+function tooSmall(needed: number, numCtx: number, { requested, contextLength, maxContext }: ContextSizeRequest): RunEvent {
   const cure =
     requested !== undefined
       ? 'Leave out "num_ctx" or raise it'
@@ -84,7 +84,7 @@ export function cutWarning(numCtx: number): RunEvent {
 }
 
 /** A generous estimate of what messages and functions come to. Images count by number, not by the length of their base64. */
-export function estimateTokens({ messages, tools }: Pick<ContextQuestion, 'messages' | 'tools'>): number {
+export function estimateTokens({ messages, tools }: Pick<ContextSizeRequest, 'messages' | 'tools'>): number {
   let tokens = tools.length === 0 ? 0 : textTokens(JSON.stringify(tools));
   for (const message of messages) tokens += tokensPerMessage + messageTokens(message);
   return Math.ceil(tokens);

@@ -3,8 +3,8 @@ import type { ChatRequest } from 'ollama/browser';
 import type { ModelRequest } from '../../core/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunEvent } from '../../core/run.ts';
-import { mindContext } from './choose-context-size.ts';
-import type { ContextChoice, ContextQuestion } from './choose-context-size.ts';
+import { chooseContextSize } from './choose-context-size.ts';
+import type { ContextSize, ContextSizeRequest } from './choose-context-size.ts';
 import { findLoadedContext, learnFacts } from './ollama-models.ts';
 import type { OllamaFacts } from './ollama-models.ts';
 import type { OllamaConnection } from './ollama-transport.ts';
@@ -32,22 +32,22 @@ export function createContextChooser(connection: OllamaConnection, send: SendOut
     return undefined;
   }
 
-  async function choose(request: ModelRequest, question: ContextQuestion): Promise<ContextChoice> {
-    const guess = mindContext(question);
+  async function choose(request: ModelRequest, question: ContextSizeRequest): Promise<ContextSize> {
+    const guess = chooseContextSize(question);
     if (guess.numCtx === undefined && guess.warning === undefined) return guess;
     const facts = await learnFacts(connection, send, request);
     const informed = facts === undefined ? question : { ...question, ...contextFacts(facts) };
-    const choice = facts === undefined ? guess : mindContext(informed);
+    const choice = facts === undefined ? guess : chooseContextSize(informed);
     if (choice.numCtx === undefined || choice.numCtx === question.loadedWith) return choice;
     // Somebody else, or the server's own default, may have given the model room enough.
     const inForce = await findLoadedContext(connection, send, request);
-    return inForce === undefined ? choice : mindContext({ ...informed, loadedWith: inForce });
+    return inForce === undefined ? choice : chooseContextSize({ ...informed, loadedWith: inForce });
   }
 
   return async (request, prepared) => {
     const options: Record<string, unknown> = { ...prepared.options };
     const requested = positive(options['num_ctx']);
-    const question: ContextQuestion = {
+    const question: ContextSizeRequest = {
       messages: request.messages,
       tools: prepared.tools ?? [],
       requested,
@@ -57,7 +57,7 @@ export function createContextChooser(connection: OllamaConnection, send: SendOut
       maxContext: connection.maxContext,
       loadedWith: requested === undefined ? await lastContext(request) : undefined,
     };
-    if (requested !== undefined) return mindContext(question).warning;
+    if (requested !== undefined) return chooseContextSize(question).warning;
     const { numCtx, warning } = await choose(request, question);
     if (numCtx === undefined) return warning;
     loaded.set(request.model, { numCtx, until: now() + loadedForMs });
@@ -66,7 +66,7 @@ export function createContextChooser(connection: OllamaConnection, send: SendOut
   };
 }
 
-function contextFacts(facts: OllamaFacts): Pick<ContextQuestion, 'modelDefault' | 'contextLength'> {
+function contextFacts(facts: OllamaFacts): Pick<ContextSizeRequest, 'modelDefault' | 'contextLength'> {
   return { modelDefault: facts.defaultContext, contextLength: facts.contextLength };
 }
 

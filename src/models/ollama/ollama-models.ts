@@ -7,7 +7,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { ThinkingControl } from './ollama-options.ts';
 import { nameOf, openOllama } from './ollama-transport.ts';
 import type { OllamaConnection } from './ollama-transport.ts';
-import { upstreamFault } from '../upstream-errors.ts';
+import { toUpstreamError } from '../upstream-errors.ts';
 
 /** What `POST /api/show` says about a model, as far as the gateway needs it. */
 export interface OllamaFacts {
@@ -129,7 +129,7 @@ async function listTags(connection: OllamaConnection, send: SendOutbound, signal
     });
   } catch (error) {
     signal.throwIfAborted();
-    throw upstreamFault(error, nameOf(connection));
+    throw toUpstreamError(error, nameOf(connection));
   } finally {
     await call.close();
   }

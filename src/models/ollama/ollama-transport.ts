@@ -7,7 +7,7 @@ import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { NdjsonReader, requireAnswer } from './ollama-lines.ts';
 import { readJsonAnswer } from '../read-json-answer.ts';
-import { answerFault, upstreamFault } from '../upstream-errors.ts';
+import { answerFault, toUpstreamError } from '../upstream-errors.ts';
 
 /** An Ollama server, or a proxy in front of one. */
 export interface OllamaConnection {
@@ -61,7 +61,7 @@ export function openOllama(connection: OllamaConnection, send: SendOutbound, sig
     });
     const response = await sent.catch((error: unknown) => {
       signal.throwIfAborted();
-      throw upstreamFault(error, name, 'request');
+      throw toUpstreamError(error, name, 'request');
     });
     if (response.status >= 400) throw await answerFault(response, name, mask);
     if (!String(input).endsWith('/api/chat')) return Response.json(requireAnswer(await readJsonAnswer(response, name, mask), name, mask));

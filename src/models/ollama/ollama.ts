@@ -5,7 +5,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import { AnswerMeter } from '../output-limit.ts';
+import { OutputLimit } from '../output-limit.ts';
 import { createContextChooser } from './ollama-context.ts';
 import { cutWarning, defaultContext } from './choose-context-size.ts';
 import { findNewImage, requireSight, toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
@@ -16,9 +16,9 @@ import { nameOf, openOllama } from './ollama-transport.ts';
 import type { OllamaConnection } from './ollama-transport.ts';
 import type { ReasoningPiece } from '../split-reasoning.ts';
 import { ReasoningSplitter } from '../split-reasoning.ts';
-import { TemplateMemory } from '../reasoning-template-cache.ts';
+import { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
-import { upstreamFault } from '../upstream-errors.ts';
+import { toUpstreamError } from '../upstream-errors.ts';
 
 export { listOllamaModels };
 export type { OllamaConnection };
@@ -29,7 +29,7 @@ export type { OllamaConnection };
  */
 export function createOllamaBackend(connection: OllamaConnection, send: SendOutbound, now: () => number = Date.now): ModelBackend {
   const chooseContext = createContextChooser(connection, send, now);
-  const templates = new TemplateMemory();
+  const templates = new ReasoningTemplateCache();
 
   return {
     async *chat(request) {
@@ -46,7 +46,7 @@ export function createOllamaBackend(connection: OllamaConnection, send: SendOutb
         const answer = await call.client.chat({ ...prepared, stream: true });
         const splitter = new ReasoningSplitter({ isOpen: templates.startsInReasoning(request.model) });
         const numCtx = warning === undefined ? (prepared.options?.num_ctx ?? facts?.defaultContext ?? defaultContext) : undefined;
-        yield* toEvents(answer, { name: nameOf(connection), splitter, meter: new AnswerMeter(nameOf(connection)), numCtx });
+        yield* toEvents(answer, { name: nameOf(connection), splitter, meter: new OutputLimit(nameOf(connection)), numCtx });
         templates.learn(request.model, splitter.opensInTemplate);
       } catch (error) {
         request.signal.throwIfAborted();
@@ -74,7 +74,7 @@ interface Reading {
   /** Of the backend. */
   name: string;
   splitter: ReasoningSplitter;
-  meter: AnswerMeter;
+  meter: OutputLimit;
   /** The context presumably in force, to tell a prompt that was cut; undefined where a warning was given already. */
   numCtx: number | undefined;
 }
@@ -151,7 +151,7 @@ const wrongRequest = /^(?:option "[^"]{1,100}" must be|invalid (?:JSON schema in
 /** A model that is not there gets the command that fetches it. */
 function toFault(error: unknown, model: string, connection: OllamaConnection): GatewayError {
   const name = nameOf(connection);
-  const fault = upstreamFault(error, name);
+  const fault = toUpstreamError(error, name);
   if (fault.code === 'upstream_error' && wrongRequest.test(fault.message))
     return new GatewayError('upstream_rejected', fault.message, { status: 400, cause: error });
   if (fault.status !== 404 || !/not found/iu.test(fault.message)) return fault;

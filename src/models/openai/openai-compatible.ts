@@ -13,7 +13,7 @@ import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream } from './read-chat-stream.ts';
 import { CompletionReader } from './read-completion.ts';
 import { ServerSentEventReader } from './read-server-sent-events.ts';
-import { TemplateMemory } from '../reasoning-template-cache.ts';
+import { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
 
 export type { OpenAiConnection } from './openai-exchange.ts';
@@ -24,7 +24,7 @@ const endOfAnswerMs = 50;
 /** A backend that speaks OpenAI's chat completions. `makeId` gives ids to calls that came without one. */
 export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutbound, makeId: () => string = makeCallId): ModelBackend {
   const exchange = new OpenAiExchange(connection, send);
-  const templates = new TemplateMemory();
+  const templates = new ReasoningTemplateCache();
   let takesStreamOptions = true;
 
   async function ask(request: ModelRequest, signal: AbortSignal): Promise<OutboundResponse> {

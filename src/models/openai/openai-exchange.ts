@@ -7,9 +7,9 @@ import { readBytes } from '../../core/outbound.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
-import { AnswerMeter } from '../output-limit.ts';
+import { OutputLimit } from '../output-limit.ts';
 import { readJsonAnswer } from '../read-json-answer.ts';
-import { answerFault, reportedFault, upstreamFault } from '../upstream-errors.ts';
+import { answerFault, reportedFault, toUpstreamError } from '../upstream-errors.ts';
 
 export interface OpenAiConnection {
   /** Such as `https://api.openai.com/v1`; a query string is kept. */
@@ -86,7 +86,7 @@ export class OpenAiExchange {
       });
     } catch (error) {
       signal.throwIfAborted();
-      throw upstreamFault(error, this.#name, 'request');
+      throw toUpstreamError(error, this.#name, 'request');
     }
   }
 
@@ -151,8 +151,8 @@ export class OpenAiExchange {
   }
 
   /** For one answer. */
-  createMeter(): AnswerMeter {
-    return new AnswerMeter(this.#name);
+  createMeter(): OutputLimit {
+    return new OutputLimit(this.#name);
   }
 
   faultOf(response: OutboundResponse): Promise<GatewayError> {
@@ -172,7 +172,7 @@ export class OpenAiExchange {
   }
 
   toFault(error: unknown): GatewayError {
-    return upstreamFault(error, this.#name);
+    return toUpstreamError(error, this.#name);
   }
 }
 

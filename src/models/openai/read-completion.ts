@@ -2,22 +2,22 @@ import type { FinishReason, ModelEvent, Usage } from '../../core/chat.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { AnswerMeter } from '../output-limit.ts';
+import type { OutputLimit } from '../output-limit.ts';
 import { readContent, readReasoning, reasoningFieldOf } from './read-delta.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { ReasoningSplitter, splitReasoning } from '../split-reasoning.ts';
 import type { ReasoningPiece } from '../split-reasoning.ts';
-import type { TemplateMemory } from '../reasoning-template-cache.ts';
+import type { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
 import { toUsage } from './to-usage.ts';
 import { ToolCallAssembler } from '../tool-call-assembler.ts';
 
 export interface CompletionContext {
   model: string;
-  templates: TemplateMemory;
+  templates: ReasoningTemplateCache;
   /** The offered functions. */
   toolNames: ReadonlySet<string>;
   makeCallId: () => string;
-  meter: AnswerMeter;
+  meter: OutputLimit;
   /** How many choices the caller asked for; what a backend says in others is dropped. */
   choices: number;
   /** True for one JSON answer, false for the chunks of a stream. */

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isJsonObject } from '../json.ts';
-import { holdsMask, isSecretAddress, maskAddress, restoreAddress } from './secret-urls.ts';
+import { holdsMask, isSecretUrl, redactUrl, restoreUrl } from './secret-urls.ts';
 import { isSecretName, wordsOf } from './secret-names.ts';
 
 /** Everything within is a value that somebody else gives a meaning to: most often a credential. */
@@ -15,14 +15,14 @@ const secretText =
  * Unknown fields of a connection as they may be shown: a secret is `null`, within an address `[secret]`. What is one is told by its name at every
  * level (`client_secret`, `oauth.token`), by what it stands in (`headers`, `env`), or by its look. The same object when there is none.
  */
-export function hideSecretFields(fields: JsonObject): JsonObject {
+export function redactSecretFields(fields: JsonObject): JsonObject {
   const hidden = hide(fields, false);
   return isJsonObject(hidden) ? hidden : {};
 }
 
-/** The same fields without what `hideSecretFields` hides. Of a list the entries with a secret are gone as a whole. */
+/** The same fields without what `redactSecretFields` hides. Of a list the entries with a secret are gone as a whole. */
 export function withoutSecretFields(fields: JsonObject): JsonObject {
-  const kept = withoutHidden(fields, hideSecretFields(fields));
+  const kept = withoutHidden(fields, redactSecretFields(fields));
   return isJsonObject(kept) ? kept : {};
 }
 
@@ -83,7 +83,7 @@ function hide(value: JsonValue, isSecret: boolean): JsonValue {
 
 function hideText(text: string, isSecret: boolean): string | null {
   if (text === '') return text;
-  return isSecret || secretText.test(text) ? null : maskAddress(text);
+  return isSecret || secretText.test(text) ? null : redactUrl(text);
 }
 
 interface Child {
@@ -121,7 +121,7 @@ function restore(before: JsonValue, given: JsonValue, isSecret: boolean): JsonVa
     return given.map((entry, position) => restore(before[places.get(position) ?? -1] ?? null, entry, isSecret));
   }
   if (isJsonObject(before) && isJsonObject(given)) return restoreObject(before, given, isSecret);
-  if (typeof before === 'string' && typeof given === 'string') return isSecretAddress(before) ? restoreAddress(before, given) : given;
+  if (typeof before === 'string' && typeof given === 'string') return isSecretUrl(before) ? restoreUrl(before, given) : given;
   return given === null && hide(before, isSecret) === null ? before : given;
 }
 

@@ -8,7 +8,7 @@ const userInformation = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)([^\s/?#@"']{1,512})@/gi
 const parameter = /([?&#;])([^=&?#;\s]{1,100})=([^&#\s"'<>]+)/g;
 
 /** An address, or a text that holds some, without user information and without the values of parameters that are named like credentials. */
-export function maskAddress(text: string): string {
+export function redactUrl(text: string): string {
   if (!isAddressLike(text)) return text;
   return text
     .replaceAll(userInformation, `$1${hidden}@`)
@@ -16,8 +16,8 @@ export function maskAddress(text: string): string {
 }
 
 /** An address without its credentials: no user information, and no parameter that is named like one. */
-export function withoutSecretsInAddress(text: string): string {
-  const masked = maskAddress(text).replaceAll(`${hidden}@`, '');
+export function withoutSecretsInUrl(text: string): string {
+  const masked = redactUrl(text).replaceAll(`${hidden}@`, '');
   const [whole = '', fragment] = masked.split('#', 2);
   const [place = '', query] = whole.split('?', 2);
   const kept = (query ?? '').split('&').filter((pair) => !pair.endsWith(`=${hidden}`));
@@ -25,8 +25,8 @@ export function withoutSecretsInAddress(text: string): string {
   return fragment === undefined || isMasked(fragment) ? address : `${address}#${fragment}`;
 }
 
-export function isSecretAddress(text: string): boolean {
-  return maskAddress(text) !== text;
+export function isSecretUrl(text: string): boolean {
+  return redactUrl(text) !== text;
 }
 
 /** Whether something is only shown as hidden in it. */
@@ -39,14 +39,14 @@ export function holdsMask(text: string): boolean {
   return text.includes(`=${hidden}`) || text.includes(`://${hidden}@`);
 }
 
-/** The values that `maskAddress` takes out, as they stand there. */
-export function secretsInAddress(text: string): string[] {
-  if (!isSecretAddress(text)) return [];
+/** The values that `redactUrl` takes out, as they stand there. */
+export function secretsInUrl(text: string): string[] {
+  if (!isSecretUrl(text)) return [];
   return [...userInformationOf(text), ...parametersOf(text).map(([, value]) => value)];
 }
 
 /** A new text with what it only shows as hidden taken from the one before: by the parameter's name, and what stands there more than once in its order. */
-export function restoreAddress(before: string, given: string): string {
+export function restoreUrl(before: string, given: string): string {
   if (!given.includes(hidden)) return given;
   const users = userInformationOf(before).values();
   const values = new Map(

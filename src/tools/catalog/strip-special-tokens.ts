@@ -16,6 +16,6 @@ const specialTokens = new RegExp(
 );
 
 /** The same text with a space within each of them, by which a reader loses nothing and a tokenizer finds only characters. */
-export function withoutSpecialTokens(text: string): string {
+export function stripSpecialTokens(text: string): string {
   return text.replaceAll(specialTokens, (token) => `${token.slice(0, 1)} ${token.slice(1)}`);
 }

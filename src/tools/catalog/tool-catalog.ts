@@ -22,7 +22,7 @@ import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';
 import type { SuppliedFunctions } from '../servers/request-servers.ts';
 import { withServerRules } from '../servers/server-rules.ts';
-import { createServerReviver } from '../servers/reconnect-servers.ts';
+import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import type { ToolSource } from './tool-source.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
@@ -92,7 +92,7 @@ export function createToolCatalog({
   const registered = createRegisteredServers({ send, openMcp: (record, options) => mcp.open(record, options), now });
   const searchIn = createFunctionSearches();
   const closing = new AbortController();
-  const reviver = createServerReviver({
+  const reviver = createServerReconnector({
     servers: registered,
     listRecords,
     now,

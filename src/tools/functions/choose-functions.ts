@@ -1,13 +1,13 @@
 import { GatewayError } from '../../core/errors.ts';
-import type { FunctionShelf, ShelvedFunction } from './function-registry.ts';
+import type { FunctionRegistry, RegisteredFunction } from './function-registry.ts';
 
 /** Ids that an error message lists; more would bury its point. */
 const maxListedIds = 20;
 
 export interface ChosenFunctions {
-  chosen: ShelvedFunction[];
+  chosen: RegisteredFunction[];
   /** Those that an entry names alone. */
-  named: ReadonlySet<ShelvedFunction>;
+  named: ReadonlySet<RegisteredFunction>;
 }
 
 /**
@@ -17,13 +17,13 @@ export interface ChosenFunctions {
  */
 export function chooseFunctions(
   toolIds: readonly string[] | undefined,
-  shelf: FunctionShelf,
+  shelf: FunctionRegistry,
   allowed: readonly string[] | undefined,
 ): ChosenFunctions {
   const inReach = new Set(functionsInReach(shelf, allowed));
   if (toolIds === undefined) return { chosen: [...inReach].filter((entry) => entry.isDefault), named: new Set() };
-  const chosen = new Set<ShelvedFunction>();
-  const named = new Set<ShelvedFunction>();
+  const chosen = new Set<RegisteredFunction>();
+  const named = new Set<RegisteredFunction>();
   for (const toolId of toolIds) {
     const meant = meantBy(toolId, shelf);
     const mine = meant.filter((entry) => inReach.has(entry));
@@ -38,13 +38,13 @@ export function chooseFunctions(
   return { chosen: [...chosen], named };
 }
 
-export function functionsInReach(shelf: FunctionShelf, allowed: readonly string[] | undefined): ShelvedFunction[] {
+export function functionsInReach(shelf: FunctionRegistry, allowed: readonly string[] | undefined): RegisteredFunction[] {
   if (allowed === undefined) return [...shelf.functions];
   const reach = new Set(allowed.flatMap((toolId) => meantBy(toolId, shelf)));
   return shelf.functions.filter((entry) => reach.has(entry));
 }
 
-function meantBy(toolId: string, { functions }: FunctionShelf): ShelvedFunction[] {
+function meantBy(toolId: string, { functions }: FunctionRegistry): RegisteredFunction[] {
   const { name, set, member } = /^(?:function:(?<name>.+)|toolset:(?<set>[a-z0-9_-]+)(?:\/(?<member>.+))?)$/.exec(toolId)?.groups ?? {};
   if (name !== undefined) {
     const alone = functions.filter((entry) => entry.id === toolId);
@@ -59,7 +59,7 @@ function isWholeToolset(toolId: string): boolean {
 }
 
 /** One without functions is known all the same. */
-function isKnownToolset(toolId: string, { toolsets }: FunctionShelf): boolean {
+function isKnownToolset(toolId: string, { toolsets }: FunctionRegistry): boolean {
   return isWholeToolset(toolId) && toolsets.has(toolId.slice('toolset:'.length));
 }
 
@@ -68,7 +68,7 @@ function forbidden(toolId: string, allowed: readonly string[]): GatewayError {
   return new GatewayError('forbidden', message, { param: 'tool_ids' });
 }
 
-function unknown(toolId: string, known: readonly ShelvedFunction[]): GatewayError {
+function unknown(toolId: string, known: readonly RegisteredFunction[]): GatewayError {
   const ids = listed(known.map(({ id }) => id));
   return new GatewayError('unknown_tool_id', `tool_ids: "${toolId.slice(0, 100)}" is not known. Known functions are: ${ids}.`, {
     param: 'tool_ids',

@@ -1,7 +1,7 @@
 import { limits } from '../../core/limits.ts';
 import type { Toolset } from './function-definition.ts';
-import { arrangeShelf, emptyShelf } from './function-registry.ts';
-import type { FunctionShelf, ToolsetSetting } from './function-registry.ts';
+import { buildFunctionRegistry, emptyFunctionRegistry } from './function-registry.ts';
+import type { FunctionRegistry, ToolsetSetting } from './function-registry.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
 import { readFolder } from './read-folder.ts';
 import type { FolderModule } from './read-folder.ts';
@@ -27,7 +27,7 @@ export interface FunctionFolderOptions {
 /** The functions of `tools_dir`, as they are at the moment. */
 export interface FunctionFolder {
   /** Waits for the first look alone; the shelf of a run is its own for ever. */
-  shelf(): Promise<FunctionShelf>;
+  shelf(): Promise<FunctionRegistry>;
   /** Looks now; resolves when what was found is on offer. `isTold`: something has changed. */
   look(isTold?: boolean): Promise<void>;
   watch(): void;
@@ -41,7 +41,7 @@ export function createFunctionFolder({ folder, toolsets: settings, tell, load }:
     onReady: () => void look(),
     onCloseFault: ({ id }, error) => tell({ level: 'warn', message: toolsetFault(id, 'close', error) }),
   });
-  let shelf: FunctionShelf = emptyShelf;
+  let shelf: FunctionRegistry = emptyFunctionRegistry;
   let looking: Promise<void> | undefined;
   let next: Promise<void> | undefined;
   let isTellingNews = false;
@@ -68,7 +68,7 @@ export function createFunctionFolder({ folder, toolsets: settings, tell, load }:
       const opened = await openToolsets(modules, complain);
       const replaced = [...versions.values()].filter((version) => opened.get(version.toolset.id) !== version);
       versions = opened;
-      shelf = arrangeShelf(modules, { versions, settings, tell: (problem) => complain('warn', problem) });
+      shelf = buildFunctionRegistry(modules, { versions, settings, tell: (problem) => complain('warn', problem) });
       for (const version of replaced) version.retire();
       for (const { path, loaded, problem } of reading.changed) {
         if (problem === undefined && loaded !== undefined)

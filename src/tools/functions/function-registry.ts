@@ -14,7 +14,7 @@ export interface ToolsetSetting {
 }
 
 /** A function as it can be chosen. */
-export interface ShelvedFunction {
+export interface RegisteredFunction {
   definition: FunctionTool;
   /** Of the entry that names it alone: `function:<name>`, or `toolset:<id>/<name>`. */
   id: string;
@@ -30,13 +30,13 @@ export interface ShelvedFunction {
 }
 
 /** What can be offered, at one moment; never changed afterwards. */
-export interface FunctionShelf {
-  functions: readonly ShelvedFunction[];
+export interface FunctionRegistry {
+  functions: readonly RegisteredFunction[];
   /** Of every toolset, with whether it is switched on. */
   toolsets: ReadonlyMap<string, boolean>;
 }
 
-export const emptyShelf: FunctionShelf = { functions: [], toolsets: new Map() };
+export const emptyFunctionRegistry: FunctionRegistry = { functions: [], toolsets: new Map() };
 
 /** Functions that stand in no toolset cite their source under this server. */
 const ownServer = 'functions';
@@ -45,17 +45,17 @@ const ownServer = 'functions';
  * Puts what the modules offer in order. What has an id that is taken replaces it, so that the last one wins, and `tell` says so.
  * `versions`: of the toolsets that were set up, by id.
  */
-export function arrangeShelf(
+export function buildFunctionRegistry(
   modules: readonly FolderModule[],
   {
     versions,
     settings,
     tell,
   }: { versions: ReadonlyMap<string, ToolsetVersion>; settings: readonly ToolsetSetting[]; tell: (problem: string) => void },
-): FunctionShelf {
+): FunctionRegistry {
   const settingOf = new Map(settings.map((setting) => [setting.id, setting]));
-  const singles = new Map<string, ShelvedFunction>();
-  const bundled: ShelvedFunction[] = [];
+  const singles = new Map<string, RegisteredFunction>();
+  const bundled: RegisteredFunction[] = [];
   const toolsets = new Map<string, boolean>();
   for (const { path, loaded } of modules) {
     if (loaded === undefined) continue;
@@ -81,7 +81,7 @@ export function arrangeShelf(
     const setting = settingOf.get(id);
     toolsets.set(id, setting?.isEnabled ?? true);
     const isDefault = setting?.isDefault ?? toolset.default ?? true;
-    const toEntry = (definition: FunctionTool): ShelvedFunction => ({
+    const toEntry = (definition: FunctionTool): RegisteredFunction => ({
       definition,
       id: `toolset:${id}/${definition.name}`,
       label: `${id}/${definition.name}`,
@@ -97,9 +97,13 @@ export function arrangeShelf(
 }
 
 /** A function that the configuration puts into toolsets is a default when one of them is. */
-function bundleByConfiguration(shelf: FunctionShelf, settings: readonly ToolsetSetting[], tell: (problem: string) => void): FunctionShelf {
+function bundleByConfiguration(
+  shelf: FunctionRegistry,
+  settings: readonly ToolsetSetting[],
+  tell: (problem: string) => void,
+): FunctionRegistry {
   const toolsets = new Map(shelf.toolsets);
-  const found = new Map<ShelvedFunction, ToolsetSetting[]>();
+  const found = new Map<RegisteredFunction, ToolsetSetting[]>();
   for (const setting of settings) {
     if (setting.tools === undefined) {
       if (!toolsets.has(setting.id)) tell(`toolsets: no module defines "${setting.id}"; correct the id, or list its tools`);
@@ -123,6 +127,6 @@ function bundleByConfiguration(shelf: FunctionShelf, settings: readonly ToolsetS
 }
 
 /** A function in toolsets is there when one of them is switched on. */
-export function isSwitchedOn({ toolsets }: ShelvedFunction, shelf: FunctionShelf): boolean {
+export function isSwitchedOn({ toolsets }: RegisteredFunction, shelf: FunctionRegistry): boolean {
   return toolsets.size === 0 || [...toolsets].some((id) => shelf.toolsets.get(id) === true);
 }

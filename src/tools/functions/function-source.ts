@@ -11,7 +11,7 @@ import { placeOf } from './function-context.ts';
 import type { FunctionPlace } from './function-definition.ts';
 import type { FunctionFolder } from './function-folder.ts';
 import { isSwitchedOn } from './function-registry.ts';
-import type { ShelvedFunction } from './function-registry.ts';
+import type { RegisteredFunction } from './function-registry.ts';
 import { createFunctionTool } from './function-tool.ts';
 import type { Execute } from './function-tool.ts';
 import { runInThread } from './run-in-thread.ts';
@@ -28,13 +28,13 @@ export interface FunctionSourceOptions {
 /** The functions of this process, for the common offer. */
 export function createFunctionSource({ folder, path, states, onFault }: FunctionSourceOptions): ToolSource {
   /** All at once; one that throws or takes too long hides only itself. */
-  async function enabledAmong(functions: readonly ShelvedFunction[], run: RunContext): Promise<ShelvedFunction[]> {
+  async function enabledAmong(functions: readonly RegisteredFunction[], run: RunContext): Promise<RegisteredFunction[]> {
     const place = placeOf(run);
     const answers = await Promise.all(functions.map((entry) => isEnabled(entry, place)));
     return functions.filter((_, index) => answers[index] === true);
   }
 
-  async function isEnabled({ definition, id }: ShelvedFunction, place: FunctionPlace): Promise<boolean> {
+  async function isEnabled({ definition, id }: RegisteredFunction, place: FunctionPlace): Promise<boolean> {
     const { isEnabled: condition = true } = definition.options;
     if (typeof condition === 'boolean') return condition;
     const { promise: late, reject } = Promise.withResolvers<never>();
@@ -50,7 +50,7 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
     }
   }
 
-  function toTool({ definition, label, server, module, version }: ShelvedFunction, offeredName: string): Tool {
+  function toTool({ definition, label, server, module, version }: RegisteredFunction, offeredName: string): Tool {
     const inThread: Execute = (args, context, state) =>
       runInThread({ path: module.path, folder: path, sources: module.sources, name: definition.name }, { args, context, state });
     const execute = definition.options.execute as Execute;
@@ -66,7 +66,7 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
     });
   }
 
-  function toCandidate(entry: ShelvedFunction, isNamed: boolean): Candidate {
+  function toCandidate(entry: RegisteredFunction, isNamed: boolean): Candidate {
     return {
       wanted: entry.definition.name,
       key: entry.id,
@@ -104,10 +104,10 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
 }
 
 /** As the toolsets name it that hold it. */
-function namesOf({ definition: { name }, toolsets }: ShelvedFunction): string[] {
+function namesOf({ definition: { name }, toolsets }: RegisteredFunction): string[] {
   return [...toolsets].flatMap((id) => [`${id}/${name}`, `toolset:${id}/${name}`]);
 }
 
-function holdForRun(version: ShelvedFunction['version'], { whenOver }: RunContext): void {
+function holdForRun(version: RegisteredFunction['version'], { whenOver }: RunContext): void {
   if (version !== undefined) whenOver?.(version.hold());
 }

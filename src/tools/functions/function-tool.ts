@@ -6,7 +6,7 @@ import { contextOf } from './function-context.ts';
 import type { FunctionContext, FunctionTool } from './function-definition.ts';
 import { toOutcome } from './return-values.ts';
 import { objectionOf } from './run-guardrails.ts';
-import { asOwnCode } from './trace-user-code.ts';
+import { asUserCode } from './trace-user-code.ts';
 
 /** How `execute` is run: here, or in a thread. */
 export type Execute = (args: unknown, context: FunctionContext, state: OpenedState) => unknown;
@@ -51,7 +51,7 @@ export function createFunctionTool(options: FunctionToolOptions): Tool {
     async run(invocation, runtime) {
       const release = hold?.();
       try {
-        return await asOwnCode(path, () => runFunction(options, invocation, runtime));
+        return await asUserCode(path, () => runFunction(options, invocation, runtime));
       } catch (error) {
         throw asToolError(error);
       } finally {

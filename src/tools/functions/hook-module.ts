@@ -6,7 +6,7 @@ import { isHookAnswer } from './hook-answers.ts';
 import type { HookAnswer, HookContext } from './hook-answers.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from './public-messages.ts';
 import { toJson } from './return-values.ts';
-import { asOwnCode, toOwnSignal } from './trace-user-code.ts';
+import { asUserCode, toOwnSignal } from './trace-user-code.ts';
 
 const hookNames = ['beforeModel', 'afterModel', 'beforeTool', 'afterTool'] as const;
 type HookName = (typeof hookNames)[number];
@@ -33,7 +33,7 @@ export function toHook(
     if (value === undefined) continue;
     if (typeof value !== 'function') throw new TypeError(`${name}: ${hookName} is no function`);
     const hook = value as HookFunction;
-    functions.set(hookName, (input, context) => asOwnCode(name, () => hook(input, context)));
+    functions.set(hookName, (input, context) => asUserCode(name, () => hook(input, context)));
   }
   if (functions.size === 0) throw new TypeError(`${name} exports no hook; export a function ${hookNames.join(', ')}`);
   const stated: unknown = exports['onFailure'];

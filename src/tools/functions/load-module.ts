@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { limits } from '../../core/limits.ts';
 import { beginLoad } from './module-hooks.ts';
-import { asOwnCode } from './trace-user-code.ts';
+import { asUserCode } from './trace-user-code.ts';
 
 /** Imports a module by its address. Replaced where another loader stands in the way of Node's. */
 export type ImportModule = (url: string) => Promise<unknown>;
@@ -35,7 +35,7 @@ export async function loadModule(
     limits.moduleLoadMs,
   );
   try {
-    const exports = (await Promise.race([asOwnCode(path, () => load(url)), late])) as Record<string, unknown>;
+    const exports = (await Promise.race([asUserCode(path, () => load(url)), late])) as Record<string, unknown>;
     return { path, exports: { ...exports }, sources };
   } catch (error) {
     throw new Error(explained(error, path), { cause: error });

@@ -1,7 +1,7 @@
 import { limits } from '../../core/limits.ts';
 import type { Toolset } from './function-definition.ts';
 import type { LoadedModule } from './load-module.ts';
-import { asOwnCode } from './trace-user-code.ts';
+import { asUserCode } from './trace-user-code.ts';
 
 /** A toolset that was set up. It is closed when it was replaced and nobody uses it any more. */
 export interface ToolsetVersion {
@@ -17,13 +17,13 @@ export interface ToolsetVersion {
 
 /** @throws what `setup` throws, or Error when it takes too long */
 export async function openToolset(toolset: Toolset, module: LoadedModule, onFault: (error: unknown) => void): Promise<ToolsetVersion> {
-  await within(limits.toolsetSetupMs, 'setup', () => asOwnCode(module.path, () => toolset.setup?.()));
+  await within(limits.toolsetSetupMs, 'setup', () => asUserCode(module.path, () => toolset.setup?.()));
   let holders = 0;
   let isRetired = false;
   let closing: Promise<void> | undefined;
 
   function close(): Promise<void> {
-    closing ??= within(limits.toolsetCloseMs, 'close', () => asOwnCode(module.path, () => toolset.close?.())).catch(onFault);
+    closing ??= within(limits.toolsetCloseMs, 'close', () => asUserCode(module.path, () => toolset.close?.())).catch(onFault);
     return closing;
   }
   function closeIfIdle(): void {

@@ -5,7 +5,7 @@ import { loadParameter } from './module-hooks.ts';
 const module = new AsyncLocalStorage<string>();
 
 /** Runs code of the operator's own module, so that what it leaves behind can be told from the gateway's. */
-export function asOwnCode<Value>(path: string, work: () => Value): Value {
+export function asUserCode<Value>(path: string, work: () => Value): Value {
   return module.run(path, work);
 }
 
@@ -28,7 +28,7 @@ const ownFrame = new RegExp(String.raw`^ +at .*(file:[^\s()]*)\?${loadParameter}
  * The operator's module to which an exception belongs that nothing caught: it stands in the stack, or has begun what failed, as with the error of a
  * connection, whose stack shows Node alone. Undefined: the exception may be the gateway's. To be asked where the exception is reported.
  */
-export function ownModuleBehind(error: unknown): string | undefined {
+export function userModuleBehind(error: unknown): string | undefined {
   return ownFrame.exec(stackOf(error))?.[1] ?? module.getStore();
 }
 

@@ -11,14 +11,14 @@ export interface MalformedTool {
 }
 
 /** Takes malformed tools out of what a server lists: the SDK refuses a whole list for the sake of one. */
-export interface ToolSieve {
+export interface MalformedToolFilter {
   /** Every message that comes in. `isLegacy`: of the first era, whose output schemas are objects. */
   sift(message: JSONRPCMessage, isLegacy: boolean): JSONRPCMessage;
   /** Gathers what is taken out from now on, until `end`. */
   gather(): { found: readonly MalformedTool[]; end(): void };
 }
 
-export function createToolSieve(): ToolSieve {
+export function createMalformedToolFilter(): MalformedToolFilter {
   const gathering = new Set<MalformedTool[]>();
 
   function note(tool: MalformedTool): void {

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { limits } from '../../core/limits.ts';
-import { maskAddress } from '../../shared/secrets/secret-urls.ts';
+import { redactUrl } from '../../shared/secrets/secret-urls.ts';
 
 /** The end of what a process has written to stderr. */
 export interface ErrorOutput {
@@ -29,7 +29,7 @@ export function createErrorOutput(): ErrorOutput {
       const whole = isCut ? text.slice(text.indexOf('\n') + 1 || text.length) : text;
       return whole
         .split(/\r\n?|\n/)
-        .map((line) => hide(maskAddress(stripVTControlCharacters(line).replaceAll(controlCharacters, ''))).trim())
+        .map((line) => hide(redactUrl(stripVTControlCharacters(line).replaceAll(controlCharacters, ''))).trim())
         .filter((line) => line !== '')
         .slice(-limits.mcpErrorOutputLines)
         .map((line) => line.slice(0, limits.mcpErrorOutputLineCharacters).toWellFormed());

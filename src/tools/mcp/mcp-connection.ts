@@ -12,9 +12,9 @@ import { shortened } from './convert-tools.ts';
 import type { CreateWays, Way } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
 import { maskOfEverythingSent } from '../servers/credentials-of.ts';
-import { hideSecrets } from './redact-secrets.ts';
+import { redactSecrets } from './redact-secrets.ts';
 import { createNotificationBudget } from './notification-budget.ts';
-import { createToolSieve } from './drop-malformed-tools.ts';
+import { createMalformedToolFilter } from './drop-malformed-tools.ts';
 import type { MalformedTool } from './drop-malformed-tools.ts';
 import { passingValidator } from './check-structured-result.ts';
 
@@ -58,7 +58,7 @@ export interface McpConnectionOptions {
 export function createMcpConnection(record: ToolServerRecord, options: McpConnectionOptions): McpConnection {
   const scopes = createCallScopes();
   const answers = createAnswerWatch();
-  const sieve = createToolSieve();
+  const sieve = createMalformedToolFilter();
   const closing = new AbortController();
   const ways = options.createWays(record, { send: options.send, scopes, answers, signal: closing.signal });
   let connecting: Promise<Client> | undefined;
@@ -189,7 +189,7 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
               // The runtime's own limits end a call; this one is for what the runtime cannot see.
               timeout: limits.mcpAnswerMs,
               onprogress: ({ progress, total, message }) =>
-                tellProgress(context, { progress, total, message: message && hideSecrets(message, record) }),
+                tellProgress(context, { progress, total, message: message && redactSecrets(message, record) }),
             },
           ),
         ),
@@ -206,7 +206,7 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     list,
     isListStale: () => isStale,
     call,
-    errorLines: () => ways.flatMap((way) => way.errorOutput?.().lines((line) => hideSecrets(line, record)) ?? []),
+    errorLines: () => ways.flatMap((way) => way.errorOutput?.().lines((line) => redactSecrets(line, record)) ?? []),
     drop,
     retire() {
       isRetiring = true;

@@ -12,7 +12,7 @@ import { createDefinitionPins, noPins } from './definition-pins.ts';
 import type { FactStore } from './definition-pins.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import { maskOfEverythingSent } from '../servers/credentials-of.ts';
-import { hideSecrets } from './redact-secrets.ts';
+import { redactSecrets } from './redact-secrets.ts';
 import { createMcpConnection } from './mcp-connection.ts';
 import { createMcpSession } from './mcp-session.ts';
 import type { McpSession } from './mcp-session.ts';
@@ -131,7 +131,7 @@ async function openSession(session: McpSession, { signal, isChecked }: OpeningOp
       server: toOpenedServer(session, { converted, held, prints }, { about: aboutOf(listing, session.record), isChecked }),
     };
   } catch (error) {
-    const reason = hideSecrets(explainMcpFailure(error).message, session.record).replace(/\.$/, '');
+    const reason = redactSecrets(explainMcpFailure(error).message, session.record).replace(/\.$/, '');
     // The next attempt begins with a new connection, whatever state this one is in.
     await session.connection.drop();
     const stderr = session.connection.errorLines().slice(-linesInReason);

@@ -6,7 +6,7 @@ import { structuredFaults } from './check-structured-result.ts';
 import type { McpFunction } from './convert-tools.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpFailure } from './explain-mcp-failure.ts';
-import { hideInOutcome, hideSecrets } from './redact-secrets.ts';
+import { redactOutcome, redactSecrets } from './redact-secrets.ts';
 import { readToolResult } from './read-tool-result.ts';
 import type { McpSession } from './mcp-session.ts';
 
@@ -58,7 +58,7 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       // A server that makes checks expensive waits for its own alone.
       const faults = await structuredFaults(result, definition, { caller: `mcp:${record.id}`, signal: invocation.signal });
       if (faults.length > 0) return misfitOutcome(faults, record);
-      return hideInOutcome(readToolResult(result, record.id), record);
+      return redactOutcome(readToolResult(result, record.id), record);
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
@@ -70,7 +70,7 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
 }
 
 function failedOutcome(failure: McpFailure, { record, offeredName }: Target, isReady: boolean): ToolOutcome {
-  const said = hideSecrets(failure.message, record).replace(/\.$/, '');
+  const said = redactSecrets(failure.message, record).replace(/\.$/, '');
   const server = `The MCP server "${record.id}"`;
   const fail = (code: ToolErrorCode, message: string, state?: CallState): ToolOutcome => ({
     type: 'error',
@@ -98,7 +98,7 @@ function failedOutcome(failure: McpFailure, { record, offeredName }: Target, isR
 }
 
 function misfitOutcome(faults: readonly string[], record: ToolServerRecord): ToolOutcome {
-  const said = hideSecrets(faults.join('; '), record);
+  const said = redactSecrets(faults.join('; '), record);
   return {
     type: 'error',
     code: 'tool_error',

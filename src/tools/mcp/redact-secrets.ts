@@ -3,13 +3,13 @@ import type { ToolOutcome } from '../../core/tool.ts';
 import { maskOfCredentials, maskOfEverythingSent } from '../servers/credentials-of.ts';
 
 /** Messages reach the model and the caller; nothing that was sent may, whatever the server said. */
-export function hideSecrets(text: string, record: ToolServerRecord): string {
+export function redactSecrets(text: string, record: ToolServerRecord): string {
   return maskOfEverythingSent(record).text(text);
 }
 
 /** A server may give back what it was sent. In a result only credentials are taken out: an id of the run may be meant to stand there. */
-export function hideInOutcome(outcome: ToolOutcome, record: ToolServerRecord): ToolOutcome {
-  if (outcome.type === 'error') return { ...outcome, message: hideSecrets(outcome.message, record) };
+export function redactOutcome(outcome: ToolOutcome, record: ToolServerRecord): ToolOutcome {
+  if (outcome.type === 'error') return { ...outcome, message: redactSecrets(outcome.message, record) };
   const mask = maskOfCredentials(record);
   if (mask.isEmpty) return outcome;
   const { value, files, documents } = outcome;

@@ -9,7 +9,7 @@ const cookieValue = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/;
 export type Credential = Pick<ToolServerRecord, 'authType' | 'authName' | 'key'> & { headers?: Record<string, string> };
 
 /** What carries the key of a connection. Header names in lower case. */
-export interface PlacedCredential {
+export interface AppliedCredential {
   headers: Record<string, string>;
   query: Record<string, string>;
 }
@@ -19,7 +19,7 @@ export interface PlacedCredential {
  * (`security`: any of the sets, all of a set). A bearer key that no scheme takes as such is sent at the place of the document's API key as well.
  * Open WebUI's `bearer` without a key sends nothing.
  */
-export function placeCredential(connection: Credential, security: readonly CredentialSet[] = []): PlacedCredential {
+export function applyCredential(connection: Credential, security: readonly CredentialSet[] = []): AppliedCredential {
   const { authType, authName, key } = connection;
   if (key === undefined || key === '') return nothing();
   // RFC 7617, section 2: user-id ":" password, here in UTF-8.
@@ -33,7 +33,7 @@ export function placeCredential(connection: Credential, security: readonly Crede
   return nothing();
 }
 
-function placeBearer(key: string, open: readonly CredentialPlace[]): PlacedCredential {
+function placeBearer(key: string, open: readonly CredentialPlace[]): AppliedCredential {
   const bearer = inHeader('authorization', `Bearer ${key}`);
   if (open.some(({ kind }) => kind === 'bearer')) return bearer;
   const authorization = open.find((place) => place.kind === 'header' && place.name.toLowerCase() === 'authorization');
@@ -62,7 +62,7 @@ function preferred(open: readonly CredentialPlace[], kinds: readonly CredentialP
   return kinds.map((kind) => open.find((place) => place.kind === kind)).find((place) => place !== undefined);
 }
 
-function placed(place: CredentialPlace, key: string): PlacedCredential {
+function placed(place: CredentialPlace, key: string): AppliedCredential {
   switch (place.kind) {
     case 'header':
       return inHeader(place.name, place.prefix === undefined || key.includes(' ') ? key : `${place.prefix} ${key}`);
@@ -76,10 +76,10 @@ function placed(place: CredentialPlace, key: string): PlacedCredential {
   }
 }
 
-function inHeader(name: string, value: string): PlacedCredential {
+function inHeader(name: string, value: string): AppliedCredential {
   return { headers: { [name.toLowerCase()]: value }, query: {} };
 }
 
-function nothing(): PlacedCredential {
+function nothing(): AppliedCredential {
   return { headers: {}, query: {} };
 }

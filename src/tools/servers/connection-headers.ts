@@ -2,7 +2,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import { gatewayUser } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { CredentialSet } from '../openapi/operation.ts';
-import { placeCredential, type Credential } from './apply-credential.ts';
+import { applyCredential, type Credential } from './apply-credential.ts';
 
 /**
  * What a call to a registered server carries: its own headers with this run's ids, and its credential. The credential wins on a clash. `security`
@@ -23,12 +23,12 @@ export function sessionUserOf({ authType }: Pick<Credential, 'authType'>, run: P
 
 /** The key where it goes into the query. */
 export function callQuery(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
-  return placeCredential(connection, security).query;
+  return applyCredential(connection, security).query;
 }
 
 /** The key where it goes into a header. Names in lower case. */
 export function credentialHeaders(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
-  return placeCredential(connection, security).headers;
+  return applyCredential(connection, security).headers;
 }
 
 /** Names in lower case; the later set wins. */

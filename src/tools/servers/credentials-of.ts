@@ -1,5 +1,5 @@
 import type { ToolServerRecord } from '../../core/registry.ts';
-import { secretsInAddress } from '../../shared/secrets/secret-urls.ts';
+import { secretsInUrl } from '../../shared/secrets/secret-urls.ts';
 import { isSecretName } from '../../shared/secrets/secret-names.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { callHeaders, callQuery } from './connection-headers.ts';
@@ -43,7 +43,7 @@ export function sessionSecrets(hasSession: boolean): Secret[] {
 function credentialsOf(connection: Connected): Secret[] {
   const { args = [], environment = {} } = connection.process ?? {};
   const named = Object.entries({ ...headersOf(connection), ...environment }).filter(([name]) => credentialHeader.test(name));
-  const inAddresses = [...args, ...Object.values(environment), connection.path ?? ''].flatMap(secretsInAddress);
+  const inAddresses = [...args, ...Object.values(environment), connection.path ?? ''].flatMap(secretsInUrl);
   return [
     connection.key ?? '',
     ...named.map(([, value]) => value),

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { JsonObject } from '../../shared/json.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { ServerReport, ToolServerInspector } from '../../core/tool-server-report.ts';
+import type { ToolServerReport, ToolServerInspector } from '../../core/tool-server-report.ts';
 import { maskOfEverythingSent } from './credentials-of.ts';
 import { estimateFunctionTokens } from '../catalog/estimate-tokens.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
@@ -10,8 +10,8 @@ import { openServer } from './open-registered-server.ts';
 import { configValue } from './server-rules.ts';
 import type { HeldFunction, OpenedServer, Opening } from './open-registered-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
-import { remarksOnConfig } from './lint-config.ts';
-import { remarksOnCredential } from './lint-credential.ts';
+import { lintConfig } from './lint-config.ts';
+import { lintCredential } from './lint-credential.ts';
 
 export interface ServerInspectorOptions {
   servers: RegisteredServers;
@@ -21,7 +21,7 @@ export interface ServerInspectorOptions {
 }
 
 export function createServerInspector({ servers, send, mcp }: ServerInspectorOptions): ToolServerInspector {
-  async function refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ServerReport> {
+  async function refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ToolServerReport> {
     const opening = await servers.refresh(record, signal);
     // Reporting on a large document takes a moment, and so does writing the report: what waits meanwhile comes first, each time.
     await setImmediate();
@@ -54,16 +54,16 @@ export function createServerInspector({ servers, send, mcp }: ServerInspectorOpt
   };
 }
 
-function toReport(opening: Opening, record: ToolServerRecord): ServerReport {
+function toReport(opening: Opening, record: ToolServerRecord): ToolServerReport {
   if (opening.type === 'opened') return toOpenedReport(opening.server, record);
   return { ok: false, error: opening.reason, functions: [], renamed: [], omitted: [], warnings: [], tokens: 0 };
 }
 
-function toKeptReport({ server, record }: { server: OpenedServer; record: ToolServerRecord }, reason: string): ServerReport {
+function toKeptReport({ server, record }: { server: OpenedServer; record: ToolServerRecord }, reason: string): ToolServerReport {
   return { ...toOpenedReport(server, record), ok: false, error: `${reason.replace(/\.$/, '')}. The functions it had before stay in use.` };
 }
 
-function toOpenedReport(server: OpenedServer, record: ToolServerRecord): ServerReport {
+function toOpenedReport(server: OpenedServer, record: ToolServerRecord): ToolServerReport {
   const { functions, withheld, held = [], conversion, about } = server;
   const stderr = server.stderr?.() ?? [];
   const listed = functions.map(({ method, path, spec }) => ({
@@ -81,7 +81,7 @@ function toOpenedReport(server: OpenedServer, record: ToolServerRecord): ServerR
     renamed: conversion.renamed,
     omitted: [...conversion.omitted, ...withheld],
     ...(held.length > 0 && { held: held.map(toHeldReport) }),
-    warnings: [...remarksOnCredential(functions, record), ...conversion.warnings, ...about.remarks, ...remarksOnWords(functions)],
+    warnings: [...lintCredential(functions, record), ...conversion.warnings, ...about.remarks, ...remarksOnWords(functions)],
     ...(stderr.length > 0 && { stderr }),
     tokens: listed.reduce((sum, { tokens }) => sum + tokens, 0),
   };
@@ -91,7 +91,7 @@ function toHeldReport({
   operation: { method, path, spec },
   changed,
   fingerprint,
-}: HeldFunction): NonNullable<ServerReport['held']>[number] {
+}: HeldFunction): NonNullable<ToolServerReport['held']>[number] {
   const { description, parameters } = spec;
   return { name: path, operation: `${method} ${path}`, changed, fingerprint, description, parameters };
 }
@@ -111,17 +111,17 @@ function remarksOnWords(functions: OpenedServer['functions']): string[] {
   ];
 }
 
-function toShown(report: ServerReport, record: ToolServerRecord): ServerReport {
+function toShown(report: ToolServerReport, record: ToolServerRecord): ToolServerReport {
   const { id, wantedId } = record;
   const renamed = wantedId === undefined ? [] : [`The id "${wantedId}" is "${id}" here: it was not legal or already taken.`];
   return withoutSecrets(
-    { ...report, warnings: [...renamed, ...remarksOnConfig(record), ...remarksOnApproval(report, record), ...report.warnings] },
+    { ...report, warnings: [...renamed, ...lintConfig(record), ...remarksOnApproval(report, record), ...report.warnings] },
     record,
   );
 }
 
 /** A name that is spelt wrong protects nothing, and says nothing at the call. */
-function remarksOnApproval({ ok, functions, renamed }: ServerReport, record: ToolServerRecord): string[] {
+function remarksOnApproval({ ok, functions, renamed }: ToolServerReport, record: ToolServerRecord): string[] {
   const wanted = configValue(record, 'needs_approval');
   if (!ok || !Array.isArray(wanted)) return [];
   const own = functions.flatMap(({ name }) => [name, `${record.id}/${name}`, `server:${record.id}/${name}`]);
@@ -132,6 +132,6 @@ function remarksOnApproval({ ok, functions, renamed }: ServerReport, record: Too
 }
 
 /** Paths and names of operations are kept as the server needs them, and what is said about them repeats them. */
-function withoutSecrets(report: ServerReport, record: ToolServerRecord): ServerReport {
-  return maskOfEverythingSent(record).value(report as unknown as JsonObject) as unknown as ServerReport;
+function withoutSecrets(report: ToolServerReport, record: ToolServerRecord): ToolServerReport {
+  return maskOfEverythingSent(record).value(report as unknown as JsonObject) as unknown as ToolServerReport;
 }

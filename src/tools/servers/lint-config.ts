@@ -21,7 +21,7 @@ const longestWord = 40;
 const mostChanges = 2;
 
 /** Unknown words in `config` are kept, because frontends have some. One that only looks like a known one lifts a protection unseen. */
-export function remarksOnConfig({ extra }: Pick<ToolServerRecord, 'extra'>): string[] {
+export function lintConfig({ extra }: Pick<ToolServerRecord, 'extra'>): string[] {
   const { config } = extra;
   if (!isJsonObject(config)) return [];
   return Object.keys(config).flatMap((key) => {

@@ -7,7 +7,7 @@ const namedPlaces = 4;
  * Whoever forgets the key of a connection sees working functions, and each call refused. A document may also declare credentials that nothing asks for,
  * so this is a remark and no error. Headers of the connection's own may be credentials, and are taken for such.
  */
-export function remarksOnCredential(functions: readonly { security?: CredentialSet[] }[], record: ToolServerRecord): string[] {
+export function lintCredential(functions: readonly { security?: CredentialSet[] }[], record: ToolServerRecord): string[] {
   const { authType, key = '', headers } = record;
   if (authType === 'session' || (authType !== 'none' && key !== '') || Object.keys(headers).length > 0) return [];
   const wanting = functions.filter(({ security = [] }) => security.length > 0);

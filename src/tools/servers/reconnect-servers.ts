@@ -35,7 +35,7 @@ interface Told {
   held: string;
 }
 
-export interface ServerReviverOptions {
+export interface ServerReconnectorOptions {
   servers: Pick<RegisteredServers, 'open' | 'renew' | 'stateOf' | 'isSlow' | 'failuresOf' | 'loadedAt'>;
   /** Every registered server. */
   listRecords: () => Promise<readonly ToolServerRecord[]>;
@@ -50,7 +50,7 @@ export interface ServerReviverOptions {
  * Opens servers that were never opened, and failed ones after their pause, so that a chat finds them there; asks for the documents of opened ones
  * now and then, because an application that was updated has other functions. @throws nothing
  */
-export function createServerReviver({ servers, listRecords, now, signal, onNews = () => undefined }: ServerReviverOptions): {
+export function createServerReconnector({ servers, listRecords, now, signal, onNews = () => undefined }: ServerReconnectorOptions): {
   reviveDue(): Promise<void>;
   start(): void;
   close(): void;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Rest, Succession, withRest } from '../../../src/chat/loop/stream-delegation.ts';
+import { Rest, StreamDelegation, withDelegated } from '../../../src/chat/loop/stream-delegation.ts';
 import type { ChatEvent } from '../../../src/core/chat.ts';
 
 const said = (text: string): ChatEvent => ({ type: 'text', text });
@@ -16,7 +16,7 @@ async function* steppingAside(rest: AsyncGenerator<ChatEvent, unknown>): AsyncGe
 }
 
 /** As a reader goes on: event by event, until the end. */
-async function readAll(succession: Succession): Promise<ChatEvent[]> {
+async function readAll(succession: StreamDelegation): Promise<ChatEvent[]> {
   const events: ChatEvent[] = [];
   for (;;) {
     let step = await succession.events.next();
@@ -29,21 +29,21 @@ async function readAll(succession: Succession): Promise<ChatEvent[]> {
 const whole = ['first', 'a', 'b', 'last'].map(said);
 
 test('what a generator steps aside for follows it, and its last event comes once, at the end', async () => {
-  expect(await readAll(new Succession(steppingAside(telling(['a', 'b']))))).toEqual(whole);
+  expect(await readAll(new StreamDelegation(steppingAside(telling(['a', 'b']))))).toEqual(whole);
 });
 
 test('a rest without events of its own still has its last one', async () => {
-  expect(await readAll(new Succession(steppingAside(telling([]))))).toEqual(['first', 'last'].map(said));
+  expect(await readAll(new StreamDelegation(steppingAside(telling([]))))).toEqual(['first', 'last'].map(said));
 });
 
 test('a rest may step aside as well', async () => {
-  const events = await readAll(new Succession(steppingAside(steppingAside(telling(['a'])))));
+  const events = await readAll(new StreamDelegation(steppingAside(steppingAside(telling(['a'])))));
   expect(events.map((event) => event.type === 'text' && event.text)).toEqual(['first', 'first', 'a', 'last', 'last']);
 });
 
 test('whoever stops reading begins nothing else, also when the first generator ends only then', async () => {
   let hasStarted = false;
-  const succession = new Succession(steppingAside(telling(['a'], () => (hasStarted = true))));
+  const succession = new StreamDelegation(steppingAside(telling(['a'], () => (hasStarted = true))));
   await succession.events.next();
   // The end is on its way when the reader leaves.
   const ending = succession.events.next();
@@ -56,6 +56,6 @@ test('whoever stops reading begins nothing else, also when the first generator e
 
 test('who is in no hurry reads all in one', async () => {
   const events: ChatEvent[] = [];
-  for await (const event of withRest(steppingAside(telling(['a', 'b'])))) events.push(event);
+  for await (const event of withDelegated(steppingAside(telling(['a', 'b'])))) events.push(event);
   expect(events).toEqual(whole);
 });

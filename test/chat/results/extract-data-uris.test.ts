@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { takeOutFiles } from '../../../src/chat/results/extract-data-uris.ts';
+import { extractDataUris } from '../../../src/chat/results/extract-data-uris.ts';
 
 const picture = `data:image/png;base64,${'A'.repeat(4_096)}`;
 
@@ -12,7 +12,7 @@ describe('files in a result', () => {
       ],
       note: 'fine',
     };
-    const { value: left, files } = takeOutFiles(value);
+    const { value: left, files } = extractDataUris(value);
     expect(left).toEqual({
       shots: [
         { at: 1, image: '[file 1: image/png, 3 kB, not shown here]' },
@@ -31,15 +31,15 @@ describe('files in a result', () => {
     [`data:text/csv;charset=utf-8,${'a,b '.repeat(100)}`, 'text/csv'],
     [`DATA:image/png;base64,${'A'.repeat(400)}`, undefined],
   ])('%s is read as the type that it states', (text, type) => {
-    expect(takeOutFiles([text]).files.map((file) => file.type)).toEqual(type === undefined ? [] : [type]);
+    expect(extractDataUris([text]).files.map((file) => file.type)).toEqual(type === undefined ? [] : [type]);
   });
 
   it.each([['data:image/gif;base64,R0lGODlh'], [`data: ${'about weather '.repeat(40)}`], [`dataset:${'x'.repeat(400)}`]])(
     '%s stays as it is',
     (text) => {
       const value = { text };
-      expect(takeOutFiles(value)).toEqual({ value, files: [] });
-      expect(takeOutFiles(value).value).toBe(value);
+      expect(extractDataUris(value)).toEqual({ value, files: [] });
+      expect(extractDataUris(value).value).toBe(value);
     },
   );
 });

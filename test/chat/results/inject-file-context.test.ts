@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { defaultContextTemplate, useFiles } from '../../../src/chat/results/inject-file-context.ts';
+import { defaultContextTemplate, injectFileContext } from '../../../src/chat/results/inject-file-context.ts';
 import type { ChatMessage } from '../../../src/core/chat.ts';
 
 const files = [
@@ -9,7 +9,7 @@ const files = [
 const question: ChatMessage = { role: 'user', content: 'What is A?' };
 
 function placed(messages: ChatMessage[], template = '{{CONTEXT}} for {{QUERY}}', isOllama = false): ChatMessage[] {
-  return useFiles(messages, files, { template, isOllama, variables: new Map() });
+  return injectFileContext(messages, files, { template, isOllama, variables: new Map() });
 }
 
 describe('inline files before the model', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { foldToolResults } from '../../../src/chat/results/inline-tool-results.ts';
+import { inlineToolResults } from '../../../src/chat/results/inline-tool-results.ts';
 import type { ChatMessage } from '../../../src/core/chat.ts';
 
 function folded(content: string): string {
@@ -8,7 +8,7 @@ function folded(content: string): string {
     { role: 'assistant', content: null, toolCalls: [{ id: 'c1', name: 'get_time', arguments: '{}' }] },
     { role: 'tool', toolCallId: 'c1', content },
   ];
-  return JSON.stringify(foldToolResults(messages));
+  return JSON.stringify(inlineToolResults(messages));
 }
 
 test('a result does not speak as the result of another function, at whatever end of a line', () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { fitResult, headWithin, resultShareBytes, shareAmong } from '../../../src/chat/results/truncate-result.ts';
+import { truncateResult, headWithin, resultShareBytes, shareAmong } from '../../../src/chat/results/truncate-result.ts';
 import { createResultStore } from '../../../src/chat/results/stored-results.ts';
 import { createReadResultTool } from '../../../src/chat/results/read-result-tool.ts';
 import { limits } from '../../../src/core/limits.ts';
@@ -14,7 +14,7 @@ const invocation = { callId: 'c', run: runContext(), signal: runContext().signal
 test('what fits stays untouched; what is cut keeps whole characters of both ends within the limit', () => {
   fc.assert(
     fc.property(manyAlphabets, fc.integer({ min: 300, max: 2_000 }), (text, maxBytes) => {
-      const fitted = fitResult(text, { maxBytes, results: createResultStore(), readerName: 'read_result' });
+      const fitted = truncateResult(text, { maxBytes, results: createResultStore(), readerName: 'read_result' });
       const [head = '', tail = ''] = fitted.text.split(/\n?\[cut: characters [^\]]*\]\n?/u);
       expect(fitted.isCut).toBe(Buffer.byteLength(text) > maxBytes);
       expect(fitted.text === text).toBe(!fitted.isCut);
@@ -61,7 +61,7 @@ test('a run keeps so many results and no more; the rest is cut without a referen
   const references = Array.from({ length: limits.keptResults + 1 }, (_, n) => results.keep(`${n}`));
   expect(references.at(-1)).toBeUndefined();
   expect(new Set(references).size).toBe(limits.keptResults + 1);
-  const fitted = fitResult('x'.repeat(1_000), { maxBytes: 500, results, readerName: 'read_result' });
+  const fitted = truncateResult('x'.repeat(1_000), { maxBytes: 500, results, readerName: 'read_result' });
   expect(fitted.text).toMatch(/\[cut: characters \d+ to \d+ of 1000 are left out\.\]/u);
   expect(createResultStore().keep('x'.repeat(limits.keptResultsCharacters + 1))).toBeUndefined();
 });

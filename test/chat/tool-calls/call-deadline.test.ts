@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { superviseCall } from '../../../src/chat/tool-calls/call-deadline.ts';
+import { startCallDeadline } from '../../../src/chat/tool-calls/call-deadline.ts';
 import type { Ending } from '../../../src/chat/tool-calls/call-deadline.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
 function watched(limits: { idleMs: number; totalMs: number }) {
-  const call = superviseCall(limits);
+  const call = startCallDeadline(limits);
   const endings: Ending[] = [];
   void call.ended.then((ending) => endings.push(ending));
   return { call, endings };

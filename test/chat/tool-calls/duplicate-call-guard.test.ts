@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCallLedger } from '../../../src/chat/tool-calls/duplicate-call-guard.ts';
+import { createDuplicateCallGuard } from '../../../src/chat/tool-calls/duplicate-call-guard.ts';
 import type { ToolOutcome } from '../../../src/core/tool.ts';
 import { toolNamed } from '../../_support/tools.ts';
 
@@ -24,7 +24,7 @@ test.each<[string, ToolOutcome, boolean]>([
   ['a browser that has left', failed({ code: 'client_disconnected' }), false],
   ['a browser that was not there', failed({ code: 'client_unavailable' }), true],
 ])('after %s an equal call may run again: %o … %s', (_name, outcome, mayRun) => {
-  const ledger = createCallLedger();
+  const ledger = createDuplicateCallGuard();
   for (const tool of [pay, look, put]) {
     expect(ledger.begin(tool, { n: 1 })).toBeUndefined();
     ledger.settle(tool, { n: 1 }, outcome);
@@ -35,12 +35,12 @@ test.each<[string, ToolOutcome, boolean]>([
 });
 
 test('a ledger that was written down while a call ran does not let it run again', () => {
-  const before = createCallLedger();
+  const before = createDuplicateCallGuard();
   before.begin(pay, { a: 1, b: 2 });
   before.begin(look, {});
   before.begin(look, {});
   const entries: ReturnType<typeof before.entries> = JSON.parse(JSON.stringify(before.entries()));
-  const after = createCallLedger(entries);
+  const after = createDuplicateCallGuard(entries);
   expect(after.begin(pay, { b: 2, a: 1 })?.code).toBe('outcome_unknown');
   expect(after.begin(look, {})?.code).toBe('duplicate_call_blocked');
   expect(after.begin(pay, { a: 1 })).toBeUndefined();
@@ -49,7 +49,7 @@ test('a ledger that was written down while a call ran does not let it run again'
 const gives = (value: number): ToolOutcome => ({ type: 'result', value });
 
 test('an equal call that gives something new each time goes on, and functions that may repeat are not bounded', () => {
-  const ledger = createCallLedger();
+  const ledger = createDuplicateCallGuard();
   for (let n = 0; n < 9; n++) {
     expect(ledger.begin(pay, {})).toBeUndefined();
     ledger.settle(pay, {}, gives(n));
@@ -62,7 +62,7 @@ test('an equal call that gives something new each time goes on, and functions th
 });
 
 test('of equal calls in one round those are decided late that may be one too many', () => {
-  const ledger = createCallLedger();
+  const ledger = createDuplicateCallGuard();
   const round = [pay, pay, look, pay, pay].map((tool) => ({ tool, args: {} }));
   expect(ledger.mayObject([undefined, ...round])).toEqual([false, false, false, false, true, true]);
   ledger.begin(pay, {});
@@ -70,7 +70,7 @@ test('of equal calls in one round those are decided late that may be one too man
 });
 
 test('a call that goes on after an approval within it is not counted again', () => {
-  const ledger = createCallLedger();
+  const ledger = createDuplicateCallGuard();
   for (let n = 0; n < 5; n++) {
     expect(ledger.begin(pay, {}, n > 0)).toBeUndefined();
     ledger.settle(pay, {}, failed({ code: 'approval_required', state: 'not_started' }));

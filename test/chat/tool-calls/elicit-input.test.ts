@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createAskUser } from '../../../src/chat/tool-calls/elicit-input.ts';
-import { superviseCall } from '../../../src/chat/tool-calls/call-deadline.ts';
+import { createElicitation } from '../../../src/chat/tool-calls/elicit-input.ts';
+import { startCallDeadline } from '../../../src/chat/tool-calls/call-deadline.ts';
 import type { Ending } from '../../../src/chat/tool-calls/call-deadline.ts';
-import type { BrowserReply } from '../../../src/core/elicitation.ts';
+import type { ElicitationReply } from '../../../src/core/elicitation.ts';
 import { runContext } from '../../_support/tools.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function openCall(reply: Promise<BrowserReply>) {
-  const supervision = superviseCall({ idleMs: 1_000, totalMs: 60_000 });
+function openCall(reply: Promise<ElicitationReply>) {
+  const supervision = startCallDeadline({ idleMs: 1_000, totalMs: 60_000 });
   const endings: Ending[] = [];
   void supervision.ended.then((ending) => endings.push(ending));
   const questions = { ask: () => reply, timeoutMs: 300_000 };
-  return { supervision, endings, user: createAskUser({ run: runContext(), questions, supervision, tool: 'work', args: {} }) };
+  return { supervision, endings, user: createElicitation({ run: runContext(), questions, supervision, tool: 'work', args: {} }) };
 }
 
 test('the idle time does not run while a user thinks, and runs again afterwards', async () => {
-  const reply = Promise.withResolvers<BrowserReply>();
+  const reply = Promise.withResolvers<ElicitationReply>();
   const { supervision, endings, user } = openCall(reply.promise);
   const asked = user.ask('Where to?');
   await vi.advanceTimersByTimeAsync(30_000);

@@ -1,11 +1,11 @@
 import { assert, integer, nat, option, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { estimateTokens, mindContext, textTokens } from '../../../src/models/ollama/choose-context-size.ts';
-import type { ContextQuestion } from '../../../src/models/ollama/choose-context-size.ts';
+import { estimateTokens, chooseContextSize, textTokens } from '../../../src/models/ollama/choose-context-size.ts';
+import type { ContextSizeRequest } from '../../../src/models/ollama/choose-context-size.ts';
 
 const user = (content: string) => ({ role: 'user' as const, content });
-const blank: ContextQuestion = {
+const blank: ContextSizeRequest = {
   messages: [user('Hello')],
   tools: [],
   requested: undefined,
@@ -16,7 +16,7 @@ const blank: ContextQuestion = {
   loadedWith: undefined,
 };
 /** A message that is estimated at about `tokens`. */
-const sized = (tokens: number): Partial<ContextQuestion> => ({ messages: [user('字'.repeat(tokens - 8))] });
+const sized = (tokens: number): Partial<ContextSizeRequest> => ({ messages: [user('字'.repeat(tokens - 8))] });
 
 describe('the estimate of tokens', () => {
   test.each([
@@ -40,7 +40,7 @@ describe('the estimate of tokens', () => {
 });
 
 describe('the context', () => {
-  test.each<[string, Partial<ContextQuestion>, number | undefined, boolean]>([
+  test.each<[string, Partial<ContextSizeRequest>, number | undefined, boolean]>([
     ['is left alone while everything fits', {}, undefined, false],
     ['is left alone up to the default, answer included', sized(4_096 - 1_024), undefined, false],
     ['is raised to the next power of two beyond it', sized(4_097 - 1_024), 8_192, false],
@@ -57,13 +57,13 @@ describe('the context', () => {
     ["is the caller's own, too small, with a warning", { ...sized(5_000), requested: 2_048 }, 2_048, true],
     ["is the caller's own, however the model was loaded", { requested: 2_048, loadedWith: 16_384 }, 2_048, false],
   ])('%s', (_name, change, numCtx, isWarned) => {
-    const choice = mindContext({ ...blank, ...change });
+    const choice = chooseContextSize({ ...blank, ...change });
     expect(choice.numCtx).toBe(numCtx);
     expect(choice.warning !== undefined).toBe(isWarned);
   });
 
   test('warns with numbers and a cure', () => {
-    const { warning } = mindContext({ ...blank, ...sized(9_000), contextLength: 8_192 });
+    const { warning } = chooseContextSize({ ...blank, ...sized(9_000), contextLength: 8_192 });
     expect(warning).toMatchObject({ type: 'warning', data: { code: 'context_too_small', needed: 9_256, num_ctx: 8_192 } });
     expect(warning?.data['message']).toContain('a model with a larger context');
   });
@@ -75,7 +75,7 @@ describe('the context', () => {
         option(integer({ min: 512, max: 200_000 }), { nil: undefined }),
         integer({ min: 512, max: 100_000 }),
         (size, contextLength, maxContext) => {
-          const { numCtx, warning } = mindContext({ ...blank, ...sized(size + 8), contextLength, maxContext });
+          const { numCtx, warning } = chooseContextSize({ ...blank, ...sized(size + 8), contextLength, maxContext });
           expect(numCtx ?? 0).toBeLessThanOrEqual(Math.min(maxContext, contextLength ?? Infinity));
           expect(warning === undefined).toBe(size + 8 + 256 <= (numCtx ?? 4_096));
         },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
-import { maskAddress, secretsInAddress } from '../../../src/shared/secrets/secret-urls.ts';
-import { hideSecretFields, restoreSecretFields } from '../../../src/shared/secrets/secret-fields.ts';
+import { redactUrl, secretsInUrl } from '../../../src/shared/secrets/secret-urls.ts';
+import { redactSecretFields, restoreSecretFields } from '../../../src/shared/secrets/secret-fields.ts';
 import { isSecretName } from '../../../src/shared/secrets/secret-names.ts';
 
 test.each(
@@ -81,7 +81,7 @@ const twice: JsonObject[] = [
 
 describe('a secret', () => {
   test.each(twice)('is itself again beside its like: %j', (fields) => {
-    expect(restoreSecretFields(fields, hideSecretFields(fields))).toEqual(fields);
+    expect(restoreSecretFields(fields, redactSecretFields(fields))).toEqual(fields);
   });
 
   test('goes with its entry when a list is put into another order or shortened', () => {
@@ -91,15 +91,15 @@ describe('a secret', () => {
     expect(restoreSecretFields({ mirrors }, sent)).toEqual({ mirrors: [mirrors[2], mirrors[1]] });
   });
 
-  test.each(pairs)('is hidden %s', (_how, fields, shown) => expect(hideSecretFields(fields)).toEqual(shown));
+  test.each(pairs)('is hidden %s', (_how, fields, shown) => expect(redactSecretFields(fields)).toEqual(shown));
 
   test.each(pairs)('is back when what is shown is sent: %s', (_how, fields) => {
-    expect(restoreSecretFields(fields, hideSecretFields(fields))).toEqual(fields);
+    expect(restoreSecretFields(fields, redactSecretFields(fields))).toEqual(fields);
   });
 
   test('keeps the same object where there is none', () => {
     const fields = { a: [1, { b: 'c' }] };
-    expect(hideSecretFields(fields)).toBe(fields);
+    expect(redactSecretFields(fields)).toBe(fields);
   });
 
   test('is kept where it is left out beside others, found by name in lists, replaced where another is given', () => {
@@ -141,9 +141,9 @@ describe('a secret', () => {
 });
 
 test('an address of any length and form is masked in time that grows with it', () => {
-  expect(maskAddress('openapi.json?x=1&API%5FKEY=v')).toBe('openapi.json?x=1&API%5FKEY=[secret]');
-  expect(maskAddress('?%E0%A4%A=1&token=v')).toBe('?%E0%A4%A=1&token=[secret]');
-  expect(secretsInAddress('https://u:p@h/?key=v&a=b')).toEqual(['u:p', 'v']);
+  expect(redactUrl('openapi.json?x=1&API%5FKEY=v')).toBe('openapi.json?x=1&API%5FKEY=[secret]');
+  expect(redactUrl('?%E0%A4%A=1&token=v')).toBe('?%E0%A4%A=1&token=[secret]');
+  expect(secretsInUrl('https://u:p@h/?key=v&a=b')).toEqual(['u:p', 'v']);
   const long = `${'?a'.repeat(200_000)}=${'://'.repeat(100_000)}@`;
-  expect(maskAddress(long)).toBe(long);
+  expect(redactUrl(long)).toBe(long);
 });

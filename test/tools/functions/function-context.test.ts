@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runTools } from '../../../src/chat/tool-calls/run-round.ts';
+import { runRound } from '../../../src/chat/tool-calls/run-round.ts';
 import { defineTool } from '../../../src/tools/functions/define-tool.ts';
 import { createChatStates } from '../../../src/tools/functions/chat-state.ts';
 import type { FunctionContext, ToolDefinition } from '../../../src/tools/functions/function-definition.ts';
@@ -36,7 +36,7 @@ function round(execute: Execute, options: Partial<ToolDefinition> = {}) {
     },
   };
   const tools = toolMap(functionTool(execute, options));
-  const events = runTools([call], { tools, settings: callSettings({ run: runContext({ calls }) }), around: {} });
+  const events = runRound([call], { tools, settings: callSettings({ run: runContext({ calls }) }), around: {} });
   return { events, cancel: () => cancel() };
 }
 

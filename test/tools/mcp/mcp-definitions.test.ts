@@ -1,7 +1,7 @@
 import type { Tool } from '@modelcontextprotocol/client';
 import { describe, expect, test, vi } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import type { ServerReport } from '../../../src/core/tool-server-report.ts';
+import type { ToolServerReport } from '../../../src/core/tool-server-report.ts';
 import { createMemoryRegistry } from '../../../src/storage/memory-registry.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
@@ -10,7 +10,7 @@ import { httpPeer, scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
 const never = new AbortController().signal;
 const names = async (catalog: ToolCatalog): Promise<string[]> => [...(await offerOf(catalog)).tools.keys()];
 
-function reportOf(catalog: ToolCatalog, record = mcpRecord()): Promise<ServerReport> {
+function reportOf(catalog: ToolCatalog, record = mcpRecord()): Promise<ToolServerReport> {
   return catalog.inspector.refresh(record, never);
 }
 
@@ -142,7 +142,8 @@ describe('a definition that has changed since it was first seen', () => {
     const fingerprint = (await reportOf(catalog)).held?.[0]?.fingerprint ?? '';
     peer.tools = [toolOf('echo', { description: 'Something else again' })];
     await reportOf(catalog);
-    const accept = (name: string): Promise<ServerReport> => catalog.inspector.accept(mcpRecord(), new Map([[name, fingerprint]]), never);
+    const accept = (name: string): Promise<ToolServerReport> =>
+      catalog.inspector.accept(mcpRecord(), new Map([[name, fingerprint]]), never);
     await expect(accept('echo')).rejects.toMatchObject({ code: 'conflict' });
     await expect(accept('nothing')).rejects.toMatchObject({ code: 'invalid_request' });
     expect((await reportOf(catalog)).held).toHaveLength(1);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert/convert-operations.ts';
 import type { CredentialSet } from '../../../src/tools/openapi/operation.ts';
-import { placeCredential, type Credential, type PlacedCredential } from '../../../src/tools/servers/apply-credential.ts';
+import { applyCredential, type Credential, type AppliedCredential } from '../../../src/tools/servers/apply-credential.ts';
 
 const schemes: JsonObject = {
   header: { type: 'apiKey', in: 'header', name: 'X-Key' },
@@ -32,11 +32,11 @@ function securityOf(security: string[][] | undefined, documentWide?: string[][])
   return convertOperations(document).operations[0]?.security;
 }
 
-const only = (headers: Record<string, string>, query: Record<string, string> = {}): PlacedCredential => ({ headers, query });
+const only = (headers: Record<string, string>, query: Record<string, string> = {}): AppliedCredential => ({ headers, query });
 const bearer = { authorization: 'Bearer k' };
 
 describe('where a key goes', () => {
-  it.each<[string, Credential, string[][], PlacedCredential]>([
+  it.each<[string, Credential, string[][], AppliedCredential]>([
     ['bearer to a bearer scheme', { authType: 'bearer', key: 'k' }, [['header'], ['bearer']], only(bearer)],
     ['bearer to OAuth', { authType: 'bearer', key: 'k' }, [['oauth'], ['query']], only(bearer)],
     ['bearer to a header of its own', { authType: 'bearer', key: 'k' }, [['query'], ['header']], only({ ...bearer, 'x-key': 'k' })],
@@ -63,7 +63,7 @@ describe('where a key goes', () => {
     ['none', { authType: 'none', key: 'k' }, [['header']], only({})],
     ['no key', { authType: 'bearer', key: '' }, [['header']], only({})],
   ])('%s', (_, connection, security, expected) => {
-    expect(placeCredential(connection, securityOf(security))).toEqual(expected);
+    expect(applyCredential(connection, securityOf(security))).toEqual(expected);
   });
 
   it('two together are served by the key and the connection’s own header, and the first that can be is taken', () => {
@@ -71,14 +71,14 @@ describe('where a key goes', () => {
       ['header', 'query'],
       ['header', 'cookie'],
     ]);
-    expect(placeCredential({ authType: 'header', key: 'k', headers: { Cookie: 'sid=1' } }, security)).toEqual(only({ 'x-key': 'k' }));
-    expect(placeCredential({ authType: 'query', key: 'k', headers: { 'x-KEY': '1' } }, security)).toEqual(only({}, { token: 'k' }));
-    expect(placeCredential({ authType: 'header', key: 'k' }, securityOf([['header', 'query']]))).toEqual(only({ 'x-api-key': 'k' }));
+    expect(applyCredential({ authType: 'header', key: 'k', headers: { Cookie: 'sid=1' } }, security)).toEqual(only({ 'x-key': 'k' }));
+    expect(applyCredential({ authType: 'query', key: 'k', headers: { 'x-KEY': '1' } }, security)).toEqual(only({}, { token: 'k' }));
+    expect(applyCredential({ authType: 'header', key: 'k' }, securityOf([['header', 'query']]))).toEqual(only({ 'x-api-key': 'k' }));
   });
 
   it('a value that a cookie cannot hold is encoded', () => {
-    expect(placeCredential({ authType: 'header', key: 'a;b' }, securityOf([['cookie']]))).toEqual(only({ cookie: 'sid=a%3Bb' }));
-    expect(placeCredential({ authType: 'header', key: 's%3Aa=' }, securityOf([['cookie']]))).toEqual(only({ cookie: 'sid=s%3Aa=' }));
+    expect(applyCredential({ authType: 'header', key: 'a;b' }, securityOf([['cookie']]))).toEqual(only({ cookie: 'sid=a%3Bb' }));
+    expect(applyCredential({ authType: 'header', key: 's%3Aa=' }, securityOf([['cookie']]))).toEqual(only({ cookie: 'sid=s%3Aa=' }));
   });
 });
 

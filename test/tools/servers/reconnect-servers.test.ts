@@ -5,7 +5,7 @@ import type { ToolServerRecord } from '../../../src/core/registry.ts';
 import { createRegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
 import type { OpenedServer, Opening } from '../../../src/tools/servers/open-registered-server.ts';
 import type { ServerNews } from '../../../src/tools/servers/reconnect-servers.ts';
-import { createServerReviver, firstRetryMs, longestRetryMs, retryDelayMs } from '../../../src/tools/servers/reconnect-servers.ts';
+import { createServerReconnector, firstRetryMs, longestRetryMs, retryDelayMs } from '../../../src/tools/servers/reconnect-servers.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
 import { documentWith, scriptedSend } from '../scripted-send.ts';
 
@@ -29,7 +29,7 @@ describe('servers that failed', () => {
     const script = scriptedSend({ [documentUrl]: new OutboundError('unreachable', 'down') });
     const servers = createRegisteredServers({ send: script.send, now: () => time });
     const closing = new AbortController();
-    const reviver = createServerReviver({ servers, listRecords: list, now: () => time, signal: closing.signal });
+    const reviver = createServerReconnector({ servers, listRecords: list, now: () => time, signal: closing.signal });
     const at = async (ms: number): Promise<number> => {
       time = ms;
       await reviver.reviveDue();
@@ -126,7 +126,7 @@ describe('what is told of servers', () => {
     const record = toolServerRecord();
     const news: ServerNews[] = [];
     let state: Opening | 'slow' | undefined;
-    const reviver = createServerReviver({
+    const reviver = createServerReconnector({
       servers: {
         open: async () => failed,
         renew: async () => failed,

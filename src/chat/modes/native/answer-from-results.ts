@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../core/errors.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import { hostedTools } from '../../tool-choice/caller-functions.ts';
-import { foldToolResults } from '../../results/inline-tool-results.ts';
+import { inlineToolResults } from '../../results/inline-tool-results.ts';
 
 export interface LateRefusal {
   backend: ModelBackend;
@@ -47,7 +47,7 @@ function hasCalled({ messages, asking }: ModelRequest): boolean {
 function withoutFunctions(request: ModelRequest): ModelRequest {
   return {
     ...request,
-    messages: foldToolResults(request.messages),
+    messages: inlineToolResults(request.messages),
     tools: [],
     callerTools: hostedTools(request.callerTools),
     toolChoice: undefined,

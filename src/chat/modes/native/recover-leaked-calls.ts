@@ -13,7 +13,7 @@ import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts
 import { EarlierTexts } from '../earlier-texts.ts';
 import { slicesOf } from '../slices-of.ts';
 
-export interface RescueOptions {
+export interface RecoveryOptions {
   backend: ModelBackend;
   newCallId: () => string;
   caller: { readonly id: string };
@@ -23,7 +23,7 @@ export interface RescueOptions {
  * Recovers calls that a model with native calls leaks into its text. Only where functions are on offer, calls are allowed, and the caller has asked
  * for no form of the answer; and by the careful rules of the parser: what a page or an earlier message says never acts.
  */
-export function rescueCalls({ backend, newCallId, caller }: RescueOptions): ModelBackend {
+export function recoverLeakedCalls({ backend, newCallId, caller }: RecoveryOptions): ModelBackend {
   return {
     chat(request) {
       const { response_format: form, format } = request.parameters;

@@ -6,8 +6,8 @@ import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import type { Asking } from '../../../core/model-request-log.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
-import { askWhole } from '../../loop/collect-text.ts';
-import type { WholeAnswer } from '../../loop/collect-text.ts';
+import { collectText } from '../../loop/collect-text.ts';
+import type { CollectedText } from '../../loop/collect-text.ts';
 import { selectionForm } from './constrain-selection.ts';
 import { readSelection } from './read-selection.ts';
 import type { DroppedCall, ReadSelection, SelectedEntry } from './read-selection.ts';
@@ -137,7 +137,7 @@ interface SelectionAsking extends Pick<Asking, 'purpose'> {
 async function* ask(
   question: SelectionQuestion,
   { purpose, messages, specs, account }: SelectionAsking,
-): AsyncGenerator<ModelEvent, WholeAnswer> {
+): AsyncGenerator<ModelEvent, CollectedText> {
   account.questions += 1;
   const request: ModelRequest = {
     model: question.task.model,
@@ -155,7 +155,7 @@ async function* ask(
     },
     asking: { purpose, functions: specs.map(({ name }) => name), toolChoice: question.isForced ? 'required' : undefined },
   };
-  return yield* askWhole(question.task.backend, request);
+  return yield* collectText(question.task.backend, request);
 }
 
 /** A repair that cannot be had leaves what was there before. */
@@ -181,7 +181,7 @@ function earlierTextsOf({ messages }: SelectionQuestion): string[] {
   return messages.map((message) => textOf(message.content));
 }
 
-function note(account: Account, read: ReadSelection, answer: WholeAnswer): void {
+function note(account: Account, read: ReadSelection, answer: CollectedText): void {
   account.dropped.push(...read.dropped);
   account.repaired.push(...read.repaired);
   if (answer.isCut || !read.isReadable) account.more = { unreadable: answer.text.slice(0, 500), ...(answer.isCut ? { cut: true } : {}) };

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import { callerSpecs, hostedTools } from '../../tool-choice/caller-functions.ts';
-import { appendToLastUser, foldToolResults } from '../../results/inline-tool-results.ts';
+import { appendToLastUser, inlineToolResults } from '../../results/inline-tool-results.ts';
 import { forcedChoiceIn } from '../../tool-choice/force-tool-choice.ts';
 import type { DroppedCall } from './read-selection.ts';
 import { selectCalls } from './select-calls.ts';
@@ -59,7 +59,7 @@ function questionOf(request: ModelRequest, options: SelectionOptions): Selection
   const all = [...request.tools, ...callerSpecs(request.callerTools)];
   const isSingle = options.isSingleCall || request.parallelToolCalls === false;
   return {
-    messages: foldToolResults(request.messages),
+    messages: inlineToolResults(request.messages),
     offered: forced?.type === 'named' ? all.filter((spec) => spec.name === forced.name) : all,
     task: options.task,
     parameters:
@@ -82,7 +82,7 @@ function runningParameters(parameters: JsonObject): JsonObject {
 
 /** The question with its results, without tools. The model is told of calls that could not be made, so that it does not claim them. */
 function answerRequest(request: ModelRequest, refused: readonly DroppedCall[], { withFiles }: SelectionOptions): ModelRequest {
-  const messages = foldToolResults(withFiles(request.messages));
+  const messages = inlineToolResults(withFiles(request.messages));
   for (const { name, reason } of refused) appendToLastUser(messages, `\n\nTool \`${name}\` Output: ${JSON.stringify({ error: reason })}`);
   return {
     ...request,

@@ -6,7 +6,7 @@ import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
 import { callerSpecs, hostedTools } from '../../tool-choice/caller-functions.ts';
-import { foldToolResults } from '../../results/inline-tool-results.ts';
+import { inlineToolResults } from '../../results/inline-tool-results.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { reactMessages } from './react-prompt.ts';
 import { createStep } from './react-step.ts';
@@ -107,7 +107,7 @@ function inPrompt(asked: ModelRequest, { toolChoice, asking }: ModelRequest, spe
 
 /** As if there were no steps: what functions gave stands with the question. */
 function plainRequest(request: ModelRequest): ModelRequest {
-  return { ...withoutFunctions(request), messages: foldToolResults(request.messages) };
+  return { ...withoutFunctions(request), messages: inlineToolResults(request.messages) };
 }
 
 function withoutFunctions(request: ModelRequest): ModelRequest {

@@ -5,7 +5,7 @@ import { limits } from '../../../core/limits.ts';
 import { forbidRetry, leaveToOwnLine, logOwnFault, toGatewayError } from '../../error-handler.ts';
 import { collectCompletion, createChunkEncoder, errorFrame } from './openai-wire.ts';
 import type { ChunkOptions } from './openai-wire.ts';
-import { createRunSoFar } from './partial-run-summary.ts';
+import { createPartialRunSummary } from './partial-run-summary.ts';
 import type { StartedRun } from '../../../runs/active-runs.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import { streamReply } from './stream-reply.ts';
@@ -40,7 +40,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       logChat(request.log, stats, { run_id: run.runId, model, stream, status, isCutOff: !isComplete });
     });
     const warn = createWarningLog(request, run.runId, toldWarnings);
-    const soFar = createRunSoFar(run.runId);
+    const soFar = createPartialRunSummary(run.runId);
     const watch = (event: ChatEvent): void => {
       if (event.type === 'source') soFar.note(event);
       if (event.type !== 'run-event') return;

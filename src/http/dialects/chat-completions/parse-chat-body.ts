@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestToolServer } from '../../../core/chat.ts';
-import { describeIssue } from '../../../shared/describe-schema-issue.ts';
-import { toDocumentPlace } from '../../../shared/document-url.ts';
+import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
+import { toDocumentUrl } from '../../../shared/document-url.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
@@ -77,7 +77,7 @@ export function parseChatBody(value: unknown): ParsedChat {
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const param = issue?.path.join('.') ?? '';
-    throw new GatewayError('invalid_request', `${param === '' ? 'body' : param}: ${describeIssue(issue)}`, { param });
+    throw new GatewayError('invalid_request', `${param === '' ? 'body' : param}: ${describeSchemaIssue(issue)}`, { param });
   }
   return { ...toParsedChat(parsed.data, body), isLegacy };
 }
@@ -186,7 +186,7 @@ function withSystem(messages: ChatMessage[], system: string | undefined): ChatMe
 }
 
 function toToolServer(server: z.infer<typeof serverSchema>): RequestToolServer {
-  const place = toDocumentPlace(server.url, server.path);
+  const place = toDocumentUrl(server.url, server.path);
   // Without a path there may be no document at all.
   const hasPath = Boolean(server.path) || place.url !== server.url;
   return {

@@ -7,7 +7,7 @@ import { toGatewayError } from '../../error-handler.ts';
  * What a run has done, for the error it may end with: a model that fails after its tools have run must not cost what they gave, and whoever asks
  * again has to know that they ran.
  */
-export interface RunSoFar {
+export interface PartialRunSummary {
   /** Of every run event and source. */
   note(event: ChatEvent): void;
   /** The error with `run_id`, `calls` and, where they did not reach the client before, `sources`; as it is while no tool was called. */
@@ -16,7 +16,7 @@ export interface RunSoFar {
   addToFrame(error: GatewayError): GatewayError;
 }
 
-export function createRunSoFar(runId: string): RunSoFar {
+export function createPartialRunSummary(runId: string): PartialRunSummary {
   const calls: JsonObject[] = [];
   const sources: Source[] = [];
 

@@ -2,10 +2,10 @@ import type { ChatEvent, ChatRequest } from '../../../core/chat.ts';
 import type { ChatStore } from '../../../core/chat-store.ts';
 import { limits } from '../../../core/limits.ts';
 import { createCompletionCollector } from './openai-wire.ts';
-import type { RunStarter, StartedRun } from '../../../runs/active-runs.ts';
+import type { ActiveRuns, StartedRun } from '../../../runs/active-runs.ts';
 import { parseMetadata, textsOf, toStoredCompletion, toStoredMessages } from './stored-completion.ts';
 
-export interface KeepChatsOptions {
+export interface StoreCompletionsOptions {
   store: Pick<ChatStore, 'save' | 'deleteAllOf'>;
   /** `STORE_CHATS`: otherwise `store: true` is a parameter like others. */
   isStoring: boolean;
@@ -19,7 +19,7 @@ export interface KeepChatsOptions {
  * is told, so that whoever has it can read it back. Answers that fail or are cut off are not stored; of one that waited for an approval the
  * last part is. A store that fails costs the copy, never the answer. The chats of a caller whose key is deleted are deleted.
  */
-export function keepChats(runs: RunStarter, { store, isStoring, now, logger }: KeepChatsOptions): RunStarter {
+export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logger }: StoreCompletionsOptions): ActiveRuns {
   const saving = new Set<Promise<void>>();
 
   async function save(answered: Answered): Promise<void> {

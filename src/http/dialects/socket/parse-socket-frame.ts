@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { BrowserQuestion } from '../../../core/elicitation.ts';
-import { describeIssue } from '../../../shared/describe-schema-issue.ts';
+import type { ElicitationRequest } from '../../../core/elicitation.ts';
+import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
@@ -14,7 +14,7 @@ export type ClientFrame =
   | { type: 'message'; fields: JsonObject }
   | { type: 'cancel'; runId: string }
   /** The answer to a question; `data` as it came. */
-  | { type: 'answer'; question: BrowserQuestion['type']; id: string; data: JsonObject }
+  | { type: 'answer'; question: ElicitationRequest['type']; id: string; data: JsonObject }
   | { type: 'execute:tool:result'; id: string; result?: JsonValue | undefined; error?: JsonValue | undefined };
 
 export type ParsedFrame = { type: 'frame'; frame: ClientFrame } | { type: 'invalid'; message: string };
@@ -87,7 +87,7 @@ function toFrame(value: JsonValue): ParsedFrame {
   const parsed = frameSchemas[type].safeParse(dataOf(value));
   if (parsed.success) return { type: 'frame', frame: parsed.data };
   const [issue] = parsed.error.issues;
-  return invalid(`${type}: ${issue?.path.join('.') ?? ''} ${describeIssue(issue)}`.replaceAll(/\s+/g, ' '));
+  return invalid(`${type}: ${issue?.path.join('.') ?? ''} ${describeSchemaIssue(issue)}`.replaceAll(/\s+/g, ' '));
 }
 
 function isKnownType(type: string): type is keyof typeof frameSchemas {

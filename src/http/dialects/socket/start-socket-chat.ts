@@ -4,12 +4,12 @@ import type { Release } from '../../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import { parseChatBody } from '../chat-completions/parse-chat-body.ts';
 import type { ParsedChat } from '../chat-completions/parse-chat-body.ts';
-import type { RunStarter } from '../../../runs/active-runs.ts';
+import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import { streamToSession } from './socket-chats.ts';
 import type { StartChat } from './socket-chats.ts';
 
 /** A chat that came over a socket: the same body and the same run as over HTTP. */
-export function startSocketChat(runs: RunStarter): StartChat {
+export function startSocketChat(runs: ActiveRuns): StartChat {
   return ({ body, caller, signal }) => {
     const leave = new AbortController();
     if (signal.aborted) leave.abort(signal.reason);
@@ -20,7 +20,7 @@ export function startSocketChat(runs: RunStarter): StartChat {
 }
 
 export interface BackgroundRunsOptions {
-  runs: RunStarter;
+  runs: ActiveRuns;
   relay: BrowserRelay;
   log: FastifyBaseLogger;
 }

@@ -5,7 +5,7 @@ import type { ListedOperation } from './list-operations.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
 import { followReferences, referenceOf } from '../load/resolve-references.ts';
 import { isSwagger } from '../load/upgrade-swagger.ts';
-import { withoutSpecialTokens } from '../../catalog/strip-special-tokens.ts';
+import { stripSpecialTokens } from '../../catalog/strip-special-tokens.ts';
 
 const maxFacts = 3;
 const typeCharacters = 60;
@@ -33,8 +33,8 @@ export function describeOperation(document: JsonObject, entry: ListedOperation, 
     ...(choices.length > 0 ? [`Give arguments of one of these groups: ${shortened(groupsIn(choices), needsCharacters)}.`] : []),
     ...answerFacts(document, operation, { isUndescribed: stated === undefined, spend }),
   ];
-  const facts = withoutSpecialTokens(found.join(' '));
-  const words = stated === undefined ? withoutSpecialTokens(bareWords(entry)) : plainText(stated);
+  const facts = stripSpecialTokens(found.join(' '));
+  const words = stated === undefined ? stripSpecialTokens(bareWords(entry)) : plainText(stated);
   if (facts === '') return firstSentences(words);
   const text = firstSentences(words, descriptionCharacters - facts.length - 2);
   return `${text}${/[.!?…:]$/.test(text) ? '' : '.'} ${facts}`;

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../../shared/json.ts';
-import { withoutSpecialTokens } from '../../catalog/strip-special-tokens.ts';
+import { stripSpecialTokens } from '../../catalog/strip-special-tokens.ts';
 
 /** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
 export const descriptionCharacters = 1_024;
@@ -34,7 +34,7 @@ export function plainText(text: string): string {
     .replaceAll(/\s*\n\s*/g, '\n')
     .trim();
   // Last, because what was taken out may have stood within one.
-  return withoutSpecialTokens(plain);
+  return stripSpecialTokens(plain);
 }
 
 /** Cut at a whole character, with a mark. */

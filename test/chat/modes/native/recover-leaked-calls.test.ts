@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../../../src/core/chat.ts';
 import { limits } from '../../../../src/core/limits.ts';
-import { rescueCalls } from '../../../../src/chat/modes/native/recover-leaked-calls.ts';
+import { recoverLeakedCalls } from '../../../../src/chat/modes/native/recover-leaked-calls.ts';
 import { watchWorkAside } from '../../../_support/work-aside.ts';
 import { askModel } from '../../../_support/model-answers.ts';
 import { calls, finderOf, says, ScriptedModel } from '../../../_support/scripted-model.ts';
@@ -127,7 +127,7 @@ describe('a call in the text of a native answer', () => {
     const model = new ScriptedModel([{ type: 'text', text: leaked.join('\n') }, ...native]);
     const parse = vi.spyOn(JSON, 'parse');
     try {
-      const backend = rescueCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
+      const backend = recoverLeakedCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
       const events = await collect(backend.chat(askModel({ tools: [clock.spec] })));
       // Each call of the text once, where it is found, and once more of those that a round may hold.
       expect(parse.mock.calls.length).toBeLessThan(2 * count);
@@ -174,7 +174,7 @@ describe('a call in the text of an answer to a long conversation', () => {
   test('has a turn of the event loop of its own, so that many of them are not looked for at once', async () => {
     const count = 40;
     const leaked = Array.from({ length: count }, (_, index) => `<tool_call>${json.replace('UTC', `z${index}`)}</tool_call>`).join('\n');
-    const backend = rescueCalls({ backend: new ScriptedModel(says(leaked)), newCallId: () => 'c', caller: { id: 'ada' } });
+    const backend = recoverLeakedCalls({ backend: new ScriptedModel(says(leaked)), newCallId: () => 'c', caller: { id: 'ada' } });
     let turns = 0;
     const countTurns = (): NodeJS.Immediate => setImmediate(() => void ((turns += 1), (next = countTurns())));
     let next = countTurns();
@@ -196,14 +196,14 @@ describe('the way of a native answer', () => {
   test('shows text as it comes', async () => {
     const pieces = ['It ', 'is < 12', ' o’clock.'];
     const model = new ScriptedModel([...pieces.map((text) => ({ type: 'text' as const, text })), { type: 'finish', reason: 'stop' }]);
-    const backend = rescueCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
+    const backend = recoverLeakedCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
     const events = await collect(backend.chat(askModel({ tools: [clock.spec] })));
     expect(events.slice(0, -1)).toEqual(pieces.map((text) => ({ type: 'text', text })));
   });
 
   test('is the backend’s own where no function is offered', () => {
     const answer = new ScriptedModel(says('Hello.')).chat(askModel({}));
-    const backend = rescueCalls({ backend: { chat: () => answer }, newCallId: () => 'c', caller: { id: 'ada' } });
+    const backend = recoverLeakedCalls({ backend: { chat: () => answer }, newCallId: () => 'c', caller: { id: 'ada' } });
     expect(backend.chat(askModel({}))).toBe(answer);
     expect(backend.chat(askModel({ tools: [clock.spec], toolChoice: 'none' }))).toBe(answer);
     expect(backend.chat(askModel({ tools: [clock.spec] }))).not.toBe(answer);

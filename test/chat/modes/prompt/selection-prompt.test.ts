@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { foldToolResults } from '../../../../src/chat/results/inline-tool-results.ts';
+import { inlineToolResults } from '../../../../src/chat/results/inline-tool-results.ts';
 import { defaultSelectionTemplate, selectionMessages } from '../../../../src/chat/modes/prompt/selection-prompt.ts';
 import type { ChatMessage } from '../../../../src/core/chat.ts';
 
@@ -42,7 +42,7 @@ test('without a user message there is nothing to choose for', () => {
 });
 
 test('results are appended to the last user message, each set off by a blank line, under the name of their source', () => {
-  const folded = foldToolResults([
+  const folded = inlineToolResults([
     { role: 'user', content: 'Hi' },
     {
       role: 'assistant',
@@ -60,7 +60,7 @@ test('results are appended to the last user message, each set off by a blank lin
 
 test('images stay where they are when a result is appended', () => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
-  const folded = foldToolResults([
+  const folded = inlineToolResults([
     { role: 'user', content: [{ type: 'text', text: 'Hi' }, image] },
     { role: 'tool', toolCallId: '1', content: 'x', label: 'f' },
   ]);

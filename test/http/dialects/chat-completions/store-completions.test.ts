@@ -4,9 +4,9 @@ import type { ChatEvent, ChatRequest } from '../../../../src/core/chat.ts';
 import type { StoredChat } from '../../../../src/core/chat-store.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import type { RunContext } from '../../../../src/core/run.ts';
-import { keepChats } from '../../../../src/http/dialects/chat-completions/store-completions.ts';
+import { storeCompletions } from '../../../../src/http/dialects/chat-completions/store-completions.ts';
 import { RunStats } from '../../../../src/runs/run-stats.ts';
-import type { RunStarter } from '../../../../src/runs/active-runs.ts';
+import type { ActiveRuns } from '../../../../src/runs/active-runs.ts';
 
 const caller = { id: 'ada', role: 'user', isOpen: false } as const;
 const finish: ChatEvent = { type: 'finish', reason: 'stop' };
@@ -25,7 +25,7 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
   async function* say(): AsyncGenerator<ChatEvent> {
     yield* events;
   }
-  const runs: Pick<RunStarter, 'start' | 'resume' | 'drain'> = {
+  const runs: Pick<ActiveRuns, 'start' | 'resume' | 'drain'> = {
     start(_request: ChatRequest, _caller: unknown, leave: AbortController) {
       begun.push(say());
       return {
@@ -45,7 +45,7 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
     deleteAllOf: async () => undefined,
   };
   const logger = { warn: (_fields: object, message: string) => void warnings.push(message), error: () => undefined };
-  const starter = keepChats(runs as RunStarter, { store, isStoring, now: () => 5_999, logger });
+  const starter = storeCompletions(runs as ActiveRuns, { store, isStoring, now: () => 5_999, logger });
   const leave = new AbortController();
   return { starter, saved, warnings, begun, leave, start: (request: ChatRequest) => starter.start(request, caller, leave) };
 }

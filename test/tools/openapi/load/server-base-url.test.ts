@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toDocumentPlace } from '../../../../src/shared/document-url.ts';
+import { toDocumentUrl } from '../../../../src/shared/document-url.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
 import { createBaseUrls, serverBaseUrl } from '../../../../src/tools/openapi/load/server-base-url.ts';
@@ -71,7 +71,7 @@ describe('the address of a document that lies in a folder', () => {
     ['http://h/api/v1/openapi.json', undefined, withPaths('/api/v1/users', '/api/v1/login'), 'http://h'],
     ['http://h/docs', undefined, { openapi: '3.1.0' }, 'http://h/docs'],
   ])('%s with the path %s', (address, path, document, expected) => {
-    expect(serverBaseUrl(document, toDocumentPlace(address, path).url, undefined)).toBe(expected);
+    expect(serverBaseUrl(document, toDocumentUrl(address, path).url, undefined)).toBe(expected);
   });
 });
 
