@@ -29,9 +29,13 @@ export function expandTemplate(template: string, values: ReadonlyMap<string, str
     room.placeholders -= 1;
     room.characters -= value?.length ?? 0;
     if (room.placeholders < 0)
-      throw new GatewayError('invalid_request', `variables: a request may have at most ${mostPlaceholders} places for them.`, {
-        param: 'variables',
-      });
+      throw new GatewayError(
+        'invalid_request',
+        `variables: the prompts of this request hold more than ${mostPlaceholders} placeholders such as {{NAME}}. Send fewer.`,
+        {
+          param: 'variables',
+        },
+      );
     if (room.characters < 0)
       throw new GatewayError('invalid_request', 'variables: the text they are put into becomes too long.', { param: 'variables' });
     text += template.slice(end, index) + (value ?? written);

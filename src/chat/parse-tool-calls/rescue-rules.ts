@@ -1,5 +1,5 @@
 import type { ReadEntry } from './call-pieces.ts';
-import { containsText } from './contains-text.ts';
+import { isInAny } from './contains-text.ts';
 
 /** How calls are recovered from the text of a native answer. */
 export interface RescueRules {
@@ -36,8 +36,7 @@ export function compactTexts({ texts, isReact }: { texts: readonly string[]; isR
 
 /** As `quotesOf`, in messages that are prepared. */
 export function isQuotedIn({ plain }: CompactTexts, text: string): boolean {
-  const wanted = compact(text);
-  return plain.some((earlier) => containsText(earlier, wanted));
+  return isInAny(plain, compact(text));
 }
 
 /**
@@ -46,7 +45,7 @@ export function isQuotedIn({ plain }: CompactTexts, text: string): boolean {
  */
 export function isActionQuotedIn({ labelled }: CompactTexts, { name, input }: { name: string; input: string }): boolean {
   const forms = [`Action: ${name}\nAction Input: ${input}`, `Action: ${input}`].map((form) => compact(withPlainLabels(form)));
-  return labelled.some((earlier) => forms.some((form) => containsText(earlier, form)));
+  return forms.some((form) => isInAny(labelled, form));
 }
 
 function withPlainLabels(text: string): string {

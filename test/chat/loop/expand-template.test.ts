@@ -17,11 +17,11 @@ test('a name full of white space is gone through once, and not from each place i
   expect([...templateValues({ [name]: 'x' }).keys()]).toEqual([name]);
 });
 
-test('a request has so many places for variables and no more, over all its prompts', () => {
+test('a request has so many placeholders and no more, over all its prompts', () => {
   const values = new Map([['A', 'x']]);
   const room = templateRoom();
   const prompt = '{{A}} {{B}} '.repeat(4_000);
   expect(expandTemplate(prompt, values, room)).toBe('x {{B}} '.repeat(4_000));
   expect(expandTemplate(prompt, values, room)).toHaveLength(prompt.length - 4 * 4_000);
-  expect(() => expandTemplate(prompt, values, room)).toThrow('at most 20000 places');
+  expect(() => expandTemplate(prompt, values, room)).toThrow('more than 20000 placeholders');
 });
