@@ -1,0 +1,51 @@
+/**
+ * Takes events in batches and in their order, as soon as they are there. Gives a promise where the reader is slow: nothing more is to be
+ * emitted until it resolves. What it throws ends whoever emits.
+ */
+export type Emit<Event> = (events: readonly Event[]) => Promise<void> | undefined;
+
+/** The events of a generator, emitted one by one; gives what the generator returns. */
+export async function emitFrom<Event, Result>(events: AsyncGenerator<Event, Result>, emit: Emit<Event>): Promise<Result> {
+  try {
+    for (let next = await events.next(); ; next = await events.next()) {
+      if (next.done === true) return next.value;
+      const slow = emit([next.value]);
+      if (slow !== undefined) await slow;
+    }
+  } finally {
+    await events.return(undefined as Result);
+  }
+}
+
+/** The pulled form of what is emitted. Ending the generator before the end of `produce` makes its next `emit` throw. */
+export async function* pullFrom<Event, Result>(produce: (emit: Emit<Event>) => Promise<Result>): AsyncGenerator<Event, Result> {
+  const waiting: Event[] = [];
+  let wake = Promise.withResolvers<void>();
+  let taken = Promise.withResolvers<void>();
+  let isLeft = false;
+  let isOver = false;
+  const produced = produce((events) => {
+    if (isLeft) throw new DOMException('Nobody reads on', 'AbortError');
+    waiting.push(...events);
+    wake.resolve();
+    return taken.promise;
+  });
+  const over = (): void => {
+    isOver = true;
+    wake.resolve();
+  };
+  produced.then(over, over);
+  try {
+    for (;;) {
+      for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) yield event;
+      if (isOver) return await produced;
+      taken.resolve();
+      taken = Promise.withResolvers();
+      await wake.promise;
+      wake = Promise.withResolvers();
+    }
+  } finally {
+    isLeft = true;
+    taken.resolve();
+  }
+}
