@@ -8,7 +8,7 @@ import { examineGateway } from '../src/cli/doctor/doctor.ts';
 import type { Finding, Section } from '../src/cli/doctor/finding.ts';
 import { createApiKeys } from '../src/admin/api-keys.ts';
 import { derivePepper } from '../src/admin/derive-key-hash.ts';
-import { createSqliteRegistry } from '../src/storage/sqlite-registry.ts';
+import { createSqliteRegistry } from '../src/storage/sqlite/sqlite-registry.ts';
 import { toolServerRecord } from './storage/records.ts';
 
 const secret = 'a'.repeat(64);

@@ -2,7 +2,7 @@ import type { ChatBounds, ChatPage, ChatPlace, ChatStore, StoredChat } from '../
 import { limits } from '../core/limits.ts';
 import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
 import type { ShareBounds } from '../shared/fair-shares.ts';
-import { queryWordsOf, wordsOf } from './chat-words.ts';
+import { queryWordsOf, wordsOf } from './sqlite/chat-words.ts';
 import { charactersOf, defaultChatBounds } from './chat-bounds.ts';
 
 /** A word of the question tells more about a chat than one of the answer. */

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { readPragma } from './migrations.ts';
+import type { DatabaseConnection } from './sqlite/database-connection.ts';
+import { readPragma } from './sqlite/migrations.ts';
 import { faultKindOf } from './storage-fault.ts';
 
 /** A disk that has to spin up answers within this time; a network drive whose server is gone never does. */

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { LightMyRequestResponse } from 'fastify';
 import type { PendingApproval } from '../../src/core/approval.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { createDatabaseConnection } from '../../src/storage/database-connection.ts';
-import { createSqliteChatMemory } from '../../src/storage/sqlite-chat-memory.ts';
-import { createSqliteRuns } from '../../src/storage/sqlite-runs.ts';
-import { createSqliteWaitingRuns } from '../../src/storage/sqlite-waiting-runs.ts';
+import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
+import { createSqliteChatMemory } from '../../src/storage/sqlite/sqlite-chat-memory.ts';
+import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
+import { createSqliteWaitingRuns } from '../../src/storage/sqlite/sqlite-waiting-runs.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 import { testApp } from '../_support/build-app.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { scriptedSend } from '../tools/scripted-send.ts';

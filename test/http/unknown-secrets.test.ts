@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/shared/json.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
 import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { testApp } from '../_support/build-app.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 import { toolServerRecord } from '../storage/records.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { gatewayOf } from '../requirements/gateway.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 
 const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 let folder = '';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { loadSecret } from '../../src/storage/secret-file.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { loadSecret } from '../../src/storage/secrets/secret-file.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 
 const starter = fileURLToPath(new URL('../storage/start-first.ts', import.meta.url));
 const run = promisify(execFile);

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Registry } from '../../src/core/registry.ts';
 import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 import { runOperation } from '../storage/numbered-operations.ts';
 
 const writer = fileURLToPath(new URL('../storage/write-until-killed.ts', import.meta.url));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 
 const reader = fileURLToPath(new URL('../storage/try-registry.ts', import.meta.url));
 const run = promisify(execFile);

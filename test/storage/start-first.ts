@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadSecret } from '../../src/storage/secret-file.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { loadSecret } from '../../src/storage/secrets/secret-file.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 import { toolServerRecord } from './records.ts';
 
 /** One of several processes that begin with the same empty folder at the given time: stores a tool server with a key, and says which secret it has. */

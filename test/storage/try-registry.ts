@@ -1,4 +1,4 @@
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 
 const user = Number(process.argv[4] ?? Number.NaN);
 if (Number.isInteger(user)) {

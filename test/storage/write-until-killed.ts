@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
 import { runOperation } from './numbered-operations.ts';
 
 /** A process that writes one operation after the other, beginning with the given one, and says each number once it is acknowledged. */

@@ -6,13 +6,13 @@ import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import { count } from './finding.ts';
 import type { Finding } from './finding.ts';
 import { derivePepper, markOf } from '../../admin/derive-key-hash.ts';
-import { createDatabaseConnection } from '../../storage/database-connection.ts';
+import { createDatabaseConnection } from '../../storage/sqlite/database-connection.ts';
 import { createLayeredRegistry } from '../../storage/layered-registry.ts';
 import { createMemoryRegistry } from '../../storage/memory-registry.ts';
-import { databaseFile } from '../../storage/open-database.ts';
+import { databaseFile } from '../../storage/sqlite/open-database.ts';
 import { createPresetStore } from '../../storage/preset-store.ts';
-import { findSecret } from '../../storage/secret-file.ts';
-import { createSqliteRegistry } from '../../storage/sqlite-registry.ts';
+import { findSecret } from '../../storage/secrets/secret-file.ts';
+import { createSqliteRegistry } from '../../storage/sqlite/sqlite-registry.ts';
 
 /** What is registered, and what was wrong with it. */
 export interface StoreExamination {

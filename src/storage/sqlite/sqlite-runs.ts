@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { interruption, statusAfterInterruption } from '../core/run-log.ts';
-import type { KeptEvent, KeptRun, RunStore, RunSummary } from '../core/run-log.ts';
-import type { RunStatus } from '../core/run.ts';
-import { chooseLosses } from '../shared/fair-shares.ts';
+import { interruption, statusAfterInterruption } from '../../core/run-log.ts';
+import type { KeptEvent, KeptRun, RunStore, RunSummary } from '../../core/run-log.ts';
+import type { RunStatus } from '../../core/run.ts';
+import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { sharesIn } from './sqlite-shares.ts';
 

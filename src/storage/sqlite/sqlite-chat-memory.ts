@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ChatMemory, MemoryBounds, MemoryKind } from '../core/chat-memory.ts';
+import type { ChatMemory, MemoryBounds, MemoryKind } from '../../core/chat-memory.ts';
 import type { DatabaseConnection } from './database-connection.ts';
-import { chooseLosses } from '../shared/fair-shares.ts';
-import { createSecretCipher } from './encrypt-secrets.ts';
+import { chooseLosses } from '../../shared/fair-shares.ts';
+import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
 /** Notes of one kind in the gateway's SQLite file, each sealed. To be given the connection of the registry. */

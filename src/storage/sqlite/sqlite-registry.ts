@@ -1,10 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { GatewayError } from '../core/errors.ts';
-import type { KeyRecord, Registry, ToolServerRecord } from '../core/registry.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { KeyRecord, Registry, ToolServerRecord } from '../../core/registry.ts';
 import { createDatabaseConnection } from './database-connection.ts';
 import type { DatabaseConnection } from './database-connection.ts';
-import { deepFreeze } from './deep-freeze.ts';
-import { createSecretCipher } from './encrypt-secrets.ts';
+import { deepFreeze } from '../deep-freeze.ts';
+import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { readPragma } from './migrations.ts';
 import { renewCache } from './record-cache.ts';
 import type { RecordCache } from './record-cache.ts';

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
-import { toolServerRecord } from './records.ts';
-import { temporaryFolders } from './temporary-folder.ts';
+import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
+import { createSqliteRegistry } from '../../../src/storage/sqlite/sqlite-registry.ts';
+import { toolServerRecord } from '../records.ts';
+import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 

@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError } from '../../core/errors.ts';
 
 /**
  * Records read from rows, by id. A row whose text is the same as before gives the same object as before, so that callers may keep

@@ -1,11 +1,11 @@
-import { isJsonObject, ownValue } from '../shared/json.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { originOf } from '../shared/document-url.ts';
-import type { ToolServerRecord } from '../core/registry.ts';
-import { deepFreeze } from './deep-freeze.ts';
-import type { SecretCipher } from './encrypt-secrets.ts';
-import { isPartUntouched, joinSecretParts, nameOfPart, splitSecretParts } from './secret-parts.ts';
-import type { StoredRecord } from './secret-parts.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { originOf } from '../../shared/document-url.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import { deepFreeze } from '../deep-freeze.ts';
+import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
+import { isPartUntouched, joinSecretParts, nameOfPart, splitSecretParts } from '../secrets/secret-parts.ts';
+import type { StoredRecord } from '../secrets/secret-parts.ts';
 
 /** In `extra` of a listed record: the fields whose stored secret cannot be read, e.g. `["key", "headers.x-token", "oauth"]`. Never stored. */
 const unreadableSecretsMark = 'unreadable_secrets';

@@ -1,8 +1,8 @@
-import { isJsonObject, ownValue } from '../shared/json.ts';
-import type { JsonObject, JsonValue } from '../shared/json.ts';
-import type { ToolServerRecord } from '../core/registry.ts';
-import { isSecretUrl, redactUrl } from '../shared/secrets/secret-urls.ts';
-import { redactSecretFields } from '../shared/secrets/secret-fields.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import { isSecretUrl, redactUrl } from '../../shared/secrets/secret-urls.ts';
+import { redactSecretFields } from '../../shared/secrets/secret-fields.ts';
 
 /** What the database keeps in the clear of a tool server, beside its sealed `key` and `headers`. */
 export type StoredRecord = Omit<ToolServerRecord, 'key' | 'headers'>;

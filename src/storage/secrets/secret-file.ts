@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GatewayError } from '../core/errors.ts';
-import { claimFile, codeOf } from './claim-file.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { claimFile, codeOf } from '../claim-file.ts';
 
 /** 256 random bits in hex: what is written and expected. */
 const secretForm = /^[0-9a-f]{64}$/;

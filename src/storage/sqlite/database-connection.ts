@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseSync } from 'node:sqlite';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError } from '../../core/errors.ts';
 import { identityOf, openDatabase, openToRead } from './open-database.ts';
 import type { OpenDatabase } from './open-database.ts';
-import { faultKindOf, toStorageFault } from './storage-fault.ts';
+import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 
 /** How long a locked database is tried again. Longer than a backup's lock, shorter than a person's patience. */
 const defaultPatienceMs = 2_000;

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createDatabaseConnection } from '../../src/storage/database-connection.ts';
-import type { DatabaseConnection } from '../../src/storage/database-connection.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
-import { createSqliteRuns } from '../../src/storage/sqlite-runs.ts';
-import { toolServerRecord } from './records.ts';
-import { describeRunStore, keptRun, wholePage } from './run-store-contract.ts';
-import { temporaryFolders } from './temporary-folder.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createSqliteRegistry } from '../../../src/storage/sqlite/sqlite-registry.ts';
+import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';
+import { toolServerRecord } from '../records.ts';
+import { describeRunStore, keptRun, wholePage } from '../run-store-contract.ts';
+import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 const open: DatabaseConnection[] = [];

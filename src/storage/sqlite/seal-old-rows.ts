@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { DatabaseConnection } from './database-connection.ts';
-import type { SecretCipher } from './encrypt-secrets.ts';
+import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
 import { findSealedRow } from './tool-server-row.ts';
 import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { Share } from '../shared/fair-shares.ts';
+import type { Share } from '../../shared/fair-shares.ts';
 
 /** A table with the columns `caller_id` and `characters`. Every text is ours, never input. */
 export interface SharedTable {

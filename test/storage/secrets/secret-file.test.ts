@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { databaseFile } from '../../src/storage/open-database.ts';
-import { loadSecret } from '../../src/storage/secret-file.ts';
-import { temporaryFolders } from './temporary-folder.ts';
+import { databaseFile } from '../../../src/storage/sqlite/open-database.ts';
+import { loadSecret } from '../../../src/storage/secrets/secret-file.ts';
+import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 

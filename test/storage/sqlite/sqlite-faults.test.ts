@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Registry } from '../../src/core/registry.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
-import { toolServerRecord } from './registry-contract.ts';
-import { temporaryFolders } from './temporary-folder.ts';
+import type { Registry } from '../../../src/core/registry.ts';
+import { createSqliteRegistry } from '../../../src/storage/sqlite/sqlite-registry.ts';
+import { toolServerRecord } from '../registry-contract.ts';
+import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 const open: { close(): unknown }[] = [];

@@ -3,10 +3,10 @@ import { chmodSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { GatewayError } from '../core/errors.ts';
-import { claimFile } from './claim-file.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { claimFile } from '../claim-file.ts';
 import { migrate, readPragma, requireKnownSchema } from './migrations.ts';
-import { faultKindOf, toStorageFault } from './storage-fault.ts';
+import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 
 /** A thousand tool servers with documents of one megabyte; more is a loop that writes. */
 const maxDatabaseBytes = 1024 * 1024 * 1024;

@@ -1,11 +1,11 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createDatabaseConnection } from '../../src/storage/database-connection.ts';
-import type { DatabaseConnection } from '../../src/storage/database-connection.ts';
-import { createSqliteChatMemory } from '../../src/storage/sqlite-chat-memory.ts';
-import { chatNote, describeChatMemory, noBounds } from './chat-memory-contract.ts';
-import { temporaryFolders } from './temporary-folder.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createSqliteChatMemory } from '../../../src/storage/sqlite/sqlite-chat-memory.ts';
+import { chatNote, describeChatMemory, noBounds } from '../chat-memory-contract.ts';
+import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 const open: DatabaseConnection[] = [];

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError } from '../../core/errors.ts';
 
 /** "twhf": tells a database of the gateway from another program's (SQLite's `application_id`). */
 const applicationId = 0x74_77_68_66;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSecretCipher } from '../../src/storage/encrypt-secrets.ts';
+import { createSecretCipher } from '../../../src/storage/secrets/encrypt-secrets.ts';
 
 describe('a sealed secret', () => {
   const cipher = createSecretCipher('one');

@@ -2,10 +2,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Registry } from '../../src/core/registry.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
-import { describeRegistry, keyRecord, toolServerRecord } from './registry-contract.ts';
-import { temporaryFolders } from './temporary-folder.ts';
+import type { Registry } from '../../../src/core/registry.ts';
+import { createSqliteRegistry } from '../../../src/storage/sqlite/sqlite-registry.ts';
+import { describeRegistry, keyRecord, toolServerRecord } from '../registry-contract.ts';
+import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 const open: Registry[] = [];

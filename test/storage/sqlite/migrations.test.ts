@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { migrate, migrations, readPragma } from '../../src/storage/migrations.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite-registry.ts';
+import { migrate, migrations, readPragma } from '../../../src/storage/sqlite/migrations.ts';
+import { createSqliteRegistry } from '../../../src/storage/sqlite/sqlite-registry.ts';
 import { released } from './released-1.ts';
-import { temporaryFolders } from './temporary-folder.ts';
+import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ApprovalAnswer, DecisionEffect, KeptWait, WaitingBounds, WaitingRun, WaitingRunStore } from '../core/approval.ts';
-import { chooseLossesOfOthers } from '../shared/fair-shares.ts';
-import type { Loss } from '../shared/fair-shares.ts';
+import type { ApprovalAnswer, DecisionEffect, KeptWait, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/approval.ts';
+import { chooseLossesOfOthers } from '../../shared/fair-shares.ts';
+import type { Loss } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
-import { effectOf } from './decision-effect.ts';
-import { createSecretCipher } from './encrypt-secrets.ts';
-import type { SecretCipher } from './encrypt-secrets.ts';
+import { effectOf } from '../decision-effect.ts';
+import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
+import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
 /**

@@ -1,10 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { ChatBounds, ChatPage, ChatStore, ListedChat, StoredChat } from '../core/chat-store.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { limits } from '../core/limits.ts';
-import { charactersOf, defaultChatBounds } from './chat-bounds.ts';
+import type { ChatBounds, ChatPage, ChatStore, ListedChat, StoredChat } from '../../core/chat-store.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import { charactersOf, defaultChatBounds } from '../chat-bounds.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';
-import { chooseLosses } from '../shared/fair-shares.ts';
+import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
