@@ -1,8 +1,8 @@
 /** What `import … from 'toolwharf'` gives: the words in which functions, toolsets and hooks of a gateway are written. */
-export { defineTool } from './tools/functions/define-tool.ts';
-export { defineToolset } from './tools/functions/define-toolset.ts';
-export { abort, changeArguments, changeMessages } from './tools/functions/hook-answers.ts';
-export { handoff, noReply, withFiles } from './tools/functions/return-values.ts';
+export { defineTool } from './tools/functions/define/define-tool.ts';
+export { defineToolset } from './tools/functions/define/define-toolset.ts';
+export { abort, changeArguments, changeMessages } from './tools/functions/define/hook-answers.ts';
+export { handoff, noReply, withFiles } from './tools/functions/define/return-values.ts';
 export { ToolError } from './core/tool.ts';
 export type {
   FunctionContext,
@@ -16,7 +16,7 @@ export type {
   Toolset,
   ToolsetDefinition,
   Verdict,
-} from './tools/functions/function-definition.ts';
-export type { ReturnedFile } from './tools/functions/return-values.ts';
-export type { AfterModel, AfterTool, BeforeModel, BeforeTool, HookContext, HookModule } from './tools/functions/hook-answers.ts';
+} from './tools/functions/define/function-definition.ts';
+export type { ReturnedFile } from './tools/functions/define/return-values.ts';
+export type { AfterModel, AfterTool, BeforeModel, BeforeTool, HookContext, HookModule } from './tools/functions/define/hook-answers.ts';
 export type { JsonObject, JsonValue } from './shared/json.ts';

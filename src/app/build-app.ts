@@ -61,7 +61,7 @@ import { createInProcessBus } from '../relay/bus.ts';
 import { requireMode } from './require-mode.ts';
 import { createPresetValidator } from './validate-preset.ts';
 import { logBackends, warnOfUnlistedTaskModels } from './startup-warnings.ts';
-import type { ImportModule } from '../tools/functions/load-module.ts';
+import type { ImportModule } from '../tools/functions/load/load-module.ts';
 import { version } from './version.ts';
 
 /** What tests replace; everything else follows from the configuration. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Config } from './config/config.ts';
-import { userModuleBehind } from '../tools/functions/trace-user-code.ts';
+import { userModuleBehind } from '../tools/functions/load/user-code.ts';
 
 interface FaultFields {
   err?: unknown;

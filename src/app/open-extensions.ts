@@ -5,13 +5,13 @@ import { createRunHooks } from '../chat/hooks/run-hooks.ts';
 import type { RunHooks } from '../chat/hooks/run-hooks.ts';
 import type { ChatMemories } from '../core/chat-memory.ts';
 import type { Hook } from '../core/hooks.ts';
-import { createChatStates } from '../tools/functions/chat-state.ts';
-import { createFunctionFolder } from '../tools/functions/function-folder.ts';
-import type { FunctionFolder } from '../tools/functions/function-folder.ts';
-import { createFunctionSource } from '../tools/functions/function-source.ts';
-import { toHook } from '../tools/functions/hook-module.ts';
-import { importModule, loadModule } from '../tools/functions/load-module.ts';
-import type { ImportModule } from '../tools/functions/load-module.ts';
+import { createChatStates } from '../tools/functions/run/function-state.ts';
+import { createFunctionFolder } from '../tools/functions/load/function-folder.ts';
+import type { FunctionFolder } from '../tools/functions/load/function-folder.ts';
+import { createFunctionSource } from '../tools/functions/run/function-source.ts';
+import { toHook } from '../tools/functions/run/hook-module.ts';
+import { importModule, loadModule } from '../tools/functions/load/load-module.ts';
+import type { ImportModule } from '../tools/functions/load/load-module.ts';
 import type { ToolSource } from '../tools/catalog/tool-source.ts';
 
 /** The part of a log that is needed here. */

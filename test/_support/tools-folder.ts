@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { constants, Script } from 'node:vm';
-import type { ImportModule } from '../../src/tools/functions/load-module.ts';
+import type { ImportModule } from '../../src/tools/functions/load/load-module.ts';
 
 /** Node's own import: the test runner's stands in the way of what resolves `toolwharf`. */
 export const importNatively = new Script('(url) => import(url)', {

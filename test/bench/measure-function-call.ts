@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { prepareToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
 import type { Tool } from '../../src/core/tool.ts';
-import { createChatStates } from '../../src/tools/functions/chat-state.ts';
-import { defineTool } from '../../src/tools/functions/define-tool.ts';
-import { buildFunctionRegistry } from '../../src/tools/functions/function-registry.ts';
-import { createFunctionSource } from '../../src/tools/functions/function-source.ts';
+import { createChatStates } from '../../src/tools/functions/run/function-state.ts';
+import { defineTool } from '../../src/tools/functions/define/define-tool.ts';
+import { buildFunctionRegistry } from '../../src/tools/functions/load/function-registry.ts';
+import { createFunctionSource } from '../../src/tools/functions/run/function-source.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';
 import { microsecondsOf } from './time-work.ts';
 

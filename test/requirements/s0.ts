@@ -55,7 +55,7 @@ export const turnRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/functions.test.ts > a function in this process > is offered under the name, the description and the parameters of its definition, whatever its module exports it as',
-      'test/tools/functions/define-tool.test.ts > the schema of a definition > holds what zod says of a single parameter, and requires neither what is optional nor what has a default',
+      'test/tools/functions/define/define-tool.test.ts > the schema of a definition > holds what zod says of a single parameter, and requires neither what is optional nor what has a default',
     ],
   },
   {
@@ -72,7 +72,7 @@ export const turnRequirements: Requirement[] = [
     status: 'verified',
     tests: [
       'test/requirements/functions.test.ts > a function in this process > is offered under the name, the description and the parameters of its definition, whatever its module exports it as',
-      'test/tools/functions/define-tool.test.ts > the schema of a definition > is JSON Schema as it was written, whatever becomes of the original',
+      'test/tools/functions/define/define-tool.test.ts > the schema of a definition > is JSON Schema as it was written, whatever becomes of the original',
     ],
   },
   {
@@ -185,7 +185,7 @@ export const turnRequirements: Requirement[] = [
       'test/requirements/functions.test.ts > a function in this process > gets its context from the gateway alone: an argument that a model calls context is an argument like others',
       'test/requirements/functions.test.ts > a function in this process > knows chat, model, files and messages, so that it can search the conversation so far',
       'test/requirements/functions.test.ts > the state of a chat > is there at the next call of the same caller and chat, for nobody else, and is kept only after success',
-      'test/tools/functions/function-context.test.ts > a long call can be cancelled: its signal aborts, and it settles without waiting for the function',
+      'test/tools/functions/run/function-context.test.ts > a long call can be cancelled: its signal aborts, and it settles without waiting for the function',
       'test/requirements/functions.test.ts > a function in this process > that returns noReply() ends the run without another question; stop() does so with a result',
       'test/requirements/functions.test.ts > a function that hands over > lets the run continue under that preset, with the same conversation and state',
     ],

@@ -21,8 +21,8 @@ export const functionRequirements: Requirement[] = [
       'A definition that cannot work (no name, an illegal one, a schema whose root is no object) fails when its module is loaded, with an error that names it.',
     status: 'verified',
     tests: [
-      'test/tools/functions/define-tool.test.ts > a definition that cannot work > is one that is no object',
-      'test/tools/functions/define-tool.test.ts > a definition that cannot work > names itself and the cure',
+      'test/tools/functions/define/define-tool.test.ts > a definition that cannot work > is one that is no object',
+      'test/tools/functions/define/define-tool.test.ts > a definition that cannot work > names itself and the cure',
     ],
   },
   {

@@ -14,13 +14,13 @@ export const toolsetRequirements: Requirement[] = [
     id: 'S3-2',
     behaviour: 'The id of a function stays the same over updates, and when one update holds an id twice the last entry wins.',
     status: 'verified',
-    tests: ['test/tools/functions/function-folder.test.ts > the id stays over updates, and of two with one name the last wins'],
+    tests: ['test/tools/functions/load/function-folder.test.ts > the id stays over updates, and of two with one name the last wins'],
   },
   {
     id: 'S3-3',
     behaviour: 'The same name twice in one toolset is an error at its definition.',
     status: 'verified',
-    tests: ['test/tools/functions/define-tool.test.ts > a toolset > with the same name twice is an error at its definition'],
+    tests: ['test/tools/functions/define/define-tool.test.ts > a toolset > with the same name twice is an error at its definition'],
   },
   {
     id: 'S3-4',
@@ -52,7 +52,7 @@ export const toolsetRequirements: Requirement[] = [
       '`status` and `progress` of the context show what a function is doing while it runs, and resolve only when that was delivered.',
     status: 'verified',
     tests: [
-      'test/tools/functions/function-context.test.ts > status and progress show while the function runs, and resolve only when that was delivered',
+      'test/tools/functions/run/function-context.test.ts > status and progress show while the function runs, and resolve only when that was delivered',
     ],
   },
   {
@@ -61,7 +61,7 @@ export const toolsetRequirements: Requirement[] = [
       'A long call can be cancelled while it runs: its signal aborts, and the call settles as cancelled without waiting for the function.',
     status: 'verified',
     tests: [
-      'test/tools/functions/function-context.test.ts > a long call can be cancelled: its signal aborts, and it settles without waiting for the function',
+      'test/tools/functions/run/function-context.test.ts > a long call can be cancelled: its signal aborts, and it settles without waiting for the function',
     ],
   },
   {
@@ -69,7 +69,7 @@ export const toolsetRequirements: Requirement[] = [
     behaviour: 'What a function does inside `critical` is not interrupted: a cancellation waits until it is done.',
     status: 'verified',
     tests: [
-      'test/tools/functions/function-context.test.ts > what happens inside critical is not interrupted: a cancellation waits until it is done',
+      'test/tools/functions/run/function-context.test.ts > what happens inside critical is not interrupted: a cancellation waits until it is done',
       'test/slow/function-threads.test.ts > a critical section in a thread defers the end of the call',
     ],
   },
@@ -103,7 +103,7 @@ export const toolsetRequirements: Requirement[] = [
     behaviour: 'A function may be defined with raw JSON Schema instead of zod; its keywords reach the model and the check unchanged.',
     status: 'verified',
     tests: [
-      'test/tools/functions/define-tool.test.ts > the schema of a definition > is JSON Schema as it was written, whatever becomes of the original',
+      'test/tools/functions/define/define-tool.test.ts > the schema of a definition > is JSON Schema as it was written, whatever becomes of the original',
     ],
   },
   {
@@ -114,7 +114,7 @@ export const toolsetRequirements: Requirement[] = [
     tests: [
       'test/requirements/functions.test.ts > functions by id > are listed, invoked and chosen: function:<name>, toolset:<id>, toolset:<id>/<name>',
       'test/requirements/functions.test.ts > functions by id > in toolsets of the configuration belong to several without being defined again, and are switched with them',
-      'test/tools/functions/function-folder.test.ts > a toolset is set up before it is offered, and closed when it was replaced and the last run that has it ends',
+      'test/tools/functions/load/function-folder.test.ts > a toolset is set up before it is offered, and closed when it was replaced and the last run that has it ends',
     ],
   },
   {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createChatStates } from '../../src/tools/functions/chat-state.ts';
-import { createFunctionFolder } from '../../src/tools/functions/function-folder.ts';
-import { createFunctionSource } from '../../src/tools/functions/function-source.ts';
+import { createChatStates } from '../../src/tools/functions/run/function-state.ts';
+import { createFunctionFolder } from '../../src/tools/functions/load/function-folder.ts';
+import { createFunctionSource } from '../../src/tools/functions/run/function-source.ts';
 import type { ToolContext, ToolOutcome } from '../../src/core/tool.ts';
 import { startCallDeadline } from '../../src/chat/tool-calls/call-deadline.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';

@@ -21,7 +21,7 @@ import { findSecret } from '../../storage/secrets/secret-file.ts';
 import { requireAnsweringStorage } from '../../storage/require-storage.ts';
 import { createOutbound } from '../../policy/outbound-request.ts';
 import { createSessionTokens, withSessionTokens } from '../../policy/session-tokens.ts';
-import type { ImportModule } from '../../tools/functions/load-module.ts';
+import type { ImportModule } from '../../tools/functions/load/load-module.ts';
 import { version } from '../../app/version.ts';
 
 /** What tests replace. */

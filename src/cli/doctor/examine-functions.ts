@@ -3,14 +3,14 @@ import { basename } from 'node:path';
 import type { Config } from '../../app/config/config.ts';
 import { count } from './finding.ts';
 import type { Finding } from './finding.ts';
-import { buildFunctionRegistry, emptyFunctionRegistry } from '../../tools/functions/function-registry.ts';
-import type { FunctionRegistry } from '../../tools/functions/function-registry.ts';
-import { toHook } from '../../tools/functions/hook-module.ts';
-import { importModule, loadModule } from '../../tools/functions/load-module.ts';
-import type { ImportModule } from '../../tools/functions/load-module.ts';
-import { readFolder } from '../../tools/functions/read-folder.ts';
-import type { FolderModule } from '../../tools/functions/read-folder.ts';
-import type { ToolsetVersion } from '../../tools/functions/toolset-version.ts';
+import { buildFunctionRegistry, emptyFunctionRegistry } from '../../tools/functions/load/function-registry.ts';
+import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
+import { toHook } from '../../tools/functions/run/hook-module.ts';
+import { importModule, loadModule } from '../../tools/functions/load/load-module.ts';
+import type { ImportModule } from '../../tools/functions/load/load-module.ts';
+import { readFolder } from '../../tools/functions/load/read-folder.ts';
+import type { FolderModule } from '../../tools/functions/load/read-folder.ts';
+import type { ToolsetVersion } from '../../tools/functions/load/toolset-version.ts';
 
 /** Of one module; a report is for reading. */
 const shownNames = 10;

@@ -2,7 +2,7 @@ import type { PresetRecord } from '../../core/preset.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { Finding } from './finding.ts';
 import { validatePreset } from '../../app/validate-preset.ts';
-import type { FunctionRegistry } from '../../tools/functions/function-registry.ts';
+import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 
 /** What the other looks have found. */
 export interface KnownNames {

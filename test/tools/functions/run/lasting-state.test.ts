@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import type { ChatMemory } from '../../../../src/core/chat-memory.ts';
+import { GatewayError } from '../../../../src/core/errors.ts';
+import { limits } from '../../../../src/core/limits.ts';
+import { createMemoryChatMemory } from '../../../../src/storage/memory-chat-memory.ts';
+import { createChatStates } from '../../../../src/tools/functions/run/function-state.ts';
+import type { ChatStates } from '../../../../src/tools/functions/run/function-state.ts';
+import { runContext } from '../../../_support/tools.ts';
+
+const faults: unknown[] = [];
+const statesOver = (memory: ChatMemory, now = (): number => 0): ChatStates =>
+  createChatStates({ memory, now, onFault: (error) => void faults.push(error) });
+const inChat = (chatId: string | undefined = 'c') => runContext({ chatId });
+
+test('what functions remember of a chat outlives the process, in any form of JSON, key by key', async () => {
+  const memory = createMemoryChatMemory();
+  const before = await statesOver(memory).open(inChat());
+  before.set('n', 1);
+  before.set('deep', { list: [null, 'ünïcode\u2028'], __proto__: null });
+  await before.commit();
+  const after = await statesOver(memory).open(inChat());
+  expect([after.get('n'), after.get('deep')]).toEqual([1, { list: [null, 'ünïcode\u2028'] }]);
+  after.set('n', undefined);
+  await after.commit();
+  expect((await statesOver(memory).open(inChat())).snapshot()).toEqual({ deep: { list: [null, 'ünïcode\u2028'] } });
+  expect((await statesOver(memory).open(inChat('other'))).snapshot()).toEqual({});
+});
+
+test('what is not committed is not kept, and neither is the state of a run without a chat', async () => {
+  const memory = createMemoryChatMemory();
+  const state = await statesOver(memory).open(inChat());
+  state.set('n', 1);
+  expect((await statesOver(memory).open(inChat())).get('n')).toBeUndefined();
+  const alone = { ...runContext(), chatId: undefined };
+  const own = await statesOver(memory).open(alone);
+  own.set('n', 1);
+  await own.commit();
+  expect((await statesOver(memory).open(alone)).get('n')).toBeUndefined();
+});
+
+test('calls that begin at the same time lose nothing of each other', async () => {
+  const memory = createMemoryChatMemory();
+  const states = statesOver(memory);
+  const [one, two] = await Promise.all([states.open(inChat()), states.open(inChat())]);
+  one.set('one', 1);
+  two.set('two', 2);
+  await Promise.all([one.commit(), two.commit()]);
+  expect((await statesOver(memory).open(inChat())).snapshot()).toEqual({ one: 1, two: 2 });
+});
+
+test('is forgotten when it was not written for long', async () => {
+  const memory = createMemoryChatMemory();
+  const state = await statesOver(memory).open(inChat());
+  state.set('n', 1);
+  await state.commit();
+  expect((await statesOver(memory, () => limits.stateMs - 1).open(inChat())).get('n')).toBe(1);
+  expect((await statesOver(memory, () => limits.stateMs).open(inChat())).get('n')).toBeUndefined();
+});
+
+test('a memory that fails costs the memory, and no call', async () => {
+  const fault = async (): Promise<never> => {
+    throw new GatewayError('storage_unavailable', 'The disk is full.');
+  };
+  const states = statesOver({ ...createMemoryChatMemory(), find: fault, keep: fault });
+  const state = await states.open(inChat());
+  state.set('n', 1);
+  await state.commit();
+  expect((await states.open(inChat())).get('n')).toBe(1);
+  expect(faults).toHaveLength(2);
+});
