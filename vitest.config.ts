@@ -7,7 +7,7 @@ const reportTo: ['json', { outputFile: string }][] = report === undefined ? [] :
 /** `quick` runs before every commit; `slow` holds what starts processes, moves megabytes or waits for real time limits. */
 export default defineConfig({
   test: {
-    reporters: ['default', './test/_support/requirements-reporter.ts', ...reportTo],
+    reporters: ['default', ...reportTo],
     // Half of a small machine would stand idle otherwise.
     maxWorkers: '100%',
     testTimeout: 15_000,

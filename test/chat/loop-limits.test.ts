@@ -4,7 +4,7 @@ import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { callSettings, loop, numbered, resultsBefore } from './loop-fixture.ts';
 
-test('the very same call runs twice, the third time it is answered with an explanation, and other arguments still run', async () => {
+test('the very same call runs twice, the third time it is answered with an explanation, and other arguments still run [S1-26]', async () => {
   const seen: unknown[] = [];
   const tool = toolNamed(
     'look',
@@ -23,7 +23,7 @@ test('the very same call runs twice, the third time it is answered with an expla
   expect(textOfEvents(events)).toBe('Done.');
 });
 
-test('asking again and again until a job is done is no circle: each answer was another one', async () => {
+test('asking again and again until a job is done is no circle: each answer was another one [S1-26]', async () => {
   const states = ['10 %', '40 %', '70 %', '100 %'];
   const asked = vi.fn(() => states.shift() ?? 'done');
   const job = toolNamed('get_job_status', () => ({ type: 'result', value: asked() }));

@@ -220,7 +220,7 @@ const cancel = (index: number, by: string): Step => ({
   toString: () => `cancel(${index}, ${by})`,
 });
 
-test('whoever decides and cancels in whatever order, each call is settled once and by its owner, and runs only when it was approved', async () => {
+test('whoever decides and cancels in whatever order, each call is settled once and by its owner, and runs only when it was approved [S2-11, S2-17]', async () => {
   const index = fc.nat({ max: 3 });
   const caller = fc.constantFrom('ada', 'ada', 'bob', 'admin');
   const decisions = fc.record({

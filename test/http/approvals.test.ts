@@ -14,7 +14,7 @@ import type { Asked } from './approval-fixture.ts';
 const newFolder = temporaryFolders();
 
 describe('an answer that waits for an approval', () => {
-  test('says what is waiting, with a token for each call, and nothing of it has run', async () => {
+  test('says what is waiting, with a token for each call, and nothing of it has run [S2-11]', async () => {
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }])] });
     const asked = await askPlainly(gateway);
     expect(asked.choices[0]).toMatchObject({
@@ -112,7 +112,7 @@ describe('a decision', () => {
     expect(seen.usage).toBeDefined();
   });
 
-  test('to reject is told to the model with its message', async () => {
+  test('to reject is told to the model with its message [S2-11]', async () => {
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('As you wish.')] });
     const asked = await askPlainly(gateway);
     const answer = (await decide(gateway, asked, { decision: 'reject', message: 'Only after the first.' })).json<Asked>();
@@ -281,7 +281,7 @@ describe('a token', () => {
 });
 
 describe('a run that waits', () => {
-  test('survives a restart, secrets encrypted, and goes on in another process', async () => {
+  test('survives a restart, secrets encrypted, and goes on in another process [S2-11]', async () => {
     const folder = newFolder();
     const before = storesIn(folder);
     const servers = [

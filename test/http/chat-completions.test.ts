@@ -47,7 +47,7 @@ test('a stream is a sequence of chunks that ends with [DONE] and gives the same 
   expect(whole.response.json().choices[0].message).toEqual({ role: 'assistant', content: 'Hello.', reasoning_content: 'Hm.' });
 });
 
-test('extension fields never reach a backend, and unknown OpenAI parameters do', async () => {
+test('extension fields never reach a backend, and unknown OpenAI parameters do [S4-3]', async () => {
   const body = {
     model: 'model',
     messages,
@@ -136,7 +136,7 @@ describe('with a registered tool server', () => {
     return await app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers, payload });
   }
 
-  test('the completion holds the sources and the usage of all rounds', async () => {
+  test('the completion holds the sources and the usage of all rounds [S4-41]', async () => {
     const response = await askWithTool({});
     expect(response.json()).toMatchObject({
       choices: [{ message: { content: 'Noon.' }, finish_reason: 'stop' }],
@@ -153,7 +153,7 @@ describe('with a registered tool server', () => {
     expect(response.json().choices[0].message.tool_calls).toBeUndefined();
   });
 
-  test('extensions in a stream travel in chunks that strict clients accept, sources before the text', async () => {
+  test('extensions in a stream travel in chunks that strict clients accept, sources before the text [S4-41]', async () => {
     const response = await askWithTool({ stream: true, stream_options: { include_events: true, include_usage: true } });
     const chunks = readChunks(response.body).filter((chunk) => typeof chunk !== 'string');
     for (const chunk of chunks)
@@ -190,7 +190,7 @@ describe('with a registered tool server', () => {
     expect(extensions).toEqual([expect.objectContaining({ sources: [source], event: { type: 'source', data: source } })]);
   });
 
-  test('a hidden task of a frontend runs without tools', async () => {
+  test('a hidden task of a frontend runs without tools [S4-44]', async () => {
     const model = new ScriptedModel(says('A title'));
     await using app = await testApp({}, { backends: [backendOf(model)], registry, send });
     const payload = { model: 'model', messages, metadata: { task: 'title_generation' } };

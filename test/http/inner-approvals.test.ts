@@ -41,7 +41,7 @@ describe('an approval that a preset called as a tool needs', () => {
     [tokens(100), ...turn(['in', 'pay', { amount: 5 }])],
   ];
 
-  test('is asked on the outer run under the path of the calls, and its result comes back through both', async () => {
+  test('is asked on the outer run under the path of the calls, and its result comes back through both [S2-17]', async () => {
     await using gateway = await gatewayWith([
       ...payFive(),
       [tokens(1_000), ...says('Paid, says the payer.')],
@@ -86,7 +86,7 @@ describe('an approval that a preset called as a tool needs', () => {
     ]);
   });
 
-  test('outlives a restart, and nothing that has run runs again', async () => {
+  test('outlives a restart, and nothing that has run runs again [S2-17]', async () => {
     const folder = newFolder();
     const registry = createMemoryRegistry([bank]);
     const before = storesIn(folder);
@@ -106,7 +106,7 @@ describe('an approval that a preset called as a tool needs', () => {
     await after.close();
   });
 
-  test('is found two levels deep', async () => {
+  test('is found two levels deep [S2-17]', async () => {
     const turns = [
       turn(['a', 'boss', { request: 'Have 5 paid.' }]),
       turn(['b', 'payer', { request: 'Pay 5.' }]),
@@ -130,7 +130,7 @@ describe('an approval that a preset called as a tool needs', () => {
     ]);
   });
 
-  test('comes after that of a call of the outer run which stands before it, and what stands behind waits with both', async () => {
+  test('comes after that of a call of the outer run which stands before it, and what stands behind waits with both [S2-17]', async () => {
     const turns = [
       turn(['x', 'pay', { amount: 1 }], ['x', 'payer', { request: 'Pay 1.' }], ['y', 'look', {}]),
       turn(['x', 'pay', { amount: 1 }], ['z', 'refund', { amount: 2 }]),
@@ -160,7 +160,7 @@ describe('an approval that a preset called as a tool needs', () => {
     expect((await readRun(gateway, inner)).status).toBe('completed');
   });
 
-  test('may come again after it was given, with arguments that are checked, and what was said before is not lost', async () => {
+  test('may come again after it was given, with arguments that are checked, and what was said before is not lost [S2-17]', async () => {
     const turns = [
       turn(['out', 'payer', { request: 'Pay twice.' }]),
       [{ type: 'text' as const, text: 'First. ' }, ...turn(['in', 'pay', { amount: 5 }])],
@@ -225,7 +225,7 @@ describe('an approval that a preset called as a tool needs', () => {
     expect(JSON.stringify(gateway.model.requests[3]?.messages)).toContain('Handed over to payer.');
   });
 
-  test('that is to be remembered holds in the preset and outside of it, for this chat', async () => {
+  test('that is to be remembered holds in the preset and outside of it, for this chat [S2-17]', async () => {
     const turns = [
       ...payFive(),
       says('Paid.'),
@@ -269,7 +269,7 @@ describe('an approval that a preset called as a tool needs', () => {
     expect(pathsSent(gateway)).toEqual(['/look']);
   });
 
-  test('does not open a way around the end of a circle', async () => {
+  test('does not open a way around the end of a circle [S2-17]', async () => {
     const circle = { ...payer, tools: ['server:bank', 'preset:boss'] };
     const turns = [
       turn(['a', 'boss', { request: 'x' }]),

@@ -37,7 +37,7 @@ async function call(app: TestApp, method: 'GET' | 'POST' | 'PUT', url: string, p
 }
 
 describe('an MCP server among the tool servers', () => {
-  test('is registered like any other, reported, and its tools are invoked with the checks of a chat', async () => {
+  test('is registered like any other, reported, and its tools are invoked with the checks of a chat [S3-19]', async () => {
     const parameters = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] };
     const peer = httpPeer([toolOf('weather', { inputSchema: parameters })]);
     const app = await gateway(peer);
@@ -72,7 +72,7 @@ describe('an MCP server among the tool servers', () => {
     expect((await client.listTools()).tools[0]?.annotations).toMatchObject({ readOnlyHint: true });
   });
 
-  test('answers in a chat, where its result is a source', async () => {
+  test('answers in a chat, where its result is a source [S3-19]', async () => {
     const { send } = httpPeer([toolOf('weather')]);
     const model = new ScriptedModel([...calls(['weather', {}])], [...says('Sunny.')]);
     const app = await testApp({ TOOLWHARF_DEMO: 'false' }, { send, backends: [backendOf(model)] });

@@ -95,7 +95,7 @@ describe('a run that has ended', () => {
     expect(run.events[8]?.data).toMatchObject({ error: { code: 'tool_error', message: expect.any(String) } });
   });
 
-  test('tells why no tool was called: mode, functions on offer, what was selected and dropped, and warnings', async () => {
+  test('tells why no tool was called: mode, functions on offer, what was selected and dropped, and warnings [S1-25]', async () => {
     const turns = [selects(['invented', {}]), says('I cannot.')];
     const broken = toolServerRecord({ id: 'broken', url: 'http://broken.test' });
     await using gateway = await gatewayOf({ turns, servers: [clocks, broken], answers: clockAnswers });
@@ -230,7 +230,7 @@ describe('cancelling a run', () => {
     expect((await lastRun(app)).events).toEqual(run.events);
   });
 
-  test('aborts the calls that are under way, starts none that waits, and asks no further question', async () => {
+  test('aborts the calls that are under way, starts none that waits, and asks no further question [S1-20]', async () => {
     const cities = Array.from({ length: limits.parallelToolCalls + 4 }, (_, index): [string, JsonObject] => ['now', { city: `${index}` }]);
     const turns = [calls(...cities), says('Never said.')];
     await using gateway = await gatewayOf({ turns, servers: [clocks], answers: { 'http://time.test/now': neverAnswers } });
@@ -244,7 +244,7 @@ describe('cancelling a run', () => {
     expect((await lastRun(gateway.app)).status).toBe('cancelled');
   });
 
-  test('aborts the question that is under way', async () => {
+  test('aborts the question that is under way [S1-20]', async () => {
     await using app = await appOf([[new Promise(() => undefined)]]);
     const asked = chat(app);
     await call(app, `POST /api/runs/${await runningId(app)}/cancel`);

@@ -39,7 +39,7 @@ async function runOf({ gateway }: Desk, id: unknown): Promise<{ status: string; 
 }
 
 describe('a confirmation', () => {
-  test('asks the session with tool and arguments, without a token, and the run goes on once it is given', async () => {
+  test('asks the session with tool and arguments, without a token, and the run goes on once it is given [S2-11]', async () => {
     await using desk = await openDesk([calls(['look', {}], ['pay', { amount: 5 }]), says('Paid.')]);
     const { browser, gateway } = desk;
     browser.send(message());
@@ -199,7 +199,7 @@ describe('a confirmation', () => {
     expect(desk.gateway.sent).toEqual([]);
   });
 
-  test('of a preset that is a tool within another run comes to the session of the outer one, whose events tell it', async () => {
+  test('of a preset that is a tool within another run comes to the session of the outer one, whose events tell it [S2-17]', async () => {
     const turns = [calls(['payer', { request: 'Pay 5.' }]), pay(), says('I have paid.'), says('Done.')];
     await using desk = await openDesk(turns);
     const { browser, gateway } = desk;

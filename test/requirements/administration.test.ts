@@ -31,7 +31,7 @@ async function makeUserKey(app: TestApp, fields: JsonObject = {}): Promise<strin
 
 const chat = { model: 'model', messages: [{ role: 'user', content: 'Which way?' }] };
 
-test('an administrator registers a tool server by its URL alone, its document is read below it, and every chat has its functions', async () => {
+test('an administrator registers a tool server by its URL alone, its document is read below it, and every chat has its functions [S4-1]', async () => {
   const script = scriptedSend({
     'http://maps.test/api/openapi.json': documentWith('route'),
     'http://maps.test/api/route': { way: 'north' },
@@ -58,7 +58,7 @@ test('an administrator registers a tool server by its URL alone, its document is
   expect(script.requests.at(-1)?.url).toBe('http://maps.test/api/route?city=Oslo');
 });
 
-test('every model of the list has id, name, object, created and owned_by, and one of Ollama has its details', async () => {
+test('every model of the list has id, name, object, created and owned_by, and one of Ollama has its details [S4-12]', async () => {
   const ollama = await startOllamaServer([{ name: 'qwen3:4b', digest: 'abc123', capabilities: ['completion', 'tools'] }]);
   onTestFinished(() => ollama.close());
   const environment = { OLLAMA_BASE_URLS: ollama.url, TOOLWHARF_DEMO: 'true' };
@@ -78,7 +78,7 @@ test('every model of the list has id, name, object, created and owned_by, and on
   }
 });
 
-test('an unknown model is a 404 in the form of the errors of OpenAI', async () => {
+test('an unknown model is a 404 in the form of the errors of OpenAI [S4-13]', async () => {
   const app = await openOffice({ backends: [backendOf(new ScriptedModel())] });
   const error = { message: expect.stringContaining('"nothing"'), type: 'not_found_error', param: 'model', code: 'model_not_found' };
   for (const call of [
@@ -91,7 +91,7 @@ test('an unknown model is a 404 in the form of the errors of OpenAI', async () =
   }
 });
 
-test('a model that a key does not allow is refused, in chats and elsewhere, whether it exists or not', async () => {
+test('a model that a key does not allow is refused, in chats and elsewhere, whether it exists or not [S4-13]', async () => {
   const model = new ScriptedModel(says('Yes.'));
   const app = await openOffice({ backends: [backendOf(model, ['small', 'large'])] });
   const key = await makeUserKey(app, { models: ['small'] });

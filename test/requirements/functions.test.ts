@@ -20,7 +20,7 @@ function lastRead({ model }: Gateway): string {
 }
 
 describe('a function in this process', () => {
-  test('is offered under the name, the description and the parameters of its definition, whatever its module exports it as', async () => {
+  test('is offered under the name, the description and the parameters of its definition, whatever its module exports it as [S0-5, S0-6, S0-8, S3-1]', async () => {
     const parameters = "z.object({ city: z.string().describe('In English'), days: z.int().default(3), unit: z.string().optional() })";
     const files = { 'my-file.js': functionModule('get_weather', { parameters }) };
     await using gateway = await functionGateway(files, { turns: [says('ok')] });
@@ -42,7 +42,7 @@ describe('a function in this process', () => {
     ]);
   });
 
-  test('runs with its defaults filled in, and its result is cited under its name', async () => {
+  test('runs with its defaults filled in, and its result is cited under its name [S0-10]', async () => {
     const parameters = 'z.object({ city: z.string(), days: z.int().default(3) })';
     const files = { 'a.js': functionModule('get_weather', { parameters, execute: '(args) => args' }) };
     await using gateway = await functionGateway(files, { turns: [calls(['get_weather', { city: 'Rome' }]), says('ok')] });
@@ -51,7 +51,7 @@ describe('a function in this process', () => {
     expect(sources.map(({ source }) => source)).toEqual([{ name: 'TOOL:get_weather' }]);
   });
 
-  test('may be one of several that code has made, each with its own name, schema, bound value and time limit', async () => {
+  test('may be one of several that code has made, each with its own name, schema, bound value and time limit [S0-9, S3-12]', async () => {
     const source = `${imports}
       const setter = (field) => defineTool({
         name: 'set_' + field, description: 'Sets the ' + field, timeoutMs: 500,
@@ -66,7 +66,7 @@ describe('a function in this process', () => {
     expect(seen.eventsOf('tool.result').map(({ response }) => response)).toEqual(['phone is 1', 'email is a@b']);
   });
 
-  test('gets its context from the gateway alone: an argument that a model calls context is an argument like others', async () => {
+  test('gets its context from the gateway alone: an argument that a model calls context is an argument like others [S0-19, S0-20, S2-4]', async () => {
     const execute = '(args, context) => ({ args, runId: context.runId.length, user: context.user })';
     const parameters = "{ type: 'object', properties: { context: { type: 'string' } } }";
     await using gateway = await functionGateway(
@@ -78,7 +78,7 @@ describe('a function in this process', () => {
     expect(JSON.stringify(gateway.model.requests[0]?.tools)).not.toContain('runId');
   });
 
-  test('knows chat, model, files and messages, so that it can search the conversation so far', async () => {
+  test('knows chat, model, files and messages, so that it can search the conversation so far [S0-20, S0-26]', async () => {
     const execute = `(args, { chatId, model, files, messages }) =>
       ({ chatId, model, files, found: messages.filter(({ content }) => content.includes('blue')).map(({ role }) => role) })`;
     await using gateway = await functionGateway({ 'a.js': functionModule('f', { execute }) }, { turns: [calls(['f', {}]), says('ok')] });
@@ -95,7 +95,7 @@ describe('a function in this process', () => {
     expect(read).toEqual({ chatId: 'c1', model: 'model', files: [{ name: 'n.txt', content: 'x' }], found: ['user'] });
   });
 
-  test('may return its result or a promise, and throw or reject', async () => {
+  test('may return its result or a promise, and throw or reject [S2-21]', async () => {
     const source = `${imports}
       const make = (name, execute) => defineTool({ name, description: name, parameters: z.object({}), execute });
       export default [
@@ -108,7 +108,7 @@ describe('a function in this process', () => {
     expect(results.map(({ response, error }) => response ?? (error as { message: string }).message)).toEqual([1, 2, 'no', 'no']);
   });
 
-  test('tells the model the message of a ToolError; any other exception is masked and logged with an id', async () => {
+  test('tells the model the message of a ToolError; any other exception is masked and logged with an id [S3-17]', async () => {
     const files = {
       'a.js': functionModule('f', { execute: "() => { throw new ToolError('The city is closed.') }" }),
       'b.js': functionModule('g', { execute: "() => { throw new Error('password 123') }" }),
@@ -134,7 +134,7 @@ describe('a function in this process', () => {
     return { told: lastRead(gateway) };
   }
 
-  test('with guardrails has its arguments or its result refused, with a message to the model or by ending the run', async () => {
+  test('with guardrails has its arguments or its result refused, with a message to the model or by ending the run [S2-12]', async () => {
     using listening = listen();
     const execute = '() => globalThis.tell("ran") ?? 5';
     expect(await outcomeOf(execute, 'inputGuardrails: [() => undefined, () => ({ reject: "Not this." })]')).toEqual({
@@ -153,7 +153,7 @@ describe('a function in this process', () => {
     });
   });
 
-  test('whose time limit was passed is told to the model, or ends the run, as timeoutBehavior says', async () => {
+  test('whose time limit was passed is told to the model, or ends the run, as timeoutBehavior says [S2-13]', async () => {
     const endless = '() => new Promise(() => {})';
     const told = { told: `{"error":"Tool 'f' timed out after 0.02s"}` };
     expect(await outcomeOf(endless, 'timeoutMs: 20')).toEqual(told);
@@ -163,7 +163,7 @@ describe('a function in this process', () => {
     });
   });
 
-  test('that throws is a result, the end of the run, or the text of a function, as onError says', async () => {
+  test('that throws is a result, the end of the run, or the text of a function, as onError says [S2-14]', async () => {
     const throwing = '() => { throw new ToolError("closed") }';
     expect(await outcomeOf(throwing, '')).toEqual({ told: '{"error":"closed"}' });
     expect(await outcomeOf(throwing, 'onError: "result"')).toEqual({ told: '{"error":"closed"}' });
@@ -171,7 +171,7 @@ describe('a function in this process', () => {
     expect(await outcomeOf(throwing, 'onError: (error) => "Mind: " + error.message')).toEqual({ told: '{"error":"Mind: closed"}' });
   });
 
-  test('that is off, by its condition or for throwing in it, is invisible; conditions are asked all at once', async () => {
+  test('that is off, by its condition or for throwing in it, is invisible; conditions are asked all at once [S2-8, S2-10]', async () => {
     const source = `${imports}
       let asked = 0, release;
       const all = new Promise((resolve) => { release = resolve });
@@ -187,7 +187,7 @@ describe('a function in this process', () => {
     expect(gateway.app.logLines.filter((line) => line.includes('isEnabled of a function failed'))).toHaveLength(1);
   });
 
-  test('with other options has them in force: order, caching, default', async () => {
+  test('with other options has them in force: order, caching, default [S2-8]', async () => {
     const source = `${imports}
       let running = 0, count = 0;
       const alone = async () => { running++; await new Promise(setImmediate); return running-- };
@@ -205,7 +205,7 @@ describe('a function in this process', () => {
     expect(offered(gateway, 3)).toEqual(['hidden']);
   });
 
-  test('that consumes files leaves them out of the context once it was called', async () => {
+  test('that consumes files leaves them out of the context once it was called [S2-8, S4-38]', async () => {
     const execute = '(args, { files }) => files.length';
     await using gateway = await functionGateway(
       { 'a.js': functionModule('f', { execute, more: 'consumesFiles: true' }) },
@@ -217,13 +217,13 @@ describe('a function in this process', () => {
     expect(lastRead(gateway)).toBe('1');
   });
 
-  test('with strict is offered in the strict form, and in its plain one to a backend that is not to have it', async () => {
+  test('with strict is offered in the strict form, and in its plain one to a backend that is not to have it [S2-8, S2-9]', async () => {
     await using gateway = await functionGateway({ 'a.js': functionModule('f', { more: 'strict: true' }) }, { turns: [says('ok')] });
     await gateway.ask();
     expect(gateway.model.requests[0]?.tools[0]).toMatchObject({ name: 'f', strict: true });
   });
 
-  test('that returns noReply() ends the run without another question; stop() does so with a result', async () => {
+  test('that returns noReply() ends the run without another question; stop() does so with a result [S0-20, S3-5]', async () => {
     const files = {
       'a.js': functionModule('silent', { execute: '() => noReply()' }),
       'b.js': functionModule('last', { execute: '(args, context) => { context.stop(); return 1 }' }),
@@ -252,7 +252,7 @@ describe('a function that hands over', () => {
     return { gateway, seen };
   };
 
-  test('lets the run continue under that preset, with the same conversation and state', async () => {
+  test('lets the run continue under that preset, with the same conversation and state [S0-20, S3-6, S3-16]', async () => {
     const { gateway, seen } = await handedOver('plain', ['I am the other one.']);
     await using _ = gateway;
     expect([seen.text, seen.finish]).toEqual(['I am the other one.', ['stop']]);
@@ -265,7 +265,7 @@ describe('a function that hands over', () => {
     expect(seen.eventsOf('tool.result').at(-1)?.['response']).toEqual(['blue', expect.any(Number)]);
   });
 
-  test('hands its result over where there is one', async () => {
+  test('hands its result over where there is one [S3-6]', async () => {
     const { gateway } = await handedOver('telling', ['ok']);
     await using _ = gateway;
     const results = (gateway.model.requests[1]?.messages ?? []).filter(({ role }) => role === 'tool').map(textOfMessage);
@@ -274,7 +274,7 @@ describe('a function that hands over', () => {
 });
 
 describe('a function that needs approval', () => {
-  test('by its definition, or for these arguments, does not run without one', async () => {
+  test('by its definition, or for these arguments, does not run without one [S2-8]', async () => {
     using listening = listen();
     const files = {
       'a.js': functionModule('always', { execute: '() => globalThis.tell("always")', more: 'needsApproval: true' }),
@@ -293,7 +293,7 @@ describe('a function that needs approval', () => {
   });
 });
 
-test('calls of a round whose order does not matter run side by side, and a sequential function beside none of them', async () => {
+test('calls of a round whose order does not matter run side by side, and a sequential function beside none of them [S1-22]', async () => {
   const source = `${imports}
     let running = 0;
     const most = async () => { running += 1; const seen = running; for (let i = 0; i < 5; i += 1) await new Promise(setImmediate); running -= 1; return seen };
@@ -308,7 +308,7 @@ test('calls of a round whose order does not matter run side by side, and a seque
   expect(results.map(({ response }) => response)).toEqual([1, 2, 1, 1, 2]);
 });
 
-test('a function with cacheTtlMs is not executed again for equal arguments of the same caller within that time', async () => {
+test('a function with cacheTtlMs is not executed again for equal arguments of the same caller within that time [S1-23]', async () => {
   let now = 1_000_000;
   const source = `${imports}let count = 0;
     export default defineTool({ name: 'f', description: 'f', cacheTtlMs: 1000, parameters: z.object({ n: z.int().default(1) }), execute: () => ++count });`;
@@ -330,7 +330,7 @@ describe('the state of a chat', () => {
     'a.js': functionModule('count', { execute: count, parameters: 'z.object({ fail: z.string().optional(), i: z.int().optional() })' }),
   };
 
-  test('is there at the next call of the same caller and chat, for nobody else, and is kept only after success', async () => {
+  test('is there at the next call of the same caller and chat, for nobody else, and is kept only after success [S0-14, S0-20, S3-18]', async () => {
     const round = (fail?: string) => [calls(['count', fail === undefined ? {} : { fail }]), says('ok')];
     await using gateway = await functionGateway(files, { turns: [...round(), ...round('throw'), ...round(), ...round(), ...round()] });
     const ask = async (chat?: string): Promise<unknown> => {
@@ -356,7 +356,7 @@ describe('functions by id', () => {
       export const off = defineToolset({ id: 'garden', default: false, tools: [make('water', 'flows')] });`,
   };
 
-  test('are listed, invoked and chosen: function:<name>, toolset:<id>, toolset:<id>/<name>', async () => {
+  test('are listed, invoked and chosen: function:<name>, toolset:<id>, toolset:<id>/<name> [S3-14]', async () => {
     const turns = [says('ok'), says('ok'), says('ok')];
     await using gateway = await functionGateway(files, { turns });
     const { data } = (await gateway.get('/api/tools')).json<{ data: { id: string }[] }>();
@@ -390,7 +390,7 @@ describe('functions by id', () => {
     expect((await gateway.invoke(id)).status).toBe(404);
   });
 
-  test('in toolsets of the configuration belong to several without being defined again, and are switched with them', async () => {
+  test('in toolsets of the configuration belong to several without being defined again, and are switched with them [S3-11, S3-14]', async () => {
     const set = (id: string, tools: string[] | undefined, isEnabled: boolean) => ({
       id,
       ...(tools && { tools }),

@@ -17,7 +17,7 @@ const hooked = (hook: string, more = {}) => ({
 const hooks = ['_hook.mjs'];
 
 describe('a beforeModel hook', () => {
-  test('that returns an assistant message replaces the question to the backend; its calls are run like a model’s', async () => {
+  test('that returns an assistant message replaces the question to the backend; its calls are run like a model’s [S0-2]', async () => {
     using listening = listen();
     const hook = `let asked = 0;
       export const beforeModel = ({ messages, model, tools }) => ++asked === 1
@@ -55,7 +55,7 @@ describe('a beforeModel hook', () => {
 });
 
 describe('an afterModel hook', () => {
-  test('may return other text, which is all that anybody reads', async () => {
+  test('may return other text, which is all that anybody reads [S0-3]', async () => {
     const hook = `export const afterModel = ({ message }) => ({ ...message, content: message.content.replace('secret', '***') });`;
     await using gateway = await functionGateway(hooked(hook), {
       hooks,
@@ -72,7 +72,7 @@ describe('an afterModel hook', () => {
     expect(raw).not.toContain('sec');
   });
 
-  test('may return other calls, and take calls away: the run goes on with that message', async () => {
+  test('may return other calls, and take calls away: the run goes on with that message [S0-3]', async () => {
     using listening = listen();
     const hook = `export const afterModel = ({ message }) => {
       const [call] = message.tool_calls ?? [];
@@ -86,7 +86,7 @@ describe('an afterModel hook', () => {
 });
 
 describe('a beforeTool hook', () => {
-  test('that returns a result replaces the execution: it is the result of the call, in the history as in the events, and the only one', async () => {
+  test('that returns a result replaces the execution: it is the result of the call, in the history as in the events, and the only one [S0-23, S0-28]', async () => {
     using listening = listen();
     const hook = `export const beforeTool = ({ name, arguments: args }) => ({ name, args, blocked: true });`;
     await using gateway = await functionGateway(hooked(hook), { hooks, turns: [calls(['count', { n: 1 }]), says('ok')] });
@@ -119,7 +119,7 @@ describe('a beforeTool hook', () => {
 });
 
 describe('an afterTool hook', () => {
-  test('may return another result, which the model, the sources and the events see', async () => {
+  test('may return another result, which the model, the sources and the events see [S0-24]', async () => {
     const hook = `export const afterTool = ({ result, arguments: args }) => ({ result, args, audited: true });`;
     await using gateway = await functionGateway(hooked(hook), { hooks, turns: [calls(['count', { n: 1 }]), says('ok')] });
     using listening = listen();
@@ -131,7 +131,7 @@ describe('an afterTool hook', () => {
     expect(listening.heard).toEqual([1]);
   });
 
-  test('runs after the state was kept, as the last step of a call', async () => {
+  test('runs after the state was kept, as the last step of a call [S0-14]', async () => {
     using listening = listen();
     const note = (step: string): string => `globalThis.tell('${step}')`;
     const source = functionModule('f', {

@@ -18,7 +18,7 @@ async function send(
 }
 
 describe('a result', () => {
-  it('with files at any depth reaches the model with notes in their place, and the client with the files', async () => {
+  it('with files at any depth reaches the model with notes in their place, and the client with the files [S4-34]', async () => {
     const answers = { 'http://cam.test/look': { shots: [{ image: picture }, { image: picture }], sky: 'blue' } };
     const servers = [serverOf('cam', documentOf({ look: nothing }))];
     await using gateway = await gatewayOf({ servers, answers, turns: [calls(['look', {}]), says('The sky is blue.')] });
@@ -36,7 +36,7 @@ describe('a result', () => {
 });
 
 describe('the time limit of a call', () => {
-  it('is that of the tool, else of the request, else of the preset, else of the setting', async () => {
+  it('is that of the tool, else of the request, else of the preset, else of the setting [S0-21]', async () => {
     const cases: [{ own?: number; request?: number; preset?: number }, string][] = [
       [{ own: 20, request: 60_000, preset: 60_000 }, '0.02s'],
       [{ request: 30, preset: 60_000 }, '0.03s'],
@@ -57,7 +57,7 @@ describe('the time limit of a call', () => {
     }
   });
 
-  it('of zero is refused, wherever it stands', async () => {
+  it('of zero is refused, wherever it stands [S0-21]', async () => {
     await using gateway = await gatewayOf({ servers: [] });
     expect(await gateway.ask({ params: { tool_timeout_ms: 0 } })).toMatchObject({
       status: 400,
@@ -71,7 +71,7 @@ describe('the time limit of a call', () => {
 });
 
 describe('the report on a tool server', () => {
-  it('names functions that give a model little to go by', async () => {
+  it('names functions that give a model little to go by [S1-28]', async () => {
     const operation = (words: JsonObject): JsonObject => ({ get: { ...words, responses: { 200: { description: 'Done' } } } });
     const paths = {
       '/weather': operation({ operationId: 'weather', summary: 'The weather of today' }),
@@ -86,7 +86,7 @@ describe('the report on a tool server', () => {
 });
 
 describe('the set of tool servers', () => {
-  it('is replaced as a whole by PUT; POST adds a single one and PATCH changes it', async () => {
+  it('is replaced as a whole by PUT; POST adds a single one and PATCH changes it [S3-10]', async () => {
     await using gateway = await gatewayOf({ servers: [] });
     const spec = documentOf({ wait: nothing });
     const entry = (id: string): JsonObject => ({ id, url: `http://${id}.test`, spec });

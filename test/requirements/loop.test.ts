@@ -14,7 +14,7 @@ const clockAnswers = { 'http://time.test/now': { time: '12:00' }, 'http://time.t
 const resultsOf = (request: ModelRequest | undefined) => (request?.messages ?? []).filter((message) => message.role === 'tool');
 
 describe('a run', () => {
-  test('asks with the functions, hands the results back, and asks again until an answer holds no call', async () => {
+  test('asks with the functions, hands the results back, and asks again until an answer holds no call [S0-1, S1-2]', async () => {
     const turns = [calls(['now', {}]), calls(['later', {}]), says('Done.')];
     await using gateway = await gatewayOf({ turns, servers: [clocks], answers: clockAnswers });
     const seen = await gateway.ask();
@@ -31,7 +31,7 @@ describe('a run', () => {
     expect(seen.finish).toEqual(['stop']);
   });
 
-  test('goes on after a call whatever reason the backend gives, and ends without one', async () => {
+  test('goes on after a call whatever reason the backend gives, and ends without one [S0-4]', async () => {
     const turns = [
       calls(['now', {}]).map((step) => ('type' in step && step.type === 'finish' ? { ...step, reason: 'stop' as const } : step)),
       [
@@ -60,7 +60,7 @@ describe('a run', () => {
     expect(seen.eventsOf('limit.reached')).toEqual([{ limit: 'tool_rounds', value: rounds }]);
   });
 
-  test('chooses tools in the way that params.function_calling names', async () => {
+  test('chooses tools in the way that params.function_calling names [S4-2, S4-15]', async () => {
     const servers = [clocks];
     await using native = await gatewayOf({ turns: [says('Noon.')], servers });
     expect((await native.ask({ params: { function_calling: 'native' } })).eventsOf('run.start')).toMatchObject([{ mode: 'native' }]);
@@ -77,7 +77,7 @@ describe('a run', () => {
     expect((await unknown.ask({ params: { function_calling: 'magic' } })).status).toBe(400);
   });
 
-  test('starts nothing for background_tasks, and offers no function to a hidden task', async () => {
+  test('starts nothing for background_tasks, and offers no function to a hidden task [S4-44]', async () => {
     await using gateway = await gatewayOf({ turns: [says('Noon.'), says('A title')], servers: [clocks] });
     await gateway.ask({ background_tasks: { title_generation: true, tags_generation: true, follow_up_generation: true } });
     expect(gateway.model.requests).toHaveLength(1);
@@ -100,7 +100,7 @@ describe('a call', () => {
     },
   };
 
-  test('has arguments of a near type made to fit the schema before its function runs', async () => {
+  test('has arguments of a near type made to fit the schema before its function runs [S0-7]', async () => {
     const written = { count: '5', isLong: 'true', options: '{"deep": "1.5"}', tags: '["a", "b"]' };
     const servers = [serverOf('time', documentOf({ make: parameters }))];
     const answers = { 'http://time.test/make': { ok: true } };
@@ -112,7 +112,7 @@ describe('a call', () => {
     }
   });
 
-  test('is checked against the very schema that the model reads', async () => {
+  test('is checked against the very schema that the model reads [S2-1]', async () => {
     const schema = {
       type: 'object',
       properties: { unit: { type: 'string', enum: ['s', 'h'] }, count: { type: 'integer', minimum: 1, maximum: 9 } },
@@ -142,7 +142,7 @@ describe('a call', () => {
     expect(byPrompt.model.requests[0]?.messages[0]?.content).toContain(`"parameters":${JSON.stringify(schema)}`);
   });
 
-  test('with arguments that are no JSON or break the schema does not run, and the model reads why', async () => {
+  test('with arguments that are no JSON or break the schema does not run, and the model reads why [S1-11, S2-6]', async () => {
     const turns = [calls(['make', '{"count": '], ['make', { count: 'five' }]), says('Done.')];
     await using gateway = await gatewayOf({ turns, servers: [serverOf('time', documentOf({ make: parameters }))] });
     const seen = await gateway.ask();
@@ -154,7 +154,7 @@ describe('a call', () => {
     ]);
   });
 
-  test('has an empty text for no arguments', async () => {
+  test('has an empty text for no arguments [S1-11]', async () => {
     const turns = [calls(['now', ''], ['later', '{ }']), says('Done.')];
     await using gateway = await gatewayOf({ turns, servers: [clocks], answers: clockAnswers });
     const seen = await gateway.ask();
@@ -162,7 +162,7 @@ describe('a call', () => {
     expect(gateway.sent.map((request) => request.url)).toEqual(['http://time.test/now', 'http://time.test/later']);
   });
 
-  test('carries no argument that its function does not know, and is not sent without a required one', async () => {
+  test('carries no argument that its function does not know, and is not sent without a required one [S4-32]', async () => {
     const servers = [serverOf('time', documentOf({ make: { ...parameters, required: ['count'] } }))];
     const written: [string, JsonObject][] = [
       ['make', { count: 1, invented: 'x', constructor: 1 }],
@@ -179,7 +179,7 @@ describe('a call', () => {
     }
   });
 
-  test('finds only what was offered in this run, not whatever is registered', async () => {
+  test('finds only what was offered in this run, not whatever is registered [S0-15]', async () => {
     const servers = [clocks, serverOf('maps', documentWith('route'))];
     const turns = [calls(['route', {}]), says('Done.')];
     await using gateway = await gatewayOf({ turns, servers, answers: { 'http://maps.test/route': { km: 1 } } });
@@ -189,7 +189,7 @@ describe('a call', () => {
     expect(resultsOf(gateway.model.requests[1])[0]?.content).toContain("There is no function 'route'. Available: now, later.");
   });
 
-  test('that a model repeats over and over is answered with an explanation, and the answer comes before the rounds run out', async () => {
+  test('that a model repeats over and over is answered with an explanation, and the answer comes before the rounds run out [S1-26]', async () => {
     const turns = [...Array.from({ length: 5 }, () => calls(['now', {}])), says('Noon.')];
     await using gateway = await gatewayOf({ turns, servers: [clocks], answers: clockAnswers });
     const seen = await gateway.ask();
@@ -205,7 +205,7 @@ describe('a call', () => {
     expect(seen.text).toBe('Noon.');
   });
 
-  test('shows with its arguments before it runs, and with its response and duration after it', async () => {
+  test('shows with its arguments before it runs, and with its response and duration after it [S0-27]', async () => {
     let time = 1_000;
     const log: unknown[] = [];
     const tool = toolNamed('wait', ({ args }) => {
@@ -236,7 +236,7 @@ describe('a call', () => {
 });
 
 describe('a failing call', () => {
-  test('neither stops nor delays its siblings, and the results stand in the order of the calls', async () => {
+  test('neither stops nor delays its siblings, and the results stand in the order of the calls [S0-13]', async () => {
     const gate = Promise.withResolvers<void>();
     const answers = {
       'http://time.test/broken': async () => {
@@ -261,7 +261,7 @@ describe('a failing call', () => {
     ]);
   });
 
-  test('does not fail the request: the model reads the error as its result and answers', async () => {
+  test('does not fail the request: the model reads the error as its result and answers [S1-21]', async () => {
     const answers = {
       'http://time.test/now': answerOf('{"detail":"out of order"}', { status: 503 }),
       'http://time.test/later': new Error('x'),
@@ -277,7 +277,7 @@ describe('a failing call', () => {
     expect(seen.sources).toEqual([]);
   });
 
-  test('over its time limit is a result in the agreed words, and the run goes on', async () => {
+  test('over its time limit is a result in the agreed words, and the run goes on [S0-22]', async () => {
     const answers = { 'http://time.test/now': neverAnswers };
     const turns = [calls(['now', {}]), says('I do not know.')];
     await using gateway = await gatewayOf({ turns, servers: [clocks], answers, environment: { TOOL_TIMEOUT_MS: '50' } });
@@ -310,18 +310,18 @@ describe('a result', () => {
   }
   const both = (text: string) => [text, text];
 
-  test('that is text reaches the model unchanged, without quotes around it', async () => {
+  test('that is text reaches the model unchanged, without quotes around it [S3-4]', async () => {
     expect(await resultOf('Noon "sharp".\n  Twelve.', 'text/plain')).toEqual(both('Noon "sharp".\n  Twelve.'));
     expect(await resultOf('"Noon \\"sharp\\"."')).toEqual(both('Noon "sharp".'));
   });
 
-  test('that is no object reaches the model as it is, and is not wrapped into one', async () => {
+  test('that is no object reaches the model as it is, and is not wrapped into one [S0-17]', async () => {
     expect(await resultOf('[1,"b"]')).toEqual(both('[\n  1,\n  "b"\n]'));
     expect(await resultOf('42.5')).toEqual(both('42.5'));
     expect(await resultOf('noon', 'text/plain')).toEqual(both('noon'));
   });
 
-  test('that is an object or list is JSON with two spaces; numbers, booleans and null are handed over too', async () => {
+  test('that is an object or list is JSON with two spaces; numbers, booleans and null are handed over too [S4-35]', async () => {
     expect(await resultOf('{"a":{"b":[1]}}')).toEqual(both('{\n  "a": {\n    "b": [\n      1\n    ]\n  }\n}'));
     expect(await resultOf('[{"a":1}]')).toEqual(both('[\n  {\n    "a": 1\n  }\n]'));
     expect(await resultOf('0')).toEqual(both('0'));

@@ -8,7 +8,7 @@ import { gatewayOf, serverOf } from './gateway.ts';
 const clocks = serverOf('time', documentWith('now'));
 const nothing = says('{"tool_calls": []}');
 
-test('the model list shows what a model can do as far as it is known, and auto chooses the mode by it', async () => {
+test('the model list shows what a model can do as far as it is known, and auto chooses the mode by it [S1-27]', async () => {
   const model = new ScriptedModel(says('Noon.'), nothing, says('Noon.'), says('Noon.'));
   const able = backendOf(model, ['able'], { capabilities: ['completion', 'tools'] });
   const unable = { ...backendOf(model, ['unable'], { capabilities: ['completion'] }), name: 'unable' };

@@ -68,15 +68,15 @@ async function overSocket([name, mode, turns]: (typeof ways)[number]): Promise<v
 }
 
 describe('the way of a request', () => {
-  test('is each of the modes by each of its names over HTTP, and one call runs', async () => {
+  test('is each of the modes by each of its names over HTTP, and one call runs [S1-16]', async () => {
     for (const way of ways) await overHttp(way);
   });
 
-  test('is each of the modes by each of its names over the socket', async () => {
+  test('is each of the modes by each of its names over the socket [S1-16]', async () => {
     for (const way of ways) await overSocket(way);
   });
 
-  test('that is unknown is a 400 that names the known ones', async () => {
+  test('that is unknown is a 400 that names the known ones [S1-16]', async () => {
     await using gateway = await gatewayOf({ servers: [clocks] });
     const seen = await gateway.ask({ params: { function_calling: 'magic' } });
     expect(seen.status).toBe(400);
@@ -94,7 +94,7 @@ describe('the way of a request', () => {
     expect((await gateway.ask()).eventsOf('run.start')).toMatchObject([{ mode: 'react' }]);
   });
 
-  test('simple allows one call, whatever the model can do', async () => {
+  test('simple allows one call, whatever the model can do [S1-16]', async () => {
     const turns = [selects(['now', {}], ['later', {}]), says('It is noon.')];
     const backends = [backendOf(new ScriptedModel(...turns), ['model'], { capabilities: ['completion'] })];
     await using gateway = await gatewayOf({ servers: [clocks], answers: clockAnswers, backends });
@@ -106,7 +106,7 @@ describe('the way of a request', () => {
 });
 
 describe('thought and action', () => {
-  test('give functions to a model without native calls, in plain text, and its thoughts are streamed as reasoning', async () => {
+  test('give functions to a model without native calls, in plain text, and its thoughts are streamed as reasoning [S1-19]', async () => {
     const turns = [
       says('Thought: First the one.\nAction: now\nAction Input: {"city": "Osaka"}'),
       says('Thought: Then the other.\nAction: later\nAction Input: {}'),

@@ -29,7 +29,7 @@ const usage = (tokens: number): ScriptStep => ({
 });
 
 describe('a preset', () => {
-  it('is a model with a role, tools, parameters and limits of its own, which a request may replace', async () => {
+  it('is a model with a role, tools, parameters and limits of its own, which a request may replace [S1-5]', async () => {
     const preset = {
       id: 'clerk',
       base_model: 'model',
@@ -50,7 +50,7 @@ describe('a preset', () => {
     expect(seen.eventsOf('limit.reached')).toMatchObject([{ limit: 'tool_rounds', value: 1 }]);
   });
 
-  it('may set the rounds that are ten otherwise, and the request has the last word', async () => {
+  it('may set the rounds that are ten otherwise, and the request has the last word [S1-5]', async () => {
     const rounds = (count: number): ScriptStep[][] => [
       ...Array.from({ length: count }, (_, round) => calls(['count', { round }])),
       says('enough'),
@@ -65,7 +65,7 @@ describe('a preset', () => {
     expect(await limitOf({ model: 'brief', params: { max_tool_rounds: 3 } })).toMatchObject([{ limit: 'tool_rounds', value: 3 }]);
   });
 
-  it('decides the mode where the request does not', async () => {
+  it('decides the mode where the request does not [S4-15]', async () => {
     const preset = { id: 'old', base_model: 'model', function_calling: 'default' };
     await using gateway = await gatewayWith([preset], [says('{"tool_calls":[]}'), says('hello'), says('native')]);
     expect((await gateway.ask({ model: 'old' })).eventsOf('run.start')).toMatchObject([{ mode: 'default' }]);
@@ -101,7 +101,7 @@ describe('a preset as a tool', () => {
   const helper = { id: 'map-expert', description: 'Knows every road.', base_model: 'model', tools: ['server:maps'] };
   const chief = { id: 'chief', base_model: 'model', tools: ['preset:map-expert'] };
 
-  it('has the single parameter request, its answer is the result, and its tokens are counted', async () => {
+  it('has the single parameter request, its answer is the result, and its tokens are counted [S0-25, S2-15, S2-16]', async () => {
     const turns = [
       [usage(1), ...calls(['map-expert', { request: 'The way to Rome?' }])],
       [usage(10), ...calls(['route', {}])],
@@ -163,7 +163,7 @@ describe('a hand-over', () => {
     { id: 'repair', base_model: 'model', tools: [] },
   ];
 
-  it('is offered without being listed, allows exactly the sub-agents, and the conversation goes on under the other preset', async () => {
+  it('is offered without being listed, allows exactly the sub-agents, and the conversation goes on under the other preset [S0-12, S2-15, S3-15]', async () => {
     await using gateway = await gatewayWith(agents, [calls(['transfer_to_agent', { agent: 'billing' }]), says('Your bill is paid.')]);
     const seen = await gateway.ask({ model: 'front' });
     expect(seen.text).toBe('Your bill is paid.');

@@ -56,7 +56,7 @@ const usage: ScriptStep = { type: 'usage', usage: { prompt_tokens: 3, completion
 const inOsaka = { city: 'Osaka' };
 
 describe('the log of a run has every question and its answer', () => {
-  test('in a plain chat', async () => {
+  test('in a plain chat [S1-24]', async () => {
     await using gateway = await gatewayOf({ turns: [[{ type: 'reasoning', text: 'Hm.' }, usage, ...says('SECRET WORDS')]], servers: [] });
     await gateway.ask({ messages: [{ role: 'user', content: [{ type: 'text', text: 'PRIVATE' }] }] });
     const run = await lastRun(gateway);
@@ -78,7 +78,7 @@ describe('the log of a run has every question and its answer', () => {
     expect(JSON.stringify(run)).not.toMatch(/PRIVATE|SECRET|Hm\./);
   });
 
-  test('over the rounds of the native loop, with the names on offer where they are new', async () => {
+  test('over the rounds of the native loop, with the names on offer where they are new [S1-24]', async () => {
     const turns = [[usage, ...calls(['now', inOsaka], ['now', { city: 'Kyoto' }])], calls(['later', {}]), says('Noon.')];
     await using gateway = await gatewayOf({ turns, servers: [clock], answers });
     await gateway.ask({ tool_choice: 'auto' });
@@ -107,7 +107,7 @@ describe('the log of a run has every question and its answer', () => {
     expect(times).toEqual(times.toSorted((left, right) => left.localeCompare(right)));
   });
 
-  test('of the selection in `default`, of its repair, and of the answer', async () => {
+  test('of the selection in `default`, of its repair, and of the answer [S1-24]', async () => {
     const turns = [selects(['now', {}]), selects(['now', inOsaka]), says('Noon.')];
     await using gateway = await gatewayOf({ turns, servers: [clock], answers });
     await gateway.ask({ params: { function_calling: 'default' } });
@@ -173,7 +173,7 @@ describe('the log of a run has every question and its answer', () => {
     ]);
   });
 
-  test('of the steps of `react`, and of a stop that the backend refuses', async () => {
+  test('of the steps of `react`, and of a stop that the backend refuses [S1-24]', async () => {
     const refusal = new GatewayError('upstream_rejected', "Unsupported parameter: 'stop'.", { param: 'stop' });
     const step = says(`Thought: I look.\nAction: now\nAction Input: ${JSON.stringify(inOsaka)}`);
     await using gateway = await gatewayOf({ turns: [[refusal], step, says('Final Answer: Noon.')], servers: [clock], answers });
@@ -217,7 +217,7 @@ describe('the log of a run has every question and its answer', () => {
     ]);
   });
 
-  test('of the last round, without functions, and again with them for a backend that misses them', async () => {
+  test('of the last round, without functions, and again with them for a backend that misses them [S1-24]', async () => {
     const refusal = new GatewayError('upstream_rejected', 'The history has calls, but there are no tools.');
     const turns = [calls(['now', inOsaka]), [refusal], says('Enough.')];
     await using gateway = await gatewayOf({ turns, servers: [clock], answers });
@@ -243,7 +243,7 @@ describe('the log of a run has every question and its answer', () => {
     ]);
   });
 
-  test('of the native one that the backend refuses, and of the selection instead', async () => {
+  test('of the native one that the backend refuses, and of the selection instead [S1-24]', async () => {
     const refusal = new GatewayError('tools_unsupported', 'model does not support tools');
     await using gateway = await gatewayOf({ turns: [[refusal], selects(), says('No clock.')], servers: [clock], answers });
     await gateway.ask();
@@ -289,7 +289,7 @@ describe('the log of a run has every question and its answer', () => {
     expect(dataOf(run, 'model.request').map(({ tool_choice: choice }) => choice)).toEqual(['now', 'now', undefined]);
   });
 
-  test('that fails amid its answer, with functions and without, in the words that the client gets', async () => {
+  test('that fails amid its answer, with functions and without, in the words that the client gets [S1-24]', async () => {
     for (const [servers, purpose] of [
       [[], 'answer'],
       [[clock], 'round 1/10'],

@@ -30,7 +30,7 @@ describe('the question', () => {
     return model.requests.map((request) => request.model);
   }
 
-  test('goes to TASK_MODEL for a local model, to TASK_MODEL_EXTERNAL for another, and to the chat model without them', async () => {
+  test('goes to TASK_MODEL for a local model, to TASK_MODEL_EXTERNAL for another, and to the chat model without them [S4-22]', async () => {
     const environment = { TASK_MODEL: 'small', TASK_MODEL_EXTERNAL: 'mini' };
     expect(await whoIsAsked(environment, 'chat')).toEqual(['small', 'chat']);
     expect(await whoIsAsked(environment, 'gpt')).toEqual(['mini', 'gpt']);
@@ -39,7 +39,7 @@ describe('the question', () => {
     expect(await whoIsAsked({}, 'chat')).toEqual(['chat', 'chat']);
   });
 
-  test('has the template of the setting, with the functions as JSON in the place of {{TOOLS}}', async () => {
+  test('has the template of the setting, with the functions as JSON in the place of {{TOOLS}} [S4-23]', async () => {
     const environment = { TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE: 'Choose from {{TOOLS}}, nothing else.' };
     await using gateway = await clockGateway([nothing, says('Noon.')], { environment });
     await gateway.ask(byPrompt);
@@ -51,7 +51,7 @@ describe('the question', () => {
     ]);
   });
 
-  test('asks with the built-in template for one JSON object with a list of names and parameters, empty when none fits', async () => {
+  test('asks with the built-in template for one JSON object with a list of names and parameters, empty when none fits [S4-24]', async () => {
     await using gateway = await clockGateway([nothing, says('Noon.')]);
     await gateway.ask(byPrompt);
     const text = textOfMessage(gateway.model.requests[0]?.messages[0]);
@@ -62,7 +62,7 @@ describe('the question', () => {
     expect(text).toContain('"name":"now"');
   });
 
-  test('shows at most three earlier messages, oldest first, and the query once, on the last line', async () => {
+  test('shows at most three earlier messages, oldest first, and the query once, on the last line [S4-25]', async () => {
     const messages = [
       { role: 'system', content: 'Be short.' },
       { role: 'user', content: 'one' },
@@ -78,7 +78,7 @@ describe('the question', () => {
     );
   });
 
-  test('shows all functions in one form, whether their specs were flat, nested or converted', async () => {
+  test('shows all functions in one form, whether their specs were flat, nested or converted [S4-5]', async () => {
     const parameters = { type: 'object', properties: { city: { type: 'string' } } };
     const specs = [
       { type: 'function', name: 'flat', description: 'Flat', parameters },
@@ -98,7 +98,7 @@ describe('the question', () => {
     for (const entry of shown) expect(Object.keys(entry)).toEqual(['type', 'name', 'description', 'parameters']);
   });
 
-  test('is apart from the answer: unseen by the client, counted, and shown by an event', async () => {
+  test('is apart from the answer: unseen by the client, counted, and shown by an event [S4-26]', async () => {
     const usage = (count: number): ScriptStep => ({
       type: 'usage',
       usage: { prompt_tokens: count, completion_tokens: 1, total_tokens: count + 1 },
@@ -117,7 +117,7 @@ describe('the question', () => {
     expect(seen.eventsOf('selection')).toEqual([{ model: 'model', asked, found: ['now'], dropped: [], repaired: [] }]);
   });
 
-  test('is asked once for a request, whatever rounds it allows', async () => {
+  test('is asked once for a request, whatever rounds it allows [S4-43]', async () => {
     await using gateway = await clockGateway([selects(['now', {}]), selects(['later', {}])]);
     const seen = await gateway.ask({ params: { function_calling: 'default', max_tool_rounds: 5 } });
     expect(gateway.model.requests).toHaveLength(2);
@@ -137,7 +137,7 @@ describe('an answer to it', () => {
   const call = '{"name": "now", "parameters": {"city": "Osaka"}}';
   const list = `{"tool_calls": [${call}]}`;
 
-  test('may come in pieces, and is complete before a function runs', async () => {
+  test('may come in pieces, and is complete before a function runs [S4-27]', async () => {
     const gate = Promise.withResolvers<void>();
     const pieces = [list.slice(0, 20), list.slice(20, -1), list.slice(-1)].map((text) => ({ type: 'text' as const, text }));
     const selection = [...pieces.slice(0, 2), gate.promise, ...pieces.slice(2), { type: 'finish' as const, reason: 'stop' as const }];
@@ -151,7 +151,7 @@ describe('an answer to it', () => {
     expect(gateway.sent.map((request) => request.url)).toEqual(['http://time.test/now?city=Osaka']);
   });
 
-  test('that selects nothing leaves the messages as they are', async () => {
+  test('that selects nothing leaves the messages as they are [S4-28]', async () => {
     const messages = [
       { role: 'system', content: 'Be short.' },
       { role: 'user', content: 'Hello!' },
@@ -165,7 +165,7 @@ describe('an answer to it', () => {
     expect(silent.model.requests[1]?.messages).toEqual(messages);
   });
 
-  test('is found between prose with braces, fences, thoughts and other objects', async () => {
+  test('is found between prose with braces, fences, thoughts and other objects [S4-29]', async () => {
     const wanted = [['now', { city: 'Osaka' }]];
     expect(await foundIn(`Sure {as you wish}: ${list} {done}`)).toEqual(wanted);
     expect(await foundIn(`\`\`\`json\n${list}\n\`\`\``)).toEqual(wanted);
@@ -174,12 +174,12 @@ describe('an answer to it', () => {
     expect(await foundIn(`${list}\n{"tool_calls": [{"name": "later", "parameters": {}}]}`)).toEqual([...wanted, ['later', {}]]);
   });
 
-  test('may be a list under tool_calls or one bare call', async () => {
+  test('may be a list under tool_calls or one bare call [S4-30]', async () => {
     expect(await foundIn(list)).toEqual([['now', { city: 'Osaka' }]]);
     expect(await foundIn(call)).toEqual([['now', { city: 'Osaka' }]]);
   });
 
-  test('with a shortened name finds its function; another unknown name is reported and not executed', async () => {
+  test('with a shortened name finds its function; another unknown name is reported and not executed [S4-31]', async () => {
     const long = 'get_current_local_get_current_local_time_get';
     const servers = [serverOf('time', documentWith(long, 'get_current_utc_get_current_utc_time_get', 'list_zones'))];
     const answers = { [`http://time.test/${long}`]: { time: '12:00' } };
@@ -197,7 +197,7 @@ describe('an answer to it', () => {
     expect(seen.text).toBe('Noon.');
   });
 
-  test('that cannot be had or read costs the tools, not the answer, and the event says why', async () => {
+  test('that cannot be had or read costs the tools, not the answer, and the event says why [S4-19]', async () => {
     const silent = new GatewayError('upstream_timeout', 'The backend was silent.');
     const cut: ScriptStep[] = [
       { type: 'text', text: list },
@@ -218,7 +218,7 @@ describe('an answer to it', () => {
 });
 
 describe('what was selected', () => {
-  test('runs side by side, and its results are appended in the order of the selection', async () => {
+  test('runs side by side, and its results are appended in the order of the selection [S4-39]', async () => {
     const gate = Promise.withResolvers<void>();
     const slow = async () => {
       await gate.promise;
@@ -235,7 +235,7 @@ describe('what was selected', () => {
     );
   });
 
-  test('is appended to the last user message alone, after a blank line, under the name of its source', async () => {
+  test('is appended to the last user message alone, after a blank line, under the name of its source [S0-18, S4-37]', async () => {
     const earlier = [
       { role: 'system', content: 'Be short.' },
       { role: 'user', content: 'Hello' },
@@ -252,7 +252,7 @@ describe('what was selected', () => {
     expect(lastContent(messages)).toBe('And now?\n\nTool `time/now` Output: {\n  "time": "12:00"\n}\n\nTool `mine` Output: own words');
   });
 
-  test('and failed has its error in the place of its result, and gives no source', async () => {
+  test('and failed has its error in the place of its result, and gives no source [S4-33]', async () => {
     const answers = { ...clockAnswers, 'http://time.test/now': answerOf('{"detail":"out of order"}', { status: 500 }) };
     await using gateway = await clockGateway([selects(['now', {}], ['later', {}]), says('Noon.')], { answers });
     const seen = await gateway.ask(byPrompt);
@@ -269,7 +269,7 @@ describe('inline files', () => {
   const files = [{ type: 'text', name: 'notes.txt', content: 'The code is 7. {{QUERY}}' }];
   const environment = { RAG_TEMPLATE: 'Know {{CONTEXT}} for {{QUERY}}' };
 
-  test('become sources and context by the template; results of tools are no part of that context', async () => {
+  test('become sources and context by the template; results of tools are no part of that context [S4-42]', async () => {
     await using gateway = await clockGateway([selects(['now', {}]), says('Noon.')], { environment });
     const seen = await gateway.ask({ ...byPrompt, files });
     const [system, user] = gateway.model.requests[1]?.messages ?? [];
@@ -284,7 +284,7 @@ describe('inline files', () => {
     ]);
   });
 
-  test('that are not there add nothing', async () => {
+  test('that are not there add nothing [S4-42]', async () => {
     await using gateway = await clockGateway([selects(['now', {}]), says('Noon.')], { environment });
     const seen = await gateway.ask(byPrompt);
     expect(gateway.model.requests[1]?.messages.map((message) => message.role)).toEqual(['user']);

@@ -13,7 +13,7 @@ import { defineTool } from 'toolwharf';
 export default defineTool({ name: 'add', description: 'Adds', parameters: { type: 'object', properties: {} }, execute: () => 'from this process' });
 `;
 
-test('functions of an OpenAPI server, an MCP server, this process, a preset and the browser are called in one turn, and the loop treats them alike', async () => {
+test('functions of an OpenAPI server, an MCP server, this process, a preset and the browser are called in one turn, and the loop treats them alike [S0-11]', async () => {
   const peer = httpPeer([toolOf('search')], () => textResult('from the MCP server'));
   const script = scriptedSend({ 'http://lab.test/measure': { from: 'the OpenAPI server' } });
   const [mcp] = parseToolServerConnections([{ id: 'peer', type: 'mcp', url: 'http://peer.test/mcp' }], 'file');

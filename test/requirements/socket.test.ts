@@ -51,7 +51,7 @@ async function meet(turns: ScriptStep[][], onExecuteTool?: FakeBrowserOptions['o
 const tellTime = ({ name }: JsonObject) => ({ time: name === 'now' ? '12:00' : '13:00' });
 const lastRead = ({ model }: Meeting) => model.requests.at(-1)?.messages.at(-1)?.content;
 
-test('a message frame starts a chat whose answer streams back on the socket, and whose tools its browser executes', async () => {
+test('a message frame starts a chat whose answer streams back on the socket, and whose tools its browser executes [S1-7]', async () => {
   const { browser, model } = await meet([calls(['now', { city: 'Osaka' }]), says('It is noon.')], tellTime);
   browser.send({ type: 'message', data: { model: 'model', content: question, tool_servers: toolServers } });
   const end = await browser.next('assistant_end');
@@ -61,7 +61,7 @@ test('a message frame starts a chat whose answer streams back on the socket, and
   expect(end.data).toMatchObject({ finish_reason: 'stop', content: 'It is noon.', sources: [{ source: { name: 'TOOL:now' } }] });
 });
 
-test('the frames of a chat keep their order over several rounds, and the end comes once', async () => {
+test('the frames of a chat keep their order over several rounds, and the end comes once [S1-18]', async () => {
   const turns = [
     [{ type: 'text' as const, text: 'Let me see.' }, ...calls(['now', {}], ['later', {}])],
     calls(['later', {}]),
@@ -91,7 +91,7 @@ test('the frames of a chat keep their order over several rounds, and the end com
   ]);
 });
 
-test('with a session a function of the request is asked from the browser, and its answer is the result', async () => {
+test('with a session a function of the request is asked from the browser, and its answer is the result [S4-20]', async () => {
   const meeting = await meet([calls(['now', { city: 'Osaka', invented: 1 }]), says('Noon.')], tellTime);
   const seen = await meeting.ask();
   expect(meeting.browser.framesOf('execute:tool').map((frame) => frame.data)).toEqual([
@@ -101,7 +101,7 @@ test('with a session a function of the request is asked from the browser, and it
   expect(seen.text).toBe('Noon.');
 });
 
-test('a socket that closes settles the call that it was asked', async () => {
+test('a socket that closes settles the call that it was asked [S4-20]', async () => {
   const meeting = await meet([calls(['now', {}]), says('Your browser has left.')]);
   const asked = meeting.ask();
   await meeting.browser.next('execute:tool');
@@ -112,7 +112,7 @@ test('a socket that closes settles the call that it was asked', async () => {
   expect(seen.text).toBe('Your browser has left.');
 });
 
-test('a browser that does not answer within the limit settles the call as timed out', async () => {
+test('a browser that does not answer within the limit settles the call as timed out [S4-20]', async () => {
   const meeting = await meet([calls(['now', {}]), says('Your browser is slow.')], undefined, '60');
   const seen = await meeting.ask();
   expect(seen.eventsOf('tool.result')).toMatchObject([{ error: { code: 'tool_timeout' } }]);

@@ -30,7 +30,7 @@ describe('a registered server', () => {
     expect((await gateway.get('/api/tools')).json()).toMatchObject({ data: [{ name: 'now' }] });
   });
 
-  test('is called by the gateway itself, with a browser at hand or without', async () => {
+  test('is called by the gateway itself, with a browser at hand or without [S4-21]', async () => {
     for (const session of [{}, { session_id: 'not-there' }]) {
       await using gateway = await gatewayOf({ turns: [calls(['now', {}]), says('Noon.')], servers: [clocks], answers: clockAnswers });
       const seen = await gateway.ask(session);
@@ -39,7 +39,7 @@ describe('a registered server', () => {
     }
   });
 
-  test('that cannot be reached costs a chat its functions only, with a warning', async () => {
+  test('that cannot be reached costs a chat its functions only, with a warning [S4-40]', async () => {
     const maps = toolServerRecord({ id: 'maps', url: 'http://maps.test' });
     const answers = { ...clockAnswers, 'http://maps.test/openapi.json': new OutboundError('unreachable', 'connect ECONNREFUSED') };
     await using gateway = await gatewayOf({ turns: [calls(['now', {}]), says('Noon.')], servers: [maps, clocks], answers });
@@ -51,7 +51,7 @@ describe('a registered server', () => {
     ]);
   });
 
-  test('is chosen by tool_ids: absent means the defaults, empty means none, an unknown entry is refused', async () => {
+  test('is chosen by tool_ids: absent means the defaults, empty means none, an unknown entry is refused [S4-16]', async () => {
     const servers = [clocks, serverOf('extra', documentWith('more'), { isDefault: false })];
     await using gateway = await gatewayOf({ turns: [says('a'), says('b'), says('c'), says('d')], servers });
     const lists = [{}, { tool_ids: [] }, { tool_ids: ['server:extra'] }, { tool_ids: ['server:time/now', 'server:extra'] }];
@@ -66,7 +66,7 @@ describe('a registered server', () => {
 });
 
 describe('a server of a request', () => {
-  test('is converted from its document, beside which its specs do not count', async () => {
+  test('is converted from its document, beside which its specs do not count [S4-4]', async () => {
     const own = { url: ownUrl, openapi: documentWith('mine'), specs: [{ name: 'other', description: 'x', parameters: {} }] };
     for (const session of [{}, { session_id: 's' }]) {
       await using gateway = await gatewayOf({ turns: [says('Noon.')] });
@@ -90,7 +90,7 @@ describe('a server of a request', () => {
     expect(other.model.requests[0]?.tools).toMatchObject([{ name: 'mine' }]);
   });
 
-  test('with specs alone serves the browser only', async () => {
+  test('with specs alone serves the browser only [S4-4]', async () => {
     const own = { url: ownUrl, specs: [{ name: 'mine', description: 'x', parameters: { type: 'object', properties: {} } }] };
     await using gateway = await gatewayOf({ turns: [says('Noon.')] });
     expect((await gateway.ask({ session_id: 's', tool_servers: [own] })).status).toBe(200);
@@ -100,7 +100,7 @@ describe('a server of a request', () => {
     expect(JSON.parse(refused.raw)).toMatchObject({ error: { code: 'document_required', param: 'tool_servers.0' } });
   });
 
-  test('is called by the gateway where there is no session', async () => {
+  test('is called by the gateway where there is no session [S4-21]', async () => {
     const turns = [calls(['mine', { city: 'Osaka' }]), says('Noon.')];
     await using gateway = await gatewayOf({ turns, answers: { [`${ownUrl}/mine`]: { time: '12:00' } } });
     const seen = await gateway.ask({ tool_servers: [{ url: ownUrl, openapi: documentWith('mine') }] });
@@ -108,7 +108,7 @@ describe('a server of a request', () => {
     expect(seen.eventsOf('tool.result')).toMatchObject([{ response: { time: '12:00' } }]);
   });
 
-  test('joins the registered ones; on a clash the later function is renamed and both can be called', async () => {
+  test('joins the registered ones; on a clash the later function is renamed and both can be called [S4-17]', async () => {
     const servers = [clocks];
     const own = { url: ownUrl, openapi: documentWith('now') };
     await using look = await gatewayOf({ turns: [says('Noon.')], servers });
@@ -123,7 +123,7 @@ describe('a server of a request', () => {
     expect(seen.eventsOf('warning')).toMatchObject([{ code: 'function_renamed' }]);
   });
 
-  test('is offered natively with the registered ones and the functions of the caller, and only the latter are returned', async () => {
+  test('is offered natively with the registered ones and the functions of the caller, and only the latter are returned [S4-18]', async () => {
     const wire = { type: 'function', function: { name: 'yours', description: 'Yours', parameters: { type: 'object', properties: {} } } };
     const turns = [calls(['now', {}], ['mine', {}], ['yours', { a: 1 }])];
     const answers = { ...clockAnswers, [`${ownUrl}/mine`]: { time: 'own' } };
@@ -138,7 +138,7 @@ describe('a server of a request', () => {
     expect(seen.finish).toEqual(['tool_calls']);
   });
 
-  test('and a registered one give sources that are named by their kind', async () => {
+  test('and a registered one give sources that are named by their kind [S4-36]', async () => {
     const own = { url: ownUrl, openapi: documentWith('mine') };
     const args = { city: 'Osaka' };
     const answers = { ...clockAnswers, [`${ownUrl}/mine`]: answerOf('own words', { type: 'text/plain' }) };
@@ -167,7 +167,7 @@ describe('a server of a request', () => {
 describe('a function of a document', () => {
   const done = { responses: { 200: { description: 'Done' } } };
 
-  test('is named by its operationId made legal or by method and path, uniquely, whatever the order of the document', async () => {
+  test('is named by its operationId made legal or by method and path, uniquely, whatever the order of the document [S4-6]', async () => {
     const paths = {
       '/a': { get: { operationId: 'get now!', ...done } },
       '/b': { get: { operationId: 'twice', ...done } },
@@ -186,7 +186,7 @@ describe('a function of a document', () => {
     expect(await namesOf(documentFrom(Object.fromEntries(Object.entries(paths).toReversed())))).toEqual(names);
   });
 
-  test('is described by the description of its operation, else by its summary', async () => {
+  test('is described by the description of its operation, else by its summary [S4-7]', async () => {
     const listed = await listedFrom(
       documentFrom({
         '/a': { get: { operationId: 'a', summary: 'Short', description: 'Long words', ...done } },
@@ -228,7 +228,7 @@ describe('a function of a document', () => {
     },
   );
 
-  test('has parameters from path, query, headers and body, through references, with the required ones named', async () => {
+  test('has parameters from path, query, headers and body, through references, with the required ones named [S4-8]', async () => {
     const [put, now] = await listedFrom(shelves);
     expect(put?.parameters).toEqual({
       type: 'object',
@@ -255,7 +255,7 @@ describe('a function of a document', () => {
     expect(Object.fromEntries(headers)).toMatchObject({ 'x-trace': 't1' });
   });
 
-  test('keeps the enumerations, defaults, formats, bounds and item types of its parameters', async () => {
+  test('keeps the enumerations, defaults, formats, bounds and item types of its parameters [S4-9]', async () => {
     const properties = {
       unit: { type: 'string', enum: ['seconds', 'hours'], default: 'seconds', description: 'The unit' },
       day: { type: 'string', format: 'date-time', minLength: 3, maxLength: 40, pattern: '^2' },
@@ -266,7 +266,7 @@ describe('a function of a document', () => {
     expect(tool?.parameters).toEqual({ type: 'object', properties, required: ['unit'] });
   });
 
-  test('whose arguments the server refuses tells the model which one was wrong and why', async () => {
+  test('whose arguments the server refuses tells the model which one was wrong and why [S4-10]', async () => {
     const refusals: [string, number, RegExp][] = [
       ['{"detail":[{"loc":["body","timestamp"],"msg":"Field required","type":"missing"}]}', 422, /body\.timestamp: Field required/],
       ['{"title":"Bad input","errors":{"zone":["is not a time zone"]}}', 400, /zone.*is not a time zone/],

@@ -80,7 +80,7 @@ const saysNoon = stream(events(delta({ content: 'Noon.' }), delta({}, 'stop'), '
 const tells = (time: string) => respond(200, { time });
 
 describe('a question to a backend', () => {
-  test('holds the functions in its own field, in the form that backends know, and no prompt', async () => {
+  test('holds the functions in its own field, in the form that backends know, and no prompt [S1-1, S1-15]', async () => {
     const backend = await serverThat(saysNoon);
     const wire = await wireTo(backend, await serverThat(tells('12:00')));
     await wire.ask({ params: { function_calling: 'native' } });
@@ -93,7 +93,7 @@ describe('a question to a backend', () => {
     expect(body, 'the choice is the model’s').not.toHaveProperty('tool_choice');
   });
 
-  test('holds the model’s own name, the messages, stream, functions and parameters, and nothing else', async () => {
+  test('holds the model’s own name, the messages, stream, functions and parameters, and nothing else [S1-8]', async () => {
     const backend = await serverThat(saysNoon);
     const wire = await wireTo(backend, await serverThat(tells('12:00')));
     await wire.ask({
@@ -121,7 +121,7 @@ describe('a question to a backend', () => {
     ]);
   });
 
-  test('holds nothing of what Open WebUI sends along with its chat', async () => {
+  test('holds nothing of what Open WebUI sends along with its chat [S4-3]', async () => {
     const recording = new URL('../_recordings/open-webui-chat-request.json', import.meta.url);
     const sent = JSON.parse(readFileSync(recording, 'utf8')) as JsonObject;
     expect(Object.keys(sent)).toEqual(expect.arrayContaining(['tool_servers', 'features', 'variables', 'model_item', 'background_tasks']));
@@ -135,7 +135,7 @@ describe('a question to a backend', () => {
     expect(listIn(body, 'tools').map((tool) => (tool['function'] as JsonObject)['name'])).toContain('format_current_time_format_time_post');
   });
 
-  test('goes to the backend that lists the model, whatever a model_item says', async () => {
+  test('goes to the backend that lists the model, whatever a model_item says [S4-14]', async () => {
     const [backend, other] = [await serverThat(saysNoon), await serverThat(saysNoon)];
     const wire = await wireTo(backend, await serverThat(tells('12:00')));
     const item = { id: 'org/other', owned_by: 'openai', direct: true, url: other.origin, urlIdx: 1, openai: { id: 'org/other' } };
@@ -161,7 +161,7 @@ describe('the history that a backend gets', () => {
     return listIn(bodiesOf(backend)[1], 'messages');
   }
 
-  test('has after an assistant message with calls one tool message for each of them', async () => {
+  test('has after an assistant message with calls one tool message for each of them [S1-4]', async () => {
     const [user, assistant, ...results] = await historyAfter();
     expect([user?.['role'], assistant?.['role']]).toEqual(['user', 'assistant']);
     const ids = listIn(assistant, 'tool_calls').map((call) => call['id']);
@@ -169,25 +169,25 @@ describe('the history that a backend gets', () => {
     expect(results.map((message) => [message['role'], message['tool_call_id']])).toEqual(ids.map((id) => ['tool', id]));
   });
 
-  test('has content: null beside calls without a text', async () => {
+  test('has content: null beside calls without a text [S1-13]', async () => {
     const [, assistant] = await historyAfter();
     expect(assistant).toHaveProperty('content', null);
   });
 
-  test('has each result under the id of its call and the name of its function', async () => {
+  test('has each result under the id of its call and the name of its function [S0-16, S1-12]', async () => {
     const [, , ...results] = await historyAfter();
     expect(results[0]).toEqual({ role: 'tool', tool_call_id: 'c0', name: 'now', content: '{\n  "time": "12:00"\n}' });
     expect(results[3]).toEqual({ role: 'tool', tool_call_id: 'c3', name: 'later', content: '{\n  "time": "12:00"\n}' });
     expect(results[1]).toMatchObject({ tool_call_id: 'c1', name: 'now', content: expect.stringContaining('not a JSON object') });
   });
 
-  test('has arguments as one JSON text, and an empty object for those that could not be parsed', async () => {
+  test('has arguments as one JSON text, and an empty object for those that could not be parsed [S1-14]', async () => {
     const [, assistant] = await historyAfter();
     const texts = listIn(assistant, 'tool_calls').map((call) => (call['function'] as JsonObject)['arguments']);
     expect(texts).toEqual(['{"zone":"UTC"}', '{}', '{}', '{"zone":"CET"}']);
   });
 
-  test('is written in Ollama’s words for an Ollama', async () => {
+  test('is written in Ollama’s words for an Ollama [S0-16]', async () => {
     const ollama = await startOllamaServer([{ name: 'llama3.2:latest', capabilities: ['completion', 'tools'] }]);
     closers.push(() => ollama.close());
     ollama.answers.push(
@@ -230,7 +230,7 @@ describe('an answer', () => {
   const pieces = (...payloads: unknown[]): ScriptStep[] => events(...payloads).map((text) => chunk(text));
   const end = '0\r\n\r\n';
 
-  test('is streamed as it arrives, text apart from reasoning, and results of tools show while the run goes on', async () => {
+  test('is streamed as it arrives, text apart from reasoning, and results of tools show while the run goes on [S1-3]', async () => {
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const until = (index: number): ScriptStep => ({ until: gates[index]?.promise ?? Promise.reject(new Error('no gate')) });
     const asksForTime = pieces(delta({ tool_calls: [wireCall(0, 'now', '{"zone":"UTC"}')] }), delta({}, 'tool_calls'), '[DONE]');
@@ -252,7 +252,7 @@ describe('an answer', () => {
     expect(seen.eventsOf('tool.result')).toMatchObject([{ response: { time: '12:00' } }]);
   });
 
-  test('with a call in fragments has its text passed on at once, and the call counts when it is whole', async () => {
+  test('with a call in fragments has its text passed on at once, and the call counts when it is whole [S1-9]', async () => {
     const gate = Promise.withResolvers<void>();
     const opened = { index: 0, id: 'c0', type: 'function', function: { name: 'now', arguments: '{"zo' } };
     const rest = (text: string) => delta({ tool_calls: [{ index: 0, function: { arguments: text } }] });
@@ -270,7 +270,7 @@ describe('an answer', () => {
     expect(bodiesOf(tools)).toEqual([{ zone: 'UTC' }]);
   });
 
-  test('has a place for everything in it: text, reasoning, calls, usage, end, and unknown fields where they stood', async () => {
+  test('has a place for everything in it: text, reasoning, calls, usage, end, and unknown fields where they stood [S2-19]', async () => {
     const wire = { type: 'function', function: { name: 'yours', parameters: { type: 'object', properties: {} } } };
     const logprobs = { content: [{ token: 'Noon' }] };
     const backend = await serverThat(
@@ -315,7 +315,7 @@ describe('an answer', () => {
   });
 });
 
-test('a tool that a provider executes itself is forwarded as it came, and a call to it is never run', async () => {
+test('a tool that a provider executes itself is forwarded as it came, and a call to it is never run [S2-18]', async () => {
   const hosted = { type: 'web_search', web_search: { max_results: 3 } };
   const backend = await serverThat((_body, count) => (count === 0 ? callsOf(['web_search', '{"zone":"UTC"}']) : saysNoon));
   const tools = await serverThat(tells('12:00'));

@@ -28,7 +28,7 @@ async function callInThread(
 
 const worker = (execute: string, parameters = 'z.object({})'): string => functionModule('f', { execute, parameters, more: 'worker: true' });
 
-test('a function that blocks holds up nobody else, and its thread has what was loaded, with what that imports', async () => {
+test('a function that blocks holds up nobody else, and its thread has what was loaded, with what that imports [S2-7]', async () => {
   const source = `import { part } from './lib/part.ts';\n${worker('() => { const end = Date.now() + 300; while (Date.now() < end); return part }')}`;
   const { call } = await callInThread(source);
   let turns = 0;
@@ -74,7 +74,7 @@ test('what it throws arrives with its name, so that a ToolError is told and anyt
   await expect(call({ how: 'masked' })).rejects.toMatchObject({ name: 'RangeError', message: 'secret' });
 });
 
-test('an abort ends the thread though it never looks up', async () => {
+test('an abort ends the thread though it never looks up [S2-7]', async () => {
   const abort = new AbortController();
   const { call } = await callInThread(worker(`async (args, { status }) => { await status('begun'); for (;;); }`), {
     signal: abort.signal,
@@ -83,7 +83,7 @@ test('an abort ends the thread though it never looks up', async () => {
   await expect(call()).rejects.toThrow('enough');
 });
 
-test('a critical section in a thread defers the end of the call', async () => {
+test('a critical section in a thread defers the end of the call [S3-9]', async () => {
   using supervision = startCallDeadline({ idleMs: 10_000, totalMs: 10_000 });
   const { call } = await callInThread(
     worker(`async (args, { critical, status }) => critical(async () => { await status('inside'); await status('still'); return 'done' })`),

@@ -97,7 +97,7 @@ test('functions that a backend refuses amid the answer from their results are no
   expect(eventsOf(events, 'tool.call')).toHaveLength(1);
 });
 
-test('default mode asks for a selection, appends the result to the user message, and lets the model answer', async () => {
+test('default mode asks for a selection, appends the result to the user message, and lets the model answer [S0-18]', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const request = chatRequest({
     mode: 'default',
@@ -120,7 +120,7 @@ test('default mode asks for a selection, appends the result to the user message,
   expect(eventsOf(events, 'selection')).toEqual([{ model: 'model', asked, found: ['get_time'], dropped: [], repaired: [] }]);
 });
 
-test('a source comes before the text it supports', async () => {
+test('a source comes before the text it supports [S4-41]', async () => {
   for (const mode of ['native', 'default']) {
     const first = mode === 'native' ? calls(['get_time', {}]) : selection('get_time');
     const model = new ScriptedModel(first, says('Noon.'));
@@ -302,7 +302,7 @@ test('in a prompt-based mode the functions of the caller join the selection', as
   ]);
 });
 
-test('variables are put into system prompts once, and not into what a user wrote', async () => {
+test('variables are put into system prompts once, and not into what a user wrote [S4-11]', async () => {
   const model = new ScriptedModel(says('Hello.'));
   const request = chatRequest({
     variables: { '{{USER_NAME}}': 'Ada {{CURRENT_DATE}}', '{{CURRENT_DATE}}': '2026-01-01' },
@@ -331,7 +331,7 @@ test.each([
   expect(first?.content).toContain('The &lt;b&gt;code&lt;/b&gt; is 7. {{QUERY}}');
 });
 
-test('a template of files may repeat the query, and its variables are put in', async () => {
+test('a template of files may repeat the query, and its variables are put in [S4-11]', async () => {
   const model = new ScriptedModel(says('Hello.'));
   const request = chatRequest({ files: [{ name: 'a', content: 'A' }], variables: { '{{USER_NAME}}': 'Ada' } });
   const settings = { contextTemplate: '{{CONTEXT}} for {{USER_NAME}}: {{QUERY}}' };
@@ -339,7 +339,7 @@ test('a template of files may repeat the query, and its variables are put in', a
   expect(model.requests[0]?.messages[0]?.content).toBe('<source id="1" name="a">A</source> for Ada: What time is it?');
 });
 
-test('files join the answer of a prompt-based mode, not the choice', async () => {
+test('files join the answer of a prompt-based mode, not the choice [S4-25]', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const request = chatRequest({ mode: 'default', files: [{ name: 'a', content: 'The document' }] });
   await collect(answerChat(request, runContext(), services({ models: finderOf({ model }, { owner: 'ollama' }), tools: offering(clock) })));
@@ -347,7 +347,7 @@ test('files join the answer of a prompt-based mode, not the choice', async () =>
   expect(model.requests[1]?.messages[0]?.content).toMatch(/The document[^]*What time is it\?\n\nTool `server\/get_time` Output/);
 });
 
-test('a tool that the provider runs itself goes along with the answer of a prompt-based mode', async () => {
+test('a tool that the provider runs itself goes along with the answer of a prompt-based mode [S2-18]', async () => {
   const model = new ScriptedModel(says('{"tool_calls":[]}'), says('Hello.'));
   const hosted = { type: 'web_search' };
   await collect(
@@ -360,7 +360,7 @@ test('a tool that the provider runs itself goes along with the answer of a promp
   expect(model.requests.map((asked) => asked.callerTools)).toEqual([[], [hosted]]);
 });
 
-test('a call meant for a function of the caller never ends at a like-named function of the gateway', async () => {
+test('a call meant for a function of the caller never ends at a like-named function of the gateway [S4-31]', async () => {
   const wire = { type: 'function', function: { name: 'get_now', parameters: {} } };
   const model = new ScriptedModel(calls(['getNow', {}]));
   const twin = toolNamed('get_now_3d3f22', 'wrong');

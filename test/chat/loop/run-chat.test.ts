@@ -27,7 +27,7 @@ function chatOf(backend: ScriptedModel, tools: Tool[], overrides: Partial<ChatRu
   };
 }
 
-test('the model is asked again until it answers without a call, with its parameters in every round', async () => {
+test('the model is asked again until it answers without a call, with its parameters in every round [S0-1]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), calls(['b', {}]), says('Done.'));
   const events = await collect(runChat(chatOf(model, [toolNamed('a', 1), toolNamed('b', 2)])));
   expect(model.requests).toHaveLength(3);
@@ -37,14 +37,14 @@ test('the model is asked again until it answers without a call, with its paramet
   expect(events.at(-1)).toEqual({ type: 'finish', reason: 'stop' });
 });
 
-test('text before a call is kept in the answer and in the history', async () => {
+test('text before a call is kept in the answer and in the history [S1-10]', async () => {
   const model = new ScriptedModel([{ type: 'text', text: 'Let me look.' }, ...calls(['a', {}])], says('It is 1.'));
   const events = await collect(runChat(chatOf(model, [toolNamed('a', 1)])));
   expect(textOfEvents(events)).toBe('Let me look.\n\nIt is 1.');
   expect(model.requests[1]?.messages[1]).toMatchObject({ role: 'assistant', content: 'Let me look.' });
 });
 
-test('calls of one turn that only read run at the same time and report in call order', async () => {
+test('calls of one turn that only read run at the same time and report in call order [S2-20]', async () => {
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const started: string[] = [];
   const waiting = (name: string, gate: Promise<void>) =>
@@ -71,7 +71,7 @@ test('calls of one turn that only read run at the same time and report in call o
   expect(model.requests[1]?.messages.slice(2).map((message) => message.content)).toEqual(['slow', 'fast']);
 });
 
-test('at most eight calls run at once', async () => {
+test('at most eight calls run at once [S2-20]', async () => {
   let running = 0;
   let most = 0;
   const work = async (): Promise<ToolOutcome> => {
@@ -87,7 +87,7 @@ test('at most eight calls run at once', async () => {
   expect(eventsOf(events, 'tool.result')).toHaveLength(30);
 });
 
-test('a failing call never harms its siblings, is told to the model, and gives no source', async () => {
+test('a failing call never harms its siblings, is told to the model, and gives no source [S0-13]', async () => {
   const broken = toolNamed('broken', () => Promise.reject(new Error('secret stack text')));
   const refusing = toolNamed('refusing', () => ({ type: 'error', code: 'tool_error', message: 'Not today.' }));
   const model = new ScriptedModel(calls(['broken', {}], ['refusing', {}], ['fine', {}]), says('Done.'));
@@ -98,7 +98,7 @@ test('a failing call never harms its siblings, is told to the model, and gives n
   expect(events.filter((event) => event.type === 'source')).toHaveLength(1);
 });
 
-test('a tool that takes too long is told to the model in the agreed words, and its signal is aborted', async () => {
+test('a tool that takes too long is told to the model in the agreed words, and its signal is aborted [S0-22]', async () => {
   let isAborted = false;
   const slow = toolNamed('slow_tool', ({ signal }) => {
     signal.addEventListener('abort', () => (isAborted = true));
@@ -129,7 +129,7 @@ test('the time limit of a tool comes before the one of the request', async () =>
   expect(seen).toEqual([100, 200]);
 });
 
-test('a call that was cut by the token limit is never run', async () => {
+test('a call that was cut by the token limit is never run [S0-4]', async () => {
   const run = vi.fn();
   const tool = toolNamed('a', () => {
     run();
@@ -144,7 +144,7 @@ test('a call that was cut by the token limit is never run', async () => {
   expect(events.at(-1)).toEqual({ type: 'finish', reason: 'length' });
 });
 
-test('the rounds end with one answer without tools and say that the limit was reached', async () => {
+test('the rounds end with one answer without tools and say that the limit was reached [S1-6]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), calls(['a', {}]), says('That is all.'));
   const events = await collect(runChat(chatOf(model, [toolNamed('a', 1)], { maxRounds: 2 })));
   expect(model.requests.map((request) => request.tools.length)).toEqual([1, 1, 0]);
@@ -152,7 +152,7 @@ test('the rounds end with one answer without tools and say that the limit was re
   expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'tool_rounds', value: 2 }]);
 });
 
-test('a backend that refuses the last round without tools gets them with tool_choice none', async () => {
+test('a backend that refuses the last round without tools gets them with tool_choice none [S1-6]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), [new GatewayError('upstream_rejected', 'tools is required')], says('Fine.'));
   const events = await collect(runChat(chatOf(model, [toolNamed('a', 1)], { maxRounds: 1 })));
   expect(model.requests[2]).toMatchObject({ toolChoice: 'none', tools: [{ name: 'a' }] });
@@ -180,7 +180,7 @@ test('the caller who leaves ends the run at once, in the model and in a tool', a
   expect(toolSignal?.aborted).toBe(true);
 });
 
-test('malformed arguments are not run, are told to the model, and go back into the history as valid JSON', async () => {
+test('malformed arguments are not run, are told to the model, and go back into the history as valid JSON [S1-14]', async () => {
   const run = vi.fn();
   const tool = toolNamed('a', () => {
     run();
@@ -193,7 +193,7 @@ test('malformed arguments are not run, are told to the model, and go back into t
   expect(model.requests[1]?.messages[2]?.content).toContain('not a JSON object');
 });
 
-test('only functions offered in this run can be called, and an unknown name is answered with the candidates', async () => {
+test('only functions offered in this run can be called, and an unknown name is answered with the candidates [S0-15]', async () => {
   const model = new ScriptedModel(calls(['constructor', {}], ['delete_all', {}]), says('Done.'));
   const events = await collect(runChat(chatOf(model, [toolNamed('a', 1)])));
   expect(eventsOf(events, 'tool.result').map((data) => data['error'])).toMatchObject([

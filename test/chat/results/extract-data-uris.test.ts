@@ -4,7 +4,7 @@ import { extractDataUris } from '../../../src/chat/results/extract-data-uris.ts'
 const picture = `data:image/png;base64,${'A'.repeat(4_096)}`;
 
 describe('files in a result', () => {
-  it('are taken out at any depth, all of them, and a note stands in their place', () => {
+  it('are taken out at any depth, all of them, and a note stands in their place [S4-34]', () => {
     const value = {
       shots: [
         { at: 1, image: picture },

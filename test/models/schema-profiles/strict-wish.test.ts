@@ -33,7 +33,7 @@ test.each([
   expect(schema['additionalProperties'] === false).toBe(sent === true);
 });
 
-test('a backend that refuses the strict form gets the plain one', async () => {
+test('a backend that refuses the strict form gets the plain one [S2-9]', async () => {
   const sent: ToolSpec[][] = [];
   const backend: ModelBackend = {
     async *chat({ tools }) {

@@ -113,7 +113,7 @@ describe('what a request is offered', () => {
 });
 
 describe('a registered server that cannot serve', () => {
-  it('is left out with a warning, and the others stay', async () => {
+  it('is left out with a warning, and the others stay [S4-40]', async () => {
     const script = documents();
     script.answers.set('http://maps.test/openapi.json', new OutboundError('unreachable', 'connect ECONNREFUSED 10.0.0.1'));
     const given = await catalogOf([time, maps], script).offerFor(chatRequest(), runContext());
@@ -141,7 +141,7 @@ describe('a registered server that cannot serve', () => {
 });
 
 describe('names', () => {
-  it('are unique over everything, the later function renamed and its label kept', async () => {
+  it('are unique over everything, the later function renamed and its label kept [S4-17]', async () => {
     const toolServers = [{ url: 'http://own.test', openapi: documentWith('now'), authType: 'none', headers: {} } as const];
     const given = await offer([time, maps], { toolServers });
     const names = [...given.tools.keys()];

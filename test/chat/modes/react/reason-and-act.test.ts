@@ -29,7 +29,7 @@ const callsOf = (events: readonly ChatEvent[]) => eventsOf(events, 'tool.call').
 const script = (...turns: ScriptStep[][]) => new ScriptedModel(...turns);
 
 describe('steps of thought and action', () => {
-  test('go in rounds: each action runs, its result is an observation, and the final answer is the text', async () => {
+  test('go in rounds: each action runs, its result is an observation, and the final answer is the text [S1-19]', async () => {
     const model = script(
       acts('get_time', '{}', 'First the time.'),
       acts('get_weather', '{"city": "Rome"}', 'Then the sky.'),

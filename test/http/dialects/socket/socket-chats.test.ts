@@ -60,7 +60,7 @@ function textOf(browser: FakeBrowser): string {
 }
 
 describe('a chat over the socket', () => {
-  it('answers in the frames of the contract, in order', async () => {
+  it('answers in the frames of the contract, in order [S1-17, S1-18]', async () => {
     const { url } = await openDoor({ script: useTools });
     const browser = await connectBrowser({ url });
     browser.send({ type: 'message', data: { content: 'What time is it?', model: 'demo', id: 'm1', chat_id: 'chat1' } });

@@ -55,7 +55,7 @@ describe('a definition that cannot work', () => {
     expect(() => define(fields)).toThrow(expected);
   });
 
-  test('names itself and the cure', () => {
+  test('names itself and the cure [S2-3]', () => {
     expect(() => define({ name: undefined })).toThrow('defineTool without a name: name is missing; give it one, such as "get_weather".');
     expect(() => define({ name: '1st' })).toThrow(/^defineTool "1st": a name consists of 1 to 64 letters/);
     expect(() => define({ parameters: z.array(z.string()) })).toThrow(
@@ -63,13 +63,13 @@ describe('a definition that cannot work', () => {
     );
   });
 
-  test('is one that is no object', () => {
+  test('is one that is no object [S2-3]', () => {
     expect(() => defineTool(undefined as unknown as ToolDefinition)).toThrow(/^defineTool without a name: give it an object/);
   });
 });
 
 describe('the schema of a definition', () => {
-  test('holds what zod says of a single parameter, and requires neither what is optional nor what has a default', () => {
+  test('holds what zod says of a single parameter, and requires neither what is optional nor what has a default [S0-6]', () => {
     const parameters = z.object({
       city: z.string().describe('English name'),
       days: z.int().min(1).max(9).default(3),
@@ -86,7 +86,7 @@ describe('the schema of a definition', () => {
     });
   });
 
-  test('is JSON Schema as it was written, whatever becomes of the original', () => {
+  test('is JSON Schema as it was written, whatever becomes of the original [S0-8, S3-13]', () => {
     const parameters = { type: 'object', properties: { a: { type: 'string', pattern: '^x', 'x-own': 1 } }, additionalProperties: false };
     const { parameters: schema } = define({ parameters });
     parameters.properties.a.pattern = 'changed';
@@ -167,7 +167,7 @@ describe('the schema of a definition', () => {
 });
 
 describe('a toolset', () => {
-  test('with the same name twice is an error at its definition', () => {
+  test('with the same name twice is an error at its definition [S3-3]', () => {
     const twice = (): unknown => defineToolset({ id: 's', tools: [define({ name: 'a' }), define({ name: 'b' }), define({ name: 'a' })] });
     expect(twice).toThrow('defineToolset "s": the function "a" is there twice; give one of them another name.');
   });

@@ -117,7 +117,7 @@ test('a change in what a module imports from below the folder is a change of the
   expect(await (await run())()).toBe('twenty');
 });
 
-test('the id stays over updates, and of two with one name the last wins', async () => {
+test('the id stays over updates, and of two with one name the last wins [S3-2]', async () => {
   await using opened = openFolder({ 'a.js': answering('a'), 'b.js': answering('b') });
   const run = runner(opened);
   expect([await opened.names(), await (await run())()]).toEqual([['function:f'], 'b']);
@@ -133,7 +133,7 @@ const toolset = (word: string, setup = ''): string => `
   export default defineToolset({ id: 'set', tools: [tool],
     setup: () => { ${setup} globalThis.tell('${word} opens') }, close: () => globalThis.tell('${word} closes') });`;
 
-test('a toolset is set up before it is offered, and closed when it was replaced and the last run that has it ends', async () => {
+test('a toolset is set up before it is offered, and closed when it was replaced and the last run that has it ends [S3-14]', async () => {
   using listening = listen();
   await using opened = openFolder({ 'a.js': toolset('one') });
   const end = new RunEnd();

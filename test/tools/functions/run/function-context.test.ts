@@ -40,7 +40,7 @@ function round(execute: Execute, options: Partial<ToolDefinition> = {}) {
   return { events, cancel: () => cancel() };
 }
 
-test('status and progress show while the function runs, and resolve only when that was delivered', async () => {
+test('status and progress show while the function runs, and resolve only when that was delivered [S3-7]', async () => {
   const said: string[] = [];
   const { events } = round(async (_, { status, progress }) => {
     await status('asks the weather');
@@ -62,7 +62,7 @@ test('status and progress show while the function runs, and resolve only when th
   expect(await next()).toMatchObject({ event: { type: 'tool.result', data: { response: 2 } }, said: ['status', 'progress'] });
 });
 
-test('a long call can be cancelled: its signal aborts, and it settles without waiting for the function', async () => {
+test('a long call can be cancelled: its signal aborts, and it settles without waiting for the function [S0-20, S3-8]', async () => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<AbortSignal>();
   const { events, cancel } = round(async (_, { signal }) => {
     begin(signal);
@@ -76,7 +76,7 @@ test('a long call can be cancelled: its signal aborts, and it settles without wa
   expect(signal.aborted).toBe(true);
 });
 
-test('what happens inside critical is not interrupted: a cancellation waits until it is done', async () => {
+test('what happens inside critical is not interrupted: a cancellation waits until it is done [S3-9]', async () => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const { promise: paid, resolve: pay } = Promise.withResolvers<void>();
   const { events, cancel } = round(async (_, { critical, signal }) => {
