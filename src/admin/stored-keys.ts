@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -33,7 +35,7 @@ export interface StoredKeys {
 
 /** The keys of the store as callers, with a small memory. Unknown hashes are not remembered: anybody could fill it with them. */
 export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOptions): StoredKeys {
-  const entries = new Map<string, Entry>();
+  const entries = new LRUCache<string, Entry>({ max: maxEntries });
   let any: { answer: boolean; readAt: number } | undefined;
   /** Grows with every change: what was being read meanwhile may be the state before it. */
   let epoch = 0;
@@ -51,8 +53,6 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
     }
     const entry: Entry = { record, caller: toCaller(record), readAt: now() };
     if (begun !== epoch) return entry;
-    const oldest = entries.keys().next();
-    if (entries.size >= maxEntries && oldest.done !== true) entries.delete(oldest.value);
     entries.set(hash, entry);
     return entry;
   }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { ModelEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
@@ -65,14 +66,15 @@ type Outcome = { type: 'answered' } | { type: 'refused'; fault: unknown } | { ty
  * it was a limit, which callers set, that ended its thoughts.
  */
 export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now: () => number = Date.now): ModelBackend {
-  const degreesBySchema = createMemory<Degree>(now);
-  const thoughtlessModels = createMemory<boolean>(now);
+  const memory = { max: limits.outputForms, ttl: limits.outputFormMemoryMs, ttlResolution: 0, perf: { now } };
+  const degreesBySchema = new LRUCache<string, Degree>(memory);
+  const thoughtlessModels = new LRUCache<string, boolean>(memory);
 
   async function* chat({ output: form, ...request }: ModelRequest & { output: OutputForm }): AsyncGenerator<ModelEvent, void, undefined> {
     const schemaKey = keyOf(request.model, form);
     const first: Way = {
-      degree: degreesBySchema.recall(schemaKey) ?? 'schema',
-      isThoughtless: thoughtlessModels.recall(request.model) ?? false,
+      degree: degreesBySchema.get(schemaKey) ?? 'schema',
+      isThoughtless: thoughtlessModels.get(request.model) ?? false,
     };
     const off = dialect.withoutThought(request.parameters);
     let way = first;
@@ -90,8 +92,8 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
         thought: !isFormless || mayStopThought,
       });
       if (outcome.type === 'answered') {
-        if (enforced !== first.degree) degreesBySchema.remember(schemaKey, enforced);
-        if (way.isThoughtless !== first.isThoughtless && !isThoughtCut) thoughtlessModels.remember(request.model, way.isThoughtless);
+        if (enforced !== first.degree) degreesBySchema.set(schemaKey, enforced);
+        if (way.isThoughtless !== first.isThoughtless && !isThoughtCut) thoughtlessModels.set(request.model, way.isThoughtless);
         return;
       }
       if (outcome.type === 'thought') isThoughtCut ||= outcome.isCut;
@@ -109,23 +111,6 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
   }
 
   return { chat: (request) => (request.output === undefined ? backend.chat(request) : chat({ ...request, output: request.output })) };
-}
-
-/** Of at most so many things that are remembered for an hour the one that was learned first is forgotten. */
-function createMemory<Value>(now: () => number): { recall(key: string): Value | undefined; remember(key: string, value: Value): void } {
-  const known = new Map<string, { value: Value; until: number }>();
-  return {
-    recall(key) {
-      const memory = known.get(key);
-      return memory !== undefined && memory.until > now() ? memory.value : undefined;
-    },
-    remember(key, value) {
-      known.delete(key);
-      known.set(key, { value, until: now() + limits.outputFormMemoryMs });
-      const oldest = known.keys().next().value;
-      if (known.size > limits.outputForms && oldest !== undefined) known.delete(oldest);
-    },
-  };
 }
 
 /** Short, however long the schema is. */

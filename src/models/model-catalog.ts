@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/model.ts';
@@ -78,7 +79,12 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     fault: undefined,
     refresh: undefined,
   }));
-  const withoutToolsUntil = new Map<string, number>();
+  const modelsWithoutTools = new LRUCache<string, true>({
+    max: rememberedRefusals,
+    ttl: limits.noToolsMemoryMs,
+    ttlResolution: 0,
+    perf: { now },
+  });
 
   const ageOf = (state: ListState): number => now() - state.listedAt;
   const isDue = (state: ListState): boolean => ageOf(state) >= (state.fault === undefined ? limits.modelListTtlMs : failureTtlMs);
@@ -101,15 +107,10 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     await Promise.all(states.filter(isDue).map((state) => refresh(state)));
   }
 
-  function isRefused(id: string): boolean {
-    const until = withoutToolsUntil.get(id);
-    return until !== undefined && until > now();
-  }
-
   function publicRecord(state: ListState, record: ModelRecord): ModelRecord {
     const id = state.source.prefix === undefined ? record.id : `${state.source.prefix}/${record.id}`;
     const listed = { ...record, id };
-    if (!isRefused(id)) return listed;
+    if (!modelsWithoutTools.has(id)) return listed;
     return { ...listed, capabilities: (record.capabilities ?? ['completion']).filter((capability) => capability !== 'tools') };
   }
 
@@ -197,10 +198,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     },
 
     rememberNoTools(id) {
-      withoutToolsUntil.delete(id);
-      withoutToolsUntil.set(id, now() + limits.noToolsMemoryMs);
-      const oldest = withoutToolsUntil.keys().next().value;
-      if (withoutToolsUntil.size > rememberedRefusals && oldest !== undefined) withoutToolsUntil.delete(oldest);
+      modelsWithoutTools.set(id, true);
     },
 
     async backends() {

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 /** Models that one backend is expected to serve; the oldest lesson is forgotten first. */
 const maxModels = 1_000;
 
@@ -6,7 +8,7 @@ const maxModels = 1_000;
  * a model that is told to write a closing tag misleads one answer at most.
  */
 export class ReasoningTemplateCache {
-  readonly #opening = new Set<string>();
+  readonly #opening = new LRUCache<string, true>({ max: maxModels });
 
   startsInReasoning(model: string): boolean {
     return this.#opening.has(model);
@@ -14,14 +16,7 @@ export class ReasoningTemplateCache {
 
   /** `opensInTemplate` of a splitter; undefined teaches nothing. */
   learn(model: string, opensInTemplate: boolean | undefined): void {
-    if (opensInTemplate === undefined) return;
-    this.#opening.delete(model);
-    if (!opensInTemplate) return;
-    this.#opening.add(model);
-    if (this.#opening.size <= maxModels) return;
-    for (const oldest of this.#opening) {
-      this.#opening.delete(oldest);
-      return;
-    }
+    if (opensInTemplate === true) this.#opening.set(model, true);
+    else if (opensInTemplate === false) this.#opening.delete(model);
   }
 }

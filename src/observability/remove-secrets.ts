@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { GatewayError, OutboundError } from '../core/errors.ts';
 import { withoutExcerpt } from '../shared/without-excerpt.ts';
 
@@ -55,14 +56,12 @@ function isPlainObject(value: object): boolean {
 }
 
 /** Names that were judged already: a program logs few different ones. */
-const judgedKeys = new Map<string, boolean>();
-const maxJudgedKeys = 1_000;
+const judgedKeys = new LRUCache<string, boolean>({ max: 1_000 });
 
 export function isSecretKey(key: string): boolean {
   const judged = judgedKeys.get(key);
   if (judged !== undefined) return judged;
   const isSecret = secretKeySet.has(key.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
-  if (judgedKeys.size >= maxJudgedKeys) judgedKeys.clear();
   judgedKeys.set(key, isSecret);
   return isSecret;
 }

@@ -152,19 +152,11 @@ export function originOf(url: string): string | undefined {
   return parsed?.protocol === 'http:' || parsed?.protocol === 'https:' ? parsed.origin : undefined;
 }
 
-/** Hosts that were judged already; the gateway calls few, and whoever sends many only makes it forget. */
-const judgedHosts = new Map<string, AddressClass | undefined>();
-const maxJudgedHosts = 1_000;
-
 /**
  * The class of a parsed host that is an address; undefined for a name. The URL parser has already turned `2130706433`, `0x7f.1` and
  * the like into plain addresses.
  */
 function literalClass(hostname: string): AddressClass | undefined {
-  if (judgedHosts.has(hostname)) return judgedHosts.get(hostname);
   const host = hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>');
-  const addressClass = ipaddr.isValid(host) ? classifyAddress(host) : undefined;
-  if (judgedHosts.size >= maxJudgedHosts) judgedHosts.clear();
-  judgedHosts.set(hostname, addressClass);
-  return addressClass;
+  return ipaddr.isValid(host) ? classifyAddress(host) : undefined;
 }

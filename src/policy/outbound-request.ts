@@ -1,6 +1,7 @@
 import { lookup as lookupByDns } from 'node:dns';
 import type { LookupFunction, Socket } from 'node:net';
 
+import { LRUCache } from 'lru-cache';
 import { Agent, buildConnector, Client, Pool } from 'undici';
 import type { Dispatcher } from 'undici';
 
@@ -65,7 +66,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
   if (wrong !== undefined) throw new TypeError(`TOOL_SERVER_ALLOW holds ${JSON.stringify(wrong)}, which is no http or https origin.`);
   const agents = new Map<string, Agent>();
   /** Of configured connections, which are asked for the same address again and again; by origin and address. */
-  const decided = new Map<string, Destination>();
+  const decided = new LRUCache<string, Destination>({ max: maxDecided });
   let isClosed = false;
 
   function agentFor(trust: OutboundRequest['trust'], reach: Reach): Agent {
@@ -81,7 +82,6 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
     if (known !== undefined) return known;
     const url = parseDestination(text);
     const destination = { url, decision: decideEgress(url, trust, options.egress) };
-    if (decided.size >= maxDecided) decided.clear();
     if (key !== undefined) decided.set(key, destination);
     return destination;
   }

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import type { ToolOutcome } from '../core/tool.ts';
 
 /** Remembered ids of settled calls: a bus may deliver twice or out of order, and a tool must not run twice for it. */
@@ -28,13 +30,7 @@ export interface OpenBrowserCalls {
 
 export function createOpenBrowserCalls(now: () => number): OpenBrowserCalls {
   const open = new Map<string, { call: OpenBrowserCall; deadline: number; timer: NodeJS.Timeout }>();
-  const usedIds = new Set<string>();
-
-  function remember(id: string): void {
-    usedIds.add(id);
-    const [oldest] = usedIds;
-    if (usedIds.size > rememberedIds && oldest !== undefined) usedIds.delete(oldest);
-  }
+  const usedIds = new LRUCache<string, true>({ max: rememberedIds });
 
   function take(id: string): { call: OpenBrowserCall; deadline: number } | undefined {
     const entry = open.get(id);
@@ -46,7 +42,7 @@ export function createOpenBrowserCalls(now: () => number): OpenBrowserCalls {
   return {
     add(call) {
       if (usedIds.has(call.id) || open.has(call.id)) return false;
-      remember(call.id);
+      usedIds.set(call.id, true);
       const timer = setTimeout(() => {
         open.delete(call.id);
         call.onExpired();
@@ -66,7 +62,7 @@ export function createOpenBrowserCalls(now: () => number): OpenBrowserCalls {
     },
 
     cancel(id) {
-      remember(id);
+      usedIds.set(id, true);
       return take(id) !== undefined;
     },
 

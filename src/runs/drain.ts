@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../core/errors.ts';
 
 /** Keys that were deleted while this process ran; a request that began with one of them may still be sending its body. */
@@ -9,7 +10,7 @@ const lastWordsMs = 500;
 export class Drain {
   readonly #countRunning: () => number;
   readonly #endRest: (reason: GatewayError) => void;
-  readonly #gone = new Set<string>();
+  readonly #gone = new LRUCache<string, true>({ max: maxRemembered });
   #isDraining = false;
   #becomeIdle: (() => void) | undefined;
 
@@ -32,9 +33,7 @@ export class Drain {
 
   /** Nothing of this key begins any more. */
   closeTo(callerId: string): void {
-    this.#gone.add(callerId);
-    const oldest = this.#gone.values().next();
-    if (this.#gone.size > maxRemembered && oldest.done !== true) this.#gone.delete(oldest.value);
+    this.#gone.set(callerId, true);
   }
 
   /** To be told after each end. */

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { compileSchema, type FindErrors } from './compile-schema.ts';
 
@@ -9,27 +11,14 @@ export interface CheckJob {
   progress: Int32Array;
 }
 
-/** Characters of schemas whose compiled form a thread keeps: the one that was not used for the longest time goes first. */
-const keptCharacters = 500_000;
-const kept = new Map<string, FindErrors>();
+/** Compiled schemas of this thread, by their texts. */
+const compiled = new LRUCache<string, FindErrors>({ maxSize: 500_000, sizeCalculation: (_findErrors, schemaText) => schemaText.length });
 
 /** The check of `check-value` in a worker thread. `unusable`: the schema cannot be compiled. */
 export function checkInWorker({ schemaText, valueText, progress }: CheckJob): string[] | 'unusable' {
-  const findErrors = kept.get(schemaText) ?? compileSchema(JSON.parse(schemaText) as JsonObject);
+  const findErrors = compiled.get(schemaText) ?? compileSchema(JSON.parse(schemaText) as JsonObject);
   if (findErrors === undefined) return 'unusable';
-  keep(schemaText, findErrors);
+  compiled.set(schemaText, findErrors);
   Atomics.store(progress, 0, 1);
   return findErrors(JSON.parse(valueText) as JsonValue);
-}
-
-function keep(schemaText: string, findErrors: FindErrors): void {
-  kept.delete(schemaText);
-  kept.set(schemaText, findErrors);
-  let characters = 0;
-  for (const text of kept.keys()) characters += text.length;
-  for (const text of kept.keys()) {
-    if (characters <= keptCharacters) return;
-    characters -= text.length;
-    kept.delete(text);
-  }
 }

@@ -72,7 +72,7 @@ describe('a form of the answer', () => {
   });
 
   test('is tried again after an hour', async () => {
-    const times = [{ at: 0 }, { at: limits.outputFormMemoryMs - 1 }, { at: limits.outputFormMemoryMs }];
+    const times = [{ at: 1 }, { at: limits.outputFormMemoryMs }, { at: limits.outputFormMemoryMs + 2 }];
     expect((await run([[refusal], says('a'), says('b'), says('c')], times)).forms).toEqual([
       'json_schema',
       'json_object',

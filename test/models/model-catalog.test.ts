@@ -230,7 +230,7 @@ describe('a model', () => {
     catalog.rememberNoTools('x/a');
     expect(await catalog.require('x/a', signal)).toMatchObject({ nativeTools: 'no' });
     expect(await catalog.list(signal)).toMatchObject([{ id: 'x/a', capabilities: shown }]);
-    time += 60 * 60 * 1000;
+    time += 60 * 60 * 1000 + 1;
     expect(await catalog.require('x/a', signal)).toMatchObject({ nativeTools: later });
   });
 

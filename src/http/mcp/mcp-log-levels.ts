@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 /** Wishes that are remembered; with more callers the oldest is forgotten, and its clients hear everything again. */
 const maxCallers = 1_000;
 
@@ -12,13 +14,10 @@ export interface McpLogLevels {
 }
 
 export function createMcpLogLevels(): McpLogLevels {
-  const levels = new Map<string, string>();
+  const levels = new LRUCache<string, string>({ max: maxCallers });
   return {
     set(callerId, level) {
-      levels.delete(callerId);
       levels.set(callerId, level);
-      const [oldest] = levels.keys();
-      if (levels.size > maxCallers && oldest !== undefined) levels.delete(oldest);
     },
     hearsInfo(callerId) {
       const level = levels.get(callerId);

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 const secretWords = new Set(
   'auth authorization bearer cookie cookies jwt key keys otp pass pat pin psk pwd sig signature oauthclientinfo'.split(' '),
 );
@@ -8,17 +10,15 @@ const openKeys = new Set(['public', 'primary', 'foreign', 'sort', 'cache', 'part
 /** `secret_value` and `password2` name what stands before. */
 const trailing = /^(?:value|plain|text|pem|base64|hex|hash|raw|current|old|new|\d+)$/;
 
-/** Names that were judged already; a program has few different ones, and whoever sends many only makes it forget. */
-const judged = new Map<string, boolean>();
-const maxJudged = 1_000;
 const longestJudged = 100;
+/** Names that were judged already: a program has few different ones. */
+const judged = new LRUCache<string, boolean>({ max: 1_000 });
 
 /** Whether what stands under this name is most likely a credential: `token`, `client_secret`, `X-Api-Key`, `dbPassword`; not `token_url`. */
 export function isSecretName(name: string): boolean {
   const known = judged.get(name);
   if (known !== undefined) return known;
   const isSecret = judge(wordsOf(name));
-  if (judged.size >= maxJudged) judged.clear();
   if (name.length <= longestJudged) judged.set(name, isSecret);
   return isSecret;
 }

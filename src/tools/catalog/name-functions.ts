@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 
 /** The limit of the OpenAI API and of every server that imitates it. */
 const maxNameLength = 64;
@@ -95,18 +96,14 @@ function withHash(name: string, source: string): string {
 }
 
 /** The hashes of texts up to `longestKnown` characters: a chat is offered the same functions again and again, and each asks for its hash twice. */
-const knownHashes = new Map<string, string>();
-const maxKnown = 10_000;
+const knownHashes = new LRUCache<string, string>({ max: 10_000 });
 const longestKnown = 300;
 
 function hashOf(source: string): string {
   const known = knownHashes.get(source);
   if (known !== undefined) return known;
   const computed = hash('sha256', source).slice(0, hashLength);
-  if (source.length <= longestKnown) {
-    if (knownHashes.size >= maxKnown) knownHashes.clear();
-    knownHashes.set(source, computed);
-  }
+  if (source.length <= longestKnown) knownHashes.set(source, computed);
   return computed;
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import type { ChatEvent } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
@@ -29,7 +30,7 @@ export type AnswerRun = (
 ) => Promise<unknown>;
 
 export function createAnswerRun(options: AnswerOptions): AnswerRun {
-  const toldWarnings = new Set<string>();
+  const toldWarnings = new LRUCache<string, true>({ max: maxToldWarnings });
   return async ({ request, reply, leave }, { run, events, stats, created }, form) => {
     reply.header('x-toolwharf-run-id', run.runId);
     // Where OpenAI's SDKs look for it.
@@ -106,15 +107,14 @@ function loggedError(error: unknown, request: FastifyRequest, signal: AbortSigna
 const maxToldWarnings = 1_000;
 
 /** What a run warns of concerns the operator as well, who does not see its events: told once a cause, or a dead server would fill the log. */
-function createWarningLog({ log }: FastifyRequest, runId: string, told: Set<string>): (event: ChatEvent) => void {
+function createWarningLog({ log }: FastifyRequest, runId: string, told: LRUCache<string, true>): (event: ChatEvent) => void {
   return (event) => {
     if (event.type !== 'run-event' || event.event.type !== 'warning') return;
     const { code, message } = event.event.data;
     const text = typeof message === 'string' ? message : JSON.stringify(message);
     const cause = `${JSON.stringify(code)} ${text}`;
     if (told.has(cause)) return;
-    if (told.size >= maxToldWarnings) told.clear();
-    told.add(cause);
+    told.set(cause, true);
     log.warn({ run_id: runId, code }, text);
   };
 }
