@@ -5,7 +5,7 @@ import { GatewayError } from '../src/core/errors.ts';
 import type { ErrorCode } from '../src/core/errors.ts';
 import { limits } from '../src/core/limits.ts';
 import type { Asking } from '../src/core/model-request-log.ts';
-import type { EventType } from '../src/core/run.ts';
+import type { EventType } from '../src/core/run-event.ts';
 import type { ToolErrorCode } from '../src/core/tool.ts';
 import { routeRoles } from '../src/http/auth/route-roles.ts';
 

@@ -5,7 +5,7 @@ import { createResultCache } from '../src/chat/results/result-cache.ts';
 import type { Caller } from '../src/core/caller.ts';
 import type { ChatMemory, MemoryKind } from '../src/core/chat-memory.ts';
 import type { ChatStore } from '../src/core/chat-store.ts';
-import type { WaitingRunStore } from '../src/core/approval.ts';
+import type { WaitingRunStore } from '../src/core/suspended-run.ts';
 import type { JsonObject } from '../src/shared/json.ts';
 import { limits } from '../src/core/limits.ts';
 import type { ModelBackend } from '../src/core/model.ts';

@@ -5,7 +5,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Config } from './config/config.ts';
 import type { ChatMemories } from '../core/chat-memory.ts';
 import type { ChatStore } from '../core/chat-store.ts';
-import type { WaitingRunStore } from '../core/approval.ts';
+import type { WaitingRunStore } from '../core/suspended-run.ts';
 import { limits } from '../core/limits.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry } from '../core/registry.ts';

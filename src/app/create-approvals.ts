@@ -1,7 +1,7 @@
 import type { ChatServices } from '../chat/loop/answer-chat.ts';
 import { objectionTo } from '../chat/tool-calls/check-edited-arguments.ts';
 import type { Config } from './config/config.ts';
-import type { RunWaits, WaitingRunStore } from '../core/approval.ts';
+import type { RunWaits, WaitingRunStore } from '../core/suspended-run.ts';
 import type { ChatMemories } from '../core/chat-memory.ts';
 import type { SendElicitation } from '../core/elicitation.ts';
 import type { RunStore } from '../core/run-log.ts';
@@ -13,7 +13,7 @@ import type { RunLogOptions, WritingRunLog } from '../observability/run-log.ts';
 import { createApprovalTokens } from '../policy/approval-tokens.ts';
 import { createApprovalGate } from '../policy/approvals.ts';
 import { createRememberedApprovals } from '../policy/remembered-approvals.ts';
-import { createRunWaits } from '../policy/run-waits.ts';
+import { createRunWaits } from '../chat/suspend/run-waits.ts';
 import { createMemoryChatMemory } from '../storage/memory-chat-memory.ts';
 import { createMemoryRuns } from '../storage/memory-runs.ts';
 import { createMemoryWaitingRuns } from '../storage/memory-waiting-runs.ts';

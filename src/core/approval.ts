@@ -1,121 +1,7 @@
-import type { ChatRequest, Source } from './chat.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { Tool } from './tool.ts';
 
 /** What a human decided about one call. `args` replace the model's. */
 export type ApprovalAnswer = { decision: 'approve'; args?: JsonObject } | { decision: 'reject'; message?: string };
-
-/** A call that waits for a decision which comes in another request. */
-export interface WaitingCall {
-  /** The model's id, cut where it is too long for an address, with a number behind it where several calls of one turn would have the same. */
-  id: string;
-  /** The model's id as it is. */
-  callId: string;
-  /** The offered name. */
-  tool: string;
-  /** The name under which it is cited. */
-  label: string;
-  args: JsonObject;
-  /** The function's schema, for arguments that a human changes. */
-  parameters: JsonObject;
-  /** As `definitionOf` gives it: what was approved must be what runs. */
-  definition: string;
-  /** The calls of presets around it, the outermost first, each with its place among the calls of its turn; absent where there are none. */
-  within?: { place: number; callId: string }[];
-}
-
-/** A preset that was called as a tool and waits amid its work: what it goes on with. Plain JSON. */
-export interface InnerRun {
-  request: ChatRequest;
-  loop: JsonObject;
-  /** What it has said so far. */
-  text: string;
-}
-
-/** Why a call of a preset waits: calls within it do. */
-export interface InnerWait {
-  calls: WaitingCall[];
-  run: InnerRun;
-}
-
-/** What the call of a preset goes on with. */
-export interface ResumedInner {
-  run: InnerRun;
-  /** On calls within it, as it knows them. */
-  decided: readonly DecidedCall[];
-}
-
-/** A run that waits, with all that it needs to go on, perhaps in another process. Plain JSON, and secret: the request may hold keys. */
-export interface WaitingRun {
-  id: string;
-  callerId: string;
-  /** Random, new for each time that a run begins to wait: a token of an earlier time is worthless. */
-  waitId: string;
-  /** Milliseconds since 1970. */
-  expires: number;
-  /** As it was asked for, whatever it was handed over to. */
-  model: string;
-  request: ChatRequest;
-  /** At least one. */
-  calls: WaitingCall[];
-  /** What the tools gave so far, for the answer's sources. */
-  sources: Source[];
-  /** The loop's own words. */
-  loop: JsonObject;
-  /**
-   * Present where all calls are decided, the run went on and failed for another reason: whoever sends one of these decisions again goes on with
-   * it. `left` are those that were not used yet.
-   */
-  again?: { decided: DecidedCall[]; left: DecidedCall[] };
-}
-
-export interface DecidedCall {
-  call: WaitingCall;
-  answer: ApprovalAnswer;
-}
-
-/** `closed`: it was resumed or cancelled, or all its calls are decided. */
-export type FoundWait = { callerId: string } & ({ type: 'open'; run: WaitingRun } | { type: 'closed' });
-
-export type DecisionEffect =
-  /** Others are open: their ids. */
-  | { type: 'noted'; waiting: string[] }
-  /** The last one. The run is closed with it, so that nobody else goes on with it. */
-  | { type: 'complete'; decided: DecidedCall[] }
-  /** This call was decided before, or the run does not wait for it any more. Nothing was changed. */
-  | { type: 'closed' };
-
-/** Of the runs that are open: how many of one caller, and the size of all of them as they are kept. `maxRunCharacters`: of this one as JSON. */
-export interface WaitingBounds {
-  maxRunCharacters: number;
-  maxOfCaller: number;
-  maxCharacters: number;
-}
-
-/**
- * Whether a run was kept. Beyond the size of all, a caller who has more than the one who asks loses the oldest ones, which are closed: their ids
- * are `givenUp`. Whoever has the most, or too many, is refused instead, without an effect; so is a run that is too large by itself.
- */
-export type KeptWait = { type: 'kept'; givenUp: string[] } | { type: 'refused' } | { type: 'too_large' };
-
-/**
- * Keeps runs that wait. One implementation keeps them in memory, another in SQLite, encrypted.
- * @throws GatewayError `storage_unavailable`
- */
-export interface WaitingRunStore {
-  /** Adds a run, or opens the one of this id anew. Resolves when it is durable. */
-  keep(run: WaitingRun, bounds: WaitingBounds): Promise<KeptWait>;
-  /** Undefined also for one that cannot be read with the present secret. */
-  find(id: string): Promise<FoundWait | undefined>;
-  /** Writes a decision down, at most one for each call, whoever asks at the same time. */
-  decide(place: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
-  /** Nobody can go on with it any more; false when it is not open. */
-  close(id: string): Promise<boolean>;
-  /** Ids of those that are open and have not expired before this time. */
-  openIds(time: number): Promise<string[]>;
-  /** Forgets those that expired before this time. */
-  prune(time: number): Promise<void>;
-}
 
 /** What a caller needs to decide. `token` stands at the top where there is one call. */
 export interface PendingApproval {
@@ -124,72 +10,12 @@ export interface PendingApproval {
   token?: string;
 }
 
-/** How a run waits whose caller can be asked only by its answer: it is written down, ends, and goes on in another request. */
-export interface RunWait {
-  /** Present in a run that goes on. */
-  readonly resumed?: ResumedRun;
-  /** A hand-over changes what is answered from here on; the request of the run until then. */
-  answers(request: ChatRequest): void;
-  /** Writes the run down before any token goes out. @throws GatewayError `overloaded`, `storage_unavailable` */
-  suspend(calls: readonly WaitingCall[], loop: JsonObject): Promise<PendingApproval>;
-  /** Keeps a run that has failed after its calls were decided, so that the same decision goes on with it; false where there is nothing to keep. */
-  keepForRetry(): Promise<boolean>;
-  /** The run was cancelled while it was written down: nobody can go on with it any more. Never rejects. */
-  abandon(): Promise<void>;
-  /** Whether the run is kept, by one of the two. */
-  readonly isSuspended: boolean;
-}
-
-export interface ResumedRun {
-  /** What the run was when it was put away, given once: what comes after a hand-over begins anew. */
-  take(): { loop: JsonObject; sources: readonly Source[] } | undefined;
-  /** The decision on a call of this id with these arguments; each is given once, and to no other call. */
-  takeDecision(callId: string, args: JsonObject): DecidedCall | undefined;
-  /** The decisions on calls within the preset that was called at this place of the turn, as the preset knows them; given once. */
-  takeWithin(place: number): DecidedCall[];
-  /** Where the run stands from now on, should it fail; undefined amid calls, which must not run again. */
-  standsAt(loop: (() => JsonObject) | undefined): void;
-}
-
-/** Makes the waits of runs; the port through which the door starts them. */
-export interface RunWaits {
-  begin(run: { id: string; callerId: string; request: ChatRequest; sources: readonly Source[] }): RunWait;
-  resume(run: WaitingRun, decided: readonly DecidedCall[], sources: readonly Source[]): RunWait;
-}
-
 /** Which calls wait for a human: all, none, or those of the functions named. */
 export type ApprovalRule = boolean | readonly string[];
 
-/** What several rules demand together: a call waits where any of them says so. */
-export function strictestRule(...rules: readonly (ApprovalRule | undefined)[]): ApprovalRule {
-  if (rules.includes(true)) return true;
-  const names = rules.flatMap((rule) => (typeof rule === 'object' ? rule : []));
-  return names.length > 0 && names;
-}
-
-/** Whether a rule means a function, whatever it is called in this offer. */
-export function isMeantBy(rule: ApprovalRule, { spec, label, otherNames = [] }: Pick<Tool, 'spec' | 'label' | 'otherNames'>): boolean {
-  return typeof rule === 'boolean' ? rule : [spec.name, label, ...otherNames].some((name) => rule.includes(name));
-}
-
-/** By what a function is known again: its name, what a model reads of it, where it runs, and what it asks for there. */
-export function definitionOf({ spec, label, server, kind, place }: Tool): string {
-  return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind, ...(place === undefined ? [] : [place])]);
-}
-
-/** Under which the events of the outermost run name a call. */
-export function eventIdOf({ callId, within = [] }: Pick<WaitingCall, 'callId' | 'within'>): string {
-  return [...within.map((outer) => outer.callId), callId].reduce(idWithin);
-}
-
-/** The field `within` of such an event: the id of the call around it. */
-export function withinOf({ within = [] }: Pick<WaitingCall, 'within'>): { within?: string } {
-  return within.length === 0 ? {} : { within: within.map((outer) => outer.callId).reduce(idWithin) };
-}
-
-/** The id of a call within another one's. A point needs no encoding in a path. */
-export function idWithin(outer: string, inner: string): string {
-  return `${outer}.${inner}`;
+/** Whether a rule means a function that has these names. */
+export function isMeantBy(rule: ApprovalRule, names: readonly string[]): boolean {
+  return typeof rule === 'boolean' ? rule : names.some((name) => rule.includes(name));
 }
 
 /** The data of `approval.response`, without the tool. */

@@ -1,4 +1,4 @@
-import type { RunEvent } from './run.ts';
+import type { RunEvent } from './run-event.ts';
 
 /** An entry of `warnings` in an answer: something that was asked for could not be used. */
 export interface CallerWarning {

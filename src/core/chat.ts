@@ -1,6 +1,6 @@
 import type { ApprovalRule, PendingApproval } from './approval.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
-import type { RunEvent } from './run.ts';
+import type { RunEvent } from './run-event.ts';
 
 /** A part of a message. Kinds other than text are carried as they came (images, audio, files). */
 export type ContentPart = { type: 'text'; text: string } | ({ type: string } & JsonObject);

@@ -1,6 +1,7 @@
 import type { ChatEvent, Usage } from './chat.ts';
 import type { ModelRequestLog } from './model-request-log.ts';
-import type { RunEvent, RunStatus } from './run.ts';
+import type { RunEvent } from './run-event.ts';
+import type { RunStatus } from './run.ts';
 
 /** An event as the log keeps it: long texts are cut, values under secret names are gone. */
 export interface KeptEvent extends RunEvent {

@@ -1,7 +1,7 @@
-import type { ApprovalRule, RunWait } from './approval.ts';
+import type { ApprovalRule } from './approval.ts';
+import type { RunWait } from './suspended-run.ts';
 import type { Caller } from './caller.ts';
 import type { ChatMessage, InlineFile } from './chat.ts';
-import type { JsonObject } from '../shared/json.ts';
 import type { PresetRecord } from './preset.ts';
 import type { ModelRequestLog } from './model-request-log.ts';
 
@@ -62,36 +62,3 @@ export interface CallRegistry {
 
 /** `waiting`: for somebody's approval, also while other calls go on. The last three are final. */
 export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
-
-export type EventType =
-  | 'run.start'
-  | 'model.request'
-  | 'model.response'
-  | 'selection'
-  | 'tool.call'
-  | 'tool.progress'
-  | 'tool.result'
-  | 'approval.request'
-  | 'approval.response'
-  | 'config.update'
-  | 'limit.reached'
-  | 'warning'
-  | 'run.end';
-
-/**
- * An event of a run as clients see it on request, except `model.request` and `model.response`, which stand in the log of the run alone. The data of each type:
- * `run.start` `{run_id, model, mode, tools}`, with `functions` (their names) when there are any ·
- * `model.request` `{question, purpose, mode, model, messages, characters, functions}` with `preset`, `round`, `max_rounds`, `names`, `tool_choice`, `structured`, `reason` where they apply (`Asking`) ·
- * `model.response` `{question, finish_reason, calls, characters, duration_ms}` with `reasoning_characters`, `usage`, `stopped`, or `error:{code, message}` · `selection` `{model, asked:{query, functions, questions}, found, dropped:[{name, reason}], repaired}`, with `unreadable`, `cut` or `error` where it failed · `tool.call` `{id, tool, args, server}` ·
- * `tool.progress` `{id, tool}` with `status`, or with `progress` and perhaps `total` ·
- * `approval.request` `{id, tool, args, server}` · `approval.response` `{id, tool, decision}`, with `message`, `edited` or `remembered` ·
- * `tool.result` `{id, tool, response, duration_ms}` with `truncated`, `cached`, `attempts` where they apply, or with `error:{code, message, state?}`
- * (`CallState`) · `limit.reached` `{limit, value}`, where `limit` is `tool_rounds`, `reasks`, `calls_per_round`, `calls_per_run`, `tool_phase_ms`, or
- * `result_bytes` with the `id` of the call and its `bytes` before the cut · `warning` `{code, message}` ·
- * `run.end` `{run_id, status}`, with `error:{code, message}` when it failed or was cancelled (in the log of the run; a stream tells that by its error frame).
- * What a preset that was called as a tool does has `within`, the id of its call, and an `id` that begins with it and a point.
- */
-export interface RunEvent {
-  type: EventType;
-  data: JsonObject;
-}

@@ -1,10 +1,11 @@
-import type { InnerWait, ResumedInner } from './approval.ts';
+import type { InnerWait, ResumedInner } from './suspended-run.ts';
 import type { Caller } from './caller.ts';
 import type { ChatRequest, Usage } from './chat.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { PresetRecord } from './preset.ts';
 import type { ResultStore } from './result-store.ts';
-import type { RunContext, RunEvent } from './run.ts';
+import type { RunContext } from './run.ts';
+import type { RunEvent } from './run-event.ts';
 
 /** A function as a model sees it. `parameters` is a JSON Schema whose root is an object. */
 export interface ToolSpec {
@@ -155,7 +156,7 @@ export interface Tool {
   readonly server: string;
   readonly kind: 'openapi' | 'browser' | 'function' | 'mcp' | 'preset';
   /** What a call asks for there, as `POST http://host/path`; undefined where nobody knows, or where it is no request. */
-  readonly place?: string;
+  readonly endpoint?: string;
   /** Further names by which a rule may mean it: its own before a clash renamed it, the document's, its entries of `tool_ids`. */
   readonly otherNames?: readonly string[];
   /** The tool's own time limit; undefined: the request's, else the preset's, else the default. */
@@ -188,30 +189,6 @@ export interface Tool {
   readonly gateways?: readonly string[];
   /** Resolves with an outcome. A rejection is a `ToolError` for the model, the signal's reason, or a fault that is masked. */
   run(invocation: ToolInvocation, context?: ToolContext): Promise<ToolOutcome>;
-}
-
-/** A call that could run: found, checked, and not yet begun. */
-export interface ApprovalRequest {
-  callId: string;
-  tool: Tool;
-  args: JsonObject;
-  run: RunContext;
-  /** Aborted when nobody waits for the decision any more. */
-  signal: AbortSignal;
-  /** Tells whoever reads the run that somebody is asked, and what was answered. */
-  tell(event: RunEvent): void;
-}
-
-/** `args`: as a human changed them; they are checked like a model's before they run. */
-export type ApprovalDecision =
-  | { type: 'approved'; args?: JsonObject }
-  /** The decision comes in another request: the run is to be put away. */
-  | { type: 'waiting' }
-  | { type: 'refused'; code: 'approval_required' | 'approval_rejected' | 'approval_expired' | 'definition_changed'; message: string };
-
-/** Asked for every call between its checks and its start; siblings that need no approval run meanwhile. Without a gate all may run. */
-export interface ApprovalGate {
-  decide(request: ApprovalRequest): Promise<ApprovalDecision>;
 }
 
 /** The tools of one request, fixed for its run. */

@@ -2,7 +2,7 @@ import type { ChatEvent, Usage } from '../core/chat.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { AnswerFault, AnswerLog, ModelRequestLog } from '../core/model-request-log.ts';
-import type { RunEvent } from '../core/run.ts';
+import type { RunEvent } from '../core/run-event.ts';
 
 export interface QuestionRecorder extends ModelRequestLog {
   /** What the run says beside texts; the answer of `askLast`, while there is one. */

@@ -1,6 +1,7 @@
 import { limits } from '../core/limits.ts';
 import type { KeptEvent, KeptRun, RunEnding } from '../core/run-log.ts';
-import type { RunEvent, RunStatus } from '../core/run.ts';
+import type { RunEvent } from '../core/run-event.ts';
+import type { RunStatus } from '../core/run.ts';
 import { shortenEvent } from './shorten-event.ts';
 
 /** One run as it is being written down. */

@@ -1,11 +1,13 @@
-import { definitionOf, isMeantBy, responseData } from '../core/approval.ts';
+import { isMeantBy, responseData } from '../core/approval.ts';
 import type { ApprovalAnswer } from '../core/approval.ts';
 import type { SendElicitation, ElicitationReply } from '../core/elicitation.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { RunContext } from '../core/run.ts';
-import type { ApprovalDecision, ApprovalGate, ApprovalRequest, ToolSpec } from '../core/tool.ts';
+import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../core/approval-gate.ts';
+import type { Tool, ToolSpec } from '../core/tool.ts';
+import { definitionOf } from './remembered-approvals.ts';
 import type { RememberedApprovals } from './remembered-approvals.ts';
 
 export interface ApprovalGateOptions {
@@ -82,7 +84,7 @@ export function createApprovalGate({ askBrowser, remembered, objectionTo, timeou
       request.tell({ type: 'approval.request', data: { id: callId, tool: tool.spec.name, args, server: tool.server } });
       const asked = run.sessionId === undefined ? undefined : await askSession(request);
       if (asked !== undefined) return asked;
-      if (run.wait !== undefined) return { type: 'waiting' };
+      if (run.wait !== undefined) return { type: 'waiting', definition: definitionOf(tool) };
       tellResponse(request, { id: callId, decision: 'unavailable' });
       return nobodyToAsk(tool.spec.name);
     },
@@ -91,8 +93,13 @@ export function createApprovalGate({ askBrowser, remembered, objectionTo, timeou
 
 async function needsApproval({ tool, args, run }: ApprovalRequest): Promise<boolean> {
   const { approvalRule = false } = run;
-  if (isMeantBy(approvalRule, tool) && !(approvalRule === true && tool.isHelper === true)) return true;
+  if (isMeantBy(approvalRule, namesOf(tool)) && !(approvalRule === true && tool.isHelper === true)) return true;
   return typeof tool.needsApproval === 'function' ? tool.needsApproval(args) : tool.needsApproval === true;
+}
+
+/** By which a rule may mean it, whatever it is called in this offer. */
+function namesOf({ spec, label, otherNames = [] }: Tool): string[] {
+  return [spec.name, label, ...otherNames];
 }
 
 /** Only the word itself is a yes. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ChatMemory } from '../core/chat-memory.ts';
 import { limits } from '../core/limits.ts';
+import type { Tool } from '../core/tool.ts';
 
 /** What a caller has decided for a function in a chat, until the chat is old. */
 export interface RememberedApprovals {
@@ -47,4 +48,9 @@ function idOf({ callerId, chatId, definition }: RememberedPlace): string {
   return createHash('sha256')
     .update(JSON.stringify([callerId, chatId, definition]))
     .digest('base64');
+}
+
+/** By what a function is known again: its name, what a model reads of it, where it runs, and what it asks for there. */
+export function definitionOf({ spec, label, server, kind, endpoint }: Tool): string {
+  return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind, ...(endpoint === undefined ? [] : [endpoint])]);
 }

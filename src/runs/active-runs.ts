@@ -1,4 +1,4 @@
-import type { DecidedCall, RunWait, RunWaits, WaitingRun } from '../core/approval.ts';
+import type { DecidedCall, RunWait, RunWaits, WaitingRun } from '../core/suspended-run.ts';
 import type { Caller } from '../core/caller.ts';
 import type { ChatEvent, ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { eventIdOf, responseData, withinOf } from '../core/approval.ts';
-import type { ApprovalAnswer, DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/approval.ts';
+import { eventIdOf, withinOf } from '../chat/suspend/nested-call-ids.ts';
+import { responseData } from '../core/approval.ts';
+import type { ApprovalAnswer } from '../core/approval.ts';
+import type { DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/suspended-run.ts';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';

@@ -1,5 +1,6 @@
 import type { RunEnding } from '../core/run-log.ts';
-import type { RunContext, RunEvent } from '../core/run.ts';
+import type { RunContext } from '../core/run.ts';
+import type { RunEvent } from '../core/run-event.ts';
 
 /** The events of one run on their way to the session that its chat names. Neither function throws or waits. */
 export interface SessionFeed {

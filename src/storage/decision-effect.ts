@@ -1,4 +1,5 @@
-import type { ApprovalAnswer, DecisionEffect, WaitingRun } from '../core/approval.ts';
+import type { ApprovalAnswer } from '../core/approval.ts';
+import type { DecisionEffect, WaitingRun } from '../core/suspended-run.ts';
 
 /** What one more decision means for a run with those that there are already. */
 export function effectOf(

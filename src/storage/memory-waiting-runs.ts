@@ -1,4 +1,5 @@
-import type { ApprovalAnswer, WaitingRun, WaitingRunStore } from '../core/approval.ts';
+import type { ApprovalAnswer } from '../core/approval.ts';
+import type { WaitingRun, WaitingRunStore } from '../core/suspended-run.ts';
 import { chooseLossesOfOthers, sharesOf } from '../shared/fair-shares.ts';
 import { effectOf } from './decision-effect.ts';
 

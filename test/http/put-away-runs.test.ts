@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { WaitingRunStore } from '../../src/core/approval.ts';
+import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
 import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
 import { readChunks } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';

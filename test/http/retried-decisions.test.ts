@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
-import type { WaitingRunStore } from '../../src/core/approval.ts';
+import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
 import { createMemoryRuns } from '../../src/storage/memory-runs.ts';

@@ -3,7 +3,7 @@ import type { ChatEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { KeptRun, RunRecorder, RunStore } from '../../src/core/run-log.ts';
-import type { EventType } from '../../src/core/run.ts';
+import type { EventType } from '../../src/core/run-event.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import type { WritingRunLog } from '../../src/observability/run-log.ts';
 import { createMemoryRuns } from '../../src/storage/memory-runs.ts';

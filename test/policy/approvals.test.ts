@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { definitionOf } from '../../src/core/approval.ts';
-import type { ApprovalAnswer, RunWait } from '../../src/core/approval.ts';
+import { definitionOf } from '../../src/policy/remembered-approvals.ts';
+import type { ApprovalAnswer } from '../../src/core/approval.ts';
+import type { RunWait } from '../../src/core/suspended-run.ts';
 import type { ElicitationReply } from '../../src/core/elicitation.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { PresetRecord } from '../../src/core/preset.ts';
-import { createResumedRun } from '../../src/core/resumed-run.ts';
-import type { RunContext, RunEvent } from '../../src/core/run.ts';
-import type { ApprovalDecision, Tool } from '../../src/core/tool.ts';
+import { createResumedRun } from '../../src/chat/suspend/resumed-run.ts';
+import type { RunContext } from '../../src/core/run.ts';
+import type { RunEvent } from '../../src/core/run-event.ts';
+import type { ApprovalDecision } from '../../src/core/approval-gate.ts';
+import type { Tool } from '../../src/core/tool.ts';
 import { createApprovalGate } from '../../src/policy/approvals.ts';
 import { createRememberedApprovals } from '../../src/policy/remembered-approvals.ts';
 import { createMemoryChatMemory } from '../../src/storage/memory-chat-memory.ts';
@@ -142,6 +145,6 @@ describe('a decision of another request', () => {
 
   test('is none for other arguments: these are asked for anew', async () => {
     const { decision } = await decideOn(guarded, resumedWith({ decision: 'approve' }, { args: { amount: 1 } }));
-    expect(decision).toEqual({ type: 'waiting' });
+    expect(decision).toEqual({ type: 'waiting', definition: definitionOf(guarded) });
   });
 });

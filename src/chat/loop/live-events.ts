@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../shared/json.ts';
 import type { ChatEvent } from '../../core/chat.ts';
 import { limits } from '../../core/limits.ts';
-import type { RunEvent } from '../../core/run.ts';
+import type { RunEvent } from '../../core/run-event.ts';
 
 /** Lets calls that run tell something while the loop waits for their end. */
 export interface LiveEvents {

@@ -1,4 +1,4 @@
-import { strictestRule } from '../../core/approval.ts';
+import type { ApprovalRule } from '../../core/approval.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -87,4 +87,11 @@ function update(data: JsonObject, before: readonly string[]): ChatEvent {
   const added = functions.filter((name) => !before.includes(name));
   const removed = before.filter((name) => !functions.includes(name));
   return { type: 'run-event', event: { type: 'config.update', data: { ...data, added, removed } } };
+}
+
+/** What several rules demand together: a call waits where any of them says so. */
+function strictestRule(...rules: readonly (ApprovalRule | undefined)[]): ApprovalRule {
+  if (rules.includes(true)) return true;
+  const names = rules.flatMap((rule) => (typeof rule === 'object' ? rule : []));
+  return names.length > 0 && names;
 }

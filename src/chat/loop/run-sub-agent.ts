@@ -1,10 +1,11 @@
-import { idWithin } from '../../core/approval.ts';
+import { idWithin } from '../suspend/nested-call-ids.ts';
 import type { ChatEvent, ChatRequest, Usage } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { plainRequest } from '../../core/plain-request.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
-import type { CallRegistry, EventType, RunContext, RunEvent } from '../../core/run.ts';
+import type { CallRegistry, RunContext } from '../../core/run.ts';
+import type { EventType, RunEvent } from '../../core/run-event.ts';
 import type { AskPreset, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { addUsage } from '../../core/usage.ts';
 import { runAsPreset } from './run-as-preset.ts';

@@ -1,5 +1,5 @@
-import { definitionOf, idWithin } from '../../core/approval.ts';
-import type { DecidedCall, InnerRun, WaitingCall } from '../../core/approval.ts';
+import { idWithin } from './nested-call-ids.ts';
+import type { DecidedCall, InnerRun, WaitingCall } from '../../core/suspended-run.ts';
 import type { ChatMessage, Source, ToolCall } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -132,7 +132,7 @@ export function toWaitingCalls(reports: readonly ToolCallResult[]): WaitingCall[
     return id;
   }
   return reports.flatMap((report, place) => {
-    const { prepared, isWaiting, inner } = report;
+    const { prepared, isWaiting, inner, definition = '' } = report;
     if (isWaiting !== true || prepared.type === 'refused') return [];
     const { call, tool, args } = prepared;
     if (inner !== undefined) {
@@ -140,8 +140,6 @@ export function toWaitingCalls(reports: readonly ToolCallResult[]): WaitingCall[
       return inner.calls.map((each) => ({ ...each, id: own(idWithin(call.id, each.id)), within: [here, ...(each.within ?? [])] }));
     }
     const { spec, label } = tool;
-    return [
-      { id: own(call.id), callId: call.id, tool: spec.name, label, args, parameters: spec.parameters, definition: definitionOf(tool) },
-    ];
+    return [{ id: own(call.id), callId: call.id, tool: spec.name, label, args, parameters: spec.parameters, definition }];
   });
 }

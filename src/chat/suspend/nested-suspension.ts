@@ -1,6 +1,6 @@
-import type { InnerWait, RunWait, ResumedInner } from '../../core/approval.ts';
+import type { InnerWait, RunWait, ResumedInner } from '../../core/suspended-run.ts';
 import type { ChatRequest } from '../../core/chat.ts';
-import { createResumedRun } from '../../core/resumed-run.ts';
+import { createResumedRun } from './resumed-run.ts';
 
 export interface NestedSuspension extends RunWait {
   /** What the run within waits for, once it does. */

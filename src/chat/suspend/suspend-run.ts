@@ -1,8 +1,8 @@
 import type { ChatEvent } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { eventIdOf, withinOf } from '../../core/approval.ts';
-import type { RunWait, WaitingCall } from '../../core/approval.ts';
+import { eventIdOf, withinOf } from './nested-call-ids.ts';
+import type { RunWait, WaitingCall } from '../../core/suspended-run.ts';
 import type { Turn } from '../loop/ask-model.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import { isUnfinished, toolCallEvents } from '../tool-calls/run-round.ts';

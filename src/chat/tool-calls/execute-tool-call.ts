@@ -1,4 +1,4 @@
-import type { InnerWait } from '../../core/approval.ts';
+import type { InnerWait } from '../../core/suspended-run.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { ToolError } from '../../core/tool.ts';

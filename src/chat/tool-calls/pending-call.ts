@@ -1,9 +1,10 @@
-import type { InnerWait } from '../../core/approval.ts';
+import type { InnerWait } from '../../core/suspended-run.ts';
 import type { ToolCall } from '../../core/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { RunEvent } from '../../core/run.ts';
-import type { ApprovalDecision, FollowUp, ToolContext, ToolOutcome } from '../../core/tool.ts';
+import type { RunEvent } from '../../core/run-event.ts';
+import type { ApprovalDecision } from '../../core/approval-gate.ts';
+import type { FollowUp, ToolContext, ToolOutcome } from '../../core/tool.ts';
 import { createElicitation } from './elicit-input.ts';
 import type { DuplicateCallRefusal } from './duplicate-call-guard.ts';
 import { reportOf, timeoutOf } from './tool-call-result.ts';
@@ -86,7 +87,11 @@ export function createPendingCall(given: PreparedCall, settings: ToolCallSetting
     }
     if (decision.type === 'refused') settleUnrun({ type: 'error', code: decision.code, message: decision.message, state: 'not_started' });
     else if (decision.type === 'waiting')
-      settle({ ...reportOf({ prepared, outcome: notDecided(tool.spec.name), durationMs: 0 }, around), isWaiting: true });
+      settle({
+        ...reportOf({ prepared, outcome: notDecided(tool.spec.name), durationMs: 0 }, around),
+        isWaiting: true,
+        definition: decision.definition,
+      });
     else if (decision.args !== undefined) {
       const edited = { ...call, name: tool.spec.name, arguments: JSON.stringify(decision.args) };
       const checked = await prepareToolCall(edited, new Map([[tool.spec.name, tool]]), settings.run).catch(() => undefined);

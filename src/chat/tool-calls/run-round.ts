@@ -1,4 +1,4 @@
-import type { ResumedInner } from '../../core/approval.ts';
+import type { ResumedInner } from '../../core/suspended-run.ts';
 import type { ChatEvent, ToolCall } from '../../core/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';

@@ -1,9 +1,10 @@
-import type { InnerWait, ResumedInner } from '../../core/approval.ts';
+import type { InnerWait, ResumedInner } from '../../core/suspended-run.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/result-store.ts';
 import type { RunContext } from '../../core/run.ts';
-import type { ApprovalGate, FollowUp, Tool, ToolOutcome } from '../../core/tool.ts';
+import type { ApprovalGate } from '../../core/approval-gate.ts';
+import type { FollowUp, Tool, ToolOutcome } from '../../core/tool.ts';
 import type { Elicitations } from './elicit-input.ts';
 import type { DuplicateCallGuard } from './duplicate-call-guard.ts';
 import { truncateResult } from '../results/truncate-result.ts';
@@ -32,6 +33,8 @@ export interface ToolCallResult {
   isWaiting?: true;
   /** It has not run, because it stands behind a call that waits so. */
   isHeld?: true;
+  /** Of a call that waits for a decision on itself: the function's, as the gate has given it. */
+  definition?: string;
   /** Of a call that waits: why, where calls within it wait. */
   inner?: InnerWait;
 }

@@ -1,6 +1,6 @@
 import { textOf } from '../../core/chat.ts';
 import type { ChatMessage } from '../../core/chat.ts';
-import type { RunEvent } from '../../core/run.ts';
+import type { RunEvent } from '../../core/run-event.ts';
 
 /** Ollama's context when nobody sets one. Servers may be set to more; less was never a default of a version with tools in the last year. */
 export const defaultContext = 4_096;

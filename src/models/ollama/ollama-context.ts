@@ -2,7 +2,7 @@ import type { ChatRequest } from 'ollama/browser';
 
 import type { ModelRequest } from '../../core/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { RunEvent } from '../../core/run.ts';
+import type { RunEvent } from '../../core/run-event.ts';
 import { chooseContextSize } from './choose-context-size.ts';
 import type { ContextSize, ContextSizeRequest } from './choose-context-size.ts';
 import { findLoadedContext, learnFacts } from './ollama-models.ts';

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { RunEvent } from '../../core/run.ts';
+import type { RunEvent } from '../../core/run-event.ts';
 import { fitGrammar } from './fit-grammar.ts';
 
 /**

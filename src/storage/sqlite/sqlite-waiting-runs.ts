@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ApprovalAnswer, DecisionEffect, KeptWait, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/approval.ts';
+import type { ApprovalAnswer } from '../../core/approval.ts';
+import type { DecisionEffect, KeptWait, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
 import { chooseLossesOfOthers } from '../../shared/fair-shares.ts';
 import type { Loss } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';

@@ -181,7 +181,7 @@ function gatewayCandidate(
       toTool(offeredName) {
         const tool = createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
         return withServerRules(
-          { ...tool, place: `${operation.method} ${operation.path}` },
+          { ...tool, endpoint: `${operation.method} ${operation.path}` },
           [...wish.otherNames, ...possibleNames(wish)],
           rules,
         );
@@ -211,7 +211,7 @@ function browserCandidate(place: Place, document: JsonObject, { callBrowser }: R
           timeoutMs,
         });
         return withServerRules(
-          { ...tool, place: `${operation.method} ${operation.path}` },
+          { ...tool, endpoint: `${operation.method} ${operation.path}` },
           [...wish.otherNames, ...possibleNames(wish)],
           rules,
         );

@@ -44,7 +44,7 @@ export function configValue({ extra }: Pick<ServerRules, 'extra'>, key: string):
 function withServerApproval(tool: Tool, otherNames: readonly string[], rules: ServerRules): Tool {
   const wanted = configValue(rules, 'needs_approval');
   const rule = Array.isArray(wanted) ? wanted.filter((name) => typeof name === 'string') : wanted === true;
-  const isMeant = isMeantBy(rule, { ...tool, otherNames: [...otherNames, `server:${tool.label}`] });
+  const isMeant = isMeantBy(rule, [tool.spec.name, tool.label, ...otherNames, `server:${tool.label}`]);
   return isMeant ? { ...tool, needsApproval: true } : tool;
 }
 

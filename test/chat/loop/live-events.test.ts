@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLiveEvents } from '../../../src/chat/loop/live-events.ts';
-import type { RunEvent } from '../../../src/core/run.ts';
+import type { RunEvent } from '../../../src/core/run-event.ts';
 
 const eventOf = (id: string): RunEvent => ({ type: 'tool.call', data: { id } });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunWait } from '../../../src/core/approval.ts';
+import type { RunWait } from '../../../src/core/suspended-run.ts';
 import type { ChatEvent } from '../../../src/core/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { keepFailedRun } from '../../../src/chat/suspend/keep-failed-run.ts';

@@ -2,7 +2,7 @@ import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../
 import { CallerWarnings } from '../../../core/caller-warning.ts';
 import type { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { RunEvent } from '../../../core/run.ts';
+import type { RunEvent } from '../../../core/run-event.ts';
 import { addUsage } from '../../../core/usage.ts';
 import { errorBody } from '../../error-handler.ts';
 

@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../../core/run.ts';
+import type { RunEvent } from '../../../core/run-event.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { SessionEvents } from '../../../runs/session-feed.ts';
 import { eventFrame } from './socket-wire.ts';

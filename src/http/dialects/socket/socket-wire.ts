@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { RunEvent } from '../../../core/run.ts';
+import type { RunEvent } from '../../../core/run-event.ts';
 import { addUsage } from '../../../core/usage.ts';
 
 /** What identifies a chat in its frames. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { WaitingRun } from '../../../../src/core/approval.ts';
+import type { WaitingRun } from '../../../../src/core/suspended-run.ts';
 import type { ChatEvent, ChatRequest } from '../../../../src/core/chat.ts';
 import type { StoredChat } from '../../../../src/core/chat-store.ts';
 import { limits } from '../../../../src/core/limits.ts';

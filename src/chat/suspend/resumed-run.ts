@@ -1,6 +1,6 @@
-import type { DecidedCall, ResumedRun } from './approval.ts';
-import type { Source } from './chat.ts';
-import type { JsonObject } from '../shared/json.ts';
+import type { DecidedCall, ResumedRun } from '../../core/suspended-run.ts';
+import type { Source } from '../../core/chat.ts';
+import type { JsonObject } from '../../shared/json.ts';
 
 export interface WhatItWas {
   loop: JsonObject;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { DecidedCall, WaitingCall } from '../../src/core/approval.ts';
-import { createResumedRun } from '../../src/core/resumed-run.ts';
-import { waitingCall } from '../storage/waiting-run-contract.ts';
+import type { DecidedCall, WaitingCall } from '../../../src/core/suspended-run.ts';
+import { createResumedRun } from '../../../src/chat/suspend/resumed-run.ts';
+import { waitingCall } from '../../storage/waiting-run-contract.ts';
 
 const decided = (id: string, within?: WaitingCall['within']): DecidedCall => ({
   call: { ...waitingCall(id), ...(within && { within }) },

@@ -1,13 +1,19 @@
-import type { DecidedCall, PendingApproval, RunWait, RunWaits, WaitingRun, WaitingRunStore } from '../core/approval.ts';
-import { GatewayError } from '../core/errors.ts';
-import { limits } from '../core/limits.ts';
-import { createResumedRun } from '../core/resumed-run.ts';
-import type { TrackedRun } from '../core/resumed-run.ts';
-import type { ApprovalTokens } from './approval-tokens.ts';
+import type { DecidedCall, RunWait, RunWaits, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
+import type { PendingApproval } from '../../core/approval.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import { createResumedRun } from './resumed-run.ts';
+import type { TrackedRun } from './resumed-run.ts';
+
+export interface ApprovalTokenSigner {
+  /** `expires`: milliseconds since 1970. */
+  sign(call: { runId: string; waitId: string; callId: string; args: JsonObject }, expires: number): string;
+}
 
 export interface RunWaitsOptions {
   store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
-  tokens: Pick<ApprovalTokens, 'sign'>;
+  tokens: ApprovalTokenSigner;
   /** Told of runs that wait no longer, because the store was full and their caller had the most in it. Never rejects. */
   onGivenUp: (runIds: readonly string[]) => Promise<void>;
   /** Makes the log of the run durable. */
@@ -99,7 +105,7 @@ async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
   await flushLog();
 }
 
-function toPendingApproval({ id: runId, waitId, calls, expires }: WaitingRun, tokens: Pick<ApprovalTokens, 'sign'>): PendingApproval {
+function toPendingApproval({ id: runId, waitId, calls, expires }: WaitingRun, tokens: ApprovalTokenSigner): PendingApproval {
   const shown = calls.map(({ id, tool, args }) => ({
     id,
     tool,

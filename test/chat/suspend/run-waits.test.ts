@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { RunWait, WaitingRun } from '../../src/core/approval.ts';
-import { limits } from '../../src/core/limits.ts';
-import { createRunWaits } from '../../src/policy/run-waits.ts';
-import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
-import { chatRequest } from '../_support/tools.ts';
-import { noBounds, waitingCall, waitingRun } from '../storage/waiting-run-contract.ts';
+import type { RunWait, WaitingRun } from '../../../src/core/suspended-run.ts';
+import { limits } from '../../../src/core/limits.ts';
+import { createRunWaits } from '../../../src/chat/suspend/run-waits.ts';
+import { createMemoryWaitingRuns } from '../../../src/storage/memory-waiting-runs.ts';
+import { chatRequest } from '../../_support/tools.ts';
+import { noBounds, waitingCall, waitingRun } from '../../storage/waiting-run-contract.ts';
 
 function openWaits() {
   const steps: string[] = [];
