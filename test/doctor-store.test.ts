@@ -8,7 +8,7 @@ import { examineGateway } from '../src/cli/doctor/doctor.ts';
 import type { Finding, Section } from '../src/cli/doctor/finding.ts';
 import { createApiKeys } from '../src/admin/api-keys.ts';
 import { derivePepper } from '../src/admin/derive-key-hash.ts';
-import { createSqliteRegistry } from '../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../src/storage/open-stores.ts';
 import { toolServerRecord } from './storage/records.ts';
 
 const secret = 'a'.repeat(64);
@@ -29,7 +29,7 @@ async function findings(title: string, environment: NodeJS.ProcessEnv = {}): Pro
 
 /** A store with a server that is disabled, one with a key, and a key of the gateway. */
 async function fill(): Promise<void> {
-  const store = createSqliteRegistry({ file, secret });
+  const store = openStores({ file, secret }).registry;
   await store.createToolServer(toolServerRecord({ id: 'off', isEnabled: false }));
   await store.createToolServer(toolServerRecord({ id: 'maps', url: 'http://127.0.0.1:9', authType: 'bearer', key: 'k' }));
   const nothing = () => undefined;
@@ -73,7 +73,7 @@ test('what is stored is examined like what is configured, and nothing is made or
 
 test('a store of an earlier release is read as it is, and not brought up to date', async () => {
   const before = new DatabaseSync(file);
-  before.exec(readFileSync(new URL('storage/fixtures/released-1.sql', import.meta.url), 'utf8'));
+  before.exec(readFileSync(new URL('storage/sqlite/fixtures/released-1.sql', import.meta.url), 'utf8'));
   before.close();
   const bytes = stateOf(folder);
   expect(await findings('Access', { TOOLWHARF_SECRET: secret })).toEqual([{ level: 'ok', text: 'A key is needed: 2 are stored' }]);
@@ -85,7 +85,7 @@ test('a store of an earlier release is read as it is, and not brought up to date
 
 test('a gateway that runs is not disturbed, and its last change is seen', async () => {
   await fill();
-  const running = createSqliteRegistry({ file, secret });
+  const running = openStores({ file, secret }).registry;
   await running.createToolServer(toolServerRecord({ id: 'late', isEnabled: false }));
   const before = readdirSync(folder);
   const found = await findings('Tool servers', { TOOLWHARF_SECRET: secret });

@@ -1,5 +1,4 @@
 import { DatabaseSync } from 'node:sqlite';
-import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createResultCache } from '../src/chat/results/result-cache.ts';
 import type { Caller } from '../src/core/caller.ts';
@@ -15,10 +14,7 @@ import { createRunLog } from '../src/observability/run-log.ts';
 import { createRateLimiter } from '../src/policy/rate-limits.ts';
 import { createDatabaseConnection } from '../src/storage/sqlite/database-connection.ts';
 import type { DatabaseConnection } from '../src/storage/sqlite/database-connection.ts';
-import { createMemoryChatMemory } from '../src/storage/memory-chat-memory.ts';
-import { createMemoryChats } from '../src/storage/memory-chats.ts';
-import { createMemoryRuns } from '../src/storage/memory-runs.ts';
-import { createMemoryWaitingRuns } from '../src/storage/memory-waiting-runs.ts';
+import { memoryChats, memoryRuns } from './_support/memory-stores.ts';
 import { migrate } from '../src/storage/sqlite/migrations.ts';
 import { createSqliteChatMemory } from '../src/storage/sqlite/sqlite-chat-memory.ts';
 import { createSqliteChats } from '../src/storage/sqlite/sqlite-chats.ts';
@@ -36,7 +32,6 @@ import type { Asked } from './http/approval-fixture.ts';
 import { chatNote } from './storage/chat-memory-contract.ts';
 import { storedChat } from './storage/chat-store-contract.ts';
 import { keptRun } from './storage/run-store-contract.ts';
-import { temporaryFolders } from './storage/temporary-folder.ts';
 import { waitingRun } from './storage/waiting-run-contract.ts';
 import type { Gateway, GatewayOptions } from './requirements/gateway.ts';
 
@@ -45,10 +40,8 @@ import type { Gateway, GatewayOptions } from './requirements/gateway.ts';
  * cancels what is another caller's.
  */
 
-const newFolder = temporaryFolders();
-
 function connect(): DatabaseConnection {
-  const connection = createDatabaseConnection({ file: join(newFolder(), 'toolwharf.db'), now: Date.now });
+  const connection = createDatabaseConnection({ file: ':memory:', now: Date.now });
   onTestFinished(() => connection.close());
   return connection;
 }
@@ -151,7 +144,7 @@ function cachedResults(): OpenedStore {
 }
 
 function unsavedRuns(): OpenedStore {
-  const store = { ...createMemoryRuns(), save: () => Promise.reject(new Error('full')) };
+  const store = { ...memoryRuns(), save: () => Promise.reject(new Error('full')) };
   const log = createRunLog({ store, now: Date.now, logger: { error: () => undefined } });
   onTestFinished(() => log.close());
   return {
@@ -188,14 +181,12 @@ const kinds: [MemoryKind, string, keyof typeof limits][] = [
   ['continuation', 'turns that go on', 'continuations'],
 ];
 const rows: StoreRow[] = [
-  { store: 'runs that wait, in memory', limit: 'waitingRunsCharacters', open: () => waitingRuns(createMemoryWaitingRuns()) },
   {
     store: 'runs that wait',
     limit: 'waitingRunsCharacters',
     table: 'waiting_runs',
     open: () => waitingRuns(createSqliteWaitingRuns(connect(), 'secret')),
   },
-  { store: 'the log of runs, in memory', limit: 'keptRuns', open: () => runs(createMemoryRuns()) },
   { store: 'the log of runs', limit: 'keptRuns', table: 'runs', open: () => runs(createSqliteRuns(connect())) },
   { store: 'runs that cannot be written', limit: 'unsavedRuns', open: unsavedRuns },
   ...kinds.map(([kind, store, limit]): StoreRow => ({
@@ -204,15 +195,9 @@ const rows: StoreRow[] = [
     table: 'chat_memory',
     open: () => notes(createSqliteChatMemory(connect(), 'secret', kind)),
   })),
-  { store: 'notes on chats, in memory', limit: 'rememberedApprovals', open: () => notes(createMemoryChatMemory()) },
   { store: 'turns that go on, in memory', limit: 'continuations', open: continuations },
   { store: 'state of functions, in memory', limit: 'stateChats', open: functionState },
   { store: 'results of functions', limit: 'cachedResults', open: cachedResults },
-  {
-    store: 'stored chats, in memory',
-    limit: 'storedChatsCharacters',
-    open: () => chats(createMemoryChats({ now: () => 2_000, bounds: chatBounds })),
-  },
   {
     store: 'stored chats',
     limit: 'storedChatsCharacters',
@@ -255,7 +240,7 @@ describe('one caller who fills', () => {
 
 test('one caller who deletes many stored chats leaves others the place of their list', async () => {
   const now = 1_700_000_000_000;
-  const kept = createMemoryChats({ now: () => now });
+  const kept = memoryChats({ now: () => now });
   const chatStore: ChatStore = { ...kept, delete: async (_callerId, id) => ({ id, created: now }) };
   const { gateway, keys } = await openOffice([], { chats: chatStore });
   await call(gateway, 'DELETE /v1/chat/completions/gone', { key: keys.ada });
@@ -289,11 +274,8 @@ const payingModel: ModelBackend = {
   },
 };
 
-test.each<[string, () => WaitingRunStore]>([
-  ['memory', createMemoryWaitingRuns],
-  ['SQLite', () => createSqliteWaitingRuns(connect(), 'secret')],
-])('whoever fills the store of runs that wait, in %s, leaves others their decisions', async (_name, createStore) => {
-  const store = createStore();
+test('whoever fills the store of runs that wait leaves others their decisions', async () => {
+  const store = createSqliteWaitingRuns(connect(), 'secret');
   const waitingRunStore: WaitingRunStore = { ...store, keep: (run, bounds) => store.keep(run, { ...bounds, maxCharacters: 500_000 }) };
   const { gateway, keys } = await openOffice([], { backends: [backendOf(payingModel)], waitingRuns: waitingRunStore });
   const early = await askPlainly(gateway, {}, keys.ada);

@@ -54,7 +54,8 @@ import { createOutbound } from '../policy/outbound-request.ts';
 import { toPresetWire } from '../storage/preset-schema.ts';
 import { createSessionTokens, withSessionTokens } from '../policy/session-tokens.ts';
 import { createRateLimiter } from '../policy/rate-limits.ts';
-import { createMemoryRegistry } from '../storage/memory-registry.ts';
+import { createLayeredRegistry } from '../storage/layered-registry.ts';
+import { openStores } from '../storage/open-stores.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../storage/tool-server-connection.ts';
 import { createBrowserRelay } from '../relay/browser-relay.ts';
 import { createInProcessBus } from '../relay/bus.ts';
@@ -112,11 +113,15 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const send = withSessionTokens(parts.send ?? outbound.send, sessionTokens);
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
-  const registry = parts.registry ?? createMemoryRegistry(config.toolServers);
-  const { runLog, ...approvals } = createApprovals(config, { ...parts, askBrowser: relay.askBrowser, now, newId });
-  const extensions = await openExtensions(config, { ...parts, newId });
+  // For what is not given: gone with the process.
+  const inProcess = openStores({ file: ':memory:', secret: newId(), now });
+  const registry = parts.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
+  const stores = { ...inProcess, ...parts, chatMemory: { ...inProcess.chatMemory, ...parts.chatMemory } };
+  const { runLog, ...approvals } = createApprovals(config, { ...stores, askBrowser: relay.askBrowser, now, newId });
+  const extensions = await openExtensions(config, { ...stores, newId });
   const { models, tools, presets, chats, services, embed, gatewayId } = composeChat(config, {
-    ...parts,
+    ...stores,
+    spareMemory: inProcess.chatMemory.continuation,
     extensions,
     registry,
     send,
@@ -286,6 +291,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
       await runLog.close();
       await bus.close();
       await outbound.close();
+      await inProcess.connection.close();
     },
   };
 }

@@ -9,7 +9,7 @@ import type { SendOutbound } from '../core/outbound.ts';
 import type { PresetBook } from '../core/preset.ts';
 import type { Registry } from '../core/registry.ts';
 import type { CallBrowser } from '../core/browser-call.ts';
-import type { ChatMemories } from '../core/chat-memory.ts';
+import type { ChatMemories, ChatMemory } from '../core/chat-memory.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import { createBackends } from './create-backends.ts';
 import type { Backends } from './create-backends.ts';
@@ -17,9 +17,6 @@ import type { Extensions } from './open-extensions.ts';
 import type { CatalogBackend, ModelCatalog } from '../models/model-catalog.ts';
 import { createModelCatalog } from '../models/model-catalog.ts';
 import { withPresets } from '../models/preset-models.ts';
-import { forgetWithChats } from '../storage/forget-with-chats.ts';
-import { createMemoryChatMemory } from '../storage/memory-chat-memory.ts';
-import { createMemoryChats } from '../storage/memory-chats.ts';
 import { createPresetStore } from '../storage/preset-store.ts';
 import type { PresetStore } from '../storage/preset-store.ts';
 import { logServerNews } from './startup-warnings.ts';
@@ -34,9 +31,10 @@ export interface Surroundings {
   logger: Parameters<typeof logServerNews>[0] & Parameters<typeof createCallRuntime>[1]['logger'];
   backends?: CatalogBackend[];
   registry: Registry;
-  /** Default: kept as long as the process lives. */
-  chats?: ChatStore;
-  chatMemory?: Partial<ChatMemories>;
+  chats: ChatStore;
+  chatMemory: ChatMemories;
+  /** In this process, for what the store cannot keep just now. */
+  spareMemory: ChatMemory;
   send: SendOutbound;
   callBrowser: CallBrowser;
   /** The operator's own functions and hooks. */
@@ -67,12 +65,8 @@ export function composeChat(config: Config, surroundings: Surroundings): ChatPar
   const { backends, embed } = createBackends(config, send);
   const presets = createPresetStore({ registry, fixed: config.presets, now, believedMs: presetsBelievedMs });
   const models = withPresets(createModelCatalog({ backends: surroundings.backends ?? backends, now }), presets);
-  const continuation = surroundings.chatMemory?.continuation ?? createMemoryChatMemory();
-  const spare = createMemoryChatMemory();
-  const chats = forgetWithChats(surroundings.chats ?? createMemoryChats({ now }), [
-    ...Object.values({ ...surroundings.chatMemory, continuation }),
-    spare,
-  ]);
+  const { chatMemory, spareMemory } = surroundings;
+  const chats = forgetWithChats(surroundings.chats, [...Object.values(chatMemory), spareMemory]);
   const history = config.storeChats ? [createHistoryTool(chats)] : [];
   const ask = createSubAgentRunner(() => services);
   const gatewayId = newId();
@@ -93,8 +87,8 @@ export function composeChat(config: Config, surroundings: Surroundings): ChatPar
     tools,
     presets,
     continuations: createContinuations({
-      store: continuation,
-      spare,
+      store: chatMemory.continuation,
+      spare: spareMemory,
       now,
       newCallId,
       onFault: (error) =>
@@ -118,4 +112,14 @@ export function composeChat(config: Config, surroundings: Surroundings): ChatPar
     now,
   };
   return { models, tools, presets, chats, services, embed, gatewayId };
+}
+
+/** The same store, where what is remembered about the chats of a caller is deleted with them. */
+function forgetWithChats(chats: ChatStore, memories: readonly ChatMemory[]): ChatStore {
+  return {
+    ...chats,
+    async deleteAllOf(callerId) {
+      await Promise.all([chats.deleteAllOf(callerId), ...memories.map((memory) => memory.forgetAllOf(callerId))]);
+    },
+  };
 }

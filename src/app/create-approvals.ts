@@ -14,15 +14,12 @@ import { createApprovalTokens } from '../policy/approval-tokens.ts';
 import { createApprovalGate } from '../policy/approvals.ts';
 import { createRememberedApprovals } from '../policy/remembered-approvals.ts';
 import { createRunWaits } from '../chat/suspend/run-waits.ts';
-import { createMemoryChatMemory } from '../storage/memory-chat-memory.ts';
-import { createMemoryRuns } from '../storage/memory-runs.ts';
-import { createMemoryWaitingRuns } from '../storage/memory-waiting-runs.ts';
 
 export interface ApprovalSurroundings {
   logger: RunLogOptions['logger'];
-  runs?: RunStore;
-  waitingRuns?: WaitingRunStore;
-  chatMemory?: Partial<ChatMemories>;
+  runs: RunStore;
+  waitingRuns: WaitingRunStore;
+  chatMemory: ChatMemories;
   askBrowser: SendElicitation;
   now: () => number;
   newId: () => string;
@@ -37,18 +34,18 @@ export interface Approvals {
 }
 
 /** Approvals and the log of runs, which tells who waits for one. */
-export function createApprovals(config: Config, { logger, askBrowser, now, newId, ...parts }: ApprovalSurroundings): Approvals {
-  const store = parts.waitingRuns ?? createMemoryWaitingRuns();
+export function createApprovals(config: Config, surroundings: ApprovalSurroundings): Approvals {
+  const { logger, runs, waitingRuns: store, chatMemory, askBrowser, now, newId } = surroundings;
   // Runs of a store that forgets need no secret that lasts.
   const tokens = createApprovalTokens(config.secret ?? newId(), now);
   const remembered = createRememberedApprovals({
-    memory: parts.chatMemory?.approval ?? createMemoryChatMemory(),
+    memory: chatMemory.approval,
     now,
     onFault: (error) =>
       logger.error({ err: error }, 'decisions to be remembered cannot be kept or read just now; they are asked for again'),
   });
   const timeoutMs = config.approvalTimeoutMs;
-  const runLog = createRunLog({ store: parts.runs ?? createMemoryRuns(), now, logger, waitingIds: () => store.openIds(now()) });
+  const runLog = createRunLog({ store: runs, now, logger, waitingIds: () => store.openIds(now()) });
   return {
     runtime: {
       approvals: createApprovalGate({ askBrowser, remembered, objectionTo, timeoutMs }),
@@ -71,6 +68,6 @@ export function createApprovals(config: Config, { logger, askBrowser, now, newId
       newId,
       now,
     }),
-    deskFor: (runs) => createApprovalDecisions({ store, tokens, remembered, log: runLog, runs }),
+    deskFor: (activeRuns) => createApprovalDecisions({ store, tokens, remembered, log: runLog, runs: activeRuns }),
   };
 }

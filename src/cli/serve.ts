@@ -3,19 +3,13 @@ import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile } from '../app/config/config.ts';
 import { listSettings } from '../app/config/describe-settings.ts';
-import type { ChatMemory, MemoryKind } from '../core/chat-memory.ts';
 import { openBundledTimeServer } from '../app/bundled-time-server.ts';
-import { createDatabaseConnection } from '../storage/sqlite/database-connection.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { claimDatabase, openDataFolder } from '../storage/data-folder.ts';
 import { databaseFile } from '../storage/sqlite/open-database.ts';
 import { requireAnsweringStorage, requireUsableDatabase } from '../storage/require-storage.ts';
 import { loadSecret } from '../storage/secrets/secret-file.ts';
-import { createSqliteRegistry } from '../storage/sqlite/sqlite-registry.ts';
-import { createSqliteChatMemory } from '../storage/sqlite/sqlite-chat-memory.ts';
-import { createSqliteChats } from '../storage/sqlite/sqlite-chats.ts';
-import { createSqliteRuns } from '../storage/sqlite/sqlite-runs.ts';
-import { createSqliteWaitingRuns } from '../storage/sqlite/sqlite-waiting-runs.ts';
+import { openStores } from '../storage/open-stores.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { isLoopbackName } from '../http/auth/authenticate.ts';
 import { createLogger } from '../observability/logger.ts';
@@ -39,10 +33,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const dataFolder = openDataFolder(config.dataDir);
   if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
   const secret = loadSecret(config.dataDir, config.secret);
-  const connection = createDatabaseConnection({ file, now: Date.now });
+  const { connection, registry: store, ...stores } = openStores({ file, secret, believedMs: registryBelievedMs });
   await requireUsableDatabase(connection);
   const releaseDatabase = claimDatabase(file);
-  const store = createSqliteRegistry({ file, secret, connection, believedMs: registryBelievedMs });
   const time = await openBundledTimeServer({
     store,
     fixed: config.toolServers,
@@ -54,13 +47,12 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     store: time.store,
     onFault: (error) => logger.error({ err: error }, 'stored tool servers cannot be read; only configured ones are offered'),
   });
-  const waitingRuns = createSqliteWaitingRuns(connection, secret);
-  const memoryOf = (kind: MemoryKind): ChatMemory => createSqliteChatMemory(connection, secret, kind);
-  const chatMemory = { approval: memoryOf('approval'), state: memoryOf('state'), continuation: memoryOf('continuation') };
-  const stores = { registry, runs: createSqliteRuns(connection), waitingRuns, chatMemory, chats: createSqliteChats(connection) };
   const settings = listSettings(environment, readConfigFile(environment, readTextFile));
   let address = '';
-  const app = await buildApp({ ...config, secret }, { logger, settings, ...stores, onOpened: () => showStartKey(app.startKey, address) });
+  const app = await buildApp(
+    { ...config, secret },
+    { logger, settings, registry, ...stores, onOpened: () => showStartKey(app.startKey, address) },
+  );
   const isOpen = await app.isOpen().catch(() => false);
   if (isOpen && config.corsOrigins.includes('*')) {
     throw new ConfigError(

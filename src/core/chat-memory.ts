@@ -17,7 +17,7 @@ export interface MemoryBounds {
 }
 
 /**
- * Keeps notes of one kind. One implementation keeps them in memory, another in SQLite, encrypted.
+ * Keeps notes of one kind.
  * @throws GatewayError `storage_unavailable`
  */
 export interface ChatMemory {

@@ -54,7 +54,7 @@ export interface ChatBounds {
 }
 
 /**
- * Keeps chats. One implementation keeps them in memory, another in SQLite. Every question names the caller whose chats it is about: another
+ * Keeps chats. Every question names the caller whose chats it is about: another
  * one's are never found. What is too old is never found either, whether it was pruned or not.
  * @throws GatewayError `storage_unavailable`
  */

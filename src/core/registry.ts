@@ -65,7 +65,7 @@ export interface KeyRecord {
 }
 
 /**
- * What is registered, and what the gateway has to remember. One implementation keeps it in memory, another in SQLite.
+ * What is registered, and what the gateway has to remember.
  * Every change is acknowledged only when it is durable. Records come back frozen, and the same object as long as the entry is unchanged, so that
  * a caller may keep what it derived from one.
  * @throws GatewayError `conflict` for an id or hash that is taken, `not_found` for one that is not there, `storage_unavailable` when the store

@@ -65,7 +65,7 @@ export interface RunLog {
 }
 
 /**
- * Keeps runs. One implementation keeps them in memory, another in SQLite.
+ * Keeps runs.
  * @throws GatewayError `storage_unavailable`
  */
 export interface RunStore {

@@ -1,12 +1,12 @@
 import { createContinuations } from '../../src/chat/suspend/continue-run.ts';
 import type { ContinuationOptions, Continuations } from '../../src/chat/suspend/continue-run.ts';
-import { createMemoryChatMemory } from '../../src/storage/memory-chat-memory.ts';
+import { memoryNotes } from './memory-stores.ts';
 
 /** Continuations that are kept in memory. Calls whose ids are taken become `own`. */
 export function memoryContinuations(options: Partial<ContinuationOptions> = {}): Continuations {
   return createContinuations({
-    store: createMemoryChatMemory(),
-    spare: createMemoryChatMemory(),
+    store: memoryNotes(),
+    spare: memoryNotes(),
     now: () => 0,
     newCallId: () => 'own',
     onFault: (error) => {

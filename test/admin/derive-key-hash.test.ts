@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
@@ -283,7 +283,7 @@ describe('a change', () => {
 
   test('of an expiry that is put off ends nothing at the earlier moment', async () => {
     const looked = Promise.withResolvers<void>();
-    const registry = createMemoryRegistry();
+    const registry = memoryRegistry();
     let isWatching = false;
     const listKeys = (): ReturnType<typeof registry.listKeys> => {
       if (isWatching) looked.resolve();
@@ -322,7 +322,7 @@ describe('a change', () => {
   });
 
   test('that another process makes in the store reaches a socket too', async () => {
-    const registry = createMemoryRegistry();
+    const registry = memoryRegistry();
     const environment = { TOOLWHARF_ADMIN_KEY: fixedKey, WS_PING_INTERVAL_MS: '20' };
     const { make, clock, app } = await openOffice(environment, { registry });
     const browser = await connectFakeBrowser({ url: await listen(app), token: (await make({ role: 'admin' })).key });
@@ -417,7 +417,7 @@ describe('a key that is limited', () => {
 
 describe('a store that fails', () => {
   test('lets the fixed key in, and tells every other one to wait', async () => {
-    const registry = createMemoryRegistry();
+    const registry = memoryRegistry();
     const fail = (): Promise<never> => Promise.reject(new Error('disk I/O error'));
     const broken = { ...registry, findKeyByHash: fail, listKeys: fail };
     const { send } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey }, { registry: broken });

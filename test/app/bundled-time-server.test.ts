@@ -3,7 +3,7 @@ import { openBundledTimeServer } from '../../src/app/bundled-time-server.ts';
 import type { BundledTime } from '../../src/app/bundled-time-server.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { toolServerRecord } from '../storage/registry-contract.ts';
 
 const own = toolServerRecord({ id: 'maps', origin: 'database', url: 'http://maps.test' });
@@ -30,7 +30,7 @@ const listed = async ({ store }: BundledTime): Promise<string[]> =>
 
 describe('the bundled time server', () => {
   it('is registered at the first start, and has another address after the next', async () => {
-    const store = createMemoryRegistry();
+    const store = memoryRegistry();
     const { open, running } = starts();
     const first = await open(store);
     expect(await listed(first)).toEqual(['time bundled http://127.0.0.1:4001']);
@@ -46,7 +46,7 @@ describe('the bundled time server', () => {
     ['deleted', (store) => store.deleteToolServer('time')],
     ['replaced with all others', (store) => store.replaceToolServers([own])],
   ])('once %s, stays away and does not run', async (_case, remove) => {
-    const store = createMemoryRegistry();
+    const store = memoryRegistry();
     const { open, running } = starts();
     const first = await open(store);
     await remove(first.store);
@@ -57,7 +57,7 @@ describe('the bundled time server', () => {
   });
 
   it('can be changed like any other, and keeps its changes', async () => {
-    const store = createMemoryRegistry();
+    const store = memoryRegistry();
     const { open } = starts();
     const first = await open(store);
     const [record] = await first.store.listToolServers();
@@ -75,7 +75,7 @@ describe('the bundled time server', () => {
     ['the configuration names a tool server', [own], []],
     ['the store has a tool server', [], [own]],
   ])('is not registered when %s', async (_case, fixed, stored) => {
-    const store = createMemoryRegistry(stored);
+    const store = memoryRegistry(stored);
     const { open, running } = starts();
     const time = await open(store, fixed);
     expect((await listed(time)).join()).not.toContain('bundled');
@@ -83,7 +83,7 @@ describe('the bundled time server', () => {
   });
 
   it('is hidden with TOOLWHARF_DEMO=false, and does not hold its id', async () => {
-    const store = createMemoryRegistry();
+    const store = memoryRegistry();
     const { open, running } = starts();
     await (await open(store)).close();
     const hidden = await open(store, [], false);
@@ -93,20 +93,20 @@ describe('the bundled time server', () => {
   });
 
   it('is there with TOOLWHARF_DEMO=true, beside others and although it was deleted', async () => {
-    const store = createMemoryRegistry([own]);
+    const store = memoryRegistry([own]);
     const { open } = starts();
     const first = await open(store, [], true);
     expect(await listed(first)).toHaveLength(2);
     await first.store.deleteToolServer('time');
     expect(await listed(await open(store, [], true))).toHaveLength(2);
-    expect(await listed(await open(createMemoryRegistry(), [toolServerRecord()], true))).toEqual([]);
+    expect(await listed(await open(memoryRegistry(), [toolServerRecord()], true))).toEqual([]);
   });
 
   it('does not keep the gateway from starting when the store is down', async () => {
     const down = async (): Promise<never> => {
       throw new GatewayError('storage_unavailable', 'locked');
     };
-    const store = createMemoryRegistry();
+    const store = memoryRegistry();
     const { open, running } = starts();
     await open({ ...store, listToolServers: down });
     await open({ ...store, createToolServer: down });

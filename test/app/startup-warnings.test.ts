@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { ScriptedModel } from '../_support/scripted-model.ts';
@@ -19,7 +19,7 @@ async function start(environment: NodeJS.ProcessEnv, connections: object[]): Pro
       return jsonResponse(documentWith('late'));
     },
   });
-  const registry = createMemoryRegistry(parseToolServerConnections(connections, 'database'));
+  const registry = memoryRegistry(parseToolServerConnections(connections, 'database'));
   const backends = [backendOf(new ScriptedModel(), ['model', 'small:latest'])];
   const app = await testApp(environment, { registry, backends, send: script.send });
   onTestFinished(() => app.close());

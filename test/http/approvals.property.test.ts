@@ -4,9 +4,7 @@ import { textOf } from '../../src/core/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
-import { createMemoryRuns } from '../../src/storage/memory-runs.ts';
-import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
+import { memoryRegistry, memoryRuns, memoryWaitingRuns } from '../_support/memory-stores.ts';
 import { backendOf } from '../_support/build-app.ts';
 import type { Gateway } from '../requirements/gateway.ts';
 import { askPlainly, bank, bankGateway, call, decide, readRun } from './approval-fixture.ts';
@@ -76,7 +74,7 @@ interface Real {
 }
 
 async function begin(reached: Set<string>): Promise<Real> {
-  const stores = { runs: createMemoryRuns(), waitingRuns: createMemoryWaitingRuns(), registry: createMemoryRegistry([bank]) };
+  const stores = { runs: memoryRuns(), waitingRuns: memoryWaitingRuns(), registry: memoryRegistry([bank]) };
   const paid: number[] = [];
   const backends = [backendOf(payerWith(new Set()))];
   const pay = async ({ body }: { body?: unknown }) => {

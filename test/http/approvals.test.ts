@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
-import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
+import { memoryWaitingRuns } from '../_support/memory-stores.ts';
 import { readChunks } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
@@ -343,7 +343,7 @@ describe('a run that waits', () => {
     ['that has changed', [{ pay: { type: 'object', properties: { amount: { type: 'number' } } } }], { code: 'definition_changed' }],
     ['that is gone', [{ look: { type: 'object' } }], { code: 'tool_not_found', message: expect.stringContaining('no longer offered') }],
   ])('does not run a function %s meanwhile, and says so', async (_name, [document], error) => {
-    const waitingRuns = createMemoryWaitingRuns();
+    const waitingRuns = memoryWaitingRuns();
     const secret = 'one secret for both';
     await using first = await bankGateway({ turns: [calls(['pay', { amount: 5 }])], waitingRuns, config: { secret } });
     const asked = await askPlainly(first);
@@ -366,7 +366,7 @@ describe('a run that waits', () => {
   });
 
   test('goes on in the mode in which it began, also where another process knows nothing of its reasons', async () => {
-    const stores = { waitingRuns: createMemoryWaitingRuns(), config: { secret: 'one secret for both' } };
+    const stores = { waitingRuns: memoryWaitingRuns(), config: { secret: 'one secret for both' } };
     const refusal = new GatewayError('tools_unsupported', 'No tools here.');
     await using first = await bankGateway({ turns: [[refusal], selects(['pay', { amount: 5 }])], ...stores });
     const asked = await askPlainly(first);
@@ -387,7 +387,7 @@ describe('a run that waits', () => {
   });
 
   test('that cannot be kept is no end: the model is told that the call was not run', async () => {
-    const waitingRuns = { ...createMemoryWaitingRuns(), keep: async () => ({ type: 'refused' as const }) };
+    const waitingRuns = { ...memoryWaitingRuns(), keep: async () => ({ type: 'refused' as const }) };
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('Later, then.')], waitingRuns });
     const seen = await gateway.ask();
     expect([seen.text, seen.eventsOf('warning').map(({ code }) => code)]).toEqual(['Later, then.', ['overloaded']]);

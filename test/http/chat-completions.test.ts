@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, readChunks, testApp } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -115,7 +115,7 @@ describe('with a registered tool server', () => {
       paths: { '/now': { get: { operationId: 'now', description: 'The time', responses: {} } } },
     },
   };
-  const registry: Registry = createMemoryRegistry([record]);
+  const registry: Registry = memoryRegistry([record]);
   const send = async () => ({
     status: 200,
     headers: { 'content-type': 'application/json' },

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
-import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
+import { memoryRegistry, memoryWaitingRuns } from '../_support/memory-stores.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
@@ -88,7 +87,7 @@ describe('an approval that a preset called as a tool needs', () => {
 
   test('outlives a restart, and nothing that has run runs again [S2-17]', async () => {
     const folder = newFolder();
-    const registry = createMemoryRegistry([bank]);
+    const registry = memoryRegistry([bank]);
     const before = storesIn(folder);
     const first = await gatewayWith(payFive(), { ...before, registry });
     const asked = await askPlainly(first, withPayer);
@@ -257,7 +256,7 @@ describe('an approval that a preset called as a tool needs', () => {
   });
 
   test('that cannot be waited for is told to the model, with what was done', async () => {
-    const waitingRuns = { ...createMemoryWaitingRuns(), keep: async () => ({ type: 'refused' as const }) };
+    const waitingRuns = { ...memoryWaitingRuns(), keep: async () => ({ type: 'refused' as const }) };
     await using gateway = await gatewayWith([...payFive(), says('Later, then.')], { waitingRuns });
     const seen = await gateway.ask(withPayer);
     expect(seen.text).toBe('Later, then.');

@@ -1,7 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import { createMemoryChatMemory } from '../../src/storage/memory-chat-memory.ts';
-import { createMemoryChats } from '../../src/storage/memory-chats.ts';
+import { memoryChats, memoryNotes } from '../_support/memory-stores.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
@@ -32,7 +31,7 @@ test('a decision to be remembered holds for this once where it cannot be kept', 
   const fault = async (): Promise<never> => {
     throw new GatewayError('storage_unavailable', 'The disk is full.');
   };
-  const approval = { ...createMemoryChatMemory(), keep: fault, find: fault };
+  const approval = { ...memoryNotes(), keep: fault, find: fault };
   const pay = calls(['pay', { amount: 5 }]);
   await using gateway = await bankGateway({ turns: [pay, says('1'), pay], chatMemory: { approval } });
   const answer = await decide(gateway, await askPlainly(gateway, { chat_id: 'one' }), { remember: true });
@@ -57,7 +56,7 @@ test('what a function remembers of a chat outlives a restart of the gateway', as
 
 test('what lasts about chats goes with the key of their caller', async () => {
   const adminKey = 'sk-tw-fixed-administrator';
-  const approval = createMemoryChatMemory();
+  const approval = memoryNotes();
   const ids: string[] = [];
   const memory = { ...approval, keep: (...given: Parameters<typeof approval.keep>) => (ids.push(given[0].id), approval.keep(...given)) };
   await using gateway = await bankGateway({
@@ -79,7 +78,7 @@ test('what lasts about chats goes with the key of their caller', async () => {
 test('a chat with store: true is kept once its approval was given, also where the first answer to that has failed', async () => {
   const fault = new GatewayError('upstream_unreachable', 'The backend is gone.');
   const turns = [calls(['pay', { amount: 5 }]), [fault], says('Paid.')];
-  await using gateway = await bankGateway({ turns, environment: { STORE_CHATS: 'true' }, chats: createMemoryChats({ now: Date.now }) });
+  await using gateway = await bankGateway({ turns, environment: { STORE_CHATS: 'true' }, chats: memoryChats({ now: Date.now }) });
   const asked = await askPlainly(gateway, { store: true, metadata: { topic: 'bills' } });
   const path = `GET /v1/chat/completions/chatcmpl-${asked.approval.run_id}`;
   expect((await call(gateway, path)).statusCode).toBe(404);

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { toolServerRecord } from '../storage/records.ts';
@@ -29,7 +29,7 @@ function slowModel() {
 async function openGateway(environment: NodeJS.ProcessEnv = {}) {
   const model = slowModel();
   const script = scriptedSend({ 'http://maps.test/openapi.json': documentWith('route'), 'http://maps.test/route': neverAnswers });
-  const registry = createMemoryRegistry([toolServerRecord({ id: 'maps', url: 'http://maps.test' })]);
+  const registry = memoryRegistry([toolServerRecord({ id: 'maps', url: 'http://maps.test' })]);
   const parts = { backends: [backendOf(model.backend, ['first', 'second'])], send: script.send, registry };
   const app = await testApp({ TOOLWHARF_ADMIN_KEY: adminKey, ...environment }, parts);
   onTestFinished(() => app.close());

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
@@ -175,7 +175,7 @@ describe('a process', () => {
     expect(() => parseToolServerConnections([{ ...started, id: undefined }], 'file')).toThrow('is required');
     const toolServers = parseToolServerConnections(entries, 'file');
     expect(toolServers[0]?.process).toEqual({ command: 'touch', args: ['/tmp/never'], environment: { TOKEN: 'top-secret' } });
-    const registry = createLayeredRegistry({ fixed: toolServers, store: createMemoryRegistry() });
+    const registry = createLayeredRegistry({ fixed: toolServers, store: memoryRegistry() });
     const app = await testApp({ TOOLWHARF_DEMO: 'false' }, { registry });
     onTestFinished(() => app.close());
     const { body } = await call(app, 'GET', '/api/tool-servers/evil');

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
 import { testApp } from '../_support/build-app.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { scriptedSend } from '../tools/scripted-send.ts';
@@ -35,7 +35,7 @@ const secretNames = [
 ];
 
 async function gateway(folder = newFolder(), secret = 'first') {
-  const registry = createSqliteRegistry({ file: join(folder, 'toolwharf.db'), secret });
+  const registry = openStores({ file: join(folder, 'toolwharf.db'), secret }).registry;
   const script = scriptedSend();
   const app = await testApp({}, { registry, backends: [], send: script.send });
   onTestFinished(() => app.close());

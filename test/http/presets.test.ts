@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { createPresetStore } from '../../src/storage/preset-store.ts';
 import { parsePreset } from '../../src/storage/preset-schema.ts';
 import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
@@ -98,7 +98,7 @@ describe('/api/presets', () => {
   });
 
   it('that an older gateway has stored is read without what is no parameter, and costs no other', async () => {
-    const registry = createMemoryRegistry([]);
+    const registry = memoryRegistry([]);
     const old = { id: 'old', base_model: 'demo', params: { store: true, temperature: 0 }, function_calling: 'magic', created: 1 };
     await registry.writeFact('presets', JSON.stringify([old, { id: 'other', base_model: 'demo', created: 1 }]));
     const store = createPresetStore({ registry, fixed: [], now: () => 0 });
@@ -109,7 +109,7 @@ describe('/api/presets', () => {
   });
 
   it('costs no chat with other models when the store is down, and refuses changes', async () => {
-    const registry = createMemoryRegistry([]);
+    const registry = memoryRegistry([]);
     const fault = (): Promise<never> => Promise.reject(new GatewayError('storage_unavailable', 'The database is damaged.'));
     const fixed = parsePreset({ id: 'fixed', base_model: 'demo' }, { origin: 'file', createdAt: 0 });
     const broken = { ...registry, readFact: fault, listKeys: fault };
@@ -125,7 +125,7 @@ describe('/api/presets', () => {
   });
 
   it('gives the presets that were read before the store went down', async () => {
-    const registry = createMemoryRegistry([]);
+    const registry = memoryRegistry([]);
     let isDown = false;
     const fault = (): Promise<never> => Promise.reject(new GatewayError('storage_unavailable', 'locked'));
     const store = createPresetStore({
@@ -180,7 +180,7 @@ describe('/api/presets', () => {
 
 describe('stored presets', () => {
   it('are there for the next process, and two changes at once lose none', async () => {
-    const registry = createMemoryRegistry();
+    const registry = memoryRegistry();
     const store = createPresetStore({ registry, fixed: [], now: () => 5 });
     await Promise.all(['a', 'b', 'c'].map((id) => store.create({ id, base_model: 'demo' })));
     const next = createPresetStore({ registry, fixed: [], now: () => 9 });
@@ -193,7 +193,7 @@ describe('stored presets', () => {
   });
 
   it('that are damaged are told, and never written over', async () => {
-    const registry = createMemoryRegistry();
+    const registry = memoryRegistry();
     await registry.writeFact('presets', '{broken');
     const store = createPresetStore({ registry, fixed: [], now: () => 0 });
     await expect(store.list()).rejects.toMatchObject({ code: 'storage_unavailable' });

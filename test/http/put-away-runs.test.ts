@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
-import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
+import { memoryWaitingRuns } from '../_support/memory-stores.ts';
 import { readChunks } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -8,7 +8,7 @@ import { askPlainly, bankGateway, call, decide, readRun } from './approval-fixtu
 import type { Asked } from './approval-fixture.ts';
 
 test('the tokens of a run that was cancelled while it was written down are worthless', async () => {
-  const store = createMemoryWaitingRuns();
+  const store = memoryWaitingRuns();
   const reached = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const keep: WaitingRunStore['keep'] = async (...kept) => {

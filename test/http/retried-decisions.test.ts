@@ -2,9 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
-import { createMemoryRuns } from '../../src/storage/memory-runs.ts';
-import { createMemoryWaitingRuns } from '../../src/storage/memory-waiting-runs.ts';
+import { memoryRegistry, memoryRuns, memoryWaitingRuns } from '../_support/memory-stores.ts';
 import { backendOf, listen, readChunks } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -20,7 +18,7 @@ const fails = (): ScriptStep[] => [new GatewayError('upstream_unreachable', 'The
 
 /** A store whose first decision is taken, and told only when it is released. */
 function holdDecisions(): { store: WaitingRunStore; isReached: Promise<void>; release(): void } {
-  const store = createMemoryWaitingRuns();
+  const store = memoryWaitingRuns();
   const reached = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const decideHeld: WaitingRunStore['decide'] = async (...decision) => {
@@ -262,7 +260,7 @@ describe('a decision that is sent again', () => {
 
   test('goes on where a shutdown began while it was written down', async () => {
     const held = holdDecisions();
-    const runs = createMemoryRuns();
+    const runs = memoryRuns();
     const config = { secret: 'one secret for both', drainTimeoutMs: 0 };
     const first = await bankGateway({ turns: [calls(['pay', { amount: 5 }])], waitingRuns: held.store, runs, config });
     const asked = await askPlainly(first);
@@ -279,8 +277,8 @@ describe('a decision that is sent again', () => {
   });
 
   test('goes on after a shutdown amid the answer', async () => {
-    const waitingRuns = createMemoryWaitingRuns();
-    const runs = createMemoryRuns();
+    const waitingRuns = memoryWaitingRuns();
+    const runs = memoryRuns();
     const config = { secret: 'one secret for both', drainTimeoutMs: 0 };
     const forever = new Promise<never>(() => undefined);
     const first = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), [forever]], waitingRuns, runs, config });
@@ -297,7 +295,7 @@ describe('a decision that is sent again', () => {
 
   test('goes on after a restart as well, also where nothing had run yet because the model was gone', async () => {
     const folder = newFolder();
-    const registry = createMemoryRegistry([bank]);
+    const registry = memoryRegistry([bank]);
     const answers: unknown[] = [];
     const sent: string[] = [];
     let asked: Asked | undefined;

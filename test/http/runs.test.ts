@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
 import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
-import { createMemoryRuns } from '../../src/storage/memory-runs.ts';
+import { memoryRuns } from '../_support/memory-stores.ts';
 import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
@@ -334,7 +334,7 @@ describe('a restart', () => {
   });
 
   test('finds the runs that a shutdown cut off as failed', async () => {
-    const runs = createMemoryRuns();
+    const runs = memoryRuns();
     const model = new ScriptedModel([{ type: 'text', text: 'He' }, new Promise(() => undefined)]);
     const app = await testApp({ DRAIN_TIMEOUT_MS: '10' }, { backends: [backendOf(model)], runs });
     const asked = chat(app, { stream: true });

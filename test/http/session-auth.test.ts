@@ -7,7 +7,7 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import type { JWTPayload } from 'jose';
 import { expect, test } from 'vitest';
 import { createSessionTokens } from '../../src/policy/session-tokens.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
@@ -89,7 +89,7 @@ function modelThatCalls(name: string): ScriptedModel {
 test('a registered server learns by a token which it can verify who asks, and the key stays with the gateway', async () => {
   await using diary = await toolServer();
   const model = modelThatCalls('whoami');
-  const registry = createMemoryRegistry([parseToolServerConnection({ id: 'diary', url: diary.url, auth_type: 'session' }, 'database')]);
+  const registry = memoryRegistry([parseToolServerConnection({ id: 'diary', url: diary.url, auth_type: 'session' }, 'database')]);
   await using app = await testApp({ TOOLWHARF_ADMIN_KEY: adminKey, TOOLWHARF_SECRET: secret }, { backends: [backendOf(model)], registry });
   const gateway = await listen(app);
   diary.trust(gateway);
@@ -140,7 +140,7 @@ test('an MCP server gets them by HTTP, and what it repeats of them is hidden', a
   const sent: string[] = [];
   const peer = httpPeer([toolOf('whoami')], () => textResult(`I was sent ${sent.at(-1) ?? ''}`));
   const model = modelThatCalls('whoami');
-  const registry = createMemoryRegistry([
+  const registry = memoryRegistry([
     parseToolServerConnection({ id: 'diary', type: 'mcp', url: 'http://peer.test/mcp', auth_type: 'session' }, 'database'),
   ]);
   await using app = await testApp(
@@ -191,7 +191,7 @@ test('a request gets no token for a registered server, whose rules it would pass
   await using diary = await toolServer();
   const model = modelThatCalls('whoami');
   const connection = { id: 'diary', url: diary.url, auth_type: 'session', config: { needs_approval: true } };
-  const registry = createMemoryRegistry([parseToolServerConnection(connection, 'database')]);
+  const registry = memoryRegistry([parseToolServerConnection(connection, 'database')]);
   await using app = await testApp({ TOOLWHARF_SECRET: secret }, { backends: [backendOf(model)], registry });
   diary.trust(await listen(app));
   const answer = await chatWith(app, { tool_ids: [], tool_servers: [{ url: `${diary.url}/`, auth_type: 'session', openapi }] });

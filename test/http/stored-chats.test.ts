@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ChatStore } from '../../src/core/chat-store.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
-import { createMemoryChats } from '../../src/storage/memory-chats.ts';
+import { memoryChats } from '../_support/memory-stores.ts';
 import { backendOf, listen, readChunks, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { says, ScriptedModel } from '../_support/scripted-model.ts';
@@ -152,7 +152,7 @@ describe('a chat with store: true', () => {
   });
 
   test('is answered although the store fails', async () => {
-    const broken: ChatStore = { ...createMemoryChats(), save: () => Promise.reject(new Error('the disk is full')) };
+    const broken: ChatStore = { ...memoryChats(), save: () => Promise.reject(new Error('the disk is full')) };
     const { app, ask } = await openGateway({ chats: broken });
     expect(await ask()).toMatchObject({ choices: [{ message: { content: 'Answer 0.' } }] });
     expect(app.logLines.join('')).toContain('could not be stored');
@@ -180,7 +180,7 @@ describe('where STORE_CHATS is off', () => {
   });
 
   test('what was stored before can be read and deleted', async () => {
-    const chats = createMemoryChats({ now: () => Date.parse('2030-05-01T10:00:00Z') });
+    const chats = memoryChats({ now: () => Date.parse('2030-05-01T10:00:00Z') });
     const { id } = await (await openGateway({ chats })).ask();
     const { call } = await openGateway({ chats, environment });
     expect((await call(`GET /v1/chat/completions/${id}`)).statusCode).toBe(200);
@@ -268,7 +268,7 @@ describe('stored chats', () => {
   });
 
   test('go with the key of their caller', async () => {
-    const chats = createMemoryChats({ now: () => Date.parse('2030-05-01T10:00:00Z') });
+    const chats = memoryChats({ now: () => Date.parse('2030-05-01T10:00:00Z') });
     const { ask, call, makeKey } = await openGateway({ chats });
     const [ada, bob] = [await makeKey(), await makeKey()];
     const own = await ask({}, ada.key);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -45,7 +45,7 @@ async function askOver(deltas: JsonObject[][], body: JsonObject): Promise<Asked>
   const lab = { kind: 'openai', url: `${backend.origin}/v1`, name: 'lab', headers: {}, maxContext: 1, isExplicit: true } as const;
   const tools = await startUpstream(respond(200, { ok: true }));
   closers.push(() => tools.close());
-  const registry = createMemoryRegistry([serverOf('s', documentOf({ act: none }), { url: tools.origin })]);
+  const registry = memoryRegistry([serverOf('s', documentOf({ act: none }), { url: tools.origin })]);
   const app = await testApp({}, { registry, config: { backends: [lab] } });
   closers.push(() => app.close());
   const url = await listen(app);
@@ -136,7 +136,7 @@ test('Ollama gets back what its model thought before a call', async () => {
   );
   const tools = await startUpstream(respond(200, { ok: true }));
   closers.push(() => tools.close());
-  const registry = createMemoryRegistry([serverOf('s', documentOf({ act: none }), { url: tools.origin })]);
+  const registry = memoryRegistry([serverOf('s', documentOf({ act: none }), { url: tools.origin })]);
   const app = await testApp({ OLLAMA_BASE_URLS: ollama.url }, { registry });
   closers.push(() => app.close());
   const payload = { model: 'qwen3', messages: [question] };

@@ -11,7 +11,7 @@ import { toolRoutes } from '../../src/http/routes/tools.ts';
 import { createToolServerAdmin } from '../../src/admin/tool-server-admin.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { createToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';
 import { documentWith, scriptedSend } from '../tools/scripted-send.ts';
@@ -59,7 +59,7 @@ export function reachableServers(): ScriptedSend {
 export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp> {
   const { fixed = [], stored = [], script = reachableServers(), caller = administrator } = options;
   const logLines: string[] = [];
-  const registry = createLayeredRegistry({ fixed, store: createMemoryRegistry(stored) });
+  const registry = createLayeredRegistry({ fixed, store: memoryRegistry(stored) });
   const tools = createToolCatalog({
     registry,
     send: script.send,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import { createToolServerAdmin } from '../../src/admin/tool-server-admin.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { toolServerRecord } from '../storage/registry-contract.ts';
 import { documentWith, jsonResponse } from '../tools/scripted-send.ts';
@@ -246,7 +246,7 @@ describe('changing a tool server', () => {
   });
 
   it('merges changes that arrive at the same time', async () => {
-    const store = createMemoryRegistry([toolServerRecord({ ...maps, origin: 'database' })]);
+    const store = memoryRegistry([toolServerRecord({ ...maps, origin: 'database' })]);
     const slow = {
       ...store,
       async listToolServers() {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
 import { toolServerRecord } from '../storage/records.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { gatewayOf } from '../requirements/gateway.ts';
@@ -13,13 +13,13 @@ const newFolder = temporaryFolders();
 /** Three servers stored under one secret, and a gateway that has another one. */
 async function gatewayWithOtherSecret() {
   const file = join(newFolder(), 'toolwharf.db');
-  const before = createSqliteRegistry({ file, secret: 'first' });
+  const before = openStores({ file, secret: 'first' }).registry;
   const place = (id: string) => ({ id, url: `http://${id}.test` });
   await before.createToolServer(toolServerRecord({ ...place('maps'), authType: 'bearer', key: 'secret-key' }));
   await before.createToolServer(toolServerRecord({ ...place('news'), headers: { 'x-token': 'secret-token' } }));
   await before.createToolServer(toolServerRecord({ ...place('open'), authType: 'none', key: 'not-sent' }));
   await before.close();
-  const registry = createSqliteRegistry({ file, secret: 'second' });
+  const registry = openStores({ file, secret: 'second' }).registry;
   onTestFinished(() => registry.close());
   const answers = Object.fromEntries(['maps', 'news', 'open'].map((id) => [`http://${id}.test/openapi.json`, documentWith(`use_${id}`)]));
   return gatewayOf({ turns: [says('Hello.')], registry, answers });

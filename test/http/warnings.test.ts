@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { AppParts } from '../../src/app/build-app.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { backendOf, listen, readChunks, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
@@ -45,7 +45,7 @@ test('a completion of a request that could be served whole has no warnings', asy
 });
 
 test('a registered server that cannot be reached is named too, without its address for users', async () => {
-  const registry = createMemoryRegistry([parseToolServerConnection({ id: 'maps', url: deadUrl }, 'database')]);
+  const registry = memoryRegistry([parseToolServerConnection({ id: 'maps', url: deadUrl }, 'database')]);
   await using app = await appThatSays({ registry });
   const { warnings } = (await ask(app, {})).json<{ warnings: unknown }>();
   expect(warnings).toEqual([{ code: 'tool_server_unreachable', message: expect.stringContaining('"maps"') }]);

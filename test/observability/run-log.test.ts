@@ -6,7 +6,7 @@ import type { KeptRun, RunRecorder, RunStore } from '../../src/core/run-log.ts';
 import type { EventType } from '../../src/core/run-event.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import type { WritingRunLog } from '../../src/observability/run-log.ts';
-import { createMemoryRuns } from '../../src/storage/memory-runs.ts';
+import { memoryRuns } from '../_support/memory-stores.ts';
 
 const page = { callerId: undefined, limit: 100, after: undefined };
 const event = (type: EventType, data: JsonObject = {}): ChatEvent => ({ type: 'run-event', event: { type, data } });
@@ -23,7 +23,7 @@ interface Desk {
   begin: (id: string) => RunRecorder;
 }
 
-function openDesk(store = createMemoryRuns()): Desk {
+function openDesk(store = memoryRuns()): Desk {
   const saves: string[][] = [];
   const faults: object[] = [];
   const watched: RunStore = {
@@ -100,7 +100,7 @@ describe('saving', () => {
   });
 
   test('marks as failed what waited for a socket of a process that is gone, and leaves what can go on', async () => {
-    const store = createMemoryRuns();
+    const store = memoryRuns();
     const base = { callerId: 'ada', model: 'model', created: 1_000_000, events: [], status: 'waiting' as const };
     await store.save([
       { ...base, id: 'socket' },
@@ -113,7 +113,7 @@ describe('saving', () => {
   });
 
   test('that is refused is told once and tried again; nothing is lost meanwhile, and reading goes on', async () => {
-    const memory = createMemoryRuns();
+    const memory = memoryRuns();
     let isFull = true;
     const store: RunStore = { ...memory, save: async (runs) => (isFull ? Promise.reject(new Error('full')) : memory.save(runs)) };
     const { log, begin, faults } = openDesk(store);
@@ -133,7 +133,7 @@ describe('saving', () => {
   });
 
   test('that stays refused keeps no more than a number of ended runs, the latest', async () => {
-    const { log, begin } = openDesk({ ...createMemoryRuns(), save: () => Promise.reject(new Error('full')) });
+    const { log, begin } = openDesk({ ...memoryRuns(), save: () => Promise.reject(new Error('full')) });
     begin('running');
     for (let index = 0; index <= limits.unsavedRuns; index += 1) begin(`run-${index}`).end({ status: 'completed' });
     expect(await log.find('run-1')).toBeUndefined();
@@ -142,7 +142,7 @@ describe('saving', () => {
   });
 
   test('that stays refused keeps what others have done while one caller fills it', async () => {
-    const { log, begin } = openDesk({ ...createMemoryRuns(), save: () => Promise.reject(new Error('full')) });
+    const { log, begin } = openDesk({ ...memoryRuns(), save: () => Promise.reject(new Error('full')) });
     log.begin({ id: 'of bob', callerId: 'bob', model: 'model', mode: undefined }).end({ status: 'completed' });
     for (let index = 0; index <= limits.unsavedRuns; index += 1) begin(`run-${index}`).end({ status: 'completed' });
     expect(await log.find('run-1')).toBeUndefined();
@@ -150,7 +150,7 @@ describe('saving', () => {
   });
 
   test('is finished by closing, and what began while a save was under way is in it', async () => {
-    const memory = createMemoryRuns();
+    const memory = memoryRuns();
     const gate = Promise.withResolvers<void>();
     const store: RunStore = { ...memory, save: async (runs) => gate.promise.then(() => memory.save(runs)) };
     const { log, begin } = openDesk(store);
@@ -182,7 +182,7 @@ describe('reading', () => {
   });
 
   test('knows the end of a run that came while an earlier state was being saved', async () => {
-    const memory = createMemoryRuns();
+    const memory = memoryRuns();
     const gate = Promise.withResolvers<void>();
     const save = async (runs: readonly KeptRun[]): Promise<void> => {
       const earlier = structuredClone(runs);
@@ -202,7 +202,7 @@ describe('reading', () => {
   });
 
   test('misses no run that is saved while the store is asked', async () => {
-    const memory = createMemoryRuns();
+    const memory = memoryRuns();
     const gate = Promise.withResolvers<void>();
     const store: RunStore = { ...memory, list: async (asked) => memory.list(asked).then((found) => gate.promise.then(() => found)) };
     const { log, begin } = openDesk(store);
@@ -243,7 +243,7 @@ describe('reading', () => {
   });
 
   test('shows what another process left running as failed, and never a run of its own', async () => {
-    const store = createMemoryRuns();
+    const store = memoryRuns();
     const left: KeptRun = { id: 'left', callerId: 'ada', status: 'running', model: 'model', created: 1, events: [] };
     await store.save([left, { ...left, id: 'asked', status: 'waiting', created: Date.now() }]);
     const { log, begin } = openDesk(store);

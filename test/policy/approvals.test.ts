@@ -12,7 +12,7 @@ import type { ApprovalDecision } from '../../src/core/approval-gate.ts';
 import type { Tool } from '../../src/core/tool.ts';
 import { createApprovalGate } from '../../src/policy/approvals.ts';
 import { createRememberedApprovals } from '../../src/policy/remembered-approvals.ts';
-import { createMemoryChatMemory } from '../../src/storage/memory-chat-memory.ts';
+import { memoryNotes } from '../_support/memory-stores.ts';
 import { runContext, toolNamed } from '../_support/tools.ts';
 
 const args = { amount: 5 };
@@ -25,7 +25,7 @@ async function decideOn(
   reply: ElicitationReply = { type: 'unavailable' },
 ): Promise<{ decision: ApprovalDecision; told: RunEvent[] }> {
   const told: RunEvent[] = [];
-  const remembered = createRememberedApprovals({ memory: createMemoryChatMemory(), now: () => 0, onFault: () => undefined });
+  const remembered = createRememberedApprovals({ memory: memoryNotes(), now: () => 0, onFault: () => undefined });
   const objectionTo = async (given: JsonObject): Promise<string | undefined> => (given['amount'] === 'much' ? 'No number.' : undefined);
   const gate = createApprovalGate({ askBrowser: async () => reply, remembered, objectionTo, timeoutMs: 1_000 });
   const request = {

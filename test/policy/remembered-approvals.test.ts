@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { createRememberedApprovals } from '../../src/policy/remembered-approvals.ts';
 import type { RememberedApprovals } from '../../src/policy/remembered-approvals.ts';
-import { createMemoryChatMemory } from '../../src/storage/memory-chat-memory.ts';
+import { memoryNotes } from '../_support/memory-stores.ts';
 
 const place = (fields: object = {}) => ({ callerId: 'ada', chatId: 'one', definition: 'pay', ...fields });
-const rememberedAt = (now: () => number, memory = createMemoryChatMemory()): RememberedApprovals =>
+const rememberedAt = (now: () => number, memory = memoryNotes()): RememberedApprovals =>
   createRememberedApprovals({ memory, now, onFault: () => undefined });
 
 test('a decision holds for its caller, chat and definition, until it is old or replaced', async () => {
@@ -36,6 +36,6 @@ test('the oldest are forgotten beyond the limit', async () => {
 });
 
 test('whatever else a memory holds decides nothing', async () => {
-  const remembered = rememberedAt(() => 0, { ...createMemoryChatMemory(), find: async () => 'approved' });
+  const remembered = rememberedAt(() => 0, { ...memoryNotes(), find: async () => 'approved' });
   expect(await remembered.find(place())).toBeUndefined();
 });

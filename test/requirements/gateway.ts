@@ -4,7 +4,7 @@ import type { ChatMessage } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { OutboundRequest } from '../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, readChunks, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { ScriptedModel } from '../_support/scripted-model.ts';
@@ -57,7 +57,7 @@ export const question = 'What time is it?';
 export async function gatewayOf({ turns = [], servers, answers = {}, environment = {}, ...parts }: GatewayOptions): Promise<Gateway> {
   const model = new ScriptedModel(...turns);
   const script = scriptedSend(answers);
-  const registry = servers === undefined ? {} : { registry: createMemoryRegistry(servers) };
+  const registry = servers === undefined ? {} : { registry: memoryRegistry(servers) };
   const app = await testApp(environment, { backends: [backendOf(model)], ...registry, send: script.send, ...parts });
   const headers = { host: '127.0.0.1:8080' };
   return {

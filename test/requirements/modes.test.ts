@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { timeServerDocument } from '../../src/demo/time/openapi-document.ts';
 import { createDemoBackend, demoModel } from '../../src/models/demo/demo-model.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
@@ -47,7 +47,7 @@ async function overHttp([name, mode, turns]: (typeof ways)[number]): Promise<voi
 
 async function overSocket([name, mode, turns]: (typeof ways)[number]): Promise<void> {
   const model = new ScriptedModel(...turns);
-  const parts = { backends: [backendOf(model)], registry: createMemoryRegistry([clocks]), send: scriptedSend(clockAnswers).send };
+  const parts = { backends: [backendOf(model)], registry: memoryRegistry([clocks]), send: scriptedSend(clockAnswers).send };
   await using app = await testApp({}, parts);
   const browser = await connectFakeBrowser({ url: await listen(app) });
   try {
@@ -131,7 +131,7 @@ const peers: [string, (options?: PeerOptions) => Peers][] = [
 /** One chat through the real adapters, their peers and the tool server being scripted. */
 async function askPeer(peer: Peers, mode: string): Promise<Seen & { warnings: unknown[] }> {
   const { send } = scriptedSend({ ...clockAnswers, ...peer.answers });
-  await using app = await testApp(peer.environment, { registry: createMemoryRegistry([clocks]), send });
+  await using app = await testApp(peer.environment, { registry: memoryRegistry([clocks]), send });
   const payload = {
     model: 'm',
     messages: [{ role: 'user', content: question }],
@@ -171,7 +171,7 @@ test('the demo model follows every way of choosing', async () => {
   for (const mode of ['native', 'default', 'react', 'simple', 'auto']) {
     await using app = await testApp(
       { TOOLWHARF_DEMO: 'true' },
-      { registry: createMemoryRegistry([clocks]), send: scriptedSend(clockAnswers).send },
+      { registry: memoryRegistry([clocks]), send: scriptedSend(clockAnswers).send },
     );
     const payload = { model: 'demo', messages: [{ role: 'user', content: 'Please call now' }], params: { function_calling: mode } };
     const headers = { host: '127.0.0.1:8080' };

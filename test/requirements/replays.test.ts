@@ -3,7 +3,7 @@ import { textOf } from '../../src/core/chat.ts';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import { act, generateRounds, newWorld, replayDocument, shownWorld, startReplayServer } from '../_support/replay-server.ts';
 import type { ReplayedCall, ReplayServer } from '../_support/replay-server.ts';
@@ -50,7 +50,7 @@ async function openGateway({ server, config = {} }: Replaying) {
     headers: { 'x-conversation': '{{CHAT_ID}}' },
     extra: { config },
   });
-  const app = await testApp({}, { backends: [backendOf(model)], registry: createMemoryRegistry([record]) });
+  const app = await testApp({}, { backends: [backendOf(model)], registry: memoryRegistry([record]) });
   return {
     async replay(id: string, rounds: ReplayedCall[][], mode: string): Promise<Omit<Seen, 'status'>> {
       model.learn(id, rounds);

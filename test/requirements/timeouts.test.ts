@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { documentOf, readSeen, serverOf } from './gateway.ts';
@@ -18,7 +18,7 @@ test('calls that run into their time limit at once all read the same words', asy
     extra: { config: { parallel: true } },
   });
   const model = new ScriptedModel(calls(...Array.from({ length: count }, (_, n): [string, unknown] => ['wait', { n }])), says('Too slow.'));
-  const app = await testApp({}, { backends: [backendOf(model)], registry: createMemoryRegistry([slow]) });
+  const app = await testApp({}, { backends: [backendOf(model)], registry: memoryRegistry([slow]) });
   try {
     const payload = { model: 'model', messages: [{ role: 'user', content: 'Go' }], stream: true, stream_options: { include_events: true } };
     const headers = { host: '127.0.0.1:8080' };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 import { ollamaEnd, ollamaLine, startOllamaServer } from '../_support/ollama-server.ts';
 import { chunk, events, head, respond, startUpstream, stream } from '../_support/upstream-server.ts';
@@ -50,7 +50,7 @@ async function wireTo(backend: UpstreamServer, tools: UpstreamServer, environmen
     isExplicit: true,
   } as const;
   const backends = environment['OLLAMA_BASE_URLS'] === undefined ? { config: { backends: [lab] } } : {};
-  const registry = createMemoryRegistry([toolServerRecord({ url: tools.origin, spec: documentOf({ now: zone, later: zone }) })]);
+  const registry = memoryRegistry([toolServerRecord({ url: tools.origin, spec: documentOf({ now: zone, later: zone }) })]);
   const app = await testApp(environment, { registry, ...backends });
   closers.push(() => app.close());
   const url = await listen(app);

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
 
 const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 let folder = '';
@@ -21,10 +21,10 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const environment = () => ({ PATH: process.env['PATH'], HOST: '0.0.0.0', TOOLWHARF_DATA_DIR: folder, OLLAMA_BASE_URLS: ';' });
 
 async function countKeys(): Promise<number> {
-  const registry = createSqliteRegistry({
+  const registry = openStores({
     file: join(folder, 'toolwharf.db'),
     secret: readFileSync(join(folder, 'secret'), 'utf8').trim(),
-  });
+  }).registry;
   const keys = await registry.listKeys();
   await registry.close();
   return keys.length;

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { loadSecret } from '../../src/storage/secrets/secret-file.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
 
 const starter = fileURLToPath(new URL('../storage/start-first.ts', import.meta.url));
 const run = promisify(execFile);
@@ -25,7 +25,7 @@ it('processes that start at the same time in an empty folder end with one secret
   const ended = await Promise.all(ids.map((id) => run(process.execPath, [starter, data, id, beginning])));
   const secrets = new Set(ended.map(({ stdout }) => stdout));
   expect([...secrets]).toEqual([loadSecret(data, undefined)]);
-  const registry = createSqliteRegistry({ file: join(data, 'toolwharf.db'), secret: [...secrets][0] ?? '' });
+  const registry = openStores({ file: join(data, 'toolwharf.db'), secret: [...secrets][0] ?? '' }).registry;
   const stored = await registry.listToolServers();
   expect(new Set(stored.map(({ key }) => key))).toEqual(new Set(ids.map((id) => `key of ${id}`)));
   await registry.close();

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Registry } from '../../src/core/registry.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
 import { runOperation } from '../storage/numbered-operations.ts';
 
 const writer = fileURLToPath(new URL('../storage/write-until-killed.ts', import.meta.url));
@@ -51,14 +51,14 @@ async function contentOf(registry: Registry): Promise<unknown> {
 describe('a gateway that is killed while it writes', () => {
   it('has every acknowledged change after each of twenty restarts, and at most the one that was being made besides', async () => {
     const file = join(folder, 'toolwharf.db');
-    const expected = createMemoryRegistry();
+    const expected = memoryRegistry();
     let next = 0;
     for (let round = 0; round < 20; round += 1) {
       const last = await killWriter({ file, first: next, delayMs: Math.random() * 80, afterFirst: true });
       expect(last).toBeGreaterThanOrEqual(next);
       for (; next <= last; next += 1) await runOperation(expected, next);
       const acknowledged = await contentOf(expected);
-      const registry = createSqliteRegistry({ file, secret });
+      const registry = openStores({ file, secret }).registry;
       const found = await contentOf(registry);
       await registry.close();
       if (!isDeepStrictEqual(found, acknowledged)) await runOperation(expected, next++);
@@ -71,7 +71,7 @@ describe('a gateway that is killed while it writes', () => {
     for (let round = 0; round < 20; round += 1) {
       const file = join(folder, `${round}.db`);
       await killWriter({ file, first: 0, delayMs: 30 + Math.random() * 150, afterFirst: false });
-      const registry = createSqliteRegistry({ file, secret });
+      const registry = openStores({ file, secret }).registry;
       await registry.writeFact('works', 'yes');
       expect(await registry.readFact('works')).toBe('yes');
       await registry.close();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
 
 const reader = fileURLToPath(new URL('../storage/try-registry.ts', import.meta.url));
 const run = promisify(execFile);
@@ -19,7 +19,7 @@ let file = '';
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'toolwharf-rights-'));
   file = join(folder, 'toolwharf.db');
-  const registry = createSqliteRegistry({ file, secret: 's' });
+  const registry = openStores({ file, secret: 's' }).registry;
   await registry.writeFact('seen', 'yes');
   await registry.close();
   if (isSuperuser) for (const path of [folder, file]) chownSync(path, nobody, nobody);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
 
 const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 
@@ -21,7 +21,7 @@ afterEach(() => {
 });
 
 async function makeDatabase(): Promise<void> {
-  const registry = createSqliteRegistry({ file, secret: 's' });
+  const registry = openStores({ file, secret: 's' }).registry;
   await registry.writeFact('seen', 'yes');
   await registry.close();
 }

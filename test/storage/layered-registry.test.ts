@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
-import { createMemoryRegistry } from '../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
 import { describeRegistry, keyRecord, toolServerRecord } from './registry-contract.ts';
 
 describeRegistry('a layered registry without fixed entries', (records) =>
-  createLayeredRegistry({ fixed: [], store: createMemoryRegistry(records) }),
+  createLayeredRegistry({ fixed: [], store: memoryRegistry(records) }),
 );
 
 describe('fixed tool servers over stored ones', () => {
@@ -17,7 +17,7 @@ describe('fixed tool servers over stored ones', () => {
   const other = toolServerRecord({ id: 'other', origin: 'database' });
 
   function layers(): { registry: Registry; store: Registry } {
-    const store = createMemoryRegistry([shadowed, stored]);
+    const store = memoryRegistry([shadowed, stored]);
     return { registry: createLayeredRegistry({ fixed: [fromEnvironment, fromFile], store }), store };
   }
 
@@ -67,7 +67,7 @@ describe('fixed tool servers over stored ones', () => {
     let isDown = true;
     let time = 0;
     const faults: unknown[] = [];
-    const store = createMemoryRegistry([stored]);
+    const store = memoryRegistry([stored]);
     const failure = new GatewayError('storage_unavailable', 'locked');
     const unsteady: Registry = {
       ...store,
@@ -92,7 +92,7 @@ describe('fixed tool servers over stored ones', () => {
   });
 
   it('do not hide a defect of the store', async () => {
-    const store: Registry = { ...createMemoryRegistry(), listToolServers: () => Promise.reject(new TypeError('defect')) };
+    const store: Registry = { ...memoryRegistry(), listToolServers: () => Promise.reject(new TypeError('defect')) };
     await expect(createLayeredRegistry({ fixed: [fromFile], store }).listToolServers()).rejects.toThrow('defect');
   });
 

@@ -1,4 +1,4 @@
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
 
 const user = Number(process.argv[4] ?? Number.NaN);
 if (Number.isInteger(user)) {
@@ -8,7 +8,7 @@ if (Number.isInteger(user)) {
 
 /** A process that reads, writes and reads again, and says as JSON how each of them ended; for a user with fewer rights than the tests have. */
 const [file = '', id = 'tried'] = process.argv.slice(2);
-const registry = createSqliteRegistry({ file, secret: 's' });
+const registry = openStores({ file, secret: 's' }).registry;
 
 async function endOf(work: () => Promise<unknown>): Promise<unknown> {
   try {

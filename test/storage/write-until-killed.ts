@@ -1,10 +1,10 @@
 import { writeSync } from 'node:fs';
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
 import { runOperation } from './numbered-operations.ts';
 
 /** A process that writes one operation after the other, beginning with the given one, and says each number once it is acknowledged. */
 const [file = '', first = '0'] = process.argv.slice(2);
-const registry = createSqliteRegistry({ file, secret: 'the secret of the writer' });
+const registry = openStores({ file, secret: 'the secret of the writer' }).registry;
 for (let number = Number(first); ; number += 1) {
   await runOperation(registry, number);
   writeSync(1, `${number}\n`);

@@ -6,13 +6,11 @@ import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import { count } from './finding.ts';
 import type { Finding } from './finding.ts';
 import { derivePepper, markOf } from '../../admin/derive-key-hash.ts';
-import { createDatabaseConnection } from '../../storage/sqlite/database-connection.ts';
 import { createLayeredRegistry } from '../../storage/layered-registry.ts';
-import { createMemoryRegistry } from '../../storage/memory-registry.ts';
+import { openStores } from '../../storage/open-stores.ts';
 import { databaseFile } from '../../storage/sqlite/open-database.ts';
 import { createPresetStore } from '../../storage/preset-store.ts';
 import { findSecret } from '../../storage/secrets/secret-file.ts';
-import { createSqliteRegistry } from '../../storage/sqlite/sqlite-registry.ts';
 
 /** What is registered, and what was wrong with it. */
 export interface StoreExamination {
@@ -32,7 +30,7 @@ export interface StoreExamination {
  */
 export async function openStored({ databaseUrl, dataDir, secret: configured, toolServers }: Config): Promise<Registry> {
   const file = databaseFile(databaseUrl);
-  if (!existsSync(file)) return createMemoryRegistry(toolServers);
+  if (!existsSync(file)) return withoutDatabase(toolServers);
   const secret = findSecret(dataDir, configured);
   if (secret === undefined) {
     throw new GatewayError(
@@ -40,9 +38,11 @@ export async function openStored({ databaseUrl, dataDir, secret: configured, too
       `${file} is there, but the secret of what it holds is not: restore the file "secret" of the data folder, or set TOOLWHARF_SECRET`,
     );
   }
-  const connection = createDatabaseConnection({ file, now: Date.now, isReadOnly: true });
-  const store = createSqliteRegistry({ file, secret, connection });
-  return createLayeredRegistry({ fixed: toolServers, store });
+  return createLayeredRegistry({ fixed: toolServers, store: openStores({ file, secret, isReadOnly: true }).registry });
+}
+
+function withoutDatabase(toolServers: readonly ToolServerRecord[]): Registry {
+  return createLayeredRegistry({ fixed: toolServers, store: openStores({ file: ':memory:', secret: '' }).registry });
 }
 
 /** A store that cannot be read costs its own entries only. */
@@ -55,7 +55,7 @@ export async function examineStore(config: Config, openRegistry: (config: Config
   };
   const registry = await openRegistry(config).catch((error: unknown) => {
     note(error);
-    return createMemoryRegistry(config.toolServers);
+    return withoutDatabase(config.toolServers);
   });
   try {
     const keys = await registry.listKeys().catch(note);

@@ -15,6 +15,7 @@ const reopenPauseMs = 1_000;
 const maxWaitingWrites = 100;
 
 export interface ConnectionOptions {
+  /** Created with its folder when it is not there; `:memory:` keeps nothing. Opened at the first use. */
   file: string;
   now: () => number;
   patienceMs?: number;

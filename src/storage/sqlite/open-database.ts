@@ -11,6 +11,9 @@ import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 /** A thousand tool servers with documents of one megabyte; more is a loop that writes. */
 const maxDatabaseBytes = 1024 * 1024 * 1024;
 
+/** SQLite's name for a database that is gone with its connection. */
+export const inMemory = ':memory:';
+
 export interface OpenDatabase {
   database: DatabaseSync;
   /** Changes when another file takes the place of the one that was opened; see `identityOf`. */
@@ -32,6 +35,7 @@ export interface OpenDatabaseOptions {
  * @throws SQLite's and the file system's errors; GatewayError `storage_unavailable` for a file that is no database of this release.
  */
 export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: OpenDatabaseOptions): OpenDatabase {
+  if (file === inMemory) return openInMemory(maxBytes);
   if (!mustExist && identityOf(file, false) === undefined) createDatabase(file);
   try {
     return openAs({ file, access: 'write', maxBytes });
@@ -42,6 +46,12 @@ export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: O
     if (!isUnwritable || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw error;
     return openImmutable(file, maxBytes, error);
   }
+}
+
+function openInMemory(maxBytes: number): OpenDatabase {
+  const database = new DatabaseSync(inMemory);
+  prepare(database, { file: inMemory, maxBytes });
+  return { database, identity: inMemory, isImmutable: false };
 }
 
 /**
@@ -140,6 +150,7 @@ function createDatabase(file: string): void {
 
 /** Which file stands under this name now; undefined: none. For an immutable one its content's age counts too, since SQLite does not look again. */
 export function identityOf(file: string, isImmutable: boolean): string | undefined {
+  if (file === inMemory) return inMemory;
   const found = statSync(file, { bigint: true, throwIfNoEntry: false });
   if (found === undefined) return undefined;
   return isImmutable ? `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}` : `${found.dev}:${found.ino}`;

@@ -1,14 +1,12 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { GatewayError } from '../../core/errors.ts';
 import type { KeyRecord, Registry, ToolServerRecord } from '../../core/registry.ts';
-import { createDatabaseConnection } from './database-connection.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deepFreeze } from '../deep-freeze.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { readPragma } from './migrations.ts';
 import { renewCache } from './record-cache.ts';
 import type { RecordCache } from './record-cache.ts';
-import { sealOldRows } from './seal-old-rows.ts';
 import { readToolServerRow, toToolServerRow } from './tool-server-row.ts';
 import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
 
@@ -29,41 +27,23 @@ interface Snapshot {
 }
 
 export interface SqliteRegistryOptions {
-  /** Created with its folder when it is not there. Opened at the first use. */
-  file: string;
   /** Encrypts the keys and header values of tool servers. */
   secret: string;
   /** Milliseconds since 1970. */
-  now?: () => number;
-  /** How long a locked database is tried again; default 2 s. */
-  patienceMs?: number;
-  /** How long something read is believed before the file is asked whether another process changed it; default 0. Own changes show at once. */
-  believedMs?: number;
-  /** The largest size of the file; default 1 GiB. */
-  maxBytes?: number;
-  /** One that others use too, to this file; closed with the registry. Default: its own. */
-  connection?: DatabaseConnection;
+  now: () => number;
+  /** How long something read is believed before the file is asked whether another process changed it. Own changes show at once. */
+  believedMs: number;
 }
 
 /**
- * The registry in one SQLite file. A tool server whose secrets were stored under another secret is listed without them and with
- * `extra.unreadable_secrets`; `findToolServer` refuses it. Changing such a server keeps what cannot be read, unless a new value is given.
+ * The registry in the gateway's SQLite database; closing it closes the connection. A tool server whose secrets were stored under another secret is listed
+ * without them and with `extra.unreadable_secrets`; `findToolServer` refuses it. Changing such a server keeps what cannot be read, unless a new value is given.
  */
-export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
-  const { file, secret, now = Date.now, believedMs = 0, patienceMs, maxBytes, ...given } = options;
+export function createSqliteRegistry(connection: DatabaseConnection, { secret, now, believedMs }: SqliteRegistryOptions): Registry {
   const cipher = createSecretCipher(secret);
-  const connection =
-    given.connection ??
-    createDatabaseConnection({
-      file,
-      now,
-      ...(patienceMs !== undefined && { patienceMs }),
-      ...(maxBytes !== undefined && { maxBytes }),
-    });
   let snapshot: Snapshot | undefined;
   let isStale = true;
   let askedAt = -Infinity;
-  let isSealed = false;
 
   const toolServerRules = {
     kind: 'tool server',
@@ -108,14 +88,6 @@ export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
     }
   }
 
-  /** Once, at the first reading. A database that cannot be written is left for the next start. */
-  async function sealOnce({ toolServers }: Snapshot): Promise<void> {
-    if (isSealed) return;
-    isSealed = true;
-    await sealOldRows({ rows: [...toolServers.values()], cipher, connection }).catch(() => undefined);
-    isStale = true;
-  }
-
   function insertToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {
     const sql = 'INSERT INTO tool_servers (id, position, record, secrets) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM tool_servers';
     database.prepare(sql).run(id, record, secrets);
@@ -125,7 +97,6 @@ export function createSqliteRegistry(options: SqliteRegistryOptions): Registry {
 
   return {
     listToolServers: async () => {
-      await sealOnce(await read());
       const { toolServers } = await read();
       return [...toolServers.values()].map(({ value }) => value.record);
     },

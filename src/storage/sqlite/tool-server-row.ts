@@ -96,13 +96,6 @@ function isSameOrigin(one: StoredRecord, other: StoredRecord): boolean {
   return originOf(one.url) === originOf(other.url);
 }
 
-/** The row as it is written today, where an earlier release left parts of it in the clear that are sealed now. */
-export function findSealedRow(row: ToolServerRow, { record, unreadable }: ReadToolServer, cipher: SecretCipher): ToolServerRow | undefined {
-  if (unreadable.length > 0) return undefined;
-  const sealed = toToolServerRow(record, row, cipher);
-  return sealed.secrets === row.secrets ? undefined : sealed;
-}
-
 function openPart(cipher: SecretCipher, id: string, [name, sealed]: [string, string]): string | undefined {
   return cipher.decrypt(sealed, { id, field: `part:${name}` });
 }

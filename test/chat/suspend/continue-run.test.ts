@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ChatMessage, ToolCall } from '../../../src/core/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
-import { createMemoryChatMemory } from '../../../src/storage/memory-chat-memory.ts';
+import { memoryNotes } from '../../_support/memory-stores.ts';
 import { memoryContinuations } from '../../_support/continuations.ts';
 
 const ann = { id: 'ann', role: 'user', isOpen: false } as const;
@@ -30,7 +30,7 @@ test('after its time a history is used as it was sent', async () => {
 });
 
 test('what is in the store outlives the process; what ran nothing is not written there', async () => {
-  const store = createMemoryChatMemory();
+  const store = memoryNotes();
   const before = memoryContinuations({ store });
   await before.keep(ann, [call('1')], executed('1'));
   await before.keep(ann, [call('2')], [own('2')]);
@@ -57,7 +57,7 @@ test('whoever keeps too many, or too much text, loses the own oldest ones, and n
 });
 
 test('a history of thousands of turns costs a bounded number of looks, at the latest turns', async () => {
-  const store = createMemoryChatMemory();
+  const store = memoryNotes();
   let looks = 0;
   const counted = { ...store, find: (...asked: Parameters<typeof store.find>) => ((looks += 1), store.find(...asked)) };
   const continuations = memoryContinuations({ store: counted });
@@ -97,7 +97,7 @@ test('a turn of other functions is used as it was sent, whatever its ids', async
 test('where the store fails, the turn is kept as long as the process lives, and the fault is told', async () => {
   const faults: unknown[] = [];
   const fault = (): Promise<never> => Promise.reject(new Error('The disk is full.'));
-  const store = { ...createMemoryChatMemory(), keep: fault, find: fault };
+  const store = { ...memoryNotes(), keep: fault, find: fault };
   const continuations = memoryContinuations({ store, onFault: (error) => void faults.push(error) });
   expect(await continuations.keep(ann, [call('1')], executed('1'))).toEqual([call('1')]);
   expect(await continuations.restore(ann, [own('1')])).toEqual(executed('1'));

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import type { RunWait, WaitingRun } from '../../../src/core/suspended-run.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createRunWaits } from '../../../src/chat/suspend/run-waits.ts';
-import { createMemoryWaitingRuns } from '../../../src/storage/memory-waiting-runs.ts';
+import { memoryWaitingRuns } from '../../_support/memory-stores.ts';
 import { chatRequest } from '../../_support/tools.ts';
 import { noBounds, waitingCall, waitingRun } from '../../storage/waiting-run-contract.ts';
 
 function openWaits() {
   const steps: string[] = [];
-  const store = createMemoryWaitingRuns();
+  const store = memoryWaitingRuns();
   const waits = createRunWaits({
     store: {
       prune: (time) => store.prune(time),

@@ -18,7 +18,7 @@ import { examineFolder, examineNode } from '../../../src/cli/doctor/examine-mach
 import { countBroken, toReport } from '../../../src/cli/doctor/finding.ts';
 import type { Finding, Section } from '../../../src/cli/doctor/finding.ts';
 import { localUrl } from '../../../src/cli/healthcheck.ts';
-import { createMemoryRegistry } from '../../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 import { startOllamaServer } from '../../_support/ollama-server.ts';
 import { respond, startUpstream } from '../../_support/upstream-server.ts';
@@ -233,7 +233,7 @@ describe('tool servers', () => {
       tags: [],
       extra: {},
     };
-    const openRegistry = async () => createMemoryRegistry([record]);
+    const openRegistry = async () => memoryRegistry([record]);
     expect(findingsOf(await examine(demo, { openRegistry }), 'Tool servers')).toEqual([
       { level: 'ok', text: 'time: bundled, runs with the gateway' },
     ]);
@@ -242,7 +242,7 @@ describe('tool servers', () => {
   test('examines what is configured even when what is stored cannot be opened or read', async () => {
     const off = connections({ url: 'http://127.0.0.1:9', config: { enable: false }, info: { id: 'off' } });
     const damaged = (): Promise<never> => Promise.reject(new Error('the database is damaged'));
-    const unreadable = async (): Promise<Registry> => ({ ...createMemoryRegistry([]), listKeys: damaged, listToolServers: damaged });
+    const unreadable = async (): Promise<Registry> => ({ ...memoryRegistry([]), listKeys: damaged, listToolServers: damaged });
     for (const openRegistry of [damaged, unreadable]) {
       const sections = await examine({ ...demo, TOOL_SERVER_CONNECTIONS: off }, { openRegistry });
       expect(findingsOf(sections, 'Tool servers')).toMatchObject([
@@ -328,7 +328,7 @@ describe('access', () => {
     expect(await accessOf({})).toMatchObject({ level: 'ok', text: expect.stringContaining('Open to this machine') });
     expect(await accessOf({ HOST: '0.0.0.0', TOOLWHARF_ADMIN_KEY: 'a-key' })).toMatchObject({ level: 'ok' });
     const openRegistry = async () => {
-      const registry = createMemoryRegistry([]);
+      const registry = memoryRegistry([]);
       await registry.createKey({ id: 'first', name: 'first', role: 'admin', hash: 'f0', createdAt: 0 });
       return registry;
     };

@@ -3,14 +3,14 @@ import type { KeyRecord, Registry } from '../../../src/core/registry.ts';
 import { createAuthenticator } from '../../../src/http/auth/authenticate.ts';
 import type { Authenticator, AuthenticatorOptions } from '../../../src/http/auth/authenticate.ts';
 import { createKeyText, derivePepper, hashKey } from '../../../src/admin/derive-key-hash.ts';
-import { createMemoryRegistry } from '../../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../../_support/memory-stores.ts';
 
 const fixedKey = 'sk-tw-correct';
 const pepper = derivePepper('a secret of this test');
 const local = { host: 'localhost' };
 
 function authenticatorOf(options: Partial<AuthenticatorOptions> = {}): Authenticator {
-  return createAuthenticator({ registry: createMemoryRegistry(), adminKey: undefined, isLoopback: true, pepper, now: () => 0, ...options });
+  return createAuthenticator({ registry: memoryRegistry(), adminKey: undefined, isLoopback: true, pepper, now: () => 0, ...options });
 }
 
 function recordOf(key: string, fields: Partial<KeyRecord> = {}): KeyRecord {
@@ -22,7 +22,7 @@ function bearer(key: string, method = 'GET') {
 }
 
 /** A store that can be switched off, and that counts what is read. */
-function fragile(registry: Registry = createMemoryRegistry()) {
+function fragile(registry: Registry = memoryRegistry()) {
   const state = { isBroken: false, reads: 0 };
   const read = <Value>(value: () => Promise<Value>): Promise<Value> => {
     state.reads += 1;
@@ -78,7 +78,7 @@ describe('with stored keys', () => {
   });
 
   test('the caller is what the record says', async () => {
-    const registry = createMemoryRegistry();
+    const registry = memoryRegistry();
     await registry.createKey(recordOf(key, { models: ['a'], tools: ['server:time'] }));
     const authenticator = authenticatorOf({ registry });
     const caller = { id: 'key_1', name: 'one', role: 'user', isOpen: false, models: ['a'], tools: ['server:time'] };
@@ -88,7 +88,7 @@ describe('with stored keys', () => {
   });
 
   test('an unknown and an expired key get the same answer', async () => {
-    const registry = createMemoryRegistry();
+    const registry = memoryRegistry();
     let time = 999;
     await registry.createKey(recordOf(key, { expiresAt: 1_000 }));
     const { requireCaller, isOpen } = authenticatorOf({ registry, now: () => time });
@@ -103,7 +103,7 @@ describe('with stored keys', () => {
   });
 
   test('the first key ends the open door at once, and the last deletion opens it again', async () => {
-    const registry = createMemoryRegistry();
+    const registry = memoryRegistry();
     const authenticator = authenticatorOf({ registry });
     expect(await authenticator.requireCaller({ method: 'GET', headers: local })).toMatchObject({ isOpen: true });
     await registry.createKey(recordOf(key));
@@ -139,7 +139,7 @@ describe('with stored keys', () => {
   });
 
   test('what was being read while a key was deleted is not remembered', async () => {
-    const registry = createMemoryRegistry();
+    const registry = memoryRegistry();
     await registry.createKey(recordOf(key));
     const gate = Promise.withResolvers<void>();
     let isFirst = true;

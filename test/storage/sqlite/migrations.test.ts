@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { migrate, migrations, readPragma } from '../../../src/storage/sqlite/migrations.ts';
-import { createSqliteRegistry } from '../../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../../src/storage/open-stores.ts';
 import { released } from './released-1.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 
@@ -17,7 +17,7 @@ describe('a database of the first release', () => {
     expect(readPragma(before, 'user_version')).toBe(1);
     before.close();
 
-    const registry = createSqliteRegistry({ file, secret: released.secret });
+    const registry = openStores({ file, secret: released.secret }).registry;
     expect(await registry.listToolServers()).toEqual(released.toolServers);
     expect(await registry.listKeys()).toEqual(released.keys);
     for (const [name, value] of Object.entries(released.facts)) expect(await registry.readFact(name)).toBe(value);
@@ -61,7 +61,7 @@ describe('a database that is not for this release', () => {
     database.exec(prepare);
     database.close();
     const before = readFileSync(file);
-    const registry = createSqliteRegistry({ file, secret: 's' });
+    const registry = openStores({ file, secret: 's' }).registry;
     const error: unknown = await registry.writeFact('a', 'b').catch((reason: unknown) => reason);
     await registry.close();
     return { file, error, isUntouched: readFileSync(file).equals(before) };

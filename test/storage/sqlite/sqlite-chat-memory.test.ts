@@ -19,7 +19,8 @@ function connect(file: string): DatabaseConnection {
   return connection;
 }
 
-describeChatMemory('SQLite', () => createSqliteChatMemory(connect(join(newFolder(), 'toolwharf.db')), 'secret', 'state'));
+describeChatMemory('a file', () => createSqliteChatMemory(connect(join(newFolder(), 'toolwharf.db')), 'secret', 'state'));
+describeChatMemory('memory', () => createSqliteChatMemory(connect(':memory:'), 'secret', 'state'));
 
 describe('the memory of chats in SQLite', () => {
   it('is there after a restart, each kind for itself', async () => {

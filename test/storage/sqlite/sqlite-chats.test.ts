@@ -21,7 +21,8 @@ function connect(file: string): DatabaseConnection {
 
 const now = () => 10_000;
 
-describeChatStore('SQLite', (options) => createSqliteChats(connect(join(newFolder(), 'toolwharf.db')), options));
+describeChatStore('a file', (options) => createSqliteChats(connect(join(newFolder(), 'toolwharf.db')), options));
+describeChatStore('memory', (options) => createSqliteChats(connect(':memory:'), options));
 
 describe('chats in SQLite', () => {
   it('are there after a restart, for a search too', async () => {

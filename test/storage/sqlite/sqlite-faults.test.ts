@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Registry } from '../../../src/core/registry.ts';
-import { createSqliteRegistry } from '../../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../../src/storage/open-stores.ts';
 import { toolServerRecord } from '../registry-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 
@@ -17,7 +17,7 @@ afterEach(async () => {
 let clock = 0;
 function openRegistry(file: string, maxBytes?: number): Registry {
   const now = (): number => clock;
-  const registry = createSqliteRegistry({ file, secret: 's', now, patienceMs: 120, ...(maxBytes !== undefined && { maxBytes }) });
+  const registry = openStores({ file, secret: 's', now, patienceMs: 120, ...(maxBytes !== undefined && { maxBytes }) }).registry;
   open.push(registry);
   return registry;
 }
@@ -25,7 +25,7 @@ function openRegistry(file: string, maxBytes?: number): Registry {
 /** A file with one tool server, and nobody who has it open. */
 async function storedFile(): Promise<string> {
   const file = join(newFolder(), 'toolwharf.db');
-  const registry = createSqliteRegistry({ file, secret: 's' });
+  const registry = openStores({ file, secret: 's' }).registry;
   await registry.createToolServer(toolServerRecord());
   await registry.close();
   return file;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Registry } from '../../../src/core/registry.ts';
-import { createSqliteRegistry } from '../../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../../src/storage/open-stores.ts';
 import { describeRegistry, keyRecord, toolServerRecord } from '../registry-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 
@@ -14,15 +14,20 @@ afterEach(async () => {
 });
 
 function openRegistry(file: string, secret = 'secret-one'): Registry {
-  const registry = createSqliteRegistry({ file, secret });
+  const registry = openStores({ file, secret }).registry;
   open.push(registry);
   return registry;
 }
 
-describeRegistry('SQLite', async (records) => {
-  const registry = openRegistry(join(newFolder(), 'toolwharf.db'));
-  await registry.replaceToolServers(records);
-  return registry;
+describe.each<[string, () => string]>([
+  ['a file', () => join(newFolder(), 'toolwharf.db')],
+  ['memory', () => ':memory:'],
+])('in %s', (name, toFile) => {
+  describeRegistry(name, async (records) => {
+    const registry = openRegistry(toFile());
+    await registry.replaceToolServers(records);
+    return registry;
+  });
 });
 
 describe('the SQLite registry', () => {

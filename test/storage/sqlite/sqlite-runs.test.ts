@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
-import { createSqliteRegistry } from '../../../src/storage/sqlite/sqlite-registry.ts';
+import { openStores } from '../../../src/storage/open-stores.ts';
 import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';
 import { toolServerRecord } from '../records.ts';
 import { describeRunStore, keptRun, wholePage } from '../run-store-contract.ts';
@@ -21,7 +21,8 @@ function connect(file: string): DatabaseConnection {
   return connection;
 }
 
-describeRunStore('SQLite', () => createSqliteRuns(connect(join(newFolder(), 'toolwharf.db'))));
+describeRunStore('a file', () => createSqliteRuns(connect(join(newFolder(), 'toolwharf.db'))));
+describeRunStore('memory', () => createSqliteRuns(connect(':memory:')));
 
 describe('runs in SQLite', () => {
   it('are there after a restart', async () => {
@@ -58,13 +59,13 @@ describe('runs in SQLite', () => {
 
   it('share the registry’s connection, which does not read its records anew for them', async () => {
     const file = join(newFolder(), 'toolwharf.db');
-    const connection = connect(file);
-    const registry = createSqliteRegistry({ file, secret: 's', connection });
+    const { registry, runs, connection } = openStores({ file, secret: 's' });
+    open.push(connection);
     await registry.createToolServer(toolServerRecord());
     await registry.listToolServers();
     const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare');
     onTestFinished(() => prepare.mockRestore());
-    await createSqliteRuns(connection).save([keptRun()]);
+    await runs.save([keptRun()]);
     await registry.listToolServers();
     const statements = prepare.mock.calls.map(([sql]) => sql);
     expect(statements.filter((sql) => sql.includes('INTO runs'))).toHaveLength(1);

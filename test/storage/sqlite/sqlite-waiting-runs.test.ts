@@ -19,7 +19,8 @@ function connect(file: string): DatabaseConnection {
   return connection;
 }
 
-describeWaitingRunStore('SQLite', () => createSqliteWaitingRuns(connect(join(newFolder(), 'toolwharf.db')), 'secret'));
+describeWaitingRunStore('a file', () => createSqliteWaitingRuns(connect(join(newFolder(), 'toolwharf.db')), 'secret'));
+describeWaitingRunStore('memory', () => createSqliteWaitingRuns(connect(':memory:'), 'secret'));
 
 describe('waiting runs in SQLite', () => {
   const place = { id: 'run-a', waitId: 'wait-1' };

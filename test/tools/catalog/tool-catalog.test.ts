@@ -5,7 +5,7 @@ import { limits } from '../../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../../src/core/registry.ts';
 import type { RunContext } from '../../../src/core/run.ts';
 import type { ToolOffer } from '../../../src/core/tool.ts';
-import { createMemoryRegistry } from '../../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
@@ -34,7 +34,7 @@ afterEach(async () => {
 
 function catalogOf(records: ToolServerRecord[], script: ScriptedSend = documents()): ToolCatalog {
   const catalog = createToolCatalog({
-    registry: createMemoryRegistry(records),
+    registry: memoryRegistry(records),
     send: script.send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 60_000,

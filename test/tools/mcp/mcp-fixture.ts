@@ -4,7 +4,7 @@ import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
 import type { RunContext } from '../../../src/core/run.ts';
 import type { Tool, ToolContext, ToolOffer, ToolOutcome } from '../../../src/core/tool.ts';
-import { createMemoryRegistry } from '../../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../../_support/memory-stores.ts';
 import type { CreateWays } from '../../../src/tools/mcp/create-transports.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
@@ -25,7 +25,7 @@ export interface CatalogParts {
 
 export function mcpCatalog({ records = [mcpRecord()], registry, send, ways }: CatalogParts): ToolCatalog {
   const catalog = createToolCatalog({
-    registry: registry ?? createMemoryRegistry(records),
+    registry: registry ?? memoryRegistry(records),
     send: send ?? scriptedSend().send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 60_000,

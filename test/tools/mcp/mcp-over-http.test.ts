@@ -3,7 +3,7 @@ import { OutboundError } from '../../../src/core/errors.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/registry.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tool.ts';
-import { createMemoryRegistry } from '../../../src/storage/memory-registry.ts';
+import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { testApp } from '../../_support/build-app.ts';
 import { jsonResponse } from '../scripted-send.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
@@ -197,7 +197,7 @@ test('an argument that a server requires and has a default for may be left out, 
     seen.push(args);
     return textResult('read');
   });
-  await using app = await testApp({}, { registry: createMemoryRegistry([mcpRecord()]), send: peer.send });
+  await using app = await testApp({}, { registry: memoryRegistry([mcpRecord()]), send: peer.send });
   const invoke = (args: object) =>
     app.server.inject({
       method: 'POST',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ChatMemory } from '../../../../src/core/chat-memory.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
-import { createMemoryChatMemory } from '../../../../src/storage/memory-chat-memory.ts';
+import { memoryNotes } from '../../../_support/memory-stores.ts';
 import { createChatStates } from '../../../../src/tools/functions/run/function-state.ts';
 import type { ChatStates } from '../../../../src/tools/functions/run/function-state.ts';
 import { runContext } from '../../../_support/tools.ts';
@@ -13,7 +13,7 @@ const statesOver = (memory: ChatMemory, now = (): number => 0): ChatStates =>
 const inChat = (chatId: string | undefined = 'c') => runContext({ chatId });
 
 test('what functions remember of a chat outlives the process, in any form of JSON, key by key', async () => {
-  const memory = createMemoryChatMemory();
+  const memory = memoryNotes();
   const before = await statesOver(memory).open(inChat());
   before.set('n', 1);
   before.set('deep', { list: [null, 'ünïcode\u2028'], __proto__: null });
@@ -27,7 +27,7 @@ test('what functions remember of a chat outlives the process, in any form of JSO
 });
 
 test('what is not committed is not kept, and neither is the state of a run without a chat', async () => {
-  const memory = createMemoryChatMemory();
+  const memory = memoryNotes();
   const state = await statesOver(memory).open(inChat());
   state.set('n', 1);
   expect((await statesOver(memory).open(inChat())).get('n')).toBeUndefined();
@@ -39,7 +39,7 @@ test('what is not committed is not kept, and neither is the state of a run witho
 });
 
 test('calls that begin at the same time lose nothing of each other', async () => {
-  const memory = createMemoryChatMemory();
+  const memory = memoryNotes();
   const states = statesOver(memory);
   const [one, two] = await Promise.all([states.open(inChat()), states.open(inChat())]);
   one.set('one', 1);
@@ -49,7 +49,7 @@ test('calls that begin at the same time lose nothing of each other', async () =>
 });
 
 test('is forgotten when it was not written for long', async () => {
-  const memory = createMemoryChatMemory();
+  const memory = memoryNotes();
   const state = await statesOver(memory).open(inChat());
   state.set('n', 1);
   await state.commit();
@@ -61,7 +61,7 @@ test('a memory that fails costs the memory, and no call', async () => {
   const fault = async (): Promise<never> => {
     throw new GatewayError('storage_unavailable', 'The disk is full.');
   };
-  const states = statesOver({ ...createMemoryChatMemory(), find: fault, keep: fault });
+  const states = statesOver({ ...memoryNotes(), find: fault, keep: fault });
   const state = await states.open(inChat());
   state.set('n', 1);
   await state.commit();

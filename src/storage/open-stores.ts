@@ -1,0 +1,45 @@
+import type { WaitingRunStore } from '../core/suspended-run.ts';
+import type { ChatMemories, ChatMemory, MemoryKind } from '../core/chat-memory.ts';
+import type { ChatStore } from '../core/chat-store.ts';
+import type { Registry } from '../core/registry.ts';
+import type { RunStore } from '../core/run-log.ts';
+import { createDatabaseConnection } from './sqlite/database-connection.ts';
+import type { ConnectionOptions, DatabaseConnection } from './sqlite/database-connection.ts';
+import { createSqliteChatMemory } from './sqlite/sqlite-chat-memory.ts';
+import { createSqliteChats } from './sqlite/sqlite-chats.ts';
+import { createSqliteRegistry } from './sqlite/sqlite-registry.ts';
+import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
+import { createSqliteWaitingRuns } from './sqlite/sqlite-waiting-runs.ts';
+
+export interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
+  /** Encrypts credentials, waiting runs and what is remembered about chats. */
+  secret: string;
+  /** Milliseconds since 1970. */
+  now?: () => number;
+  /** As for the registry. */
+  believedMs?: number;
+}
+
+export interface Stores {
+  registry: Registry;
+  runs: RunStore;
+  waitingRuns: WaitingRunStore;
+  chatMemory: ChatMemories;
+  chats: ChatStore;
+  /** Shared by all of them; the registry closes it. */
+  connection: DatabaseConnection;
+}
+
+/** All stores over one connection to one database, which is opened at the first use. The file `:memory:` is gone with the process. */
+export function openStores({ secret, now = Date.now, believedMs = 0, ...database }: StoresOptions): Stores {
+  const connection = createDatabaseConnection({ ...database, now });
+  const memoryOf = (kind: MemoryKind): ChatMemory => createSqliteChatMemory(connection, secret, kind);
+  return {
+    registry: createSqliteRegistry(connection, { secret, now, believedMs }),
+    runs: createSqliteRuns(connection),
+    waitingRuns: createSqliteWaitingRuns(connection, secret),
+    chatMemory: { approval: memoryOf('approval'), state: memoryOf('state'), continuation: memoryOf('continuation') },
+    chats: createSqliteChats(connection, { now }),
+    connection,
+  };
+}

@@ -1,0 +1,27 @@
+import type { ChatMemory } from '../../src/core/chat-memory.ts';
+import type { ChatStore } from '../../src/core/chat-store.ts';
+import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
+import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
+import type { RunStore } from '../../src/core/run-log.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
+import type { Stores } from '../../src/storage/open-stores.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+
+/** Stores of a database in memory, each call in one of its own. */
+export function memoryStores(now?: () => number): Stores {
+  return openStores({ file: ':memory:', secret: 'a secret of tests', ...(now && { now }) });
+}
+
+export const memoryRuns = (): RunStore => memoryStores().runs;
+export const memoryWaitingRuns = (): WaitingRunStore => memoryStores().waitingRuns;
+export const memoryNotes = (): ChatMemory => memoryStores().chatMemory.state;
+export const memoryChats = ({ now }: { now?: () => number } = {}): ChatStore => memoryStores(now).chats;
+
+/** A registry that begins with these records. */
+export function memoryRegistry(records: readonly ToolServerRecord[] = []): Registry {
+  const { registry, connection } = memoryStores();
+  if (records.length === 0) return registry;
+  const filled = registry.replaceToolServers(records);
+  const filledConnection: typeof connection = { ...connection, read: (work) => filled.then(() => connection.read(work)) };
+  return createSqliteRegistry(filledConnection, { secret: 'a secret of tests', now: Date.now, believedMs: 0 });
+}
