@@ -172,7 +172,7 @@ function requestCounts(): OpenedStore {
 
 function logLevels(): OpenedStore {
   const levels = createMcpLogLevels();
-  return { count: 2_000, put: (owner) => levels.set(owner, 'error'), has: (owner, number) => number > 0 || !levels.hearsInfo(owner) };
+  return { count: 2_000, put: (owner) => levels.set(owner, 'error'), has: (owner, number) => number > 0 || !levels.includesInfo(owner) };
 }
 
 const kinds: [MemoryKind, string, keyof typeof limits][] = [

@@ -14,7 +14,7 @@ import { localUrl } from '../cli/healthcheck.ts';
 import { createAuthenticator, isLoopbackName } from '../http/auth/authenticate.ts';
 import { createActiveInvocations } from '../runs/active-invocations.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
-import { callerOf, installGuard } from '../http/auth/guard.ts';
+import { installGuard } from '../http/auth/guard.ts';
 import { installJsonBodies } from '../http/body/json-bodies.ts';
 import { storeCompletions } from '../http/dialects/chat-completions/store-completions.ts';
 import { createApiKeys } from '../admin/api-keys.ts';
@@ -24,18 +24,14 @@ import { installCallerLimits } from '../http/auth/limit-callers.ts';
 import { refuseMalformedRequest, refuseMalformedUrl } from '../http/body/malformed-requests.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
 import { chatRoute } from '../http/routes/chat.ts';
-import { clientRoute } from '../http/routes/client.ts';
-import { healthRoutes } from '../http/routes/health.ts';
-import { settingRoutes } from '../http/routes/settings.ts';
-import type { ShownSetting } from '../http/routes/settings.ts';
-import { invokeRoute } from '../http/routes/invoke.ts';
-import { jwksRoute } from '../http/routes/jwks.ts';
+import { gatewayRoutes } from '../http/routes/gateway.ts';
+import type { ShownSetting } from '../http/routes/gateway.ts';
+import { createInvokeFunction } from '../runs/invoke-function.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
 import { presetRoutes } from '../http/routes/presets.ts';
 import { mcpRoute } from '../http/routes/mcp.ts';
 import { modelRoutes } from '../http/routes/models.ts';
 import { openWebUiConfigRoutes } from '../http/routes/open-webui-config.ts';
-import { rootRoute } from '../http/routes/root.ts';
 import { runRoutes } from '../http/routes/runs.ts';
 import { storedChatRoutes } from '../http/routes/stored-chats.ts';
 import { socketRoute } from '../http/routes/socket.ts';
@@ -206,7 +202,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     clientErrorHandler: refuseMalformedRequest,
   });
   server.server.headersTimeout = 30_000;
-  installJsonBodies(server, { ownerOf: (request) => callerOf(request).id });
+  installJsonBodies(server, { ownerOf: (request) => request.caller.id });
   installErrorHandling(server);
   if (config.corsOrigins.length > 0)
     await server.register(cors, {
@@ -217,23 +213,15 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
 
   installGuard(server, { authenticator, now });
   installCallerLimits(server, limiter);
-  await server.register(settingRoutes, { settings: parts.settings ?? [], limits, version });
-  await server.register(healthRoutes, {
+  await server.register(gatewayRoutes, {
+    version,
+    settings: parts.settings ?? [],
     isDraining: () => runs.isDraining(),
-    isStoreReadable: () =>
-      registry.listKeys().then(
-        () => true,
-        () => false,
-      ),
-    // Names and states alone: reasons hold addresses of the inside, and this answer needs no key.
-    report: async () => ({
-      backends: (await models.backends()).map(({ name, state, models: count }) => ({ name, state, models: count })),
-      tool_servers: (await tools.servers()).map(({ error: _inside, ...server }) => server),
-    }),
+    registry,
+    models,
+    tools,
+    keySet: () => sessionTokens.keySet(),
   });
-  await server.register(rootRoute, { version });
-  await server.register(clientRoute);
-  await server.register(jwksRoute, { keySet: () => sessionTokens.keySet() });
   await server.register(socketRoute, {
     relay,
     authenticateToken: (token) => authenticator.findByToken(token),
@@ -246,28 +234,27 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     defaultModel: createDefaultModel(models),
   });
   await server.register(chatRoute, {
-    callerOf,
     startRun: runs.start,
     runInBackground: createBackgroundRuns({ runs, relay, log: parts.logger }),
     stallMs: config.clientStallTimeoutMs,
     now,
   });
-  await server.register(modelRoutes, { models, callerOf, embed: (body, signal) => embed(models, body, signal), version });
-  await server.register(toolRoutes, { tools, callerOf });
-  await server.register(storedChatRoutes, { store: chats, isStoring: config.storeChats, callerOf });
-  await server.register(runRoutes, { log: runLog, runs, cancelWaiting: approvalDesk.cancel, callerOf });
-  await server.register(approvalRoutes, { desk: approvalDesk, runs, callerOf, stallMs: config.clientStallTimeoutMs, now });
+  await server.register(modelRoutes, { models, embed: (body, signal) => embed(models, body, signal) });
+  await server.register(storedChatRoutes, { store: chats, isStoring: config.storeChats });
+  await server.register(runRoutes, { log: runLog, runs, cancelWaiting: approvalDesk.cancel });
+  await server.register(approvalRoutes, { decisions: approvalDesk, runs, stallMs: config.clientStallTimeoutMs, now });
   await server.register(keyRoutes, { keys, hasFixedKey, now });
-  await server.register(presetRoutes, { presets, toWire: toPresetWire, doubtsOf: createPresetValidator({ presets, models, tools }) });
+  await server.register(presetRoutes, { presets, toWire: toPresetWire, findUnknown: createPresetValidator({ presets, models, tools }) });
   const desk = createToolServerAdmin(registry, {
     parseConnection: (value, idSource) => parseToolServerConnection(value, 'database', idSource),
     parseConnections: (values, titles) => parseToolServerConnections(values, 'database', titles && { titles }),
   });
   await server.register(toolServerRoutes, { desk, inspector: tools.inspector });
   await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
-  const invoking = { tools, callerOf, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime: services.runtime, now };
-  await server.register(invokeRoute, invoking);
-  await server.register(mcpRoute, { ...invoking, version, gatewayId, allowedOrigins: config.corsOrigins });
+  const { runtime } = services;
+  const invoke = createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, now });
+  await server.register(toolRoutes, { tools, invoke });
+  await server.register(mcpRoute, { tools, invoke, version, gatewayId, allowedOrigins: config.corsOrigins });
   // Not earlier: what is slow or broken must not hold up the start.
   server.addHook('onListen', async () => {
     tools.start();

@@ -4,7 +4,7 @@ import type { Caller } from '../../src/core/caller.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
 import { installErrorHandling } from '../../src/http/error-handler.ts';
 import { createActiveInvocations } from '../../src/runs/active-invocations.ts';
-import { invokeRoute } from '../../src/http/routes/invoke.ts';
+import { createInvokeFunction } from '../../src/runs/invoke-function.ts';
 import { openWebUiConfigRoutes } from '../../src/http/routes/open-webui-config.ts';
 import { toolServerRoutes } from '../../src/http/routes/tool-servers.ts';
 import { toolRoutes } from '../../src/http/routes/tools.ts';
@@ -87,18 +87,11 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   });
   await server.register(toolServerRoutes, { desk, inspector: tools.inspector });
   await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
-  const callerOf = (): Caller => caller;
-  await server.register(toolRoutes, { tools, callerOf });
   const calls = createActiveInvocations();
   if (options.isDraining === true) await calls.drain(0);
-  await server.register(invokeRoute, {
-    tools,
-    callerOf,
-    calls,
-    newId: () => 'id-1',
-    toolTimeoutMs: options.toolTimeoutMs ?? 5_000,
-    now: Date.now,
-  });
+  const toolTimeoutMs = options.toolTimeoutMs ?? 5_000;
+  const invoke = createInvokeFunction({ tools, calls, newId: () => 'id-1', toolTimeoutMs, now: Date.now });
+  await server.register(toolRoutes, { tools, invoke });
   return {
     server,
     registry,

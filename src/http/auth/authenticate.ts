@@ -152,27 +152,30 @@ function openDoorRefusal({ headers }: Credentials, allowedOrigins: readonly stri
       `A proxy stands in front (${proxied}), so others can reach this gateway: set TOOLWHARF_ADMIN_KEY and send it as a bearer token.`,
     );
   }
-  const host = single(headers['host']) ?? '';
-  if (!isLoopbackName(hostnameOf(host))) {
+  if (!isLoopbackName(hostnameOf(single(headers['host']) ?? ''))) {
     return new GatewayError(
       'forbidden',
       'Without a key this gateway answers to 127.0.0.1, localhost and [::1] only. Use one of these, or set TOOLWHARF_ADMIN_KEY.',
     );
   }
-  const origin = single(headers['origin']);
   // Reading too: with `*` in CORS_ALLOW_ORIGIN a browser would hand every answer to the page. `*` names nobody: it never opens this door.
-  if (origin !== undefined && !isOwnOrigin(origin, host) && !allowedOrigins.includes(origin)) {
-    return new GatewayError(
-      'forbidden',
-      `The page ${origin.slice(0, 200)} may not use this gateway without a key. Name its origin in CORS_ALLOW_ORIGIN, or set TOOLWHARF_ADMIN_KEY and send the key.`,
-    );
-  }
-  return undefined;
+  const origin = foreignOrigin(
+    headers,
+    allowedOrigins.filter((allowed) => allowed !== '*'),
+  );
+  if (origin === undefined) return undefined;
+  return new GatewayError(
+    'forbidden',
+    `The page ${origin} may not use this gateway without a key. Name its origin in CORS_ALLOW_ORIGIN, or set TOOLWHARF_ADMIN_KEY and send the key.`,
+  );
 }
 
-/** The same host and port as the request was sent to. */
-export function isOwnOrigin(origin: string, host: string): boolean {
-  return URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
+/** The origin of the page that sends a request, shortened, where it is neither the gateway's own nor among those allowed (`*`: all). */
+export function foreignOrigin(headers: Credentials['headers'], allowed: readonly string[]): string | undefined {
+  const origin = single(headers['origin']);
+  if (origin === undefined || allowed.includes(origin) || allowed.includes('*')) return undefined;
+  const isOwn = URL.canParse(origin) && new URL(origin).host === single(headers['host'])?.toLowerCase();
+  return isOwn ? undefined : origin.slice(0, 200);
 }
 
 function hostnameOf(host: string): string {

@@ -10,6 +10,13 @@ import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
 import { createRequestTurns } from '../request-turns.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whom the guard has let in. Missing on `public` routes, and on `socket` routes until they have authenticated. */
+    caller: Caller;
+  }
+}
+
 export interface GuardOptions {
   authenticator: Pick<Authenticator, 'requireCaller'>;
   /** Milliseconds since 1970. */
@@ -45,7 +52,7 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
       await turns.take();
       const caller = await authenticator.requireCaller(request);
       requireRight(caller, access);
-      request.setDecorator('caller', caller);
+      request.caller = caller;
       nameCaller(request, caller);
     } catch (error) {
       leaveBodyUnread(request, reply);
@@ -56,7 +63,7 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
   });
   // A body may be on its way for longer than its key is good.
   app.addHook('preHandler', (request, _, done) => {
-    const { expiresAt } = request.getDecorator<Caller | undefined>('caller') ?? {};
+    const { expiresAt } = (request.caller as Caller | undefined) ?? {};
     if (expiresAt !== undefined && expiresAt <= now()) done(invalidKey(true));
     else done();
   });
@@ -92,9 +99,4 @@ const bodiless = new Set(['GET', 'HEAD', 'OPTIONS']);
 function refuseUselessBody({ method, headers }: FastifyRequest, access: Access | undefined): void {
   if (!bodiless.has(method) && access !== 'public') return;
   if (hasLargeBody(headers)) throw new GatewayError('payload_too_large', `${method} takes no body here. Send none.`);
-}
-
-/** Whom the guard let in. @throws where it let everybody in. */
-export function callerOf(request: FastifyRequest): Caller {
-  return request.getDecorator<Caller>('caller');
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isJsonObject } from '../../shared/json.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
-import { callerOf } from './guard.ts';
 import { findAccess } from './route-roles.ts';
 
 /** Routes of every caller that make neither a backend nor a tool work, and so are not counted. A new `POST` route is counted unless it stands here. */
@@ -18,6 +17,13 @@ interface Admission {
   isTakenOver: boolean;
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of requests that count against the limits of a key. */
+    admission?: Admission;
+  }
+}
+
 /**
  * Holds callers to the limits of their keys, from the request to the end of its answer. What is counted follows from the route, never from what
  * the body says about itself. To be installed after the guard.
@@ -26,8 +32,8 @@ export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimi
   app.decorateRequest('admission');
   app.addHook('preHandler', async (request, reply) => {
     if (!isCounted(request)) return;
-    const admission: Admission = { release: await limiter.admit(callerOf(request)), isTakenOver: false };
-    request.setDecorator('admission', admission);
+    const admission: Admission = { release: await limiter.admit(request.caller), isTakenOver: false };
+    request.admission = admission;
     const end = (): void => {
       if (!admission.isTakenOver) admission.release();
     };
@@ -38,7 +44,7 @@ export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimi
 
 /** For work that goes on after the answer: from now on the request counts until this is called. */
 export function takeOverAdmission(request: FastifyRequest): Release {
-  const admission = request.getDecorator<Admission | undefined>('admission');
+  const { admission } = request;
   if (admission === undefined) return () => undefined;
   admission.isTakenOver = true;
   return admission.release;

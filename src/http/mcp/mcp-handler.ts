@@ -7,12 +7,14 @@ import { limits } from '../../core/limits.ts';
 import { createMcpLogLevels } from './mcp-log-levels.ts';
 import type { McpLogLevels } from './mcp-log-levels.ts';
 import { createMcpProgress } from './mcp-progress.ts';
-import type { McpEar } from './mcp-progress.ts';
+import type { McpProgressChannel } from './mcp-progress.ts';
 import { toMcpResult, toMcpTool } from './mcp-result.ts';
-import { invokeFunction } from '../routes/invoke.ts';
-import type { InvokeRouteOptions } from '../routes/invoke.ts';
+import type { ToolFinder } from '../../core/tool.ts';
+import type { InvokeFunction } from '../../runs/invoke-function.ts';
 
-export interface McpHandlerOptions extends InvokeRouteOptions {
+export interface McpHandlerOptions {
+  tools: ToolFinder;
+  invoke: InvokeFunction;
   version: string;
   /** New with every start. */
   gatewayId: string;
@@ -20,7 +22,7 @@ export interface McpHandlerOptions extends InvokeRouteOptions {
 
 export type McpHandler = ReturnType<typeof createMcpHandler>;
 
-/** Nothing here changes while somebody listens. */
+/** The gateway notifies nobody of changes, so a subscription only costs memory. */
 const maxSubscriptions = 16;
 
 /** Answers MCP requests one by one; the caller stands in `authInfo.extra.caller`. */
@@ -30,45 +32,37 @@ export function createHandler(options: McpHandlerOptions): McpHandler {
 }
 
 function createServer({ authInfo, era }: McpRequestContext, options: McpHandlerOptions, levels: McpLogLevels): Server {
+  const { tools, invoke, version, gatewayId } = options;
   const caller = authInfo?.extra?.['caller'] as Caller;
-  const server = new Server({ name: 'toolwharf', version: options.version }, { capabilities: { tools: {}, logging: {} } });
+  const server = new Server({ name: 'toolwharf', version }, { capabilities: { tools: {}, logging: {} } });
   server.setRequestHandler('logging/setLevel', ({ params }) => {
     levels.set(caller.id, params.level);
     return {};
   });
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => {
-    const patience = AbortSignal.any([mcpReq.signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]);
-    return { tools: (await options.tools.list(caller, patience)).map((tool) => toMcpTool(tool, options.gatewayId)) };
+    const signal = AbortSignal.any([mcpReq.signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]);
+    return { tools: (await tools.list(caller, signal)).map((tool) => toMcpTool(tool, gatewayId)) };
   });
-  server.setRequestHandler('tools/call', ({ params }, context) => {
-    const { name, arguments: args = {} } = params;
-    // In the second era each request says for itself what it wants to hear, and the package minds it.
-    const isHeard = era === 'modern' || levels.hearsInfo(caller.id);
-    const ear = earOf(context, { name, isHeard });
-    return callFunction({ idOrName: name, args: args as JsonObject }, { caller, context, options, ear });
+  server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
+    const { name: idOrName, arguments: args = {} } = params;
+    // From the second era of the protocol on each request names its own level, which the SDK respects.
+    const isLogging = era === 'modern' || levels.includesInfo(caller.id);
+    const live = createMcpProgress(progressChannel(context, idOrName, isLogging));
+    try {
+      const { outcome } = await invoke({ idOrName, args: args as JsonObject }, { caller, signal: context.mcpReq.signal, live });
+      return toMcpResult(outcome);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      const isUnknown = error.code === 'not_found' || error.code === 'forbidden';
+      throw new ProtocolError(isUnknown ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError, error.message);
+    }
   });
   return server;
 }
 
-/** A client that asked for progress reads there what is being done; to another it is told as a log message. */
-function earOf({ mcpReq }: ServerContext, { name, isHeard }: { name: string; isHeard: boolean }): McpEar {
+/** A client that has sent a progress token gets progress notifications; another one gets the status as log messages. */
+function progressChannel({ mcpReq }: ServerContext, name: string, isLogging: boolean): McpProgressChannel {
   const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return { log: async (text) => (isHeard ? mcpReq.log('info', text, name) : undefined) };
+  if (progressToken === undefined) return { log: async (text) => (isLogging ? mcpReq.log('info', text, name) : undefined) };
   return { progress: (progress) => mcpReq.notify({ method: 'notifications/progress', params: { progressToken, ...progress } }) };
-}
-
-async function callFunction(
-  call: { idOrName: string; args: JsonObject },
-  { caller, context, options, ear }: { caller: Caller; context: ServerContext; options: McpHandlerOptions; ear: McpEar },
-): Promise<CallToolResult> {
-  try {
-    return await options.calls.run(caller, context.mcpReq.signal, async (signal) => {
-      const { outcome } = await invokeFunction(call, { caller, signal, options, live: createMcpProgress(ear) });
-      return toMcpResult(outcome);
-    });
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error;
-    const isUnknown = error.code === 'not_found' || error.code === 'forbidden';
-    throw new ProtocolError(isUnknown ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError, error.message);
-  }
 }

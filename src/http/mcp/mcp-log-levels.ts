@@ -1,16 +1,16 @@
 import { LRUCache } from 'lru-cache';
 
-/** Wishes that are remembered; with more callers the oldest is forgotten, and its clients hear everything again. */
+/** With more callers the oldest level is forgotten, and its clients get every message again. */
 const maxCallers = 1_000;
 
-/** Levels above the one at which everything is said (specification, utilities/logging). */
+/** Levels above `info` (specification, utilities/logging). */
 const quieterThanInfo: ReadonlySet<string> = new Set(['notice', 'warning', 'error', 'critical', 'alert', 'emergency']);
 
-/** What clients of the first era have asked for with `logging/setLevel`. There are no sessions, so it stands for their key. */
+/** The levels that clients of the first era have set with `logging/setLevel`. There are no sessions, so a level is kept for the key. */
 export interface McpLogLevels {
   set(callerId: string, level: string): void;
-  /** Whether a message of the level `info` is to be sent. */
-  hearsInfo(callerId: string): boolean;
+  /** Whether messages of the level `info` are sent. */
+  includesInfo(callerId: string): boolean;
 }
 
 export function createMcpLogLevels(): McpLogLevels {
@@ -19,7 +19,7 @@ export function createMcpLogLevels(): McpLogLevels {
     set(callerId, level) {
       levels.set(callerId, level);
     },
-    hearsInfo(callerId) {
+    includesInfo(callerId) {
       const level = levels.get(callerId);
       return level === undefined || !quieterThanInfo.has(level);
     },

@@ -8,42 +8,42 @@ export interface McpProgress {
   message?: string;
 }
 
-/** How a client hears of a call that runs: it asked for `progress`, or what is being done goes into its log. */
-export type McpEar = { progress(progress: McpProgress): Promise<void> } | { log(text: string): Promise<void> };
+/** How a client follows a call: by progress notifications, or by log messages. */
+export type McpProgressChannel = { progress(progress: McpProgress): Promise<void> } | { log(text: string): Promise<void> };
 
-/** What a call tells while it runs. Whoever does not listen any more does not fail the call. */
-export function createMcpProgress(ear: McpEar): LiveEvents {
+/** Passes on what a call reports while it runs. A client that is gone does not fail the call. */
+export function createMcpProgress(channel: McpProgressChannel): LiveEvents {
   let last: number | undefined;
-  let held: JsonObject | undefined;
+  let pending: JsonObject | undefined;
 
   function toProgress({ progress, total, status }: JsonObject): McpProgress {
     const isFurther = typeof progress === 'number' && (last === undefined || progress > last);
-    // A message without an amount moves on by the smallest step there is.
+    // The protocol wants each number to be larger than the one before: a message without one grows by the smallest step there is.
     last = isFurther ? progress : last === undefined ? 0 : last + Number.EPSILON * Math.max(1, last);
     return { progress: last, ...(typeof total === 'number' && { total }), ...(typeof status === 'string' && { message: status }) };
   }
 
-  /** An MCP server's amount and its message are one notification; they come here one right after the other, and go on as one. */
+  /** One notification of an MCP server arrives here as two reports, amount and message, one right after the other. They are sent on as one. */
   async function joined(data: JsonObject): Promise<JsonObject | undefined> {
     if (typeof data['progress'] !== 'number') {
-      if (held === undefined) return data;
-      Object.assign(held, data);
+      if (pending === undefined) return data;
+      Object.assign(pending, data);
       return undefined;
     }
-    const mine = { ...data };
-    held = mine;
+    const report = { ...data };
+    pending = report;
     await Promise.resolve();
-    if (held === mine) held = undefined;
-    return mine;
+    if (pending === report) pending = undefined;
+    return report;
   }
 
   return {
     async progress(_call, data: JsonObject) {
-      if ('progress' in ear) {
+      if ('progress' in channel) {
         const whole = await joined(data);
-        return whole === undefined ? undefined : ear.progress(toProgress(whole)).catch(() => undefined);
+        return whole === undefined ? undefined : channel.progress(toProgress(whole)).catch(() => undefined);
       }
-      if (typeof data['status'] === 'string') await ear.log(data['status']).catch(() => undefined);
+      if (typeof data['status'] === 'string') await channel.log(data['status']).catch(() => undefined);
     },
     tell: () => undefined,
     deliver: () => Promise.resolve(),

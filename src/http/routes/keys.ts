@@ -1,10 +1,11 @@
-import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import type { JsonObject } from '../../shared/json.ts';
-import type { KeyRecord } from '../../core/registry.ts';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ApiKeys, KeyFields } from '../../admin/api-keys.ts';
 import { fixedCallerId } from '../../core/caller.ts';
-import { callerOf } from '../auth/guard.ts';
-import type { ApiKeys } from '../../admin/api-keys.ts';
-import { parseKeyChange, parseNewKey } from './parse-key-body.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { KeyRecord } from '../../core/registry.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { parseInput } from '../parse-input.ts';
 
 export interface KeyRouteOptions {
   keys: ApiKeys;
@@ -14,33 +15,100 @@ export interface KeyRouteOptions {
   now: () => number;
 }
 
-/** `/api/keys` for administrators. A key itself is shown by the answer that made it, and nowhere else; its hash nowhere. */
-export const keyRoutes: FastifyPluginCallback<KeyRouteOptions> = (app, { keys, hasFixedKey, now }, done) => {
+type WithId = { Params: { id: string } };
+
+/** `/api/keys` for administrators. A key itself is shown by the answer to its creation and nowhere else; its hash nowhere. */
+export const keyRoutes: FastifyPluginAsync<KeyRouteOptions> = async (app, { keys, hasFixedKey, now }) => {
   app.get('/api/keys', async () => {
     const stored = (await keys.list()).map(toWire);
     return { data: hasFixedKey ? [fixedKey, ...stored] : stored };
   });
+
   app.post('/api/keys', async (request, reply) => {
     const { record, key } = await keys.create(parseNewKey(request.body, now()));
     log(request, record.id, 'key created');
-    return reply
-      .code(201)
-      .header('cache-control', 'no-store')
-      .send({ ...toWire(record), key });
+    reply.code(201).header('cache-control', 'no-store');
+    return { ...toWire(record), key };
   });
-  app.patch<{ Params: { id: string } }>('/api/keys/:id', async (request) => {
-    const record = await keys.change(request.params.id, parseKeyChange(request.body));
+
+  app.patch<WithId>('/api/keys/:id', async (request) => {
+    const changes = parseInput(changedKey, request.body);
+    const record = await keys.change(request.params.id, (before) => withChanges(before, changes));
     log(request, record.id, 'key changed');
     return toWire(record);
   });
-  app.delete<{ Params: { id: string } }>('/api/keys/:id', async (request) => {
+
+  app.delete<WithId>('/api/keys/:id', async (request) => {
     const { id } = request.params;
     await keys.delete(id);
     log(request, id, 'key deleted');
     return { id, deleted: true };
   });
-  done();
 };
+
+/** A label for people. */
+const maxNameLength = 100;
+/** Longer lists say the opposite of a restriction. */
+const maxEntries = 1_000;
+/** Of requests a minute: the time of each is remembered. Of runs at once: more than one process serves. */
+const maxLimit = 10_000;
+/** The end of the year 9999 in seconds. A time in milliseconds is larger, and would make a key that never expires. */
+const latestSeconds = 253_402_300_799;
+
+const timeHint = 'must be a date as in 2030-01-31T00:00:00Z, or seconds since 1970';
+const time = z
+  .union([z.number().nonnegative().max(latestSeconds), z.iso.datetime({ offset: true }), z.iso.date()], timeHint)
+  .transform((value) => (typeof value === 'number' ? Math.round(value * 1_000) : Date.parse(value)));
+const toolEntry = z
+  .string()
+  .max(256)
+  .regex(/^(?:server|toolset|function|preset):./, 'must be an entry as in tool_ids, such as "server:time"');
+
+const limitHint = `must be a whole number from 1 to ${maxLimit}`;
+const limit = z.int(limitHint).min(1, limitHint).max(maxLimit, limitHint).nullish();
+const limits = z
+  .strictObject(
+    { requests_per_minute: limit, concurrent_runs: limit },
+    {
+      error: ({ code }) =>
+        code === 'unrecognized_keys'
+          ? 'is not a limit; those are requests_per_minute and concurrent_runs'
+          : 'must be an object as in {"requests_per_minute": 60, "concurrent_runs": 4}',
+    },
+  )
+  .transform((given): JsonObject => Object.fromEntries(Object.entries(given).filter(([, value]) => typeof value === 'number')));
+
+const fields = {
+  name: z.string('must be a name').trim().min(1, 'must be a name').max(maxNameLength),
+  role: z.enum(['admin', 'user'], 'must be "admin" or "user"'),
+  expires_at: time.nullish(),
+  models: z.array(z.string().min(1).max(256)).max(maxEntries).nullish(),
+  tools: z.array(toolEntry).max(maxEntries).nullish(),
+  limits: limits.nullish(),
+};
+// Strict: a misspelt restriction would make a key that may do everything.
+const newKey = z.strictObject(fields, {
+  error: ({ code }) =>
+    code === 'unrecognized_keys' ? 'is not a field of a key; those are name, role, expires_at, models, tools and limits' : undefined,
+});
+const changedKey = newKey.partial();
+
+/** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
+function parseNewKey(body: unknown, now: number): KeyFields {
+  const { name, role, ...restrictions } = parseInput(newKey, body, 'a JSON object with name and role');
+  const expiresAt = restrictions.expires_at ?? Infinity;
+  if (expiresAt <= now)
+    throw new GatewayError('invalid_request', `expires_at: is in the past, so the key would never work; it ${timeHint}.`, {
+      param: 'expires_at',
+    });
+  return withChanges({ name, role }, restrictions);
+}
+
+/** What is left out stays as it is, and `null` takes a restriction away. An expiry in the past ends the key. */
+function withChanges(before: KeyFields, { expires_at: expiresAt, ...changes }: z.infer<typeof changedKey>): KeyFields {
+  const fields = { ...before, ...changes, ...(expiresAt !== undefined && { expiresAt }) };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as unknown as KeyFields;
+}
 
 const fixedKey: JsonObject = {
   id: fixedCallerId,
@@ -69,6 +137,6 @@ function toWire({ id, name, role, createdAt, expiresAt, models, tools, limits }:
   };
 }
 
-function log(request: FastifyRequest, keyId: string, what: string): void {
-  request.log.info({ key_id: keyId, by: callerOf(request).id }, what);
+function log(request: FastifyRequest, keyId: string, message: string): void {
+  request.log.info({ key_id: keyId, by: request.caller.id }, message);
 }

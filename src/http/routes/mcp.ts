@@ -1,12 +1,12 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { gatewayHeader } from '../../core/gateway-chain.ts';
 import { isDeeperThan } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { isOwnOrigin } from '../auth/authenticate.ts';
+import { foreignOrigin } from '../auth/authenticate.ts';
 import type { McpHandler, McpHandlerOptions } from '../mcp/mcp-handler.ts';
 import { abortOnDisconnect } from '../abort-on-disconnect.ts';
+import { createRequestTurns } from '../request-turns.ts';
 
 export interface McpRouteOptions extends McpHandlerOptions {
   /** Pages of other origins that may call; `*`: all. */
@@ -15,58 +15,46 @@ export interface McpRouteOptions extends McpHandlerOptions {
 
 /**
  * `/mcp`: every function that the caller may use, for MCP clients (Streamable HTTP, both eras of the protocol). No sessions: each request stands
- * alone, with its own credential, and nobody can take up another one's.
+ * alone, with its own credential, and nobody can take over another caller's.
  */
-export const mcpRoute: FastifyPluginCallback<McpRouteOptions> = (app, options, done) => {
+export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options) => {
+  const { allowedOrigins, gatewayId } = options;
   let loading: Promise<McpHandler> | undefined;
-  /** With the first request: the protocol's package takes its time and memory, and most gateways are never asked. */
+  /** With the first request: loading the SDK takes time and memory, and most gateways are never called by MCP clients. */
   const handler = (): Promise<McpHandler> => {
     loading ??= import('../mcp/mcp-handler.ts').then(({ createHandler }) => createHandler(options));
     return loading;
   };
-  /** One request in one turn of the event loop: each builds a server of the SDK, and hundreds may have arrived together. */
-  let lastTurn: Promise<unknown> = Promise.resolve();
-  const ownTurn = (): Promise<unknown> => {
-    const mine = lastTurn;
-    lastTurn = mine.then(() => nextTurn());
-    return mine;
-  };
   app.addHook('onClose', async () => (await loading)?.close());
+  // Each request builds a server of the SDK, and hundreds may have arrived together.
+  const turns = createRequestTurns(1);
 
   const serve = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
     abortOnDisconnect(reply, async (signal) => {
-      requireKnownOrigin(request, options.allowedOrigins);
-      reply.header(gatewayHeader, options.gatewayId);
-      const { method, body } = request;
+      const { method, body, caller } = request;
+      // Whatever the key: specification, transports, security warning.
+      const origin = foreignOrigin(request.headers, allowedOrigins);
+      if (origin !== undefined)
+        throw new GatewayError('forbidden', `The page ${origin} may not call /mcp. Name its origin in CORS_ALLOW_ORIGIN.`);
+      reply.header(gatewayHeader, gatewayId);
       if (Array.isArray(body) || isDeeperThan(body, limits.jsonDepth))
         throw new GatewayError('invalid_request', `The body must be one JSON-RPC message, nested at most ${limits.jsonDepth} levels deep.`);
-      const headers = headersFor(request);
-      const authInfo = { token: '', clientId: options.callerOf(request).id, scopes: [], extra: { caller: options.callerOf(request) } };
-      await ownTurn();
+      await turns.take();
       signal.throwIfAborted();
-      const wanted = new Request('http://gateway/mcp', { method, headers, signal });
-      return reply.send(await (await handler()).fetch(wanted, { authInfo, ...(method === 'POST' && { parsedBody: body }) }));
+      const authInfo = { token: '', clientId: caller.id, scopes: [], extra: { caller } };
+      const forwarded = new Request('http://gateway/mcp', { method, headers: protocolHeaders(request), signal });
+      return reply.send(await (await handler()).fetch(forwarded, { authInfo, ...(method === 'POST' && { parsedBody: body }) }));
     });
-  app.post('/mcp', serve);
-  app.get('/mcp', serve);
-  app.delete('/mcp', serve);
-  done();
+  app.route({ method: ['POST', 'GET', 'DELETE'], url: '/mcp', handler: serve });
 };
 
-/** Whatever the key, a page that nobody named may not speak here (specification, transports, security warning). */
-function requireKnownOrigin({ headers }: FastifyRequest, allowed: readonly string[]): void {
-  const { origin, host = '' } = headers;
-  if (origin === undefined || isOwnOrigin(origin, host) || allowed.includes(origin) || allowed.includes('*')) return;
-  throw new GatewayError('forbidden', `The page ${origin.slice(0, 200)} may not call /mcp. Name its origin in CORS_ALLOW_ORIGIN.`);
-}
-
-/** The protocol's own: credentials have done their work, and go no further. */
-function headersFor({ headers }: FastifyRequest): Headers {
+/** The protocol's own headers only: credentials have been checked and go no further. */
+function protocolHeaders({ headers }: FastifyRequest): Headers {
   const passed = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value === 'string' && (name.startsWith('mcp-') || name === 'accept' || name === 'content-type')) passed.set(name, value);
   }
-  // Whoever takes everything takes both forms that the protocol names.
+  // A client that accepts everything accepts both types that the protocol wants named.
   if ((headers.accept ?? '*/*').includes('*/*')) passed.set('accept', 'application/json, text/event-stream');
   return passed;
 }

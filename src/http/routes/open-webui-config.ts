@@ -6,7 +6,6 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolServerReport } from '../../core/tool-server-report.ts';
 import { errorBody, logError, toGatewayError } from '../error-handler.ts';
 import { findDocumentTitles } from '../../admin/find-document-titles.ts';
-import { callerOf } from '../auth/guard.ts';
 import { loadReports } from '../../admin/report-servers.ts';
 import { toOpenWebUiWire, toReportWire } from '../../admin/tool-server-wire.ts';
 import { abortOnDisconnect } from '../abort-on-disconnect.ts';
@@ -29,7 +28,7 @@ export const openWebUiConfigRoutes: FastifyPluginCallback<ToolServerRouteOptions
     abortOnDisconnect(reply, async (signal) => {
       const entries = entriesIn(request.body);
       const changed = await desk.replace(entries, await findDocumentTitles({ desk, inspector }, entries, signal));
-      request.log.info({ by: callerOf(request).id }, 'tool servers replaced');
+      request.log.info({ by: request.caller.id }, 'tool servers replaced');
       // The answer has no place for it.
       for (const { record, dropped } of changed.filter((change) => change.dropped.length > 0))
         request.log.warn({ tool_server: record.id, dropped }, 'credentials dropped: the address leads to another origin');

@@ -1,8 +1,9 @@
-import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import { parseInput } from '../parse-input.ts';
 import { limits } from '../../core/limits.ts';
 import type { KeptRun, RunLog, RunPage, RunSummary } from '../../core/run-log.ts';
 import { mayTouch } from '../../runs/active-runs.ts';
@@ -12,20 +13,17 @@ export interface RunRouteOptions {
   log: Pick<RunLog, 'find' | 'list'>;
   runs: Pick<ActiveRuns, 'cancel' | 'cancelCall'>;
   /** Ends a run that waits for approvals and is not under way; false when there is none. */
-  cancelWaiting(id: string): Promise<boolean>;
-  callerOf(request: FastifyRequest): Caller;
+  cancelWaiting: (id: string) => Promise<boolean>;
 }
 
 const defaultLimit = 50;
 const longestShownId = 200;
-type Params = { Params: { id: string } };
+type WithId = { Params: { id: string } };
 
-/** `/api/runs`: what happened in the runs of the last 24 hours, and ending those that go on. Another caller's run is not there. */
-export const runRoutes: FastifyPluginCallback<RunRouteOptions> = (app, options, done) => {
-  const { log, runs } = options;
-
+/** `/api/runs`: what happened in the runs of the last 24 hours, and their cancellation. Runs of other callers do not exist for a user. */
+export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log, runs, cancelWaiting }) => {
   app.get('/api/runs', async (request) => {
-    const caller = options.callerOf(request);
+    const { caller } = request;
     const page = parsePage(request.query, caller);
     // One more than is shown tells whether there is another page.
     const found = await log.list({ ...page, limit: page.limit + 1 });
@@ -37,23 +35,23 @@ export const runRoutes: FastifyPluginCallback<RunRouteOptions> = (app, options, 
     };
   });
 
-  app.get<Params>('/api/runs/:id', async (request) => {
-    const caller = options.callerOf(request);
+  app.get<WithId>('/api/runs/:id', async (request) => {
+    const { caller } = request;
     return toWire(await requireRun(request.params.id, caller, log), caller);
   });
 
   for (const path of ['/api/runs/:id/cancel', '/api/tasks/stop/:id']) {
-    app.post<Params>(path, async (request) => {
-      const caller = options.callerOf(request);
+    app.post<WithId>(path, async (request) => {
+      const { caller } = request;
       const { id } = request.params;
       if (runs.cancel(id, caller)) {
         request.log.info({ run_id: id, by: caller.id }, 'run cancelled');
         return { id, status: 'cancelled' };
       }
-      // What has ended stays as it is: whoever cancels a moment too late has made no mistake.
+      // A run that has ended stays as it is: to cancel a moment too late is no mistake.
       const { status } = await requireRun(id, caller, log);
-      const isEnded = status === 'waiting' && (await options.cancelWaiting(id));
-      // A run that has waited may have gone on meanwhile.
+      const isEnded = status === 'waiting' && (await cancelWaiting(id));
+      // A run that was waiting may have been resumed meanwhile.
       if (!isEnded && !runs.cancel(id, caller)) return { id, status };
       request.log.info({ run_id: id, by: caller.id }, 'waiting run cancelled');
       return { id, status: 'cancelled' };
@@ -61,7 +59,7 @@ export const runRoutes: FastifyPluginCallback<RunRouteOptions> = (app, options, 
   }
 
   app.post<{ Params: { id: string; call_id: string } }>('/api/runs/:id/calls/:call_id/cancel', async (request) => {
-    const caller = options.callerOf(request);
+    const { caller } = request;
     const { id, call_id: callId } = request.params;
     if (!runs.cancelCall(id, callId, caller)) {
       await requireRun(id, caller, log);
@@ -70,7 +68,6 @@ export const runRoutes: FastifyPluginCallback<RunRouteOptions> = (app, options, 
     request.log.info({ run_id: id, call_id: callId, by: caller.id }, 'call cancelled');
     return { id, call_id: callId, cancelled: true };
   });
-  done();
 };
 
 /** @throws GatewayError `not_found`, the same for a run that never was and for another caller's. */
@@ -88,16 +85,11 @@ const query = z.object({
 
 /** @throws GatewayError `invalid_request` */
 function parsePage(value: unknown, caller: Caller): RunPage {
-  const parsed = query.safeParse(value);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const param = issue?.path.join('.') ?? '';
-    throw new GatewayError('invalid_request', `${param}: ${issue?.message ?? 'is not valid'}.`, { param });
-  }
-  const [, created, id] = cursorPattern.exec(parsed.data.after ?? '') ?? [];
+  const { limit, after = '' } = parseInput(query, value);
+  const [, created, id] = cursorPattern.exec(after) ?? [];
   return {
     callerId: caller.role === 'admin' ? undefined : caller.id,
-    limit: parsed.data.limit,
+    limit,
     after: created === undefined || id === undefined ? undefined : { created: Number(created), id },
   };
 }

@@ -6,7 +6,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { RateLimiter } from '../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
-import { invalidKey, isOwnOrigin, tokenOf } from '../auth/authenticate.ts';
+import { foreignOrigin, invalidKey, tokenOf } from '../auth/authenticate.ts';
 import { tidyPath } from '../not-found-hints.ts';
 import { createByteBudget } from '../body/byte-budget.ts';
 import type { ByteBudget } from '../body/byte-budget.ts';
@@ -147,17 +147,13 @@ function isSocketUpgrade(request: { url?: string; headers: { upgrade?: string } 
   return target === path && request.headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** Browsers let any page open a socket anywhere, and send the address bar's origin along: it is all that tells them apart (RFC 6455, 10.2). */
+/** Browsers let any page open a socket anywhere, and send the origin of the page along: it is all that tells them apart (RFC 6455, 10.2). */
 function refuseForeignOrigin(request: FastifyRequest, allowedOrigins: readonly string[]): void {
-  const origin = request.headers.origin;
-  if (origin === undefined || isOwnOrigin(origin, request.headers.host ?? '')) return;
-  if (allowedOrigins.includes('*') || allowedOrigins.includes(origin)) return;
-  // A browser tells its page a number and nothing else, so whoever looks for the reason looks here.
-  request.log.warn({ origin: origin.slice(0, 200) }, 'a page was refused a socket: add its origin to CORS_ALLOW_ORIGIN to allow it');
-  throw new GatewayError(
-    'forbidden',
-    `The page ${origin.slice(0, 200)} may not open a socket here. Add its origin to CORS_ALLOW_ORIGIN to allow it.`,
-  );
+  const origin = foreignOrigin(request.headers, allowedOrigins);
+  if (origin === undefined) return;
+  // A browser tells its page a number and nothing else, so the reason has to be in the log.
+  request.log.warn({ origin }, 'a page was refused a socket: add its origin to CORS_ALLOW_ORIGIN to allow it');
+  throw new GatewayError('forbidden', `The page ${origin} may not open a socket here. Add its origin to CORS_ALLOW_ORIGIN to allow it.`);
 }
 
 async function findCredential(request: FastifyRequest, options: SocketRouteOptions): Promise<Credential> {

@@ -1,45 +1,81 @@
-import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import type { Caller } from '../../core/caller.ts';
+import type { FastifyPluginAsync } from 'fastify';
+import { z } from 'zod';
 import { textOf } from '../../core/chat.ts';
 import type { MessageContent } from '../../core/chat.ts';
-import type { ChatPage, ChatPlace, ChatStore, ListedChat, StoredChat } from '../../core/chat-store.ts';
+import type { ChatPlace, ChatStore, ListedChat, StoredChat } from '../../core/chat-store.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import { parseMetadata } from '../dialects/chat-completions/stored-completion.ts';
-import { parseChatQuery, parseMessageQuery } from './parse-stored-chat-query.ts';
+import { limits } from '../../core/limits.ts';
+import { parseInput } from '../parse-input.ts';
 
 export interface StoredChatRouteOptions {
   store: ChatStore;
   /** `STORE_CHATS`, for messages: what was stored before it was turned off can be read and deleted as long as it is kept. */
   isStoring: boolean;
-  callerOf(request: FastifyRequest): Caller;
 }
 
-type Params = { Params: { id: string } };
+type WithId = { Params: { id: string } };
 
 const sweepIntervalMs = 60 * 60 * 1000;
 const longestShownId = 100;
-/** Whoever deletes what a list shows goes on behind something that is not there any more. */
+/** Of deleted chats: a client that deletes what a list shows asks for the next page after a chat that is gone. */
 const rememberedPlaces = 1_000;
 
 /**
- * The stored completions of OpenAI's API (`chat.completions.retrieve`, `list`, `update`, `delete`, `messages.list`). Everybody has only their
+ * The stored completions of OpenAI's API (`chat.completions.retrieve`, `list`, `update`, `delete`, `messages.list`). All callers have only their
  * own, administrators too.
  */
-export const storedChatRoutes: FastifyPluginCallback<StoredChatRouteOptions> = (app, options, done) => {
-  const { store, isStoring } = options;
-  const callerIdOf = (request: FastifyRequest): string => options.callerOf(request).id;
+export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = async (app, { store, isStoring }) => {
   const deleted = new FairMap<ChatPlace>({ entries: rememberedPlaces, characters: Infinity });
-  let sweep: NodeJS.Timeout | undefined;
 
-  function missing(id: string): GatewayError {
-    const cure = isStoring
-      ? 'Chats that are sent with "store": true are kept for 30 days.'
-      : 'This gateway stores none: an administrator can set STORE_CHATS=true.';
-    return new GatewayError('not_found', `There is no stored chat completion ${id.slice(0, longestShownId)}. ${cure}`);
+  app.get('/v1/chat/completions', async (request) => {
+    const { id: callerId } = request.caller;
+    const { after, limit, order, model } = parseInput(chatQuery, request.query);
+    const metadata = metadataIn(request.query);
+    const place = after === undefined ? undefined : await requirePlace(callerId, after);
+    const { chats, hasMore } = await store.list(callerId, { limit, order, after: place, model, metadata });
+    return toList(chats.map(toWire), hasMore);
+  });
+
+  app.get<WithId>('/v1/chat/completions/:id', async ({ caller, params }) => toWire(await requireChat(caller.id, params.id)));
+
+  app.get<WithId>('/v1/chat/completions/:id/messages', async (request) => {
+    const { limit, order, after } = parseInput(messageQuery, request.query);
+    const { id, messages } = await requireChat(request.caller.id, request.params.id);
+    const wired = messages.map((message, index) => toWireMessage(message, `${id}-${index}`));
+    const ordered = order === 'asc' ? wired : wired.toReversed();
+    const last = after === undefined ? -1 : ordered.findIndex((message) => message.id === after);
+    if (after !== undefined && last < 0) throw unknownAfter(`this chat has no message ${after.slice(0, longestShownId)}`);
+    const rest = ordered.slice(last + 1);
+    return toList(rest.slice(0, limit), rest.length > limit);
+  });
+
+  app.post<WithId>('/v1/chat/completions/:id', async ({ caller, params, body }) => {
+    const metadata = parseMetadata(isJsonObject(body) ? body['metadata'] : undefined);
+    if (!(await store.changeMetadata(caller.id, params.id, metadata))) throw missing(params.id);
+    return toWire(await requireChat(caller.id, params.id));
+  });
+
+  app.delete<WithId>('/v1/chat/completions/:id', async ({ caller, params: { id } }) => {
+    const place = await store.delete(caller.id, id);
+    if (place === undefined) throw missing(id);
+    deleted.set(`${caller.id} ${id}`, { owner: caller.id, value: place, characters: id.length });
+    return { object: 'chat.completion.deleted', id, deleted: true };
+  });
+
+  // Also where nothing new is stored: what is there has to go when it is too old.
+  function prune(): void {
+    store.prune().catch((error: unknown) => app.log.error({ err: error }, 'stored chats that are too old could not be deleted'));
   }
+  let sweep: NodeJS.Timeout | undefined;
+  app.addHook('onListen', async () => {
+    prune();
+    sweep = setInterval(prune, sweepIntervalMs).unref();
+  });
+  app.addHook('onClose', async () => clearInterval(sweep));
 
   async function requireChat(callerId: string, id: string): Promise<StoredChat> {
     const chat = await store.find(callerId, id);
@@ -49,67 +85,21 @@ export const storedChatRoutes: FastifyPluginCallback<StoredChatRouteOptions> = (
 
   async function requirePlace(callerId: string, id: string): Promise<ChatPlace> {
     const place = deleted.get(`${callerId} ${id}`) ?? (await store.find(callerId, id));
-    if (place !== undefined) return { id: place.id, created: place.created };
-    const message = `after: there is no stored chat completion ${id.slice(0, longestShownId)}.`;
-    throw new GatewayError('invalid_request', message, { param: 'after' });
+    if (place === undefined) throw unknownAfter(`there is no stored chat completion ${id.slice(0, longestShownId)}`);
+    return { id: place.id, created: place.created };
   }
 
-  function rememberPlace(callerId: string, place: ChatPlace): void {
-    deleted.set(`${callerId} ${place.id}`, { owner: callerId, value: place, characters: place.id.length });
+  function missing(id: string): GatewayError {
+    const cure = isStoring
+      ? 'Chats that are sent with "store": true are kept for 30 days.'
+      : 'This gateway stores none: an administrator can set STORE_CHATS=true.';
+    return new GatewayError('not_found', `There is no stored chat completion ${id.slice(0, longestShownId)}. ${cure}`);
   }
-
-  app.get('/v1/chat/completions', async (request) => {
-    const callerId = callerIdOf(request);
-    const { after, ...query } = parseChatQuery(request.query);
-    const page: ChatPage = { ...query, after: after === undefined ? undefined : await requirePlace(callerId, after) };
-    const { chats, hasMore } = await store.list(callerId, page);
-    return toList(chats.map(toWire), hasMore);
-  });
-
-  app.get<Params>('/v1/chat/completions/:id', async (request) => toWire(await requireChat(callerIdOf(request), request.params.id)));
-
-  app.get<Params>('/v1/chat/completions/:id/messages', async (request) => {
-    const { limit, order, after } = parseMessageQuery(request.query);
-    const { id, messages } = await requireChat(callerIdOf(request), request.params.id);
-    const wired = messages.map((message, index) => toWireMessage(message, `${id}-${index}`));
-    const ordered = order === 'asc' ? wired : wired.toReversed();
-    const last = after === undefined ? -1 : ordered.findIndex((message) => message.id === after);
-    if (after !== undefined && last < 0)
-      throw new GatewayError('invalid_request', `after: this chat has no message ${after.slice(0, longestShownId)}.`, { param: 'after' });
-    const rest = ordered.slice(last + 1);
-    return toList(rest.slice(0, limit), rest.length > limit);
-  });
-
-  app.post<Params>('/v1/chat/completions/:id', async (request) => {
-    const callerId = callerIdOf(request);
-    const { id } = request.params;
-    const { body } = request;
-    const metadata = parseMetadata(isJsonObject(body) ? body['metadata'] : undefined);
-    if (!(await store.changeMetadata(callerId, id, metadata))) throw missing(id);
-    return toWire(await requireChat(callerId, id));
-  });
-
-  app.delete<Params>('/v1/chat/completions/:id', async (request) => {
-    const callerId = callerIdOf(request);
-    const { id } = request.params;
-    const place = await store.delete(callerId, id);
-    if (place === undefined) throw missing(id);
-    rememberPlace(callerId, place);
-    return { object: 'chat.completion.deleted', id, deleted: true };
-  });
-
-  // Also where nothing new is stored: what was has to go in its time.
-  function prune(): void {
-    store.prune().catch((error: unknown) => app.log.error({ err: error }, 'stored chats that are too old could not be deleted'));
-  }
-  app.addHook('onListen', async () => {
-    prune();
-    sweep = setInterval(prune, sweepIntervalMs);
-    sweep.unref();
-  });
-  app.addHook('onClose', async () => clearInterval(sweep));
-  done();
 };
+
+function unknownAfter(problem: string): GatewayError {
+  return new GatewayError('invalid_request', `after: ${problem}.`, { param: 'after' });
+}
 
 function toWire({ completion, metadata }: Pick<ListedChat, 'completion' | 'metadata'>): JsonObject & { id?: unknown } {
   return { ...completion, metadata };
@@ -125,4 +115,25 @@ function toWireMessage(message: JsonObject, id: string): JsonObject & { id: stri
 function toList(data: (JsonObject & { id?: unknown })[], hasMore: boolean): JsonObject {
   const idOf = (entry: JsonObject | undefined): string | null => (typeof entry?.['id'] === 'string' ? entry['id'] : null);
   return { object: 'list', data, first_id: idOf(data[0]), last_id: idOf(data.at(-1)), has_more: hasMore };
+}
+
+/** As OpenAI's lists. */
+const defaultLimit = 20;
+
+const messageQuery = z.object({
+  limit: z.coerce.number('must be a number').int().min(1).max(limits.chatsPerPage).default(defaultLimit),
+  order: z.enum(['asc', 'desc'], 'must be asc or desc').default('asc'),
+  /** The id of the last entry of the page before. */
+  after: z.string().max(256).optional(),
+});
+const chatQuery = messageQuery.extend({ model: z.string().max(256).optional() });
+
+/** In a query: `metadata[key]=value` for each entry that a chat must have. @throws GatewayError `invalid_request` */
+function metadataIn(query: unknown): Record<string, string> {
+  const fields = isJsonObject(query) ? Object.entries(query) : [];
+  const entries = fields.flatMap(([name, text]) => {
+    const key = /^metadata\[(?<key>.*)\]$/s.exec(name)?.groups?.['key'];
+    return key === undefined ? [] : [[key, text] as const];
+  });
+  return parseMetadata(Object.fromEntries(entries));
 }

@@ -5,7 +5,6 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolServerReport, ToolServerInspector } from '../../core/tool-server-report.ts';
 import { findDocumentTitle, findDocumentTitles } from '../../admin/find-document-titles.ts';
-import { callerOf } from '../auth/guard.ts';
 import { knownReport, loadReport, loadReports } from '../../admin/report-servers.ts';
 import type { ChangedToolServer, ToolServerAdmin } from '../../admin/tool-server-admin.ts';
 import { toConnectionWire, toListedReport, toReportWire } from '../../admin/tool-server-wire.ts';
@@ -76,7 +75,7 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
       const record = await desk.require(request.params.id);
       const accepted = acceptedIn(request.body);
       const report = await inspector.accept(record, accepted, signal);
-      request.log.info({ tool_server: record.id, functions: [...accepted.keys()], by: callerOf(request).id }, 'definitions accepted');
+      request.log.info({ tool_server: record.id, functions: [...accepted.keys()], by: request.caller.id }, 'definitions accepted');
       return toReportWire(report);
     }),
   );
@@ -116,5 +115,5 @@ function toListed(record: ToolServerRecord, report: ToolServerReport): JsonObjec
 }
 
 function log(request: FastifyRequest, id: string | undefined, what: string): void {
-  request.log.info({ tool_server: id, by: callerOf(request).id }, what);
+  request.log.info({ tool_server: id, by: request.caller.id }, what);
 }

@@ -1,19 +1,71 @@
-import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import type { Caller } from '../../core/caller.ts';
+import type { FastifyPluginAsync } from 'fastify';
+import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { ToolFinder } from '../../core/tool.ts';
+import type { ToolErrorCode, ToolFinder } from '../../core/tool.ts';
+import type { InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { abortOnDisconnect } from '../abort-on-disconnect.ts';
 
 export interface ToolRouteOptions {
   tools: ToolFinder;
-  callerOf(request: FastifyRequest): Caller;
+  invoke: InvokeFunction;
 }
 
-/** `GET /api/tools`: every registered function that this caller may use. */
-export const toolRoutes: FastifyPluginCallback<ToolRouteOptions> = (app, options, done) => {
-  app.get('/api/tools', async (request) => {
-    const signal = AbortSignal.timeout(2 * limits.documentTimeoutMs);
-    const listed = await options.tools.list(options.callerOf(request), signal);
+/** Ids hold a slash, so the rest of the path is the id and the word `invoke`. */
+const pathEnd = '/invoke';
+
+/** `GET /api/tools`: every registered function that the caller may use. `POST /api/tools/{id or name}/invoke`: one of them, with the checks of a chat. */
+export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { tools, invoke }) => {
+  app.get('/api/tools', async ({ caller }) => {
+    const listed = await tools.list(caller, AbortSignal.timeout(2 * limits.documentTimeoutMs));
     return { data: listed.map(({ hints: _hints, ...shown }) => shown) };
   });
-  done();
+
+  app.post<{ Params: { '*': string } }>('/api/tools/*', (request, reply) =>
+    abortOnDisconnect(reply, async (signal) => {
+      const { caller, params, body } = request;
+      const path = params['*'];
+      if (!path.endsWith(pathEnd)) throw new GatewayError('not_found', 'A function is called at POST /api/tools/{id or name}/invoke.');
+      const call = { idOrName: path.slice(0, -pathEnd.length), args: argumentsIn(body) };
+      const invoked = await invoke(call, { caller, signal });
+      const status = statusOf(invoked);
+      request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');
+      return reply.code(status).send(toWire(invoked));
+    }),
+  );
 };
+
+/** @throws GatewayError `invalid_request` */
+function argumentsIn(body: unknown): JsonObject {
+  const fields = isJsonObject(body) ? body : {};
+  // Arguments that stand in the body itself would be missed, and a function that requires none would run without them.
+  const isEmpty = isJsonObject(body) && Object.keys(body).every((key) => key === 'arguments');
+  const args = ownValue(fields, 'arguments') ?? (isEmpty ? {} : undefined);
+  if (isDeeperThan(args, limits.jsonDepth)) throw invalidArguments(`nested deeper than ${limits.jsonDepth} levels`);
+  if (isJsonObject(args)) return args;
+  throw invalidArguments('must be an object, as in {"arguments": {"city": "Paris"}}');
+}
+
+function invalidArguments(problem: string): GatewayError {
+  return new GatewayError('invalid_request', `arguments: ${problem}.`, { param: 'arguments' });
+}
+
+/** A tool that fails is an answer; arguments that do not fit are the caller's mistake. */
+function statusOf({ outcome }: InvokedFunction): number {
+  if (outcome.type === 'result') return 200;
+  return isCallersMistake(outcome.code) ? 400 : outcome.code === 'approval_required' ? 409 : 200;
+}
+
+function isCallersMistake(code: ToolErrorCode): boolean {
+  return code.startsWith('args_');
+}
+
+function toWire({ id, name, outcome, durationMs }: InvokedFunction): JsonObject {
+  const head = { id, tool: name };
+  if (outcome.type === 'result')
+    return { ...head, result: outcome.value, ...(outcome.isTruncated === true && { truncated: true }), duration_ms: durationMs };
+  const { code, message, detail } = outcome;
+  const envelope = isCallersMistake(code) ? { type: 'invalid_request_error', param: 'arguments' } : {};
+  return { ...head, error: { code, message, ...envelope, ...(detail !== undefined && { detail }) }, duration_ms: durationMs };
+}

@@ -4,7 +4,7 @@ import fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Caller } from '../../../src/core/caller.ts';
 import { installErrorHandling } from '../../../src/http/error-handler.ts';
-import { callerOf, installGuard } from '../../../src/http/auth/guard.ts';
+import { installGuard } from '../../../src/http/auth/guard.ts';
 import { findAccess, routeRoles } from '../../../src/http/auth/route-roles.ts';
 import type { Access } from '../../../src/http/auth/route-roles.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
@@ -205,7 +205,7 @@ describe('the table', () => {
     installErrorHandling(server);
     installGuard(server, { authenticator, now: Date.now, table: { 'GET /odd': 'nobody' as Access, 'GET /own': 'user' } });
     server.get('/odd', () => 'x');
-    server.get('/own', (request) => callerOf(request).id);
+    server.get('/own', (request) => request.caller.id);
     expect((await server.inject('/odd')).statusCode).toBe(403);
     expect((await server.inject('/own')).body).toBe('u');
     await server.close();

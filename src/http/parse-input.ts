@@ -1,0 +1,17 @@
+import type { z } from 'zod';
+import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
+import { GatewayError } from '../core/errors.ts';
+
+/**
+ * A body or a query as its schema has it. `expected` completes "The body must be …" where it is not even an object.
+ * @throws GatewayError `invalid_request` with `param` set to the first field at fault
+ */
+export function parseInput<Output>(schema: z.ZodType<Output>, value: unknown, expected = 'a JSON object'): Output {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const param = [...(issue?.path ?? []), ...unknown].join('.').slice(0, 200);
+  if (param === '') throw new GatewayError('invalid_request', `The body must be ${expected}.`);
+  throw new GatewayError('invalid_request', `${param}: ${describeSchemaIssue(issue)}.`, { param });
+}

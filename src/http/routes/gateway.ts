@@ -1,0 +1,79 @@
+import { readFile } from 'node:fs/promises';
+import type { FastifyPluginAsync } from 'fastify';
+import { limits } from '../../core/limits.ts';
+import type { Registry } from '../../core/registry.ts';
+
+/** A setting as an administrator sees it. */
+export interface ShownSetting {
+  name: string;
+  origin: 'environment' | 'file' | 'default';
+  /** For people; `set` for a secret, null where nothing is set. */
+  value: string | null;
+}
+
+export interface GatewayRouteOptions {
+  version: string;
+  settings: readonly ShownSetting[];
+  isDraining: () => boolean;
+  registry: Pick<Registry, 'listKeys'>;
+  models: { backends(): Promise<{ name: string; state: string; models: number }[]> };
+  tools: { servers(): Promise<{ error?: string }[]> };
+  /** The public keys of session tokens (RFC 7517). */
+  keySet: () => Promise<object>;
+}
+
+/** Tool servers cache the public keys for so long; they change only with the gateway's secret. */
+const keySetSeconds = 300;
+
+/** What the gateway says of itself: its name, whether it is alive and ready, its settings, its public keys, and the module for browsers. */
+export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app, options) => {
+  const { version, settings, isDraining, registry, models, tools, keySet } = options;
+  const client = await readFile(new URL('../../client/toolwharf-client.js', import.meta.url), 'utf8');
+
+  app.get('/', () => ({
+    name: 'toolwharf',
+    version,
+    chat: 'POST /v1/chat/completions',
+    models: 'GET /v1/models',
+    tools: 'GET /api/tools',
+    socket: 'GET /ws',
+    client: 'GET /client.js',
+    state: 'GET /ready',
+  }));
+
+  app.get('/health', () => ({ status: true }));
+
+  app.get('/ready', async (_request, reply) => {
+    const keys = await registry.listKeys().catch(() => undefined);
+    const reason = isDraining() ? 'draining' : keys === undefined ? 'storage' : undefined;
+    reply.code(reason === undefined ? 200 : 503);
+    return {
+      ready: reason === undefined,
+      ...(reason !== undefined && { reason }),
+      // No reason to take this gateway out of service. Names and states alone: errors hold internal addresses, and this answer needs no key.
+      backends: (await models.backends()).map(({ name, state, models }) => ({ name, state, models })),
+      tool_servers: (await tools.servers()).map(({ error: _error, ...server }) => server),
+    };
+  });
+
+  app.get('/api/version', () => ({ version }));
+
+  app.get('/api/settings', () => ({ version, data: settings, limits }));
+
+  app.get('/.well-known/jwks.json', async (_request, reply) =>
+    reply
+      .header('content-type', 'application/jwk-set+json; charset=utf-8')
+      .header('access-control-allow-origin', '*')
+      .header('cache-control', `public, max-age=${keySetSeconds}`)
+      .send(JSON.stringify(await keySet())),
+  );
+
+  // For pages of any origin: it holds no secret.
+  app.get('/client.js', (_request, reply) =>
+    reply
+      .header('content-type', 'text/javascript; charset=utf-8')
+      .header('access-control-allow-origin', '*')
+      .header('cache-control', 'no-cache')
+      .send(client),
+  );
+};

@@ -1,0 +1,104 @@
+import type { ChatServices } from '../chat/loop/answer-chat.ts';
+import type { LiveEvents } from '../chat/loop/live-events.ts';
+import { prepareToolCall } from '../chat/tool-calls/prepare-tool-call.ts';
+import { runToolCall } from '../chat/tool-calls/run-tool-call.ts';
+import type { Caller } from '../core/caller.ts';
+import { GatewayError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
+import { plainRequest } from '../core/plain-request.ts';
+import type { RunContext } from '../core/run.ts';
+import type { ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../core/tool.ts';
+import type { JsonObject } from '../shared/json.ts';
+import type { ActiveInvocations } from './active-invocations.ts';
+
+/** Runs one function for a caller outside of a chat, with the checks of a chat. @throws GatewayError `not_found`, `forbidden`, and as `runToolCall` */
+export type InvokeFunction = (
+  { idOrName, args }: { idOrName: string; args: JsonObject },
+  { caller, signal, live }: { caller: Caller; signal: AbortSignal; live?: LiveEvents },
+) => Promise<InvokedFunction>;
+
+export interface InvokedFunction {
+  id: string;
+  name: string;
+  outcome: ToolOutcome;
+  durationMs: number;
+}
+
+export interface InvokeOptions {
+  tools: ToolFinder;
+  calls: Pick<ActiveInvocations, 'run'>;
+  newId: () => string;
+  toolTimeoutMs: number;
+  /** What calls share over all runs, as in a chat: hooks, the cache, and the log of masked exceptions. */
+  runtime?: ChatServices['runtime'];
+  now: () => number;
+}
+
+const longestShownId = 200;
+
+export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runtime, now }: InvokeOptions): InvokeFunction {
+  async function invoke(
+    { idOrName, args }: { idOrName: string; args: JsonObject },
+    { caller, signal, live }: { caller: Caller; signal: AbortSignal; live: LiveEvents | undefined },
+  ): Promise<InvokedFunction> {
+    const run: RunContext = { runId: newId(), caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
+    const id = await findId(idOrName, run, tools);
+    const offer = await offerOf(id, run, tools);
+    const tool = offer.tools.values().next().value;
+    if (tool === undefined) return { id, name: id.slice(id.indexOf('/') + 1), outcome: unavailable(offer), durationMs: 0 };
+    const { spec, label } = tool;
+    const call = { id: `call_${newId()}`, name: spec.name, arguments: JSON.stringify(args) };
+    const settings = { ...runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
+    const prepared = await prepareToolCall(call, new Map([[spec.name, tool]]), run);
+    const { outcome, durationMs } = await runToolCall(prepared, settings, live && { live });
+    return { id: isToolId(id) ? id : label, name: spec.name, outcome, durationMs };
+  }
+  return (call, { caller, signal, live }) => calls.run(caller, signal, (callSignal) => invoke(call, { caller, signal: callSignal, live }));
+}
+
+/** What belongs to no server is named as in `tool_ids`. */
+function isToolId(text: string): boolean {
+  return /^(?:function|toolset|preset):/.test(text);
+}
+
+/** A name is looked for among everything that this caller may use. @throws GatewayError `not_found` */
+async function findId(idOrName: string, { caller, signal }: RunContext, tools: ToolFinder): Promise<string> {
+  if (isToolId(idOrName)) return idOrName;
+  const text = idOrName.replace(/^server:(?:openapi:|mcp:)?/, '');
+  if (text.includes('/')) return text;
+  const listed = await tools.list(caller, AbortSignal.any([signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]));
+  const found = listed.find(({ id, name }) => name === text || id === text);
+  if (found === undefined) throw unknownTool(idOrName);
+  return found.id;
+}
+
+/** @throws GatewayError `not_found`, `forbidden` */
+async function offerOf(id: string, run: RunContext, tools: ToolFinder): Promise<ToolOffer> {
+  try {
+    const toolIds = [isToolId(id) ? id : `server:${id}`];
+    return await tools.offerFor(plainRequest({ model: '', messages: [], stream: false, toolIds }), run);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    if (error.code === 'unknown_tool_id') throw unknownTool(id);
+    if (error.code !== 'forbidden') throw error;
+    throw new GatewayError('forbidden', `This key may not use the tool "${id.slice(0, longestShownId)}".`, { cause: error });
+  }
+}
+
+function unknownTool(id: string): GatewayError {
+  return new GatewayError('not_found', `There is no tool "${id.slice(0, longestShownId)}". GET /api/tools lists those you may use.`);
+}
+
+/** Warnings of an offer that are the reason why a named function is not in it. */
+const errorCodes: ReadonlyMap<string, ToolErrorCode> = new Map([
+  ['tool_server_disabled', 'tool_disabled'],
+  ['tool_disabled', 'tool_disabled'],
+  ['mcp_unavailable', 'mcp_unavailable'],
+  ['definition_changed', 'definition_changed'],
+]);
+
+/** The server is known and offers nothing just now: the warning of the offer says why. */
+function unavailable({ warnings: [warning] }: ToolOffer): ToolOutcome {
+  const code = errorCodes.get(warning?.code ?? '') ?? 'tool_error';
+  return { type: 'error', code, message: warning?.message ?? 'The tool is not available just now.', state: 'not_started' };
+}
