@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { GatewayError } from '../core/errors.ts';
 import type { KeyRecord, Registry } from '../core/registry.ts';
 import { fixedCallerId, openCallerId } from '../core/caller.ts';
@@ -39,14 +40,8 @@ export interface ApiKeysOptions {
 
 export function createApiKeys(options: ApiKeysOptions): ApiKeys {
   const { registry, pepper, hasFixedKey, newId, now } = options;
-  let last: Promise<unknown> = Promise.resolve();
-
   /** One change after the other: two administrators who delete each other must not both succeed. */
-  function inTurn<Value>(change: () => Promise<Value>): Promise<Value> {
-    const turn = last.then(change);
-    last = turn.catch(() => undefined);
-    return turn;
-  }
+  const inTurn = pLimit(1);
 
   /** Also after a write that failed: it may have happened nevertheless. */
   async function write(change: () => Promise<void>): Promise<void> {

@@ -5,8 +5,7 @@ import { isDeeperThan, isJsonObject, ownValue } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import { isMasked, isSecretUrl, restoreUrl, withoutSecretsInUrl } from '../shared/secrets/secret-urls.ts';
-import { redactSecretFields, restoreSecretFields, withoutSecretFields } from '../shared/secrets/secret-fields.ts';
-import { rejectRedactedSecrets } from './reject-redacted-secrets.ts';
+import { findHidden, redactSecretFields, restoreSecretFields, withoutSecretFields } from '../shared/secrets/secret-fields.ts';
 import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-server-wire.ts';
 
 /**
@@ -29,10 +28,11 @@ export function mergeConnection(known: ToolServerRecord, change: JsonObject): Js
 }
 
 /**
- * Which secrets of a record are no longer in it after a change: `key`, `headers.x-token`, `path`, `oauth`, `config.webhook`. A new value in the
- * place of an old one counts as kept.
+ * Which secrets a record has lost by a change that leads it to another origin: `key`, `headers.x-token`, `path`, `oauth`, `config.webhook`. One that
+ * was replaced by a new value is not lost.
  */
 export function droppedSecrets(before: ToolServerRecord, after: ToolServerRecord): string[] {
+  if (originOf(before.url) === originOf(after.url)) return [];
   const left = new Set(secretsOf(after).map((name) => name.toLowerCase()));
   return secretsOf(before).filter((name) => !left.has(name.toLowerCase()));
 }
@@ -143,4 +143,18 @@ function mergeHeaders(record: ToolServerRecord, given: JsonObject, base: Record<
     merged.set(name, value === null && known !== undefined ? known[1] : value);
   }
   return Object.fromEntries(merged);
+}
+
+/**
+ * A connection that takes nothing over from another one must hold its secrets itself: what an answer shows instead of them (`[secret]`, and
+ * `null` where fields that only answers have stand beside it) would be stored as if it were one.
+ * @throws GatewayError `invalid_request`
+ */
+export function rejectRedactedSecrets(value: unknown): void {
+  if (!isJsonObject(value)) return;
+  // The parser checks the first two itself; a document is never shown with parts redacted, and a report is dropped.
+  const { key: _key, headers: _headers, spec: _spec, report: _report, ...fields } = value;
+  const param = findHidden(fields, { areNullsHidden: 'has_key' in value });
+  if (param === undefined) return;
+  throw new GatewayError('invalid_request', `${param}: this is how a secret is shown, not what it is. Send the secret itself.`, { param });
 }

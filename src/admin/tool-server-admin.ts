@@ -1,22 +1,26 @@
 import { isDeepStrictEqual } from 'node:util';
-import { originOf, toDocumentUrl } from '../shared/document-url.ts';
+import pLimit from 'p-limit';
 import { GatewayError } from '../core/errors.ts';
-import type { JsonObject } from '../shared/json.ts';
+import type { Origin, Registry, ToolServerRecord } from '../core/registry.ts';
+import type { ToolServerInspector, ToolServerReport } from '../core/tool-server-report.ts';
+import { toDocumentUrl } from '../shared/document-url.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
-import type { Registry, ToolServerRecord } from '../core/registry.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { restoreUrl } from '../shared/secrets/secret-urls.ts';
-import { droppedSecrets, keepSecrets, mergeConnection } from './merge-connection.ts';
-import { rejectRedactedSecrets } from './reject-redacted-secrets.ts';
+import { droppedSecrets, keepSecrets, mergeConnection, rejectRedactedSecrets } from './merge-connection.ts';
+import { parallelLoads } from './tool-server-reports.ts';
 import { withoutShownOnly } from './tool-server-wire.ts';
 
 /** Every chat looks at all of them. */
 const maxToolServers = 1_000;
 
-/** How connections are read; what they give has the origin `database`. @throws GatewayError `invalid_request` with `param`. */
-export interface ConnectionParser {
-  parseConnection: (value: unknown, idSource?: { title?: string | undefined; taken?: ReadonlySet<string> }) => ToolServerRecord;
-  /** Ids that are derived are made different from each other. `titles`: of the entries' documents, by index. */
-  parseConnections: (values: unknown, titles?: ReadonlyMap<number, string>) => ToolServerRecord[];
+export interface ToolServerAdminOptions {
+  registry: Registry;
+  inspector: Pick<ToolServerInspector, 'verify'>;
+  /** `title`: of the server's document; `taken`: ids that are in use. @throws GatewayError `invalid_request` with `param` */
+  parseConnection: (value: unknown, origin: Origin, ids?: { title?: string | undefined; taken?: ReadonlySet<string> }) => ToolServerRecord;
+  /** Derived ids are made different from each other. `titles`: of the entries' documents, by index. */
+  parseConnections: (values: unknown, origin: Origin, ids: { titles: ReadonlyMap<number, string> }) => ToolServerRecord[];
 }
 
 export interface ChangedToolServer {
@@ -25,34 +29,30 @@ export interface ChangedToolServer {
   dropped: string[];
 }
 
-/** The registered tool servers under the rules of their administration. Every function may reject with GatewayError `storage_unavailable`. */
+/**
+ * The registered tool servers under the rules of their administration. A new connection without an id gets one from the title of its document,
+ * which is loaded for it. Every function may reject with GatewayError `storage_unavailable`, those with a signal also with its reason.
+ */
 export interface ToolServerAdmin {
   list(): Promise<ToolServerRecord[]>;
   /** @throws GatewayError `not_found` */
   require(id: string): Promise<ToolServerRecord>;
-  /** A connection that is not kept; the secrets of the one that leads to the same place fill in for those left out. */
-  parse(value: unknown): Promise<ToolServerRecord>;
-  /** An enabled connection that has no id of its own and leads to no known server: its id is to come from its document's title. */
-  findUnnamed(value: unknown): Promise<ToolServerRecord | undefined>;
-  /** `title`: of its document, for a connection without an id. @throws GatewayError `conflict` */
-  create(value: unknown, title?: string): Promise<ToolServerRecord>;
+  /** A connection that is not stored; the secrets of the one that leads to the same document fill in for those left out. */
+  verify(value: unknown, signal: AbortSignal): Promise<ToolServerReport>;
+  /** @throws GatewayError `conflict` */
+  create(value: unknown, signal: AbortSignal): Promise<ToolServerRecord>;
   /** @throws GatewayError `not_found`, `read_only` */
   change(id: string, value: unknown): Promise<ChangedToolServer>;
   /** Replaces all that can be replaced; gives everything there is afterwards. @throws GatewayError `read_only` for a change to a fixed one. */
-  replace(values: unknown, titles?: ReadonlyMap<number, string>): Promise<ChangedToolServer[]>;
+  replace(values: unknown, signal: AbortSignal): Promise<ChangedToolServer[]>;
   /** @throws GatewayError `not_found`, `read_only` */
   delete(id: string): Promise<void>;
 }
 
-export function createToolServerAdmin(registry: Registry, { parseConnection, parseConnections }: ConnectionParser): ToolServerAdmin {
-  let last: Promise<unknown> = Promise.resolve();
-
+export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServerAdmin {
+  const { registry, inspector, parseConnection, parseConnections } = options;
   /** One change after the other: a merge must see what the merge before it wrote. */
-  function inTurn<Value>(change: () => Promise<Value>): Promise<Value> {
-    const turn = last.then(change);
-    last = turn.catch(() => undefined);
-    return turn;
-  }
+  const inTurn = pLimit(1);
 
   // By way of the list: it also holds records whose secrets the store cannot read, which can be given new ones.
   async function requireRecord(id: string): Promise<ToolServerRecord> {
@@ -62,30 +62,43 @@ export function createToolServerAdmin(registry: Registry, { parseConnection, par
     return record;
   }
 
+  /** Undefined where no id has to be derived, and for a server that cannot be read: then the id is made from the URL. */
+  async function titleFor(value: unknown, signal: AbortSignal): Promise<string | undefined> {
+    if (!isJsonObject(value) || idOf(value) !== undefined) return undefined;
+    if (findSameDocument(value, await registry.listToolServers()).length > 0) return undefined;
+    const record = parsedOrUndefined(() => parseConnection(withoutShownOnly(value), 'database'));
+    if (record?.isEnabled !== true) return undefined;
+    const title = (await inspector.verify(record, signal)).info?.['title'];
+    return typeof title === 'string' ? title : undefined;
+  }
+
+  async function titlesFor(values: unknown, signal: AbortSignal): Promise<Map<number, string>> {
+    const load = pLimit(parallelLoads);
+    const entries = Array.isArray(values) ? values : [];
+    const titles = await Promise.all(entries.map((value: unknown) => load(() => titleFor(value, signal))));
+    return new Map(titles.flatMap((title, index) => (title === undefined ? [] : [[index, title] as const])));
+  }
+
   return {
-    // A part of them may be sent back as the whole.
+    // Parts of it may be sent back as the whole, so that all is needed.
     list: () => registry.listToolServers('all'),
     require: requireRecord,
-    async parse(value) {
-      if (!isJsonObject(value)) return parseConnection(value);
-      const atPlace = findAtPlace(value, await registry.listToolServers());
-      const before = findById(value, atPlace)[0] ?? atPlace[0];
-      return parseConnection(before === undefined ? value : keepSecrets(before, value));
+
+    async verify(value, signal) {
+      const same = isJsonObject(value) ? findSameDocument(value, await registry.listToolServers()) : [];
+      if (!isJsonObject(value) || same[0] === undefined) return inspector.verify(parseConnection(value, 'database'), signal);
+      const before = findById(value, same)[0] ?? same[0];
+      return inspector.verify(parseConnection(keepSecrets(before, value), 'database'), signal);
     },
 
-    async findUnnamed(value) {
-      if (!isJsonObject(value) || idOf(value) !== undefined) return undefined;
-      if (findAtPlace(value, await registry.listToolServers()).length > 0) return undefined;
-      const record = parsedOrUndefined(() => parseConnection(withoutShownOnly(value)));
-      return record?.isEnabled === true ? record : undefined;
-    },
-
-    create: (value, title) =>
-      inTurn(async () => {
+    async create(value, signal) {
+      const title = await titleFor(value, signal);
+      return inTurn(async () => {
         rejectRedactedSecrets(value);
         const known = await registry.listToolServers('all');
-        const record = parseConnection(withoutShownOnly(value), { title, taken: new Set(known.map(({ id }) => id)) });
-        const [same] = isJsonObject(value) && idOf(value) === undefined ? findAtPlace(value, known) : [];
+        const taken = new Set(known.map(({ id }) => id));
+        const record = parseConnection(withoutShownOnly(value), 'database', { title, taken });
+        const [same] = isJsonObject(value) && idOf(value) === undefined ? findSameDocument(value, known) : [];
         if (same !== undefined) {
           const cure = 'Change that one (PATCH), or give this connection an "id" of its own.';
           throw new GatewayError('conflict', `The tool server "${same.id}" leads to the same document. ${cure}`);
@@ -94,7 +107,8 @@ export function createToolServerAdmin(registry: Registry, { parseConnection, par
           throw new GatewayError('conflict', `There are ${maxToolServers} tool servers already; delete some first.`);
         await registry.createToolServer(record);
         return requireRecord(record.id);
-      }),
+      });
+    },
 
     change: (id, value) =>
       inTurn(async () => {
@@ -102,28 +116,30 @@ export function createToolServerAdmin(registry: Registry, { parseConnection, par
         if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with the fields to change.');
         if (value['id'] !== undefined && value['id'] !== id)
           throw new GatewayError('invalid_request', 'id: cannot be changed; create another connection instead.', { param: 'id' });
-        const changed = { ...parseConnection(mergeConnection(before, value)), id };
+        const changed = { ...parseConnection(mergeConnection(before, value), 'database'), id };
         await registry.changeToolServer(changed);
-        return { record: await requireRecord(id), dropped: droppedAt(before, changed) };
+        return { record: await requireRecord(id), dropped: droppedSecrets(before, changed) };
       }),
 
-    replace: (values, titles) =>
-      inTurn(async () => {
-        const records = await registry.listToolServers('all');
-        const wanted = parseConnections(withSecretsOf(records, values), titles);
-        for (const record of wanted) requireUnchanged(record, records);
+    async replace(values, signal) {
+      const titles = await titlesFor(values, signal);
+      return inTurn(async () => {
+        const before = await registry.listToolServers('all');
+        const wanted = parseConnections(withSecretsOf(before, values), 'database', { titles });
+        for (const record of wanted) requireUnchanged(record, before);
         await registry.replaceToolServers(wanted);
         return (await registry.listToolServers('all')).map((record) => {
-          const before = records.find(({ id }) => id === record.id);
-          return { record, dropped: before === undefined ? [] : droppedAt(before, record) };
+          const same = before.find(({ id }) => id === record.id);
+          return { record, dropped: same === undefined ? [] : droppedSecrets(same, record) };
         });
-      }),
+      });
+    },
 
     delete: (id) => inTurn(() => registry.deleteToolServer(id)),
   };
 }
 
-/** What is wrong with it is told by whoever creates it. */
+/** What is wrong with it is reported when it is created. */
 function parsedOrUndefined(parse: () => ToolServerRecord): ToolServerRecord | undefined {
   try {
     return parse();
@@ -133,12 +149,8 @@ function parsedOrUndefined(parse: () => ToolServerRecord): ToolServerRecord | un
   }
 }
 
-function droppedAt(before: ToolServerRecord, after: ToolServerRecord): string[] {
-  return originOf(before.url) === originOf(after.url) ? [] : droppedSecrets(before, after);
-}
-
 /**
- * Each entry of a new list with the secrets of the record it stands for: the one of its id, else one that leads to the same place. A record
+ * Each entry of a new list with the secrets of the record it stands for: the one of its id, else one that leads to the same document. A record
  * lends its secrets once, first to its id: two entries for one address are two connections.
  */
 function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): unknown {
@@ -146,7 +158,7 @@ function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): u
   const entries = values.map((value: unknown) => withoutShownOnly(value));
   const left = new Set(records);
   const before = new Map<unknown, ToolServerRecord>();
-  for (const find of [findById, findAtPlace]) {
+  for (const find of [findById, findSameDocument]) {
     for (const entry of entries) {
       const [found] = isJsonObject(entry) && !before.has(entry) ? find(entry, [...left]) : [];
       if (found === undefined) continue;
@@ -174,11 +186,11 @@ function findById(entry: JsonObject, records: readonly ToolServerRecord[]): Tool
 function requireUnchanged(record: ToolServerRecord, records: readonly ToolServerRecord[]): void {
   const fixed = records.find(({ id, origin }) => id === record.id && (origin === 'environment' || origin === 'file'));
   if (fixed === undefined || isDeepStrictEqual(asWritten(record, fixed), asWritten(fixed, fixed))) return;
-  const place = fixed.origin === 'file' ? 'the configuration file (tool_servers)' : 'the environment (TOOL_SERVER_CONNECTIONS)';
-  throw new GatewayError('read_only', `Tool server "${fixed.id}" comes from ${place}; change it there and restart the gateway.`);
+  const source = fixed.origin === 'file' ? 'the configuration file (tool_servers)' : 'the environment (TOOL_SERVER_CONNECTIONS)';
+  throw new GatewayError('read_only', `Tool server "${fixed.id}" comes from ${source}; change it there and restart the gateway.`);
 }
 
-/** Without what nobody writes: where it comes from, what it was called before, and the process, which is never shown. */
+/** Without what clients never send: the origin, the name it was given before, and the process, which is never shown. */
 function asWritten(
   { wantedId: _wantedId, process: _process, ...record }: ToolServerRecord,
   { origin }: ToolServerRecord,
@@ -192,13 +204,13 @@ function idOf(entry: JsonObject): string | undefined {
   return ids.find((id): id is string => typeof id === 'string' && id !== '');
 }
 
-function findAtPlace(entry: JsonObject, records: readonly ToolServerRecord[]): ToolServerRecord[] {
+function findSameDocument(entry: JsonObject, records: readonly ToolServerRecord[]): ToolServerRecord[] {
   if (typeof entry['url'] !== 'string') return [];
   const { url, path } = toDocumentUrl(entry['url'].trim(), typeof entry['path'] === 'string' ? entry['path'].trim() : undefined);
-  return records.filter((record) => placeOf(record.url, record.path) === placeOf(url, restoreUrl(record.path, path)));
+  return records.filter((record) => documentOf(record.url, record.path) === documentOf(url, restoreUrl(record.path, path)));
 }
 
 /** Slashes between address and path carry no meaning. */
-function placeOf(url: string, path: string): string {
+function documentOf(url: string, path: string): string {
   return `${url.trim().replace(/\/+$/, '')} ${path.trim().replace(/^\/+/, '')}`;
 }

@@ -245,12 +245,15 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   await server.register(approvalRoutes, { decisions: approvalDesk, runs, stallMs: config.clientStallTimeoutMs, now });
   await server.register(keyRoutes, { keys, hasFixedKey, now });
   await server.register(presetRoutes, { presets, toWire: toPresetWire, findUnknown: createPresetValidator({ presets, models, tools }) });
-  const desk = createToolServerAdmin(registry, {
-    parseConnection: (value, idSource) => parseToolServerConnection(value, 'database', idSource),
-    parseConnections: (values, titles) => parseToolServerConnections(values, 'database', titles && { titles }),
+  const { inspector } = tools;
+  const admin = createToolServerAdmin({
+    registry,
+    inspector,
+    parseConnection: parseToolServerConnection,
+    parseConnections: parseToolServerConnections,
   });
-  await server.register(toolServerRoutes, { desk, inspector: tools.inspector });
-  await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
+  await server.register(toolServerRoutes, { admin, inspector });
+  await server.register(openWebUiConfigRoutes, { admin, inspector });
   const { runtime } = services;
   const invoke = createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, now });
   await server.register(toolRoutes, { tools, invoke });

@@ -81,12 +81,15 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   installErrorHandling(server);
   server.decorateRequest('caller');
   server.addHook('onRequest', async (request) => request.setDecorator('caller', caller));
-  const desk = createToolServerAdmin(registry, {
-    parseConnection: (value, idSource) => parseToolServerConnection(value, 'database', idSource),
-    parseConnections: (values, titles) => parseToolServerConnections(values, 'database', titles && { titles }),
+  const { inspector } = tools;
+  const admin = createToolServerAdmin({
+    registry,
+    inspector,
+    parseConnection: parseToolServerConnection,
+    parseConnections: parseToolServerConnections,
   });
-  await server.register(toolServerRoutes, { desk, inspector: tools.inspector });
-  await server.register(openWebUiConfigRoutes, { desk, inspector: tools.inspector });
+  await server.register(toolServerRoutes, { admin, inspector });
+  await server.register(openWebUiConfigRoutes, { admin, inspector });
   const calls = createActiveInvocations();
   if (options.isDraining === true) await calls.drain(0);
   const toolTimeoutMs = options.toolTimeoutMs ?? 5_000;

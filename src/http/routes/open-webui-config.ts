@@ -1,12 +1,11 @@
-import type { FastifyPluginCallback } from 'fastify';
+import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolServerReport } from '../../core/tool-server-report.ts';
 import { errorBody, logError, toGatewayError } from '../error-handler.ts';
-import { findDocumentTitles } from '../../admin/find-document-titles.ts';
-import { loadReports } from '../../admin/report-servers.ts';
+import { loadReports } from '../../admin/tool-server-reports.ts';
 import { toOpenWebUiWire, toReportWire } from '../../admin/tool-server-wire.ts';
 import { abortOnDisconnect } from '../abort-on-disconnect.ts';
 import type { ToolServerRouteOptions } from './tool-servers.ts';
@@ -15,21 +14,22 @@ const path = '/api/v1/configs/tool_servers';
 
 /**
  * The tool servers in Open WebUI's shape, `{"TOOL_SERVER_CONNECTIONS": […]}`, for its settings page and for scripts made for it.
- * A key left out or empty is kept for the entry of that id or address. Errors carry its `detail` beside our own body.
+ * A key left out or empty stays as it is for the entry of that id or address. Errors carry Open WebUI's `detail` beside our own body.
  */
-export const openWebUiConfigRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (app, { desk, inspector }, done) => {
+export const openWebUiConfigRoutes: FastifyPluginAsync<ToolServerRouteOptions> = async (app, { admin, inspector }) => {
   app.setErrorHandler((error, request, reply) => {
     const shown = toGatewayError(error, request.id);
     logError(request, error, shown);
     return reply.code(shown.status).send({ ...errorBody(shown), detail: shown.message });
   });
-  app.get(path, async () => toList(await desk.list()));
+
+  app.get(path, async () => toList(await admin.list()));
+
   app.post(path, (request, reply) =>
     abortOnDisconnect(reply, async (signal) => {
-      const entries = entriesIn(request.body);
-      const changed = await desk.replace(entries, await findDocumentTitles({ desk, inspector }, entries, signal));
+      const changed = await admin.replace(entriesIn(request.body), signal);
       request.log.info({ by: request.caller.id }, 'tool servers replaced');
-      // The answer has no place for it.
+      // Open WebUI's answer has no field for it.
       for (const { record, dropped } of changed.filter((change) => change.dropped.length > 0))
         request.log.warn({ tool_server: record.id, dropped }, 'credentials dropped: the address leads to another origin');
       const records = changed.map(({ record }) => record);
@@ -37,16 +37,15 @@ export const openWebUiConfigRoutes: FastifyPluginCallback<ToolServerRouteOptions
       return toList(records);
     }),
   );
+
   app.post(`${path}/verify`, (request, reply) =>
     abortOnDisconnect(reply, async (signal) => {
-      const report = await inspector.verify(await desk.parse(withoutEmptyKey(request.body)), signal);
+      const report = await admin.verify(withoutEmptyKey(request.body), signal);
       if (report.ok) return toVerified(report);
-      throw new GatewayError('upstream_unreachable', `Failed to connect to the tool server: ${report.error ?? 'unknown reason'}`, {
-        status: 400,
-      });
+      const message = `Failed to connect to the tool server: ${report.error ?? 'unknown reason'}`;
+      throw new GatewayError('upstream_unreachable', message, { status: 400 });
     }),
   );
-  done();
 };
 
 function toList(records: readonly ToolServerRecord[]): JsonObject {
@@ -69,7 +68,7 @@ function entriesIn(body: unknown): unknown[] {
   return entries.map(withoutEmptyKey);
 }
 
-/** An empty key is how every key is shown there. Where none is used none is kept: that is how one is taken away. */
+/** Open WebUI shows every key as an empty one. With `auth_type: "none"` an empty key takes the stored one away. */
 function withoutEmptyKey(entry: unknown): unknown {
   if (!isJsonObject(entry)) return entry;
   const { key, ...rest } = entry;

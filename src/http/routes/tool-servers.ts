@@ -1,45 +1,43 @@
-import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../shared/json.ts';
-import { isJsonObject } from '../../shared/json.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
-import type { ToolServerReport, ToolServerInspector } from '../../core/tool-server-report.ts';
-import { findDocumentTitle, findDocumentTitles } from '../../admin/find-document-titles.ts';
-import { knownReport, loadReport, loadReports } from '../../admin/report-servers.ts';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { ChangedToolServer, ToolServerAdmin } from '../../admin/tool-server-admin.ts';
+import { knownReport, loadReport, loadReports } from '../../admin/tool-server-reports.ts';
 import { toConnectionWire, toListedReport, toReportWire } from '../../admin/tool-server-wire.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerInspector, ToolServerReport } from '../../core/tool-server-report.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { abortOnDisconnect } from '../abort-on-disconnect.ts';
 
 export interface ToolServerRouteOptions {
-  desk: ToolServerAdmin;
+  admin: ToolServerAdmin;
   inspector: ToolServerInspector;
 }
 
 type WithId = { Params: { id: string } };
 
 /** `/api/tool-servers` for administrators. No answer holds a key or the value of a header. */
-export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (app, { desk, inspector }, done) => {
+export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = async (app, { admin, inspector }) => {
   app.get('/api/tool-servers', async () => {
-    const records = await desk.list();
+    const records = await admin.list();
     return { data: records.map((record) => toListed(record, knownReport(inspector, record))) };
   });
+
   app.post('/api/tool-servers', (request, reply) =>
     abortOnDisconnect(reply, async (signal) => {
-      const record = await desk.create(request.body, await findDocumentTitle({ desk, inspector }, request.body, signal));
+      const record = await admin.create(request.body, signal);
       log(request, record.id, 'tool server created');
-      return reply.code(201).send(toShown(record, await inspector.refresh(record, signal)));
+      reply.code(201);
+      return toShown(record, await inspector.refresh(record, signal));
     }),
   );
+
   app.put('/api/tool-servers', (request, reply) =>
     abortOnDisconnect(reply, async (signal) => {
-      const list = listIn(request.body);
-      const changed = await desk.replace(list, await findDocumentTitles({ desk, inspector }, list, signal));
+      const changed = await admin.replace(listIn(request.body), signal);
       log(request, undefined, 'tool servers replaced');
-      const reports = await loadReports(
-        inspector,
-        changed.map(({ record }) => record),
-        signal,
-      );
+      const records = changed.map(({ record }) => record);
+      const reports = await loadReports(inspector, records, signal);
       return {
         data: changed.map((change, index) =>
           toListed(change.record, withDropped(change, reports[index] ?? knownReport(inspector, change.record))),
@@ -47,42 +45,47 @@ export const toolServerRoutes: FastifyPluginCallback<ToolServerRouteOptions> = (
       };
     }),
   );
+
   app.get<WithId>('/api/tool-servers/:id', (request, reply) =>
     abortOnDisconnect(reply, async (signal) => {
-      const record = await desk.require(request.params.id);
+      const record = await admin.require(request.params.id);
       return toShown(record, inspector.reportOf(record) ?? (await loadReport(inspector, record, signal)));
     }),
   );
+
   app.patch<WithId>('/api/tool-servers/:id', (request, reply) =>
     abortOnDisconnect(reply, async (signal) => {
-      const changed = await desk.change(request.params.id, request.body);
+      const changed = await admin.change(request.params.id, request.body);
       const { record } = changed;
       log(request, record.id, 'tool server changed');
       return toShown(record, withDropped(changed, await loadReport(inspector, record, signal)));
     }),
   );
+
   app.delete<WithId>('/api/tool-servers/:id', async (request) => {
     const { id } = request.params;
-    await desk.delete(id);
+    await admin.delete(id);
     log(request, id, 'tool server deleted');
     return { id, deleted: true };
   });
+
   app.post<WithId>('/api/tool-servers/:id/refresh', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => toReportWire(await inspector.refresh(await desk.require(request.params.id), signal))),
+    abortOnDisconnect(reply, async (signal) => toReportWire(await inspector.refresh(await admin.require(request.params.id), signal))),
   );
+
   app.post<WithId>('/api/tool-servers/:id/accept', (request, reply) =>
     abortOnDisconnect(reply, async (signal) => {
-      const record = await desk.require(request.params.id);
+      const record = await admin.require(request.params.id);
       const accepted = acceptedIn(request.body);
       const report = await inspector.accept(record, accepted, signal);
       request.log.info({ tool_server: record.id, functions: [...accepted.keys()], by: request.caller.id }, 'definitions accepted');
       return toReportWire(report);
     }),
   );
+
   app.post('/api/tool-servers/verify', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => toReportWire(await inspector.verify(await desk.parse(request.body), signal))),
+    abortOnDisconnect(reply, async (signal) => toReportWire(await admin.verify(request.body, signal))),
   );
-  done();
 };
 
 /** A bare array, or `{"data": […]}` as the list is given. Anything else is for the parser to refuse. */
@@ -102,8 +105,8 @@ function acceptedIn(body: unknown): Map<string, string> {
 
 function withDropped({ record, dropped }: ChangedToolServer, report: ToolServerReport): ToolServerReport {
   if (dropped.length === 0) return report;
-  const said = `The address leads to another origin (${new URL(record.url).origin}), so what was given for the one before was dropped: ${dropped.join(', ')}. Send it anew if it is meant for this one.`;
-  return { ...report, warnings: [said, ...report.warnings] };
+  const warning = `The address leads to another origin (${new URL(record.url).origin}), so secrets that were given for the previous one were dropped: ${dropped.join(', ')}. Send them anew if they are meant for this one.`;
+  return { ...report, warnings: [warning, ...report.warnings] };
 }
 
 function toShown(record: ToolServerRecord, report: ToolServerReport): JsonObject {
@@ -114,6 +117,6 @@ function toListed(record: ToolServerRecord, report: ToolServerReport): JsonObjec
   return { ...toConnectionWire(record), report: toListedReport(report) };
 }
 
-function log(request: FastifyRequest, id: string | undefined, what: string): void {
-  request.log.info({ tool_server: id, by: request.caller.id }, what);
+function log(request: FastifyRequest, id: string | undefined, message: string): void {
+  request.log.info({ tool_server: id, by: request.caller.id }, message);
 }
