@@ -1,6 +1,5 @@
 /** What `import … from 'toolwharf'` gives: the words in which functions, toolsets and hooks of a gateway are written. */
-export { defineTool } from './tools/functions/define/define-tool.ts';
-export { defineToolset } from './tools/functions/define/define-toolset.ts';
+export { defineTool, defineToolset } from './tools/functions/define/define-tool.ts';
 export { abort, changeArguments, changeMessages } from './tools/functions/define/hook-answers.ts';
 export { handoff, noReply, withFiles } from './tools/functions/define/return-values.ts';
 export { ToolError } from './core/tool.ts';

@@ -1,19 +1,21 @@
 import { z } from 'zod';
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { findByPointer } from '../../../shared/json-pointer.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { problemOfSchema } from './check-json-schema.ts';
 import type { FunctionTool, ReadArguments, ToolParameters } from './function-definition.ts';
 
+/** More of them say little more to a model. */
 const shownIssues = 5;
 
-export type SchemaReading = { schema: JsonObject; readArguments: FunctionTool['readArguments'] };
+export type FunctionSchema = { schema: JsonObject; readArguments: FunctionTool['readArguments'] };
 
 /**
  * The one schema of a function: what a model reads, and how arguments become what `execute` gets. A zod schema is taken by what goes in,
  * so that what is optional or has a default is not required; it then fills in defaults, transforms and refines.
  * @throws Error with what is wrong and the cure
  */
-export function readSchema(parameters: ToolParameters): SchemaReading {
+export function readSchema(parameters: ToolParameters): FunctionSchema {
   if (!isZodSchema(parameters)) return readJsonSchema(parameters);
   return { schema: requireObject(toJsonSchema(parameters)), readArguments: (args) => readByZod(parameters, args) };
 }
@@ -77,40 +79,101 @@ async function readByZod(schema: z.ZodType, args: JsonObject): Promise<ReadArgum
   return { type: 'invalid', message: sentences.join('; ') };
 }
 
-const plainKeywords = new Set([
-  'properties',
-  'required',
-  'description',
-  'title',
-  '$schema',
-  '$defs',
-  'definitions',
-  'additionalProperties',
-]);
+/** Keywords of an object whose type is left out. */
+const objectKeywords = ['properties', 'required', 'description', 'title', '$schema', '$defs', 'definitions', 'additionalProperties'];
 
 /** The keywords reach the model and the check unchanged. */
-function readJsonSchema(parameters: JsonObject): SchemaReading {
-  const problem = problemOfSchema(parameters);
+function readJsonSchema(parameters: JsonObject): FunctionSchema {
+  if (isDeeperThan(parameters, limits.jsonDepth)) throw new Error(`it is nested more than ${limits.jsonDepth} levels deep`);
+  const problem = findProblem(parameters, parameters);
   if (problem !== undefined) throw new Error(problem);
-  const own = structuredClone(parameters);
-  // Without a type it is read as it is meant, where it says nothing else.
-  const isPlain = Object.keys(own).every((key) => plainKeywords.has(key));
-  const copy = requireObject(isPlain ? { type: 'object', ...own } : own);
-  const hasDefaults = JSON.stringify(copy).includes('"default"');
-  return { schema: copy, readArguments: (args) => ({ type: 'read', value: hasDefaults ? withDefaults(args, copy) : args }) };
+  const copy = structuredClone(parameters);
+  const isObject = Object.keys(copy).every((key) => objectKeywords.includes(key));
+  const schema = requireObject(isObject ? { type: 'object', ...copy } : copy);
+  const hasDefaults = JSON.stringify(schema).includes('"default"');
+  return { schema, readArguments: (args) => ({ type: 'read', value: hasDefaults ? withDefaults(args, schema) : args }) };
 }
 
-/** Of properties, also within objects that are there; a default beside a reference or a choice is left to the function. */
+/** Of properties, also within objects that are given; a default beside a reference or a choice is left to the function. */
 function withDefaults(args: JsonObject, schema: JsonObject): JsonObject {
+  const filled = { ...args };
   const properties = ownValue(schema, 'properties');
-  if (!isJsonObject(properties)) return args;
-  const filled: [string, JsonValue | undefined][] = Object.entries(properties).flatMap(
-    ([key, child]): [string, JsonValue | undefined][] => {
-      if (!isJsonObject(child)) return [];
-      const given = ownValue(args, key);
-      if (given === undefined) return child['default'] === undefined ? [] : [[key, structuredClone(child['default'])]];
-      return [[key, isJsonObject(given) ? withDefaults(given, child) : given]];
-    },
-  );
-  return { ...args, ...Object.fromEntries(filled) };
+  for (const [key, child] of Object.entries(isJsonObject(properties) ? properties : {})) {
+    if (!isJsonObject(child)) continue;
+    const given = ownValue(args, key);
+    const value = given === undefined ? structuredClone(child['default']) : isJsonObject(given) ? withDefaults(given, child) : given;
+    // Not an assignment: a property may be called __proto__.
+    if (value !== undefined) Object.defineProperty(filled, key, { value, writable: true, enumerable: true, configurable: true });
+  }
+  return filled;
+}
+
+/** Keywords below which names are the author's own, each with a schema. */
+const namedSchemas = ['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'];
+/** Keywords with a schema, or with a list of them: `items` has a list where older dialects have it for `prefixItems`. */
+const schemas = [
+  'items',
+  'additionalProperties',
+  'not',
+  'if',
+  'then',
+  'else',
+  'contains',
+  'propertyNames',
+  'unevaluatedProperties',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'prefixItems',
+];
+const typeNames = new Set<unknown>(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
+
+/**
+ * What of a JSON Schema written by hand can never work: a schema that cannot be compiled checks nothing, and a strict backend refuses every
+ * function of the request for it. Undefined: nothing was found.
+ */
+function findProblem(schema: JsonValue, root: JsonObject, path = ''): string | undefined {
+  if (typeof schema === 'boolean') return undefined;
+  if (!isJsonObject(schema)) return `${path} is no schema, but ${Array.isArray(schema) ? 'a list' : typeof schema}`;
+  const own = problemOfKeywords(schema, root);
+  if (own !== undefined) return path === '' ? own : `${path}: ${own}`;
+  for (const [step, child] of childrenOf(schema)) {
+    const problem = findProblem(child, root, path === '' ? step : `${path}.${step}`);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function childrenOf(schema: JsonObject): [step: string, child: JsonValue][] {
+  return Object.entries(schema).flatMap(([keyword, value]): [string, JsonValue][] => {
+    const isList = schemas.includes(keyword) && Array.isArray(value);
+    if (isList || (namedSchemas.includes(keyword) && isJsonObject(value)))
+      return Object.entries(value as JsonObject).flatMap(([name, child]) => (child === undefined ? [] : [[`${keyword}.${name}`, child]]));
+    return schemas.includes(keyword) && value !== undefined ? [[keyword, value]] : [];
+  });
+}
+
+function problemOfKeywords({ $ref: reference, type, properties, required, pattern }: JsonObject, root: JsonObject): string | undefined {
+  if (reference !== undefined && !isFound(reference, root))
+    return `$ref ${JSON.stringify(reference)} leads nowhere; write "#/$defs/…" and put the schema below $defs`;
+  const unknownType = [type ?? []].flat().find((name) => !typeNames.has(name));
+  if (unknownType !== undefined) return `type ${JSON.stringify(unknownType)} is none; types are ${[...typeNames].join(', ')}`;
+  if (properties !== undefined && !isJsonObject(properties)) return 'properties is an object, with a schema for each name';
+  if (required !== undefined && !(Array.isArray(required) && required.every((name) => typeof name === 'string')))
+    return 'required is a list of names, beside properties';
+  return pattern === undefined || isPattern(pattern) ? undefined : `pattern ${JSON.stringify(pattern)} is no regular expression`;
+}
+
+/** Only within the schema itself: a model cannot read another document. A name given by `$anchor` is taken on trust. */
+function isFound(reference: JsonValue, root: JsonObject): boolean {
+  if (typeof reference !== 'string') return false;
+  return /^#[^/]/.test(reference) || findByPointer(root, reference) !== undefined;
+}
+
+function isPattern(pattern: JsonValue): boolean {
+  try {
+    return typeof pattern === 'string' && RegExp(pattern) instanceof RegExp;
+  } catch {
+    return false;
+  }
 }

@@ -1,0 +1,24 @@
+import { isJsonObject, ownValue } from './json.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+
+/** What a reference within a document leads to, `#` or `#/…` (RFC 6901 sections 3 to 6); undefined for all else. */
+export function findByPointer(root: JsonObject, reference: string): JsonValue | undefined {
+  if (reference !== '#' && !reference.startsWith('#/')) return undefined;
+  let found: JsonValue | undefined = root;
+  for (const token of reference.split('/').slice(1).map(decodeToken)) {
+    if (Array.isArray(found)) found = /^\d{1,9}$/.test(token) ? found[Number(token)] : undefined;
+    else found = isJsonObject(found) ? ownValue(found, token) : undefined;
+  }
+  return found;
+}
+
+/** A lone `%` in a name that nobody encoded is a `%`. */
+function decodeToken(token: string): string {
+  let text = token;
+  try {
+    text = decodeURIComponent(token);
+  } catch {
+    // As it stands.
+  }
+  return text.replaceAll('~1', '/').replaceAll('~0', '~');
+}
