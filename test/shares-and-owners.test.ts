@@ -20,7 +20,7 @@ import { createSqliteChatMemory } from '../src/storage/sqlite/sqlite-chat-memory
 import { createSqliteChats } from '../src/storage/sqlite/sqlite-chats.ts';
 import { createSqliteRuns } from '../src/storage/sqlite/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from '../src/storage/sqlite/sqlite-waiting-runs.ts';
-import { createChatStates } from '../src/tools/functions/run/function-state.ts';
+import { createChatStates } from '../src/tools/functions/run/chat-state.ts';
 import { backendOf, listen } from './_support/build-app.ts';
 import { memoryContinuations } from './_support/continuations.ts';
 import { connectFakeBrowser } from './_support/fake-browser.ts';

@@ -5,7 +5,7 @@ import { createRunHooks } from '../chat/hooks/run-hooks.ts';
 import type { RunHooks } from '../chat/hooks/run-hooks.ts';
 import type { ChatMemories } from '../core/chat-memory.ts';
 import type { Hook } from '../core/hooks.ts';
-import { createChatStates } from '../tools/functions/run/function-state.ts';
+import { createChatStates } from '../tools/functions/run/chat-state.ts';
 import { createFunctionFolder } from '../tools/functions/load/function-folder.ts';
 import type { FunctionFolder } from '../tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../tools/functions/run/function-source.ts';
@@ -59,7 +59,7 @@ export async function openExtensions({ modules }: Pick<Config, 'modules'>, parts
   const folder = createFunctionFolder({
     folder: path,
     toolsets: modules.toolsets,
-    tell: ({ level, message, functions }) => logger[level]({ ...(functions && { functions }) }, message),
+    log: ({ level, message, functions }) => logger[level]({ ...(functions && { functions }) }, message),
     ...(parts.importModule && { load: parts.importModule }),
   });
   const source = createFunctionSource({
@@ -74,7 +74,7 @@ export async function openExtensions({ modules }: Pick<Config, 'modules'>, parts
     sources: [source],
     ...withHooks,
     start() {
-      void folder.look();
+      void folder.reload();
       folder.watch();
     },
     close: () => folder.close(),

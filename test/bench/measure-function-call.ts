@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { prepareToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
 import type { Tool } from '../../src/core/tool.ts';
-import { createChatStates } from '../../src/tools/functions/run/function-state.ts';
+import { createChatStates } from '../../src/tools/functions/run/chat-state.ts';
 import { defineTool } from '../../src/tools/functions/define/define-tool.ts';
 import { buildFunctionRegistry } from '../../src/tools/functions/load/function-registry.ts';
 import { createFunctionSource } from '../../src/tools/functions/run/function-source.ts';
@@ -44,9 +44,9 @@ async function functionOnOffer(): Promise<Tool> {
   const module = { path: 'add.ts', exports: {}, sources: new Map<string, string>() };
   const loaded = { module, offer: { functions: [add], toolsets: [] } };
   const entry = { path: module.path, loaded, problem: undefined, isSlow: false, stamps: new Map<string, string>() };
-  const shelf = buildFunctionRegistry([entry], { versions: new Map(), settings: [], tell: () => undefined });
+  const registry = buildFunctionRegistry([entry], { versions: new Map(), settings: [], warn: () => undefined });
   const source = createFunctionSource({
-    folder: { shelf: async () => shelf },
+    folder: { registry: async () => registry },
     path: '.',
     states: createChatStates(),
     onFault: () => undefined,

@@ -10,7 +10,7 @@ import { importModule, loadModule } from '../../tools/functions/load/load-module
 import type { ImportModule } from '../../tools/functions/load/load-module.ts';
 import { readFolder } from '../../tools/functions/load/read-folder.ts';
 import type { FolderModule } from '../../tools/functions/load/read-folder.ts';
-import type { ToolsetVersion } from '../../tools/functions/load/toolset-version.ts';
+import type { ToolsetVersion } from '../../tools/functions/load/open-toolset.ts';
 
 /** Of one module; a report is for reading. */
 const shownNames = 10;
@@ -36,11 +36,11 @@ export async function examineFunctions(
     return { findings: [{ level: 'broken', text, cure: 'Create it, or correct the path.' }, ...hooks], shelf: emptyFunctionRegistry };
   }
   const remarks: Finding[] = [];
-  const tell = (text: string): void => void remarks.push({ level: 'warning', text });
+  const warn = (text: string): void => void remarks.push({ level: 'warning', text });
   try {
     const { modules: found } = await readFolder(toolsDir, [], { load, retriesBroken: false });
     const settled = await Promise.all(found.map(untilLoaded));
-    const shelf = buildFunctionRegistry(settled, { versions: versionsOf(settled), settings: toolsets, tell });
+    const shelf = buildFunctionRegistry(settled, { versions: versionsOf(settled), settings: toolsets, warn });
     const none: Finding[] = settled.length === 0 ? [{ level: 'note', text: `tools_dir: ${toolsDir} holds no module yet` }] : [];
     return { findings: [...none, ...settled.map(describeModule), ...remarks, ...hooks], shelf };
   } catch (error) {

@@ -1,17 +1,19 @@
-import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { FollowUp, ToolFile, ToolOutcome } from '../../../core/tool.ts';
 
-const answerMark = Symbol.for('toolwharf.answer');
+const resultMark = Symbol.for('toolwharf.answer');
 
 /** What `noReply`, `handoff` and `withFiles` give: something for the runtime, beside or in place of a result. */
-export interface Answered {
-  readonly [answerMark]: true;
+export interface SpecialResult {
+  readonly [resultMark]: true;
   readonly followUp?: FollowUp;
   readonly files?: readonly ToolFile[];
   readonly result: unknown;
 }
+
+/** Plain data, as it can come out of a thread too. */
+export type FunctionOutcome = Extract<ToolOutcome, { type: 'result' }>;
 
 /** A file of a function: bytes, or text. `type`: its media type, such as `image/png`; `uri`: where it lies, for those who can fetch it. */
 export interface ReturnedFile {
@@ -22,14 +24,14 @@ export interface ReturnedFile {
 }
 
 /** The work is done silently: the run ends without another turn of the model, unless another call of the round needs one. */
-export function noReply(): Answered {
-  return { [answerMark]: true, followUp: { type: 'no-reply' }, result: undefined };
+export function noReply(): SpecialResult {
+  return { [resultMark]: true, followUp: { type: 'no-reply' }, result: undefined };
 }
 
 /** The run goes on under another preset, which has the same conversation and, where there is one, the result. */
-export function handoff(preset: string, result?: unknown): Answered {
+export function handoff(preset: string, result?: unknown): SpecialResult {
   if (typeof preset !== 'string' || preset === '') throw new TypeError('handoff: name the preset, as in handoff("support").');
-  return { [answerMark]: true, followUp: { type: 'handoff', preset }, result };
+  return { [resultMark]: true, followUp: { type: 'handoff', preset }, result };
 }
 
 const mediaType = /^[\w.+-]+\/[\w.+-]+$/;
@@ -41,14 +43,14 @@ const longestUri = 2_048;
  * the result alone; what it should know of a file has to stand there. `undefined` as result: it reads that there are files.
  * @throws TypeError, RangeError for more than a result may hold
  */
-export function withFiles(result: unknown, files: readonly ReturnedFile[]): Answered {
+export function withFiles(result: unknown, files: readonly ReturnedFile[]): SpecialResult {
   if (!Array.isArray(files))
     throw new TypeError('withFiles: give a list, as in withFiles("a chart", [{ type: "image/png", data: bytes }]).');
   const made = files.map(toFile);
   if (made.reduce((sum, { url }) => sum + url.length, 0) > limits.keptResultBytes)
     throw new RangeError(`withFiles: files may have ${limits.keptResultBytes} bytes together, as base64; give an address instead.`);
-  const answered = isAnswered(result) ? result : { [answerMark]: true as const, result };
-  return { ...answered, files: [...(answered.files ?? []), ...made] };
+  const special = isSpecialResult(result) ? result : { [resultMark]: true as const, result };
+  return { ...special, files: [...(special.files ?? []), ...made] };
 }
 
 function toFile({ type, data, name, uri }: ReturnedFile): ToolFile {
@@ -65,13 +67,13 @@ function toFile({ type, data, name, uri }: ReturnedFile): ToolFile {
   };
 }
 
-function isAnswered(value: unknown): value is Answered {
-  return typeof value === 'object' && value !== null && answerMark in value;
+function isSpecialResult(value: unknown): value is SpecialResult {
+  return typeof value === 'object' && value !== null && resultMark in value;
 }
 
 /** @throws Error for what is no JSON */
-export function toOutcome(returned: unknown): Extract<ToolOutcome, { type: 'result' }> {
-  if (!isAnswered(returned)) return { type: 'result', value: toJson(returned) };
+export function toOutcome(returned: unknown): FunctionOutcome {
+  if (!isSpecialResult(returned)) return { type: 'result', value: toJson(returned) };
   const { followUp, files = [], result } = returned;
   if (followUp === undefined && result === undefined && files.length > 0) return toFilesAlone(files);
   const silent = followUp?.type === 'handoff' ? `The conversation goes on under "${followUp.preset}".` : '';
@@ -84,7 +86,7 @@ export function toOutcome(returned: unknown): Extract<ToolOutcome, { type: 'resu
 }
 
 /** A model has to read something, and whoever shows the files shows them in its place. */
-function toFilesAlone(files: readonly ToolFile[]): Extract<ToolOutcome, { type: 'result' }> {
+function toFilesAlone(files: readonly ToolFile[]): FunctionOutcome {
   const mentioned = files.map((file) => {
     const size = Math.ceil(file.sizeBytes / 1024);
     return { ...file, mention: `[file for the user: ${file.name ?? file.type}, ${size} kB]` };
@@ -117,17 +119,4 @@ function isPlain(value: unknown): boolean {
 function nameOf(value: unknown): string {
   const maker: unknown = typeof value === 'object' && value !== null ? value.constructor : undefined;
   return typeof maker === 'function' && maker.name !== '' ? maker.name : Object.prototype.toString.call(value).slice(8, -1);
-}
-
-/** Across a thread symbols are lost. */
-export function toPlain(returned: unknown): { followUp?: FollowUp; files?: ToolFile[]; value: JsonValue } {
-  const { value, followUp, files } = toOutcome(returned);
-  return { value, ...(followUp !== undefined && { followUp }), ...(files && { files }) };
-}
-
-export function fromPlain(plain: unknown): unknown {
-  if (!isJsonObject(plain)) return null;
-  const { value, followUp, files } = plain;
-  if (followUp === undefined && files === undefined) return value;
-  return { [answerMark]: true, ...(followUp !== undefined && { followUp }), ...(files !== undefined && { files }), result: value };
 }

@@ -1,7 +1,8 @@
+import { forbiddenToolId, unknownToolId } from '../../catalog/tool-ids.ts';
 import type { FunctionTool } from '../define/function-definition.ts';
 import type { LoadedModule } from './load-module.ts';
 import type { FolderModule } from './read-folder.ts';
-import type { ToolsetVersion } from './toolset-version.ts';
+import type { ToolsetVersion } from './open-toolset.ts';
 
 /** A toolset of the configuration: another bundle of the folder's functions, or a switch of one that a module defines. */
 export interface ToolsetSetting {
@@ -21,7 +22,7 @@ export interface RegisteredFunction {
   /** Under which its results are cited. */
   label: string;
   server: string;
-  /** Ids of the toolsets that hold it. */
+  /** Ids of the toolsets that it is in. */
   toolsets: ReadonlySet<string>;
   isDefault: boolean;
   module: LoadedModule;
@@ -38,95 +39,139 @@ export interface FunctionRegistry {
 
 export const emptyFunctionRegistry: FunctionRegistry = { functions: [], toolsets: new Map() };
 
-/** Functions that stand in no toolset cite their source under this server. */
-const ownServer = 'functions';
+export interface RegistryOptions {
+  /** Of the toolsets that were set up, by id. */
+  versions: ReadonlyMap<string, ToolsetVersion>;
+  settings: readonly ToolsetSetting[];
+  warn: (problem: string) => void;
+}
 
-/**
- * Puts what the modules offer in order. What has an id that is taken replaces it, so that the last one wins, and `tell` says so.
- * `versions`: of the toolsets that were set up, by id.
- */
-export function buildFunctionRegistry(
-  modules: readonly FolderModule[],
-  {
-    versions,
-    settings,
-    tell,
-  }: { versions: ReadonlyMap<string, ToolsetVersion>; settings: readonly ToolsetSetting[]; tell: (problem: string) => void },
-): FunctionRegistry {
-  const settingOf = new Map(settings.map((setting) => [setting.id, setting]));
+/** What the modules offer, as the configuration has it. What has an id that is taken replaces it, so that the last one wins, with a warning. */
+export function buildFunctionRegistry(modules: readonly FolderModule[], { versions, settings, warn }: RegistryOptions): FunctionRegistry {
   const singles = new Map<string, RegisteredFunction>();
-  const bundled: RegisteredFunction[] = [];
-  const toolsets = new Map<string, boolean>();
   for (const { path, loaded } of modules) {
-    if (loaded === undefined) continue;
-    for (const definition of loaded.offer.functions) {
-      const { name, options } = definition;
-      if (singles.has(name)) tell(`${path}: the function "${name}" replaces the one of another module; give one of them another name`);
-      const isDefault = options.default ?? true;
-      singles.set(name, {
-        definition,
-        id: `function:${name}`,
-        label: name,
-        server: ownServer,
-        toolsets: new Set(),
-        isDefault,
-        module: loaded.module,
-        version: undefined,
-      });
+    for (const definition of loaded?.offer.functions ?? []) {
+      if (loaded === undefined) continue;
+      const { name } = definition;
+      if (singles.has(name)) warn(`${path}: the function "${name}" replaces the one of another module; give one of them another name`);
+      singles.set(name, toSingle(definition, loaded.module));
     }
   }
-  for (const version of versions.values()) {
-    const { toolset, module } = version;
-    const { id } = toolset;
-    const setting = settingOf.get(id);
-    toolsets.set(id, setting?.isEnabled ?? true);
-    const isDefault = setting?.isDefault ?? toolset.default ?? true;
-    const toEntry = (definition: FunctionTool): RegisteredFunction => ({
-      definition,
-      id: `toolset:${id}/${definition.name}`,
-      label: `${id}/${definition.name}`,
-      server: id,
-      toolsets: new Set([id]),
-      isDefault: isDefault && definition.options.default !== false,
-      module,
-      version,
-    });
-    bundled.push(...toolset.tools.map(toEntry));
-  }
-  return bundleByConfiguration({ functions: [...singles.values(), ...bundled], toolsets }, settings, tell);
+  const settingOf = new Map(settings.map((setting) => [setting.id, setting]));
+  const bundled = [...versions.values()].flatMap((version) => bundle(version, settingOf.get(version.toolset.id)));
+  const toolsets = new Map(Array.from(versions.keys(), (id) => [id, settingOf.get(id)?.isEnabled ?? true]));
+  return bundleByConfiguration({ functions: [...singles.values(), ...bundled], toolsets }, settings, warn);
+}
+
+function toSingle(definition: FunctionTool, module: LoadedModule): RegisteredFunction {
+  const { name, options } = definition;
+  const isDefault = options.default ?? true;
+  // Functions that are in no toolset cite their source under this server.
+  const server = 'functions';
+  return { definition, id: `function:${name}`, label: name, server, toolsets: new Set(), isDefault, module, version: undefined };
+}
+
+function bundle(version: ToolsetVersion, setting: ToolsetSetting | undefined): RegisteredFunction[] {
+  const { toolset, module } = version;
+  const { id: server } = toolset;
+  const isDefault = setting?.isDefault ?? toolset.default ?? true;
+  return toolset.tools.map((definition) => ({
+    definition,
+    id: `toolset:${server}/${definition.name}`,
+    label: `${server}/${definition.name}`,
+    server,
+    toolsets: new Set([server]),
+    isDefault: isDefault && definition.options.default !== false,
+    module,
+    version,
+  }));
 }
 
 /** A function that the configuration puts into toolsets is a default when one of them is. */
 function bundleByConfiguration(
-  shelf: FunctionRegistry,
+  { functions, toolsets: known }: FunctionRegistry,
   settings: readonly ToolsetSetting[],
-  tell: (problem: string) => void,
+  warn: (problem: string) => void,
 ): FunctionRegistry {
-  const toolsets = new Map(shelf.toolsets);
-  const found = new Map<RegisteredFunction, ToolsetSetting[]>();
+  const toolsets = new Map(known);
+  const settingsOf = new Map<RegisteredFunction, ToolsetSetting[]>();
   for (const setting of settings) {
-    if (setting.tools === undefined) {
-      if (!toolsets.has(setting.id)) tell(`toolsets: no module defines "${setting.id}"; correct the id, or list its tools`);
-      continue;
-    }
+    if (setting.tools === undefined && !known.has(setting.id))
+      warn(`toolsets: no module defines "${setting.id}"; correct the id, or list its tools`);
+    if (setting.tools === undefined) continue;
     toolsets.set(setting.id, setting.isEnabled);
     for (const name of setting.tools) {
-      const entry = shelf.functions.find(({ definition, id }) => definition.name === name || id === name);
-      if (entry === undefined) tell(`toolsets: "${setting.id}" names the function "${name}", which no module defines`);
-      else found.set(entry, [...(found.get(entry) ?? []), setting]);
+      const entry = functions.find(({ definition, id }) => definition.name === name || id === name);
+      if (entry === undefined) warn(`toolsets: "${setting.id}" names the function "${name}", which no module defines`);
+      else settingsOf.set(entry, [...(settingsOf.get(entry) ?? []), setting]);
     }
   }
-  const functions = shelf.functions.map((entry) => {
-    const holders = found.get(entry) ?? [];
-    if (holders.length === 0) return entry;
-    const isDefault =
-      holders.some((setting) => setting.isEnabled && (setting.isDefault ?? true)) || (entry.toolsets.size > 0 && entry.isDefault);
-    return { ...entry, toolsets: new Set([...entry.toolsets, ...holders.map(({ id }) => id)]), isDefault };
+  const bundled = functions.map((entry): RegisteredFunction => {
+    const chosenBy = settingsOf.get(entry);
+    if (chosenBy === undefined) return entry;
+    const isDefaultThere = chosenBy.some(({ isEnabled, isDefault = true }) => isEnabled && isDefault);
+    const isDefault = isDefaultThere || (entry.toolsets.size > 0 && entry.isDefault);
+    return { ...entry, toolsets: new Set([...entry.toolsets, ...chosenBy.map(({ id }) => id)]), isDefault };
   });
-  return { functions, toolsets };
+  return { functions: bundled, toolsets };
 }
 
 /** A function in toolsets is there when one of them is switched on. */
-export function isSwitchedOn({ toolsets }: RegisteredFunction, shelf: FunctionRegistry): boolean {
-  return toolsets.size === 0 || [...toolsets].some((id) => shelf.toolsets.get(id) === true);
+export function isSwitchedOn({ toolsets }: RegisteredFunction, registry: FunctionRegistry): boolean {
+  return toolsets.size === 0 || [...toolsets].some((id) => registry.toolsets.get(id) === true);
+}
+
+export interface ChosenFunctions {
+  chosen: RegisteredFunction[];
+  /** Those that an entry names alone. */
+  named: ReadonlySet<RegisteredFunction>;
+}
+
+/**
+ * Reads the entries `function:<name>`, `toolset:<id>` and `toolset:<id>/<name>`. Undefined: the defaults.
+ * `allowed`: what the caller's key is limited to, entries as in `tool_ids`; undefined: everything.
+ * @throws GatewayError `unknown_tool_id`, naming the known ids; `forbidden` for what the key does not allow
+ */
+export function chooseFunctions(
+  toolIds: readonly string[] | undefined,
+  registry: FunctionRegistry,
+  allowed: readonly string[] | undefined,
+): ChosenFunctions {
+  const inReach = functionsInReach(registry, allowed);
+  if (toolIds === undefined) return { chosen: inReach.filter((entry) => entry.isDefault), named: new Set() };
+  const chosen = new Set<RegisteredFunction>();
+  const named = new Set<RegisteredFunction>();
+  for (const toolId of toolIds) {
+    const meant = findFunctions(toolId, registry);
+    const usable = meant.filter((entry) => inReach.includes(entry));
+    // Whether there is such a function is nothing that a limited key should learn.
+    if (usable.length === 0 && allowed !== undefined && !allowed.includes(toolId)) throw forbiddenToolId(toolId, allowed);
+    const toolset = /^toolset:(?<id>[^/]*)$/.exec(toolId)?.groups?.['id'];
+    // A toolset without functions is known all the same.
+    if (meant.length === 0 && (toolset === undefined || !registry.toolsets.has(toolset)))
+      throw unknownToolId(
+        toolId,
+        'Known functions',
+        inReach.map(({ id }) => id),
+      );
+    for (const entry of usable) {
+      chosen.add(entry);
+      if (toolset === undefined) named.add(entry);
+    }
+  }
+  return { chosen: [...chosen], named };
+}
+
+export function functionsInReach(registry: FunctionRegistry, allowed: readonly string[] | undefined): readonly RegisteredFunction[] {
+  if (allowed === undefined) return registry.functions;
+  const reach = new Set(allowed.flatMap((toolId) => findFunctions(toolId, registry)));
+  return registry.functions.filter((entry) => reach.has(entry));
+}
+
+function findFunctions(toolId: string, { functions }: FunctionRegistry): readonly RegisteredFunction[] {
+  const { name, set, member } = /^(?:function:(?<name>.+)|toolset:(?<set>[a-z0-9_-]+)(?:\/(?<member>.+))?)$/.exec(toolId)?.groups ?? {};
+  if (set !== undefined)
+    return functions.filter(({ toolsets, definition }) => toolsets.has(set) && (member === undefined || definition.name === member));
+  const single = functions.filter((entry) => entry.id === toolId);
+  return single.length > 0 || name === undefined ? single : functions.filter(({ definition }) => definition.name === name);
 }

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { loadParameter } from './module-hooks.ts';
+
+/** In the address of every file of a module that was loaded here. */
+export const loadParameter = 'toolwharf-load';
 
 /** The module whose code has begun what runs now, timers and connections that it left behind included. */
 const module = new AsyncLocalStorage<string>();
@@ -10,10 +12,10 @@ export function asUserCode<Value>(path: string, work: () => Value): Value {
 }
 
 /**
- * The same signal for such code: what its listeners do is its own, too, such as destroying a connection with the signal's reason, whose stack shows
- * the gateway alone. To be called where such code runs.
+ * The same signal for such code: what its listeners do counts as the module's too, such as destroying a connection with the signal's reason, whose
+ * stack shows the gateway alone. To be called where such code runs.
  */
-export function toOwnSignal(signal: AbortSignal): AbortSignal {
+export function toUserSignal(signal: AbortSignal): AbortSignal {
   const controller = new AbortController();
   const abort = AsyncLocalStorage.bind(() => controller.abort(signal.reason));
   if (signal.aborted) abort();
@@ -22,17 +24,17 @@ export function toOwnSignal(signal: AbortSignal): AbortSignal {
 }
 
 /** A file of such a module in a line of a stack, not in a message: its address says that it was loaded here. */
-const ownFrame = new RegExp(String.raw`^ +at .*(file:[^\s()]*)\?${loadParameter}=`, 'm');
+const userFrame = new RegExp(String.raw`^ +at .*(file:[^\s()]*)\?${loadParameter}=`, 'm');
 
 /**
  * The operator's module to which an exception belongs that nothing caught: it stands in the stack, or has begun what failed, as with the error of a
  * connection, whose stack shows Node alone. Undefined: the exception may be the gateway's. To be asked where the exception is reported.
  */
 export function userModuleBehind(error: unknown): string | undefined {
-  return ownFrame.exec(stackOf(error))?.[1] ?? module.getStore();
+  return userFrame.exec(stackOf(error))?.[1] ?? module.getStore();
 }
 
-/** An object of somebody else's may fail when it is read, and an error in the report of an error ends the process. */
+/** A foreign object may fail when it is read, and an error in the report of an error ends the process. */
 function stackOf(error: unknown): string {
   try {
     return error instanceof Error ? String(error.stack) : '';

@@ -1,37 +1,35 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { JsonValue } from '../../../shared/json.ts';
-import type { FunctionContext, FunctionTool } from '../define/function-definition.ts';
 import { isFunctionTool, isToolset } from '../define/function-definition.ts';
-import { importModule } from '../load/load-module.ts';
-import { beginLoad } from '../load/module-hooks.ts';
-import { toJson, toPlain } from '../define/return-values.ts';
-import type { FromFunctionThread, ThreadJob, ToFunctionThread } from './thread-messages.ts';
+import type { FunctionContext, FunctionTool } from '../define/function-definition.ts';
+import { toJson, toOutcome } from '../define/return-values.ts';
+import { beginLoad, importModule } from '../load/load-module.ts';
+import { fromPlainError, toPlainError } from './run-in-thread.ts';
+import type { FromThread, ThreadJob, ThreadRequest, ToThread } from './run-in-thread.ts';
 
 /** One call in a thread of its own: the gateway's side is `run-in-thread.ts`, and everything the context does is done there. */
 const job = workerData as ThreadJob;
-const waiting = new Map<number, PromiseWithResolvers<unknown>>();
-let asked = 0;
+const pending = new Map<number, PromiseWithResolvers<unknown>>();
+let requests = 0;
 
-function send(message: FromFunctionThread): void {
+function send(message: FromThread): void {
   // eslint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
   parentPort?.postMessage(message);
 }
 
-function ask(what: Extract<FromFunctionThread, { type: 'ask' }>['what'], ...params: unknown[]): Promise<unknown> {
-  asked += 1;
+function request(method: ThreadRequest['method'], params: unknown[]): Promise<unknown> {
+  requests += 1;
   const answer = Promise.withResolvers<unknown>();
-  waiting.set(asked, answer);
-  send({ type: 'ask', id: asked, what, params });
+  pending.set(requests, answer);
+  send({ type: 'request', id: requests, method, params });
   return answer.promise;
 }
 
-parentPort?.on('message', (message: ToFunctionThread) => {
-  const answer = waiting.get(message.id);
-  waiting.delete(message.id);
-  if (message.problem === undefined) return answer?.resolve(message.value);
-  const error = new Error(message.problem.message);
-  error.name = message.problem.name;
-  answer?.reject(error);
+parentPort?.on('message', ({ id, value, error }: ToThread) => {
+  const answer = pending.get(id);
+  pending.delete(id);
+  if (error === undefined) answer?.resolve(value);
+  else answer?.reject(fromPlainError(error));
 });
 
 const changes = new Map<string, JsonValue | undefined>();
@@ -43,12 +41,12 @@ const context: FunctionContext = {
     get: (key) => structuredClone(changes.has(key) ? changes.get(key) : Object.hasOwn(job.state, key) ? job.state[key] : undefined),
     set: (key, value) => void changes.set(key, value === undefined ? undefined : toJson(value)),
   },
-  status: async (text) => void (await ask('status', text)),
-  progress: async (done, total) => void (await ask('progress', done, total)),
-  confirm: async (...question) => (await ask('confirm', ...question)) === true,
-  ask: (...question) => ask('ask', ...question) as Promise<JsonValue | undefined>,
+  status: async (...params) => void (await request('status', params)),
+  progress: async (...params) => void (await request('progress', params)),
+  confirm: async (...params) => (await request('confirm', params)) === true,
+  ask: (...params) => request('ask', params) as Promise<JsonValue | undefined>,
   async critical(work) {
-    await ask('begin-critical');
+    await request('beginCritical', []);
     try {
       return await work();
     } finally {
@@ -61,20 +59,20 @@ const context: FunctionContext = {
 
 try {
   const { url } = beginLoad(job.path, { folder: job.folder, sources: new Map(job.sources) });
-  const definition = findFunction((await importModule(url)) as Record<string, unknown>);
-  const { execute } = definition.options as { execute: (args: unknown, context: FunctionContext) => unknown };
-  send({ type: 'done', plain: toPlain(await execute(job.args, context)), changes });
+  const { execute } = findFunction((await importModule(url)) as Record<string, unknown>).options;
+  send({ type: 'done', outcome: toOutcome(await execute(job.args, context)), changes });
 } catch (error) {
-  const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
-  send({ type: 'failed', name, message, stack });
+  send({ type: 'failed', error: toPlainError(error) });
 }
-// Without another word to wait for, the thread would stay for its port.
+// Without a message to wait for, the thread would stay for its port.
 parentPort?.unref();
 
 function findFunction(exports: Readonly<Record<string, unknown>>): FunctionTool {
-  const values = Object.values(exports).flatMap((value): unknown[] => (Array.isArray(value) ? value : [value]));
-  const all = values.flatMap((value): unknown[] => (isToolset(value) ? [...value.tools] : [value])).filter(isFunctionTool);
-  const found = all.find(({ name }) => name === job.name);
+  const found = Object.values(exports)
+    .flat()
+    .flatMap((value): unknown[] => (isToolset(value) ? [...value.tools] : [value]))
+    .filter(isFunctionTool)
+    .find(({ name }) => name === job.name);
   if (found === undefined) throw new Error(`the module makes no function "${job.name}" when it is loaded in a thread`);
   return found;
 }

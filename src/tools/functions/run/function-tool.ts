@@ -1,57 +1,55 @@
-import type { JsonObject } from '../../../shared/json.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { RunContext } from '../../../core/run.ts';
 import { ToolError } from '../../../core/tool.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome, ToolSpec } from '../../../core/tool.ts';
-import type { ChatStates, OpenedState } from './function-state.ts';
-import { contextOf } from './function-context.ts';
-import type { FunctionContext, FunctionTool } from '../define/function-definition.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import type { FunctionContext, FunctionPlace, FunctionState, FunctionTool, Verdict } from '../define/function-definition.ts';
+import { toPublicMessage } from '../define/public-messages.ts';
 import { toOutcome } from '../define/return-values.ts';
-import { objectionOf } from './run-guardrails.ts';
-import { asUserCode } from '../load/user-code.ts';
-
-/** How `execute` is run: here, or in a thread. */
-export type Execute = (args: unknown, context: FunctionContext, state: OpenedState) => unknown;
+import type { RegisteredFunction } from '../load/function-registry.ts';
+import { asUserCode, toUserSignal } from '../load/user-code.ts';
+import type { ChatStates } from './chat-state.ts';
+import { runInThread } from './run-in-thread.ts';
 
 export interface FunctionToolOptions {
-  definition: FunctionTool;
   offeredName: string;
-  /** Under which its results are cited. */
-  label: string;
-  server: string;
   states: ChatStates;
-  /** The file of its module, for what it leaves behind. */
-  path: string;
-  execute: Execute;
-  /** Called around each call, so that what the function needs is not closed meanwhile; gives the way back. */
-  hold?: () => () => void;
+  /** The path of `tools_dir`: a thread loads the module as it was loaded from there. */
+  folder: string;
 }
 
+type FunctionEntry = Pick<RegisteredFunction, 'definition' | 'label' | 'server' | 'module' | 'version'>;
+
 /** A function of this process behind the port that the loop knows. */
-export function createFunctionTool(options: FunctionToolOptions): Tool {
-  const { definition, offeredName, label, server, path, hold } = options;
+export function createFunctionTool(entry: FunctionEntry, options: FunctionToolOptions): Tool {
+  const { definition, label, server, module, version } = entry;
   const { timeoutMs, timeoutBehavior, onError, consumesFiles, needsApproval } = definition.options;
   const { readOnly, parallel, sequential, repeats, idempotent, cacheTtlMs } = definition.options;
   return {
-    spec: specOf(definition, offeredName),
+    ...withoutUndefined({
+      timeoutMs,
+      timeoutBehavior,
+      onError,
+      consumesFiles,
+      cacheTtlMs,
+      isSequential: sequential,
+      isReadOnly: readOnly,
+      isParallel: parallel === true || sequential === false ? true : undefined,
+      mayRepeat: repeats,
+      isIdempotent: idempotent,
+      needsApproval: typeof needsApproval === 'function' ? approvalByArguments(definition, needsApproval) : needsApproval,
+    }),
+    spec: specOf(definition, options.offeredName),
     label,
     server,
     kind: 'function',
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(timeoutBehavior !== undefined && { timeoutBehavior }),
-    ...(onError !== undefined && { onError }),
-    ...(sequential !== undefined && { isSequential: sequential }),
-    ...(readOnly !== undefined && { isReadOnly: readOnly }),
-    ...((parallel === true || sequential === false) && { isParallel: true }),
-    ...(repeats !== undefined && { mayRepeat: repeats }),
-    ...(idempotent !== undefined && { isIdempotent: idempotent }),
-    ...(cacheTtlMs !== undefined && { cacheTtlMs }),
-    ...(consumesFiles !== undefined && { consumesFiles }),
-    ...(needsApproval !== undefined && {
-      needsApproval: typeof needsApproval === 'boolean' ? needsApproval : askOfArguments(definition, needsApproval),
-    }),
     async run(invocation, runtime) {
-      const release = hold?.();
+      // Its toolset stays open until the call has ended.
+      const release = version?.hold();
       try {
-        return await asUserCode(path, () => runFunction(options, invocation, runtime));
+        return await asUserCode(module.path, () => runFunction(entry, options, { invocation, runtime }));
       } catch (error) {
         throw asToolError(error);
       } finally {
@@ -68,48 +66,112 @@ function specOf(definition: FunctionTool, name: string): ToolSpec {
   const known = specs.get(definition) ?? new Map<string, ToolSpec>();
   specs.set(definition, known);
   const { description, parameters, options } = definition;
-  const spec = known.get(name) ?? { name, description, parameters, ...(options.strict !== undefined && { strict: options.strict }) };
+  const spec = known.get(name) ?? { name, description, parameters, ...withoutUndefined({ strict: options.strict }) };
   // Names come from clashes alone, which are few; a caller that makes many must not fill memory.
   if (known.size < 100) known.set(name, spec);
   return spec;
 }
 
 async function runFunction(
-  { definition, states, execute, offeredName }: FunctionToolOptions,
-  invocation: ToolInvocation,
-  runtime: ToolContext | undefined,
+  { definition, module }: FunctionEntry,
+  { offeredName, states, folder }: FunctionToolOptions,
+  { invocation, runtime }: { invocation: ToolInvocation; runtime: ToolContext | undefined },
 ): Promise<ToolOutcome> {
-  const { inputGuardrails, outputGuardrails } = definition.options;
+  const { inputGuardrails, outputGuardrails, worker, execute } = definition.options;
+  const { signal } = invocation;
   const read = await definition.readArguments(invocation.args);
   if (read.type === 'invalid') {
-    return {
-      type: 'error',
-      code: 'args_invalid',
-      message: `Invalid arguments for '${offeredName}': ${read.message}.`,
-      state: 'not_started',
-    };
+    const message = `Invalid arguments for '${offeredName}': ${read.message}.`;
+    return { type: 'error', code: 'args_invalid', message, state: 'not_started' };
   }
+  const args = read.value as never;
   const state = await states.open(invocation.run);
   const context = contextOf(invocation, runtime, state);
-  const guarded = { name: offeredName, context };
-  const refused = await objectionOf(inputGuardrails, read.value, guarded);
-  if (refused !== undefined) return refused;
-  invocation.signal.throwIfAborted();
-  const outcome = toOutcome(await execute(read.value, context, state));
+  const refusal = await runGuardrails(inputGuardrails, args, { name: offeredName, context });
+  if (refusal !== undefined) return refusal;
+  signal.throwIfAborted();
+  const outcome =
+    worker === true
+      ? await runInThread({ path: module.path, folder, sources: module.sources, name: definition.name, args }, context, state)
+      : toOutcome(await execute(args, context));
   // Whoever has cancelled the call, or was told that it took too long, must not find its traces.
-  invocation.signal.throwIfAborted();
+  signal.throwIfAborted();
   await state.commit();
-  return (await objectionOf(outputGuardrails, outcome.value, guarded)) ?? outcome;
+  return (await runGuardrails(outputGuardrails, outcome.value, { name: offeredName, context })) ?? outcome;
+}
+
+/** Who is asking, and where. Messages and files are copied only for those who look. */
+export function placeOf({ runId, chatId, caller, conversation }: RunContext): FunctionPlace {
+  let messages: FunctionPlace['messages'] | undefined;
+  let files: FunctionPlace['files'] | undefined;
+  return {
+    runId,
+    chatId,
+    user: { id: caller.id, role: caller.role },
+    model: conversation?.model,
+    get messages() {
+      messages ??= (conversation?.messages ?? []).map(toPublicMessage);
+      return messages;
+    },
+    get files() {
+      files ??= (conversation?.files ?? []).map((file) => ({ ...file }));
+      return files;
+    },
+  };
+}
+
+/** Without a runtime around it (a test, a script) what is reported goes nowhere. */
+function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined, state: FunctionState): FunctionContext {
+  let signal: AbortSignal | undefined;
+  const context: Omit<FunctionContext, keyof FunctionPlace> = {
+    get signal() {
+      signal ??= toUserSignal(invocation.signal);
+      return signal;
+    },
+    state: { get: (key) => state.get(key), set: (key, value) => state.set(key, value) },
+    status: async (text) => runtime?.status(text),
+    progress: async (done, total) => runtime?.progress(done, total),
+    confirm: async (title, message) => requireRuntime(runtime).confirm(title, message),
+    ask: async (title, question) => requireRuntime(runtime).ask(title, question),
+    critical: async (work) => (runtime === undefined ? work() : runtime.critical(work)),
+    stop: () => runtime?.stop(),
+  };
+  return Object.defineProperties(placeOf(invocation.run), Object.getOwnPropertyDescriptors(context)) as FunctionContext;
+}
+
+function requireRuntime(runtime: ToolContext | undefined): ToolContext {
+  if (runtime === undefined) throw new ToolError('client_unavailable: nobody can be asked, because there is no websocket session.');
+  return runtime;
+}
+
+type Guardrail = (value: never, context: FunctionContext) => Verdict | Promise<Verdict>;
+
+/**
+ * One after the other; the first that objects decides. One that throws lets nothing through: its exception counts as the function's own.
+ * @throws GatewayError `tool_failed` for `abort`
+ */
+async function runGuardrails(
+  guardrails: readonly Guardrail[] = [],
+  value: unknown,
+  { name, context }: { name: string; context: FunctionContext },
+): Promise<ToolOutcome | undefined> {
+  for (const guardrail of guardrails) {
+    const verdict: unknown = await guardrail(value as never, context);
+    if (verdict === undefined) continue;
+    const { reject, abort } = isJsonObject(verdict) ? verdict : {};
+    if (typeof abort === 'string') throw new GatewayError('tool_failed', `A guardrail of '${name}' ended the run: ${abort}`);
+    if (typeof reject === 'string') return { type: 'error', code: 'tool_error', message: reject };
+    throw new TypeError(`a guardrail of ${name} returned neither nothing nor { reject } nor { abort }`);
+  }
+  return undefined;
 }
 
 /** Arguments that the schema refuses do not run, so nobody is asked about them. */
-function askOfArguments(definition: FunctionTool, ask: Exclude<FunctionTool['options']['needsApproval'], boolean | undefined>) {
+function approvalByArguments(definition: FunctionTool, needsApproval: (args: never) => unknown) {
   return async (args: JsonObject): Promise<boolean> => {
     const read = await definition.readArguments(args);
-    if (read.type === 'invalid') return false;
-    const answer: unknown = await ask(read.value);
-    // In JavaScript anything may come; what is no clear no is asked.
-    return answer !== false;
+    // In JavaScript anything may come; whatever is no clear no means that a human is asked.
+    return read.type === 'read' && (await needsApproval(read.value as never)) !== false;
   };
 }
 

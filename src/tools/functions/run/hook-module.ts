@@ -1,16 +1,17 @@
 import type { Hook, HookAbort, HookPlace } from '../../../core/hooks.ts';
 import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
 import { isHookAnswer } from '../define/hook-answers.ts';
-import type { HookAnswer, HookContext } from '../define/hook-answers.ts';
+import type { HookContext } from '../define/hook-answers.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from '../define/public-messages.ts';
 import { toJson } from '../define/return-values.ts';
-import { asUserCode, toOwnSignal } from '../load/user-code.ts';
+import { asUserCode, toUserSignal } from '../load/user-code.ts';
 
 const hookNames = ['beforeModel', 'afterModel', 'beforeTool', 'afterTool'] as const;
 type HookName = (typeof hookNames)[number];
 type HookFunction = (input: unknown, context: HookContext) => unknown;
+type Exports = Readonly<Record<string, unknown>>;
 
 export interface HookEntry {
   /** The module, as the configuration names it. */
@@ -21,80 +22,76 @@ export interface HookEntry {
 }
 
 /** The exports of a module as hooks. @throws TypeError when there is none, or something else under a hook's name */
-export function toHook(
-  { name, timeoutMs, onFailure }: HookEntry,
-  exported: Readonly<Record<string, unknown>>,
-  newCallId: () => string,
-): Hook {
-  const exports = isJsonObject(exported['default']) ? { ...exported['default'], ...exported } : exported;
-  const functions = new Map<HookName, HookFunction>();
-  for (const hookName of hookNames) {
-    const value: unknown = exports[hookName];
-    if (value === undefined) continue;
-    if (typeof value !== 'function') throw new TypeError(`${name}: ${hookName} is no function`);
-    const hook = value as HookFunction;
-    functions.set(hookName, (input, context) => asUserCode(name, () => hook(input, context)));
+export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Exports, newCallId: () => string): Hook {
+  const exports: Exports = isJsonObject(exported['default']) ? { ...exported['default'], ...exported } : exported;
+  const { beforeModel, afterModel, beforeTool, afterTool } = readHookFunctions(name, exports);
+  const stated = readOnFailure(name, exports);
+  const hook: Hook = { name, timeoutMs, onFailure: onFailure ?? stated };
+  const toAnswer = (value: unknown) => ({ type: 'answer' as const, message: toAssistantMessage(value, newCallId) });
+  const toResult = (value: unknown) => ({ type: 'result' as const, value: toJson(value) });
+  if (beforeModel !== undefined) {
+    hook.beforeModel = async ({ model, messages, tools }, place) => {
+      const input = { model, messages: messages.map(toPublicMessage), tools: tools.map(toPublicTool) };
+      const answer = await beforeModel(input, contextOf(place));
+      if (isHookAnswer(answer) && answer.type === 'messages')
+        return { type: 'messages', messages: answer.messages.map((message) => fromPublicMessage(message, newCallId)) };
+      return toDecision(answer, 'beforeModel', toAnswer);
+    };
   }
-  if (functions.size === 0) throw new TypeError(`${name} exports no hook; export a function ${hookNames.join(', ')}`);
-  const stated: unknown = exports['onFailure'];
-  if (stated !== undefined && stated !== 'ignore' && stated !== 'abort') throw new TypeError(`${name}: onFailure is "ignore" or "abort"`);
-  const { beforeModel, afterModel, beforeTool, afterTool } = Object.fromEntries(functions) as Partial<Record<HookName, HookFunction>>;
-  return {
-    name,
-    timeoutMs,
-    onFailure: onFailure ?? stated ?? 'abort',
-    ...(beforeModel && {
-      beforeModel: async ({ model, messages, tools }, place) => {
-        const answer = await beforeModel(
-          { model, messages: messages.map(toPublicMessage), tools: tools.map(toPublicTool) },
-          contextOf(place),
-        );
-        if (isNothing(answer)) return undefined;
-        if (!isHookAnswer(answer)) return { type: 'answer', message: toAssistantMessage(answer, newCallId) };
-        if (answer.type === 'messages')
-          return { type: 'messages', messages: answer.messages.map((message) => fromPublicMessage(message, newCallId)) };
-        return requireAbort(answer, 'beforeModel');
-      },
-    }),
-    ...(afterModel && {
-      afterModel: async (message, place) => {
-        const answer = await afterModel({ message: toPublicMessage(message) }, contextOf(place));
-        if (isNothing(answer)) return undefined;
-        return isHookAnswer(answer)
-          ? requireAbort(answer, 'afterModel')
-          : { type: 'answer', message: toAssistantMessage(answer, newCallId) };
-      },
-    }),
-    ...(beforeTool && {
-      beforeTool: ({ name: tool, args }, place) =>
-        rejecting(async () => {
-          const answer = await beforeTool({ name: tool, arguments: structuredClone(args) }, contextOf(place));
-          if (isNothing(answer)) return undefined;
-          if (!isHookAnswer(answer)) return { type: 'result', value: toJson(answer) };
-          return answer.type === 'arguments' ? { type: 'arguments', args: requireObject(answer.args) } : requireAbort(answer, 'beforeTool');
-        }),
-    }),
-    ...(afterTool && {
-      afterTool: ({ name: tool, args, result }, place) =>
-        rejecting(async () => {
-          const answer = await afterTool(
-            { name: tool, arguments: structuredClone(args), result: structuredClone(result) },
-            contextOf(place),
-          );
-          if (isNothing(answer)) return undefined;
-          return isHookAnswer(answer) ? requireAbort(answer, 'afterTool') : { type: 'result', value: toJson(answer) };
-        }),
-    }),
-  };
+  if (afterModel !== undefined) {
+    hook.afterModel = async (message, place) =>
+      toDecision(await afterModel({ message: toPublicMessage(message) }, contextOf(place)), 'afterModel', toAnswer);
+  }
+  if (beforeTool !== undefined) {
+    hook.beforeTool = ({ name: tool, args }, place) =>
+      orReject(async () => {
+        const answer = await beforeTool({ name: tool, arguments: structuredClone(args) }, contextOf(place));
+        if (isHookAnswer(answer) && answer.type === 'arguments') return { type: 'arguments', args: requireObject(answer.args) };
+        return toDecision(answer, 'beforeTool', toResult);
+      });
+  }
+  if (afterTool !== undefined) {
+    hook.afterTool = ({ name: tool, args, result }, place) =>
+      orReject(async () => {
+        const input = { name: tool, arguments: structuredClone(args), result: structuredClone(result) };
+        return toDecision(await afterTool(input, contextOf(place)), 'afterTool', toResult);
+      });
+  }
+  return hook;
 }
 
-/** A result may be null, a message may not; what returns nothing returns undefined. */
-function isNothing(answer: unknown): answer is undefined {
-  return answer === undefined;
+function readHookFunctions(module: string, exports: Exports): Partial<Record<HookName, HookFunction>> {
+  const functions: Partial<Record<HookName, HookFunction>> = {};
+  for (const hookName of hookNames) {
+    const value = exports[hookName];
+    if (value === undefined) continue;
+    if (typeof value !== 'function') throw new TypeError(`${module}: ${hookName} is no function`);
+    const hook = value as HookFunction;
+    functions[hookName] = (input, context) => asUserCode(module, () => hook(input, context));
+  }
+  if (Object.keys(functions).length === 0) throw new TypeError(`${module} exports no hook; export a function ${hookNames.join(', ')}`);
+  return functions;
+}
+
+function readOnFailure(module: string, { onFailure = 'abort' }: Exports): 'ignore' | 'abort' {
+  if (onFailure !== 'ignore' && onFailure !== 'abort') throw new TypeError(`${module}: onFailure is "ignore" or "abort"`);
+  return onFailure;
+}
+
+/** `toValue`: what a value that is no hook answer means. A result may be null; what returns nothing returns undefined. */
+function toDecision<Decision>(
+  answer: unknown,
+  hookName: HookName,
+  toValue: (value: unknown) => Decision,
+): Decision | HookAbort | undefined {
+  if (answer === undefined) return undefined;
+  if (!isHookAnswer(answer)) return toValue(answer);
+  if (answer.type === 'abort') return { type: 'abort', message: answer.message };
+  throw new TypeError(`${answer.type === 'arguments' ? 'changeArguments' : 'changeMessages'} has no meaning in ${hookName}`);
 }
 
 /** A `ToolError` says something to the model; it is no failure of the hook. */
-async function rejecting<Decision>(work: () => Promise<Decision>): Promise<Decision | { type: 'reject'; message: string }> {
+async function orReject<Decision>(work: () => Promise<Decision>): Promise<Decision | { type: 'reject'; message: string }> {
   try {
     return await work();
   } catch (error) {
@@ -103,13 +100,8 @@ async function rejecting<Decision>(work: () => Promise<Decision>): Promise<Decis
   }
 }
 
-function requireAbort(answer: HookAnswer, hookName: HookName): HookAbort {
-  if (answer.type === 'abort') return { type: 'abort', message: answer.message };
-  throw new TypeError(`${answer.type === 'arguments' ? 'changeArguments' : 'changeMessages'} has no meaning in ${hookName}`);
-}
-
 function requireObject(args: unknown): JsonObject {
-  const json: JsonValue = toJson(args);
+  const json = toJson(args);
   if (!isJsonObject(json)) throw new TypeError('changeArguments takes an object');
   return json;
 }
@@ -118,16 +110,16 @@ function toPublicTool({ name, description, parameters }: ToolSpec): JsonObject {
   return structuredClone({ type: 'function', function: { name, description, parameters } });
 }
 
-function contextOf({ run, signal }: HookPlace): HookContext {
-  let ownSignal: AbortSignal | undefined;
+function contextOf({ run: { runId, chatId, caller, conversation }, signal }: HookPlace): HookContext {
+  let userSignal: AbortSignal | undefined;
   return {
     get signal() {
-      ownSignal ??= toOwnSignal(signal);
-      return ownSignal;
+      userSignal ??= toUserSignal(signal);
+      return userSignal;
     },
-    runId: run.runId,
-    chatId: run.chatId,
-    user: { id: run.caller.id, role: run.caller.role },
-    model: run.conversation?.model,
+    runId,
+    chatId,
+    user: { id: caller.id, role: caller.role },
+    model: conversation?.model,
   };
 }

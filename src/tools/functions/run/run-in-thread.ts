@@ -1,10 +1,47 @@
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../../core/limits.ts';
 import { createFairTurns } from '../../../shared/fair-turns.ts';
-import type { OpenedState } from './function-state.ts';
-import type { FunctionContext } from '../define/function-definition.ts';
-import { fromPlain } from '../define/return-values.ts';
-import type { FromFunctionThread, ThreadJob, ToFunctionThread } from './thread-messages.ts';
+import type { JsonValue } from '../../../shared/json.ts';
+import type { FunctionContext, FunctionPlace } from '../define/function-definition.ts';
+import type { FunctionOutcome } from '../define/return-values.ts';
+import type { OpenedState } from './chat-state.ts';
+
+/** The module as it was loaded, and one call of one of its functions. */
+export interface ThreadJob {
+  path: string;
+  /** Below which modules are loaded from `sources`. */
+  folder: string;
+  sources: ReadonlyMap<string, string>;
+  /** Of the function. */
+  name: string;
+  args: unknown;
+  place: FunctionPlace;
+  state: Record<string, JsonValue>;
+}
+
+/** What of the context only the gateway's side can do, and answers. */
+export type ThreadRequest = { id: number; method: 'status' | 'progress' | 'confirm' | 'ask' | 'beginCritical'; params: unknown[] };
+
+export type FromThread =
+  | ({ type: 'request' } & ThreadRequest)
+  | { type: 'end-critical' }
+  | { type: 'stop' }
+  | { type: 'done'; outcome: FunctionOutcome; changes: ReadonlyMap<string, JsonValue | undefined> }
+  | { type: 'failed'; error: PlainError };
+
+export type ToThread = { id: number; value?: unknown; error?: PlainError };
+
+/** A structured clone of an error would lose a name such as `ToolError`. */
+export type PlainError = Pick<Error, 'name' | 'message' | 'stack'>;
+
+export function toPlainError(thrown: unknown): PlainError {
+  const { name, message, stack = '' } = thrown instanceof Error ? thrown : new Error(String(thrown));
+  return { name, message, stack };
+}
+
+export function fromPlainError({ message, ...rest }: PlainError): Error {
+  return Object.assign(new Error(message), rest);
+}
 
 const threads = createFairTurns(limits.functionThreads);
 
@@ -14,81 +51,64 @@ const threads = createFairTurns(limits.functionThreads);
  * @throws what the function throws, by name and message; the signal's reason
  */
 export async function runInThread(
-  module: Pick<ThreadJob, 'path' | 'folder' | 'sources' | 'name'>,
-  { args, context, state }: { args: unknown; context: FunctionContext; state: OpenedState },
-): Promise<unknown> {
+  job: Omit<ThreadJob, 'place' | 'state'>,
+  context: FunctionContext,
+  state: OpenedState,
+): Promise<FunctionOutcome> {
   const { runId, chatId, user, model, messages, files } = context;
   return threads.run(user.id, context.signal, () => {
     const place = { runId, chatId, user, model, messages, files };
-    return talk({ ...module, args, place, state: state.snapshot() }, context, state);
+    return runThread({ ...job, place, state: state.snapshot() }, context, state);
   });
 }
 
-async function talk(job: ThreadJob, context: FunctionContext, state: OpenedState): Promise<unknown> {
+async function runThread(job: ThreadJob, context: FunctionContext, state: OpenedState): Promise<FunctionOutcome> {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const worker = new Worker(new URL(`./function-thread.${extension}`, import.meta.url), {
     workerData: job,
     resourceLimits: { maxOldGenerationSizeMb: limits.functionThreadMegabytes },
   });
-  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const { promise, resolve, reject } = Promise.withResolvers<FunctionOutcome>();
   const onAbort = (): void => reject(context.signal.reason as Error);
   context.signal.addEventListener('abort', onAbort, { once: true });
   let endCritical: (() => void) | undefined;
 
   /** The section lasts until the thread says that it has ended. */
   function beginCritical(): Promise<void> {
-    const { promise: begun, resolve: begin, reject: refuse } = Promise.withResolvers<void>();
-    const { promise: over, resolve: end } = Promise.withResolvers<void>();
-    endCritical = end;
+    const begun = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    endCritical = over.resolve;
     const section = context.critical(() => {
-      begin();
-      return over;
+      begun.resolve();
+      return over.promise;
     });
-    section.catch(refuse);
-    return begun;
+    section.catch(begun.reject);
+    return begun.promise;
   }
 
-  function does({ what, params }: Extract<FromFunctionThread, { type: 'ask' }>): Promise<unknown> {
-    switch (what) {
-      case 'status':
-        return context.status(String(params[0]));
-      case 'progress':
-        return context.progress(Number(params[0]), params[1] === undefined ? undefined : Number(params[1]));
-      case 'confirm':
-        return context.confirm(...(params as Parameters<FunctionContext['confirm']>));
-      case 'ask':
-        return context.ask(...(params as Parameters<FunctionContext['ask']>));
-      case 'begin-critical':
-        return beginCritical();
-    }
-  }
-
-  async function answer(asked: Extract<FromFunctionThread, { type: 'ask' }>): Promise<void> {
-    const { id } = asked;
-    const message: ToFunctionThread = await does(asked).then(
+  async function answer({ id, method, params }: ThreadRequest): Promise<void> {
+    const perform = method === 'beginCritical' ? beginCritical : context[method];
+    const reply: ToThread = await (perform as (...args: unknown[]) => Promise<unknown>)(...params).then(
       (value) => ({ id, value }),
-      (error: unknown) => ({
-        id,
-        problem: error instanceof Error ? { name: error.name, message: error.message } : { name: 'Error', message: String(error) },
-      }),
+      (error: unknown) => ({ id, error: toPlainError(error) }),
     );
     // eslint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    worker.postMessage(message);
+    worker.postMessage(reply);
   }
 
-  worker.on('message', (message: FromFunctionThread) => {
+  worker.on('message', (message: FromThread) => {
     switch (message.type) {
-      case 'ask':
+      case 'request':
         return void answer(message);
       case 'end-critical':
         return endCritical?.();
       case 'stop':
         return context.stop();
       case 'failed':
-        return reject(toError(message));
+        return reject(fromPlainError(message.error));
       case 'done':
         for (const [key, value] of message.changes) state.set(key, value);
-        return resolve(fromPlain(message.plain));
+        return resolve(message.outcome);
     }
   });
   worker.once('error', reject);
@@ -98,14 +118,7 @@ async function talk(job: ThreadJob, context: FunctionContext, state: OpenedState
   } finally {
     endCritical?.();
     context.signal.removeEventListener('abort', onAbort);
-    // Not waited for: the result goes before a cancellation that a critical section has held back.
+    // Not awaited: the result goes before a cancellation that waited for a critical section.
     void worker.terminate();
   }
-}
-
-function toError({ name, message, stack }: Extract<FromFunctionThread, { type: 'failed' }>): Error {
-  const error = new Error(message);
-  error.name = name;
-  if (stack !== undefined) error.stack = stack;
-  return error;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { abort, changeMessages } from '../../../../src/tools/functions/define/hook-answers.ts';
-import { fromPlain, handoff, noReply, toOutcome, toPlain, withFiles } from '../../../../src/tools/functions/define/return-values.ts';
+import { handoff, noReply, toOutcome, withFiles } from '../../../../src/tools/functions/define/return-values.ts';
 
 const bytes = Buffer.from('AAAA', 'base64');
 const png = { type: 'image/png', data: bytes };
@@ -73,7 +73,7 @@ describe('files beside a result', () => {
     ['a hand-over', withFiles(handoff('a', 1), [png]), { value: 1, followUp: { type: 'handoff', preset: 'a' }, files: [file] }],
   ])('are there with %s, also out of a thread', (_name, returned, outcome) => {
     expect(toOutcome(returned)).toMatchObject(outcome);
-    expect(toOutcome(fromPlain(structuredClone(toPlain(returned))))).toEqual(toOutcome(returned));
+    expect(structuredClone(toOutcome(returned))).toEqual(toOutcome(returned));
   });
 
   test.each<[name: string, files: unknown, message: RegExp]>([

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { RunEnd } from '../../../../src/runs/run-end.ts';
-import { createChatStates } from '../../../../src/tools/functions/run/function-state.ts';
+import { createChatStates } from '../../../../src/tools/functions/run/chat-state.ts';
 import { createFunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
-import type { FolderNews, FunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
+import type { FolderMessage, FunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../../../src/tools/functions/run/function-source.ts';
 import { chatRequest, runContext } from '../../../_support/tools.ts';
 import { functionModule, importNatively, toolsFolder } from '../../../_support/tools-folder.ts';
@@ -12,7 +12,7 @@ import { listen } from '../../../requirements/function-gateway.ts';
 interface Opened {
   disk: ToolsFolder;
   folder: FunctionFolder;
-  news: FolderNews[];
+  news: FolderMessage[];
   /** Of the level, in order. */
   told(level: string): string[];
   names(): Promise<string[]>;
@@ -21,14 +21,14 @@ interface Opened {
 
 function openFolder(files: Record<string, string>): Opened {
   const disk = toolsFolder(files);
-  const news: FolderNews[] = [];
-  const folder = createFunctionFolder({ folder: disk.path, toolsets: [], tell: (entry) => void news.push(entry), load: importNatively });
+  const news: FolderMessage[] = [];
+  const folder = createFunctionFolder({ folder: disk.path, toolsets: [], log: (entry) => void news.push(entry), load: importNatively });
   return {
     disk,
     folder,
     news,
     told: (level) => news.filter((entry) => entry.level === level).map(({ message }) => message.replaceAll(disk.path, '')),
-    names: async () => (await folder.shelf()).functions.map(({ id }) => id),
+    names: async () => (await folder.registry()).functions.map(({ id }) => id),
     async [Symbol.asyncDispose]() {
       await folder.close();
       disk[Symbol.dispose]();
@@ -55,7 +55,7 @@ test('what is new, changed or gone is on offer without a restart, and what is un
     'a.js': answering('one'),
     'b.ts': `const x: number = 1;\n${functionModule('g', { execute: '() => x' })}`,
   });
-  const [before] = (await opened.folder.shelf()).functions;
+  const [before] = (await opened.folder.registry()).functions;
   opened.disk.write({
     'c.mjs': functionModule('h'),
     '_note.js': 'broken(',
@@ -63,11 +63,11 @@ test('what is new, changed or gone is on offer without a restart, and what is un
     'data.json': '{}',
     'lib/x.js': 'broken(',
   });
-  await opened.folder.look();
+  await opened.folder.reload();
   expect(await opened.names()).toEqual(['function:f', 'function:g', 'function:h']);
-  expect((await opened.folder.shelf()).functions[0]?.definition).toBe(before?.definition);
+  expect((await opened.folder.registry()).functions[0]?.definition).toBe(before?.definition);
   opened.disk.remove('a.js');
-  await opened.folder.look();
+  await opened.folder.reload();
   expect(await opened.names()).toEqual(['function:g', 'function:h']);
   expect(opened.told('error')).toEqual([]);
 });
@@ -77,18 +77,18 @@ test('a broken file keeps the old version and says once what is wrong', async ()
   const run = runner(opened);
   expect(await (await run())()).toBe('old');
   opened.disk.write({ 'a.js': 'export const a = 1;\nexport const b = ;\n' });
-  await opened.folder.look();
-  await opened.folder.look();
+  await opened.folder.reload();
+  await opened.folder.reload();
   expect(await (await run())()).toBe('old');
   expect(opened.told('error')).toEqual(["/a.js: Unexpected token ';' (its last good version stays in use)"]);
   opened.disk.write({ 'a.js': answering('mended') });
-  await opened.folder.look();
+  await opened.folder.reload();
   expect(await (await run())()).toBe('mended');
 });
 
 test('what is wrong in a file that a module imports is told with that file', async () => {
   await using opened = openFolder({ 'a.ts': `import './_lib.ts';\n${answering('x')}`, '_lib.ts': 'const a: number = 1;\nconst b = ;\n' });
-  await opened.folder.look();
+  await opened.folder.reload();
   expect(opened.told('error')).toEqual([expect.stringMatching(/^\/a\.ts: \/_lib\.ts:2: Expression expected/)]);
 });
 
@@ -113,7 +113,7 @@ test('a change in what a module imports from below the folder is a change of the
   const run = runner(opened);
   expect(await (await run())()).toBe('one');
   opened.disk.write({ 'lib/word.js': `export const word = 'twenty';` });
-  await opened.folder.look(false);
+  await opened.folder.reload(false);
   expect(await (await run())()).toBe('twenty');
 });
 
@@ -123,7 +123,7 @@ test('the id stays over updates, and of two with one name the last wins [S3-2]',
   expect([await opened.names(), await (await run())()]).toEqual([['function:f'], 'b']);
   expect(opened.told('warn')).toEqual(['/b.js: the function "f" replaces the one of another module; give one of them another name']);
   opened.disk.write({ 'b.js': answering('b again') });
-  await opened.folder.look();
+  await opened.folder.reload();
   expect([await opened.names(), await (await run())()]).toEqual([['function:f'], 'b again']);
 });
 
@@ -140,7 +140,7 @@ test('a toolset is set up before it is offered, and closed when it was replaced 
   const run = runner(opened);
   const call = await run(runContext({ whenOver: end.whenOver }));
   opened.disk.write({ 'a.js': toolset('two2') });
-  await opened.folder.look();
+  await opened.folder.reload();
   expect([await call(), await (await run())()]).toEqual(['one', 'two2']);
   expect(listening.heard).toEqual(['one opens', 'two2 opens']);
   end.come();
@@ -156,12 +156,12 @@ test('a toolset whose setup fails leaves the one before it in place, and is trie
   const run = runner(opened);
   await run();
   opened.disk.write({ 'a.js': toolset('two', `if (!globalThis.isUp) throw new Error('no database');`) });
-  await opened.folder.look();
-  await opened.folder.look(false);
+  await opened.folder.reload();
+  await opened.folder.reload(false);
   expect(await (await run())()).toBe('one');
   expect(opened.told('error')).toEqual(['the toolset "set": setup failed: no database']);
   Object.assign(globalThis, { isUp: true });
-  await opened.folder.look(false);
+  await opened.folder.reload(false);
   Reflect.deleteProperty(globalThis, 'isUp');
   expect(await (await run())()).toBe('two');
   expect(listening.heard).toEqual(['one opens', 'two opens', 'one closes']);
@@ -184,7 +184,7 @@ test('a toolset whose setup takes its time holds up nobody, and joins the others
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await first).toEqual(['function:g']);
   expect(opened.told('warn')).toEqual(['the toolset "set": setup is still under way after 2 s; it joins the others when it is done']);
-  await opened.folder.look(false);
+  await opened.folder.reload(false);
   gate.resolve();
   await vi.waitFor(async () => expect(await opened.names()).toEqual(['function:g', 'toolset:set/f']));
   expect(listening.heard).toEqual(['one opens']);
@@ -192,7 +192,7 @@ test('a toolset whose setup takes its time holds up nobody, and joins the others
 
 test('the folder itself tells that a file was changed', async () => {
   await using opened = openFolder({ 'a.js': answering('old') });
-  await opened.folder.shelf();
+  await opened.folder.registry();
   opened.folder.watch();
   opened.disk.write({ 'a.js': answering('renewed') });
   await expect.poll(() => opened.told('info'), { timeout: 10_000 }).toHaveLength(2);
@@ -201,9 +201,9 @@ test('the folder itself tells that a file was changed', async () => {
 
 test('a folder that cannot be read is told, and what was loaded stays', async () => {
   await using opened = openFolder({ 'a.js': answering('x') });
-  await opened.folder.shelf();
+  await opened.folder.registry();
   opened.disk[Symbol.dispose]();
-  await opened.folder.look();
+  await opened.folder.reload();
   expect(await opened.names()).toEqual(['function:f']);
   expect(opened.told('error')).toEqual([expect.stringMatching(/^tools_dir: .* cannot be read: ENOENT/)]);
 });
@@ -214,7 +214,7 @@ function openGated(disk: ToolsFolder, told: string[] = []) {
   const folder = createFunctionFolder({
     folder: disk.path,
     toolsets: [],
-    tell: ({ message }) => void told.push(message.replaceAll(disk.path, '')),
+    log: ({ message }) => void told.push(message.replaceAll(disk.path, '')),
     load: async (url) => {
       const gate = Promise.withResolvers<void>();
       loads.push({ name: new URL(url).pathname.split('/').at(-1) ?? '', go: gate.resolve });
@@ -236,7 +236,7 @@ test('a module that takes its time holds up the others for two seconds, and join
   using disk = toolsFolder({ 'a.js': answering('a'), 'b.js': functionModule('g') });
   const told: string[] = [];
   const { folder, loads } = openGated(disk, told);
-  const ids = async (): Promise<string[]> => (await folder.shelf()).functions.map(({ id }) => id);
+  const ids = async (): Promise<string[]> => (await folder.registry()).functions.map(({ id }) => id);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const first = ids();
@@ -260,7 +260,7 @@ test('a module that does not come to an end is given up, and holds up nothing ag
   const { folder, loads } = openGated(disk, told);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
-  const first = folder.look();
+  const first = folder.reload();
   await vi.waitFor(() => expect(loads).toHaveLength(1));
   await vi.advanceTimersByTimeAsync(2_000);
   await first;
@@ -268,27 +268,27 @@ test('a module that does not come to an end is given up, and holds up nothing ag
   await vi.waitFor(() => expect(told).toEqual([stillLoading, '/a.js: it took more than 10 s to load; do less at its top level']));
 
   disk.write({ 'b.js': answering('b') });
-  const second = folder.look();
+  const second = folder.reload();
   await vi.waitFor(() => expect(loads.length).toBeGreaterThan(1));
   expect(loads.map(({ name }) => name)).toEqual(['a.js', 'b.js']);
   loads[1]?.go();
   await second;
 
   disk.write({ 'a.js': `${answering('a')}// changed` });
-  const third = folder.look();
+  const third = folder.reload();
   await vi.waitFor(() => expect(loads).toHaveLength(3));
   loads[2]?.go();
   await third;
-  expect((await folder.shelf()).functions).toHaveLength(1);
+  expect((await folder.registry()).functions).toHaveLength(1);
   await folder.close();
 });
 
 test('those who ask amid a look share the next one', async () => {
   using disk = toolsFolder({ 'a.js': 'broken(' });
   const { folder, loads } = openGated(disk);
-  const first = folder.look();
+  const first = folder.reload();
   await vi.waitFor(() => expect(loads).toHaveLength(1));
-  const others = [folder.look(false), folder.look(), folder.look()];
+  const others = [folder.reload(false), folder.reload(), folder.reload()];
   loads[0]?.go();
   await first;
   await vi.waitFor(() => expect(loads).toHaveLength(2));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runRound } from '../../../../src/chat/tool-calls/run-round.ts';
 import { defineTool } from '../../../../src/tools/functions/define/define-tool.ts';
-import { createChatStates } from '../../../../src/tools/functions/run/function-state.ts';
+import { createChatStates } from '../../../../src/tools/functions/run/chat-state.ts';
 import type { FunctionContext, ToolDefinition } from '../../../../src/tools/functions/define/function-definition.ts';
 import { createFunctionTool } from '../../../../src/tools/functions/run/function-tool.ts';
 import type { Tool } from '../../../../src/core/tool.ts';
@@ -11,17 +11,11 @@ import { runContext, toolMap } from '../../../_support/tools.ts';
 
 type Execute = (args: unknown, context: FunctionContext) => unknown;
 
-function functionTool(execute: Execute, options: Partial<ToolDefinition> = {}): Tool {
+function functionTool(execute: Execute, options: Partial<ToolDefinition> = {}, states = createChatStates()): Tool {
   const definition = defineTool({ name: 'f', description: 'f', parameters: { type: 'object' }, execute, ...options });
-  return createFunctionTool({
-    definition,
-    offeredName: 'f',
-    label: 'f',
-    server: 'functions',
-    states: createChatStates(),
-    path: 'f.js',
-    execute,
-  });
+  const module = { path: 'f.js', exports: {}, sources: new Map<string, string>() };
+  const entry = { definition, label: 'f', server: 'functions', module, version: undefined };
+  return createFunctionTool(entry, { offeredName: 'f', states, folder: '.' });
 }
 
 const call = { id: 'c1', name: 'f', arguments: '{}' };
@@ -103,8 +97,7 @@ test('what is set after the call was ended is not kept', async () => {
     abort.abort(new Error('too late'));
     return 'done';
   };
-  const definition = defineTool({ name: 'f', description: 'f', parameters: { type: 'object' }, execute });
-  const tool = createFunctionTool({ definition, offeredName: 'f', label: 'f', server: 'functions', states, path: 'f.js', execute });
+  const tool = functionTool(execute, {}, states);
   const run = runContext({ chatId: 'c' });
   await expect(tool.run({ callId: 'c', args: {}, run, signal: abort.signal, timeoutMs: 1 })).rejects.toThrow('too late');
   expect((await states.open(run)).get('n')).toBeUndefined();

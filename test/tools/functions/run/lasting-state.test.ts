@@ -3,8 +3,8 @@ import type { ChatMemory } from '../../../../src/core/chat-memory.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { memoryNotes } from '../../../_support/memory-stores.ts';
-import { createChatStates } from '../../../../src/tools/functions/run/function-state.ts';
-import type { ChatStates } from '../../../../src/tools/functions/run/function-state.ts';
+import { createChatStates } from '../../../../src/tools/functions/run/chat-state.ts';
+import type { ChatStates } from '../../../../src/tools/functions/run/chat-state.ts';
 import { runContext } from '../../../_support/tools.ts';
 
 const faults: unknown[] = [];

@@ -1,0 +1,100 @@
+import { limits } from '../../../core/limits.ts';
+import { waitAtMost } from '../../../shared/wait-for.ts';
+import type { Toolset } from '../define/function-definition.ts';
+import type { LoadedModule } from './load-module.ts';
+import { asUserCode } from './user-code.ts';
+
+/** A toolset that was set up. It is closed when it was replaced and nobody uses it any more. */
+export interface ToolsetVersion {
+  readonly toolset: Toolset;
+  readonly module: LoadedModule;
+  /** Prevents that it is closed; gives the way to let go, which may be called twice. */
+  hold(): () => void;
+  /** No other run gets it. */
+  retire(): void;
+  /** Now, although it may be in use. */
+  close(): Promise<void>;
+}
+
+/** Sets toolsets up. One that takes its time holds up nobody: it is asked for again when it is ready. */
+export interface ToolsetOpener {
+  /** Undefined: it is still being set up. @throws what `setup` throws, or Error when it takes too long */
+  open(toolset: Toolset, module: LoadedModule): Promise<ToolsetVersion | undefined>;
+  /** Closes the others that are still being set up, as soon as they are ready. */
+  keepOnly(wanted: ReadonlySet<Toolset>): void;
+}
+
+export interface ToolsetOpenerOptions {
+  /** One that took its time is ready or has failed. */
+  onReady: () => void;
+  onCloseFault: (toolset: Toolset, error: unknown) => void;
+}
+
+export function createToolsetOpener({ onReady, onCloseFault }: ToolsetOpenerOptions): ToolsetOpener {
+  const openings = new Map<Toolset, Promise<ToolsetVersion>>();
+
+  return {
+    async open(toolset, module) {
+      const known = openings.get(toolset);
+      const opening = known ?? openToolset(toolset, module, (error) => onCloseFault(toolset, error));
+      openings.set(toolset, opening);
+      let isOver = true;
+      try {
+        // It is waited for once.
+        const version = await (known === undefined
+          ? waitAtMost(limits.modulePatienceMs, opening, () => undefined)
+          : Promise.race([known, Promise.resolve(undefined)]));
+        isOver = version !== undefined;
+        return version;
+      } finally {
+        if (isOver) openings.delete(toolset);
+        else if (known === undefined) void opening.catch(() => undefined).then(onReady);
+      }
+    },
+    keepOnly(wanted) {
+      for (const [toolset, opening] of openings) {
+        if (wanted.has(toolset)) continue;
+        openings.delete(toolset);
+        void opening.then((version) => version.retire()).catch(() => undefined);
+      }
+    },
+  };
+}
+
+/** @throws what `setup` throws, or Error when it takes too long */
+async function openToolset(toolset: Toolset, module: LoadedModule, onFault: (error: unknown) => void): Promise<ToolsetVersion> {
+  async function call(method: 'setup' | 'close', limitMs: number): Promise<void> {
+    const work = (async () => asUserCode(module.path, () => toolset[method]?.()))();
+    await waitAtMost(limitMs, work, () => {
+      throw new Error(`${method} took more than ${limitMs / 1000} s`);
+    });
+  }
+  await call('setup', limits.toolsetSetupMs);
+  const users = new Set<symbol>();
+  let isRetired = false;
+  let closing: Promise<void> | undefined;
+
+  function close(): Promise<void> {
+    closing ??= call('close', limits.toolsetCloseMs).catch(onFault);
+    return closing;
+  }
+  function closeIfUnused(): void {
+    if (isRetired && users.size === 0) void close();
+  }
+  return {
+    toolset,
+    module,
+    hold() {
+      const user = Symbol(toolset.id);
+      users.add(user);
+      return () => {
+        if (users.delete(user)) closeIfUnused();
+      };
+    },
+    retire() {
+      isRetired = true;
+      closeIfUnused();
+    },
+    close,
+  };
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import type { ChatMemory } from '../../../core/chat-memory.ts';
+import { limits } from '../../../core/limits.ts';
+import type { RunContext } from '../../../core/run.ts';
+import { FairMap } from '../../../shared/fair-map.ts';
+import type { JsonValue } from '../../../shared/json.ts';
+import type { FunctionState } from '../define/function-definition.ts';
+import { toJson } from '../define/return-values.ts';
+
+/** What functions remember of chats, by caller and chat. */
+export interface ChatStates {
+  /** A call's view of its chat. Nothing is saved before `commit`. */
+  open(run: RunContext): Promise<OpenedState>;
+}
+
+export interface LastingStates {
+  memory: ChatMemory;
+  now: () => number;
+  /** The memory failed: functions go on with what this process knows. */
+  onFault: (error: unknown) => void;
+}
+
+export interface OpenedState extends FunctionState {
+  /** Saves what was set; of two calls at a time the later one counts, key by key. Resolves when it is durable, where it can be. */
+  commit(): Promise<void>;
+  /** What is saved, for a thread, which cannot ask for single keys. */
+  snapshot(): Record<string, JsonValue>;
+}
+
+/** Values as JSON texts. */
+type Entries = ReadonlyMap<string, string>;
+/** Undefined removes the key. */
+type Changes = ReadonlyMap<string, JsonValue | undefined>;
+
+const bounds = { maxNotes: limits.stateChats, maxCharacters: limits.stateLastingCharacters };
+const noEntries: Entries = new Map();
+
+/** Without `lasting` they end with this process. A run without a chat has a state of its own, which ends with the run. */
+export function createChatStates(lasting?: LastingStates): ChatStates {
+  const chats = new FairMap<Entries>({ entries: limits.stateChats, characters: limits.stateTotalCharacters });
+
+  function put(chat: string, owner: string, entries: Entries): void {
+    chats.set(chat, { owner, value: entries, characters: sizeOf(entries) });
+  }
+
+  /** What an earlier process has saved; what this one has saved meanwhile comes first. */
+  async function load(chat: string, owner: string, { memory, now, onFault }: LastingStates): Promise<void> {
+    const text = await memory.find(idOf(chat), now()).catch(onFault);
+    if (!chats.has(chat)) put(chat, owner, new Map(text === undefined ? [] : (JSON.parse(text) as [string, string][])));
+  }
+
+  async function save(chat: string, callerId: string, { memory, now, onFault }: LastingStates): Promise<void> {
+    const value = JSON.stringify([...(chats.get(chat) ?? [])]);
+    await memory.keep({ id: idOf(chat), callerId, value, expires: now() + limits.stateMs }, { ...bounds, time: now() }).catch(onFault);
+  }
+
+  return {
+    async open({ caller, chatId, runId }) {
+      const chat = JSON.stringify([caller.id, chatId ?? { run: runId }]);
+      const lastingHere = chatId === undefined ? undefined : lasting;
+      if (lastingHere !== undefined && !chats.has(chat)) await load(chat, caller.id, lastingHere);
+      const changes = new Map<string, JsonValue | undefined>();
+      const saved = (): Entries => chats.get(chat) ?? noEntries;
+      return {
+        get(key) {
+          if (changes.has(key)) return structuredClone(changes.get(key));
+          const text = saved().get(key);
+          return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
+        },
+        set(key, value) {
+          const json = value === undefined ? undefined : toJson(value);
+          requireRoom(withChanges(saved(), new Map([...changes, [key, json]])));
+          changes.set(key, json);
+        },
+        async commit() {
+          if (changes.size === 0) return;
+          put(chat, caller.id, withChanges(saved(), changes));
+          changes.clear();
+          if (lastingHere !== undefined) await save(chat, caller.id, lastingHere);
+        },
+        snapshot: () => Object.fromEntries(Array.from(saved(), ([key, text]) => [key, JSON.parse(text) as JsonValue])),
+      };
+    },
+  };
+}
+
+/** Of one length, however long the name of a chat is. */
+function idOf(chat: string): string {
+  return createHash('sha256').update(chat).digest('base64');
+}
+
+function withChanges(saved: Entries, changes: Changes): Entries {
+  const entries = new Map(saved);
+  for (const [key, value] of changes) {
+    if (value === undefined) entries.delete(key);
+    else entries.set(key, JSON.stringify(value));
+  }
+  return entries;
+}
+
+function sizeOf(entries: Entries): number {
+  let sum = 0;
+  for (const [key, text] of entries) sum += key.length + text.length;
+  return sum;
+}
+
+/** @throws Error that names the limit */
+function requireRoom(entries: Entries): void {
+  if (entries.size > limits.stateKeys)
+    throw new RangeError(`state.set: a chat may have at most ${limits.stateKeys} keys; remove others by setting them to undefined.`);
+  if (sizeOf(entries) > limits.stateCharacters)
+    throw new RangeError(`state.set: a chat may have at most ${limits.stateCharacters} characters; put the rest into a store of your own.`);
+}
