@@ -41,7 +41,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/egress|http\/auth\/authenticate)\.ts$/ },
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
   { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp\/.+\.ts$/ },
-  { packages: /^(?:luxon|chrono-node)$/, files: /^src\/demo\/.+\.ts$/ },
+  { packages: /^(?:luxon|chrono-node)$/, files: /^src\/(?:demo|models\/demo)\/.+\.ts$/ },
 ];
 
 const maxReadmeLines = 20;

@@ -1,14 +1,15 @@
-import type { JsonValue } from '../../shared/json.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
-import { fillArguments, readMaterial } from './fill-arguments.ts';
-import { splitName, toShape } from './function-shape.ts';
-import type { FunctionShape } from './function-shape.ts';
-import { meaningOf } from './question-words.ts';
-import { planTimeCalls } from './time-calls.ts';
-import type { PlannedCall } from './time-calls.ts';
-import { findTimeFunctions } from './time-functions.ts';
-import type { TimeFunctions } from './time-functions.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { enumOf, fillArguments, namedPlaceIn, propertiesOf, splitName } from './fill-arguments.ts';
+import type { FilledArguments } from './fill-arguments.ts';
+import { readQuestion, wordsOf } from './read-question.ts';
+import type { Question } from './read-question.ts';
+
+export interface ChosenCall {
+  name: string;
+  args: JsonObject;
+}
 
 export interface Choice {
   question: string;
@@ -19,55 +20,69 @@ export interface Choice {
   now: number;
 }
 
-/** Questions are read this far; rules over more text would only burn time. */
-const longestQuestion = 4_000;
-
-/** The calls that fit a question, by rules: questions about time first, then the function with most words in common. */
-export function chooseCalls({ question, specs, toolChoice, now }: Choice): PlannedCall[] {
-  // Single spaces, because rules that trim would be slow over long runs of them.
-  const text = question.slice(0, longestQuestion).replaceAll(/\s+/gu, ' ').trim();
-  const named = namedFunction(toolChoice);
-  const shapes = specs.filter((spec) => named === undefined || spec.name === named).map(toShape);
-  const isForced = toolChoice === 'required' || named !== undefined;
-  const [first] = shapes;
-  if (toolChoice === 'none' || first === undefined) return [];
-  const timeFunctions = findTimeFunctions(shapes);
-  const timed = planTimeCalls(text, timeFunctions, now);
-  if (timed !== undefined && (timed.length > 0 || !isForced)) return timed;
-  const material = readMaterial(text, now);
-  const asked = meaningOf(text);
-  const taken = new Set(shapesOf(timeFunctions));
-  const ranked = shapes
-    // The rules for time have said no; only the function's very name in the question outweighs them.
-    .filter((shape) => isForced || !taken.has(shape) || text.includes(shape.name))
-    .map((shape) => ({ shape, score: scoreOf(shape, asked) + (text.includes(shape.name) ? 10 : 0) }))
-    .toSorted((one, other) => other.score - one.score);
-  for (const { shape, score } of ranked) {
-    if (score < leastScore) break;
-    const filled = fillArguments(shape, material);
-    if (filled.isComplete) return [{ name: shape.name, args: filled.args }];
-  }
-  if (!isForced) return [];
-  const best = ranked[0]?.shape ?? first;
-  return [{ name: best.name, args: fillArguments(best, material).args }];
-}
-
-function shapesOf(functions: TimeFunctions): FunctionShape[] {
-  return Object.values(functions).map((entry: FunctionShape | { shape: FunctionShape }) => ('shape' in entry ? entry.shape : entry));
-}
-
-/** One word of the name, or two of the description. */
+/** One word of the name, or two of the description; or one of these and a value. */
 const leastScore = 2;
+/** Names of functions that are worth a look at their parameters. */
+const maxNames = 10;
 
-function scoreOf(shape: FunctionShape, asked: ReadonlySet<string>): number {
-  const name = meaningOf(splitName(shape.name));
-  const values = shape.parameters
-    .flatMap((parameter) => ownValue(parameter.schema, 'enum') ?? [])
-    .filter((value) => typeof value === 'string');
-  const others = meaningOf([shape.description, ...values].join(' '));
-  let score = 0;
-  for (const word of asked) score += name.has(word) ? 2 : others.has(word) ? 1 : 0;
-  return score;
+/** The function that has the most words and values in common with a question, called once for each place that the question names. */
+export function chooseCalls({ question, specs, toolChoice, now }: Choice): ChosenCall[] {
+  if (toolChoice === 'none') return [];
+  const named = namedFunction(toolChoice);
+  const isForced = toolChoice === 'required' || named !== undefined;
+  const asked = readQuestion(question, now);
+  const candidates = specs
+    .filter((spec) => named === undefined || spec.name === named)
+    .map((spec) => rate(spec, asked))
+    .toSorted((one, other) => other.score - one.score);
+  const chosen = candidates.find(({ isFit }) => isFit) ?? (isForced ? candidates[0] : undefined);
+  return chosen === undefined ? [] : callsFor(chosen, asked);
+}
+
+/** For a selection that shows names alone, as long as there are many functions: those whose parameters are worth a look. */
+export function chooseNames({ question, specs, now }: Omit<Choice, 'toolChoice'>): ChosenCall[] {
+  const asked = readQuestion(question, now);
+  const scored = specs
+    .map((spec) => ({ name: spec.name, args: {}, score: countWords(spec, asked).score }))
+    .filter(({ score }) => score > 0);
+  return scored
+    .toSorted((one, other) => other.score - one.score)
+    .slice(0, maxNames)
+    .map(({ name, args }) => ({ name, args }));
+}
+
+interface Candidate extends FilledArguments {
+  spec: ToolSpec;
+  score: number;
+  isFit: boolean;
+}
+
+function rate(spec: ToolSpec, question: Question): Candidate {
+  const filled = fillArguments(spec, question);
+  const words = countWords(spec, question);
+  const isAnswered =
+    filled.isComplete && (Object.keys(filled.args).length > 0 || (words.isAboutIt && namedPlaceIn(question.english) === undefined));
+  const score = words.score + filled.found * 2;
+  return { spec, ...filled, score, isFit: isAnswered && words.score > 0 && score >= leastScore };
+}
+
+/** Words of the name count twice. A function without arguments has to be about most of what was asked. */
+function countWords(spec: ToolSpec, { english, words }: Question): { score: number; isAboutIt: boolean } {
+  const name = wordsOf(splitName(spec.name));
+  const values = propertiesOf(spec).flatMap(([, schema]) => enumOf(schema));
+  const others = wordsOf(`${spec.description} ${JSON.stringify(values)}`);
+  const inName = [...words].filter((word) => name.has(word)).length;
+  const shared = [...words].filter((word) => name.has(word) || others.has(word)).length;
+  const isNamed = english.includes(spec.name);
+  return { score: shared + inName + (isNamed ? 10 : 0), isAboutIt: isNamed || shared * 2 > words.size };
+}
+
+function callsFor({ spec, args }: Candidate, { places }: Question): ChosenCall[] {
+  const zones = [...new Set(places.map(({ zone }) => zone))];
+  const filled = Object.keys(args).filter((name) => zones.some((zone) => zone === args[name]));
+  const [zoned] = filled;
+  if (zoned === undefined || filled.length > 1) return [{ name: spec.name, args }];
+  return zones.map((zone) => ({ name: spec.name, args: { ...args, [zoned]: zone } }));
 }
 
 function namedFunction(toolChoice: JsonValue | undefined): string | undefined {

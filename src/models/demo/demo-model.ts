@@ -2,15 +2,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { ChatMessage, ModelEvent, Usage } from '../../core/chat.ts';
 import { textOf } from '../../core/chat.ts';
+import { limits } from '../../core/limits.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';
-import { answerQuestion } from './answer-question.ts';
-import { answerResults } from './answer-results.ts';
-import { answerStep } from './answer-step.ts';
-import { chooseCalls } from './choose-calls.ts';
-import { asksForNames, chooseNames } from './choose-names.ts';
+import { answerQuestion, answerResults } from './answer-text.ts';
+import { chooseCalls, chooseNames } from './choose-calls.ts';
+import type { ChosenCall } from './choose-calls.ts';
+import { propertiesOf } from './fill-arguments.ts';
 import { readConversation, toSpec } from './read-conversation.ts';
-import type { PlannedCall } from './time-calls.ts';
+import type { Reading } from './read-conversation.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
 
 export const demoModel: ModelRecord = {
@@ -52,23 +52,37 @@ export function createDemoBackend({ now = Date.now, newCallId = makeCallId }: De
   };
 }
 
-type Reply = { text: string; calls?: undefined } | { calls: PlannedCall[] };
+type Reply = { text: string; calls?: undefined } | { calls: ChosenCall[] };
 
 function replyTo(request: ModelRequest, now: number): Reply {
   const reading = readConversation(request.messages);
   if (reading.type === 'results') return { text: answerResults(reading.results) };
-  if (reading.type === 'selection') {
-    const calls = asksForNames(reading.specs)
-      ? chooseNames({ ...reading, now }).map((name) => ({ name, args: {} }))
-      : chooseCalls({ ...reading, toolChoice: undefined, now });
-    return { text: JSON.stringify({ tool_calls: calls.map(({ name, args }) => ({ name, parameters: args })) }) };
-  }
-  if (reading.type === 'steps') return { text: answerStep(reading, now) };
+  if (reading.type === 'selection') return { text: selectionOf(reading, now) };
+  if (reading.type === 'steps') return { text: nextStep(reading, now) };
   const specs = offeredTo(request);
   const calls = chooseCalls({ question: reading.question, specs, toolChoice: request.toolChoice, now });
   if (calls.length > 0) return { calls: request.parallelToolCalls === false ? calls.slice(0, 1) : calls };
-  const names = specs.map((spec) => spec.name);
-  return { text: answerQuestion(reading.question, names) };
+  return { text: answerQuestion(reading.question, namesOf(specs)) };
+}
+
+/** As the selection's prompt asks for it. So many functions are shown by their names alone: then names are asked for. */
+function selectionOf({ specs, question }: Reading & { type: 'selection' }, now: number): string {
+  const areNames = specs.length > limits.selectedAtOnce && specs.every((spec) => propertiesOf(spec).length === 0);
+  const calls = areNames ? chooseNames({ question, specs, now }) : chooseCalls({ question, specs, toolChoice: undefined, now });
+  return JSON.stringify({ tool_calls: calls.map(({ name, args }) => ({ name, parameters: args })) });
+}
+
+/** In the labelled text of `react`: one action for each call that fits the question, then the answer. */
+function nextStep({ specs, question, results }: Reading & { type: 'steps' }, now: number): string {
+  const next = chooseCalls({ question, specs, toolChoice: undefined, now })[results.length];
+  if (next !== undefined)
+    return `Thought: ${next.name} fits the question.\nAction: ${next.name}\nAction Input: ${JSON.stringify(next.args)}\n`;
+  if (results.length > 0) return `Thought: The functions have answered.\nFinal Answer: ${answerResults(results)}`;
+  return `Thought: No function fits the question.\nFinal Answer: ${answerQuestion(question, namesOf(specs))}`;
+}
+
+function namesOf(specs: readonly ToolSpec[]): string[] {
+  return specs.map(({ name }) => name);
 }
 
 function offeredTo({ tools, callerTools, toolChoice }: ModelRequest): ToolSpec[] {
@@ -84,21 +98,19 @@ async function* speak(text: string, signal: AbortSignal): AsyncGenerator<ModelEv
   }
 }
 
-/** Words, and characters of scripts without spaces. What was "read" is the conversation and the functions. */
-function usageOf(request: ModelRequest, spoken: string): Usage {
-  const read = request.messages.reduce((sum, message) => sum + wordsOf(message), 0);
+/** Words stand for tokens. */
+function usageOf(request: ModelRequest, reply: string): Usage {
+  const read = request.messages.reduce((sum, message) => sum + wordsIn(message), 0);
   const prompt = read + offeredTo(request).reduce((sum, spec) => sum + countWords(JSON.stringify(spec)), 0);
-  const completion = countWords(spoken);
+  const completion = countWords(reply);
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
 
-function wordsOf(message: ChatMessage): number {
+function wordsIn(message: ChatMessage): number {
   const calls = message.role === 'assistant' ? message.toolCalls.map((call) => `${call.name} ${call.arguments}`).join(' ') : '';
   return countWords(`${textOf(message.content)} ${calls}`);
 }
 
 function countWords(text: string): number {
-  let count = 0;
-  for (const match of text.matchAll(/\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|[\p{L}\p{N}]+/gu)) if (match[0] !== '') count++;
-  return count;
+  return text.match(/[\p{L}\p{N}]+/gu)?.length ?? 0;
 }

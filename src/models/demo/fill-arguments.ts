@@ -1,180 +1,162 @@
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { findMoments } from './find-moments.ts';
-import { findPlaces } from './find-places.ts';
-import { isMomentParameter, isZoneParameter, splitName } from './function-shape.ts';
-import type { FunctionShape, Parameter } from './function-shape.ts';
-import { objectOf, quotedTexts, stem, trimmed } from './question-words.ts';
+import type { ToolSpec } from '../../core/tool.ts';
+import { stem, wordsOf } from './read-question.ts';
+import type { Question } from './read-question.ts';
 
 export interface FilledArguments {
   args: JsonObject;
+  /** How many arguments the question itself has values for. */
+  found: number;
   /** False when a required argument had to be guessed. */
   isComplete: boolean;
 }
 
-/** What a question holds, each taken by at most one parameter. */
-export interface Material {
-  text: string;
-  object: JsonObject;
-  quoted: string[];
-  numbers: number[];
-  moments: string[];
-  places: { zone: string; text: string }[];
-  /** Whether the question as a whole has become an argument. */
-  isTaken: boolean;
+interface Parameter {
+  name: string;
+  /** Name and description in lower case, to look for words in. */
+  words: string;
+  schema: JsonObject;
+  type: string;
 }
 
-/** Fills a function's arguments from a question: named values first, then by kind, then what is left of the question. */
-export function fillArguments(shape: FunctionShape, found: Material): FilledArguments {
-  const { quoted, numbers, moments, places } = found;
-  const material = { ...found, quoted: [...quoted], numbers: [...numbers], moments: [...moments], places: [...places] };
+/** What the question still has to give: each value is used once. */
+type Material = Omit<Question, 'object' | 'text'>;
+
+/** Fills a function's arguments from a question: by their names, by their kinds, then with what is left of the question. */
+export function fillArguments(spec: ToolSpec, question: Question): FilledArguments {
+  const { emails, moments, numbers, places, quoted } = question;
+  const material: Material = {
+    ...question,
+    emails: [...emails],
+    moments: [...moments],
+    numbers: [...numbers],
+    places: [...places],
+    quoted: [...quoted],
+  };
+  const required = ownValue(spec.parameters, 'required');
+  const isRequired = ({ name }: Parameter): boolean => Array.isArray(required) && required.includes(name);
+  const parameters = parametersOf(spec).toSorted((one, other) => Number(isRequired(other)) - Number(isRequired(one)));
   const args: JsonObject = {};
-  const ordered = shape.parameters.toSorted((one, other) => Number(other.isRequired) - Number(one.isRequired));
-  for (const parameter of ordered) {
-    const value = namedValue(parameter, material) ?? valueByKind(parameter, material);
+  for (const parameter of parameters) {
+    const value = ownValue(question.object, parameter.name) ?? takeValue(parameter, material, isRequired(parameter));
     if (value !== undefined) args[parameter.name] = value;
   }
+  const found = Object.keys(args).length;
   let isComplete = true;
-  for (const parameter of ordered.filter(({ name, isRequired }) => isRequired && !Object.hasOwn(args, name))) {
-    const rest = isFreeText(parameter) ? takeRest(shape, material) : undefined;
-    isComplete &&= rest !== undefined;
-    args[parameter.name] = rest ?? guess(parameter, material.text);
+  let isRestTaken = false;
+  for (const parameter of parameters.filter((each) => isRequired(each) && !Object.hasOwn(args, each.name))) {
+    const takesRest: boolean = !isRestTaken && parameter.type === 'string' && kindOf(parameter) === 'text';
+    const rest = takesRest ? restOf(question.text, spec) : '';
+    isRestTaken ||= takesRest;
+    isComplete &&= rest !== '';
+    args[parameter.name] = rest === '' ? guess(parameter, question.text) : rest;
   }
-  return { args, isComplete };
+  return { args, found, isComplete };
 }
 
-export function readMaterial(text: string, now: number): Material {
-  const moments = findMoments(text, new Date(now).toISOString().slice(0, 10));
-  const plain = moments.reduceRight((left, moment) => `${left.slice(0, moment.start)} ${left.slice(moment.end)}`, text);
-  const numbers = [...plain.matchAll(/(?<![\p{L}\p{N}_.])-?\d{1,15}(?:\.\d{1,15})?(?![\p{L}\p{N}_])/gu)].map(([digits]) => Number(digits));
-  return {
-    text,
-    object: jsonIn(text),
-    quoted: quotedTexts(text),
-    numbers,
-    moments: moments.map((moment) => moment.value),
-    places: findPlaces(text),
-    isTaken: false,
-  };
+function parametersOf(spec: ToolSpec): Parameter[] {
+  return propertiesOf(spec).map(([name, schema]) => {
+    const description = ownValue(schema, 'description');
+    const words = `${splitName(name)} ${typeof description === 'string' ? description : ''}`.toLowerCase();
+    return { name, words, schema, type: typeOf(schema) };
+  });
 }
 
-/** A JSON object in the question is taken as arguments. */
-function jsonIn(text: string): JsonObject {
-  const start = text.indexOf('{');
-  const end = text.lastIndexOf('}');
-  if (start < 0 || end < start) return {};
-  try {
-    const value: unknown = JSON.parse(text.slice(start, end + 1));
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+export function propertiesOf({ parameters }: ToolSpec): [name: string, schema: JsonObject][] {
+  const properties = ownValue(parameters, 'properties');
+  return Object.entries(isJsonObject(properties) ? properties : {}).map(([name, schema]) => [name, isJsonObject(schema) ? schema : {}]);
 }
 
-/** From JSON, or from `name: value`, `name=value`, `name "value"`. */
-function namedValue(parameter: Parameter, material: Material): JsonValue | undefined {
-  const given = ownValue(material.object, parameter.name);
-  if (given !== undefined) return given;
-  const name = splitName(parameter.name)
-    .replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&')
-    .replaceAll(' ', '[ _-]?');
-  const written = new RegExp(`(?<![\\p{L}\\p{N}_])${name}(?: ?[:=] ?| (?="))("[^"\\n]*"|[^\\s,;]+)`, 'iu').exec(material.text)?.[1];
-  if (written === undefined) return undefined;
-  const bare = written.replace(/^"|"$|(?<=.)[.?!]$/gu, '');
-  material.quoted = material.quoted.filter((text) => text !== bare);
-  return typed(bare, parameter, material);
+/** The first type that is not `null`, of `type` itself or of the alternatives. */
+function typeOf(schema: JsonObject): string {
+  const alternatives = ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf');
+  const schemas = [schema, ...(Array.isArray(alternatives) ? alternatives.filter((each) => isJsonObject(each)) : [])];
+  const types = schemas.flatMap((each) => ownValue(each, 'type') ?? []);
+  const type = types.find((each) => each !== 'null');
+  return typeof type === 'string' ? type : 'string';
 }
 
-function typed(text: string, { type }: Parameter, material: Material): JsonValue | undefined {
-  if (type === 'boolean') return /^(?:true|yes|on|1)$/iu.test(text);
-  if (type !== 'number' && type !== 'integer') return text;
-  const value = Number(text);
-  if (Number.isNaN(value)) return undefined;
-  material.numbers = material.numbers.filter((number) => number !== value);
-  return type === 'integer' ? Math.trunc(value) : value;
+/** `getUserName_v2` → `get User Name v2`. */
+export function splitName(name: string): string {
+  return name.replaceAll(/[_.-]+/gu, ' ').replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2');
 }
 
-function valueByKind(parameter: Parameter, material: Material): JsonValue | undefined {
+function kindOf({ words, schema }: Parameter): 'enum' | 'zone' | 'moment' | 'place' | 'email' | 'text' {
+  if (Array.isArray(ownValue(schema, 'enum'))) return 'enum';
+  if (/\b(?:time ?zone|tz|iana|zone)\b/u.test(words)) return 'zone';
+  if (ownValue(schema, 'format') === 'date-time' || /\b(?:time ?stamp|date ?time|date|iso 8601)\b/u.test(words)) return 'moment';
+  if (/\b(?:city|location|place|country|town)\b/u.test(words)) return 'place';
+  return /\be-?mail\b/u.test(words) ? 'email' : 'text';
+}
+
+function takeValue(parameter: Parameter, material: Material, isRequired: boolean): JsonValue | undefined {
   const { schema, type } = parameter;
-  const constant = ownValue(schema, 'const');
-  if (constant !== undefined) return constant;
-  const values = ownValue(schema, 'enum');
-  if (Array.isArray(values)) return values.find((value) => isMentioned(value, material.text));
   if (type === 'number') return material.numbers.shift();
   if (type === 'integer') {
     const index = material.numbers.findIndex((number) => Number.isInteger(number));
     return index < 0 ? undefined : material.numbers.splice(index, 1)[0];
   }
-  if (type === 'array') return listOf(parameter, material);
-  return type === 'string' || type === undefined ? textByKind(parameter, material) : undefined;
+  if (type === 'array') return takeList(schema, material, isRequired);
+  if (type === 'boolean') return material.words.has(stem(parameter.name)) || undefined;
+  if (type !== 'string') return undefined;
+  switch (kindOf(parameter)) {
+    case 'enum':
+      return enumOf(schema).find((value) => typeof value === 'string' && material.words.has(stem(value.toLowerCase())));
+    case 'zone':
+      return takePlace(parameter, material)?.zone;
+    case 'moment':
+      return material.moments.shift();
+    case 'place':
+      return material.places.shift()?.text ?? namedPlaceIn(material.english);
+    case 'email':
+      return material.emails.shift();
+    case 'text':
+      return isRequired ? material.quoted.shift() : undefined;
+  }
 }
 
-function isMentioned(value: JsonValue, text: string): boolean {
-  if (typeof value !== 'string' || value === '') return false;
-  const words = text.toLowerCase().split(/[^\p{L}\p{N}_]+/u);
-  const wanted = value.toLowerCase();
-  return (
-    words.includes(wanted) ||
-    words.some((word) => stem(word) === stem(wanted)) ||
-    (wanted.includes(' ') && text.toLowerCase().includes(wanted))
+export function enumOf(schema: JsonObject): JsonValue[] {
+  const values = ownValue(schema, 'enum');
+  return Array.isArray(values) ? values : [];
+}
+
+/** `from Berlin to Tokyo`, `to Tokyo from Berlin`: the word before a place decides, else the order. */
+function takePlace({ words }: Parameter, material: Material): Material['places'][number] | undefined {
+  const direction = /\b(?:from|to)\b/u.exec(words)?.[0];
+  const named = material.places.findIndex(({ index }) =>
+    material.english.slice(0, index).trimEnd().toLowerCase().endsWith(` ${direction}`),
   );
+  return material.places.splice(Math.max(0, named), 1)[0];
 }
 
-const kinds = {
-  email: /\be-?mails?\b|\bmail address\b/u,
-  address: /\b(?:ur[il]|link|website)\b/u,
-  place: /\b(?:city|location|place|country|town|region|where)\b/u,
-};
-/** `in Springfield`, `near Stratford Upon Avon`: a place that the table does not know. */
-const capitalisedPlace = /\b(?:in|at|for|near|of|to) (\p{Lu}[\p{L}'’-]*(?: \p{Lu}[\p{L}'’-]*){0,4})/u;
-
-function textByKind(parameter: Parameter, material: Material): string | undefined {
-  if (isZoneParameter(parameter)) return material.places.shift()?.zone;
-  if (isMomentParameter(parameter)) return material.moments.shift();
-  if (kinds.email.test(parameter.words)) return /[^\s@<>"]{1,64}@[^\s@<>".]{1,64}(?:\.[^\s@<>".]{1,64}){1,8}/u.exec(material.text)?.[0];
-  if (kinds.address.test(parameter.words)) return /https?:\/\/[^\s"<>)]+/u.exec(material.text)?.[0];
-  if (kinds.place.test(parameter.words)) return material.places.shift()?.text ?? capitalisedPlace.exec(material.text)?.[1];
-  return parameter.isRequired ? material.quoted.shift() : undefined;
+/** `in Springfield`, `near Stratford Upon Avon`: a place that is in no list of zones. */
+export function namedPlaceIn(english: string): string | undefined {
+  return /\b(?:in|at|for|near|of) (\p{Lu}[\p{Ll}'’-]+(?: \p{Lu}[\p{Ll}'’-]+){0,4})/u.exec(english)?.[1];
 }
 
-/** Whether what is left of the question can be its value. */
-function isFreeText(parameter: Parameter): boolean {
-  if (parameter.type !== 'string' && parameter.type !== undefined) return false;
-  if (Array.isArray(ownValue(parameter.schema, 'enum')) || isZoneParameter(parameter) || isMomentParameter(parameter)) return false;
-  return !Object.values(kinds).some((kind) => kind.test(parameter.words));
-}
-
-function listOf({ schema, isRequired }: Parameter, material: Material): JsonValue[] | undefined {
+function takeList(schema: JsonObject, material: Material, isRequired: boolean): JsonValue[] | undefined {
   const items = ownValue(schema, 'items');
-  const type = isJsonObject(items) ? ownValue(items, 'type') : undefined;
-  if (type === 'number' || type === 'integer') return material.numbers.length > 0 ? material.numbers.splice(0) : undefined;
-  return material.quoted.length > 0 && isRequired ? material.quoted.splice(0) : undefined;
+  const type = isJsonObject(items) ? typeOf(items) : 'string';
+  const values = type === 'number' || type === 'integer' ? material.numbers : material.quoted;
+  return isRequired && values.length > 0 ? values.splice(0) : undefined;
 }
 
-function takeRest(shape: FunctionShape, material: Material): string | undefined {
-  if (material.isTaken) return undefined;
-  material.isTaken = true;
-  const rest = objectOf(material.text, shape.words.split(/[^\p{L}\p{N}]+/u));
-  return rest === '' ? undefined : rest;
+/** `Search the wiki for quantum physics, please.` gives a function `search_wiki` the text `quantum physics`. */
+function restOf(text: string, { name, description }: ToolSpec): string {
+  const known = wordsOf(`${splitName(name)} ${description}`);
+  const words = text.split(' ');
+  const start = words.findIndex((word) => [...wordsOf(word)].some((each) => !known.has(each)));
+  const rest = start < 0 ? '' : words.slice(start).join(' ');
+  return rest.replace(/,? (?:please|thanks|thank you)[.!]?$/iu, '').replace(/[.!?]+$/u, '');
 }
 
 /** Something of the right type, for a function that had to be called. */
 function guess({ schema, type }: Parameter, text: string): JsonValue {
-  const values = ownValue(schema, 'enum');
-  const preset = ownValue(schema, 'default') ?? (Array.isArray(values) ? values[0] : undefined);
+  const preset = ownValue(schema, 'default') ?? enumOf(schema)[0];
   if (preset !== undefined) return preset;
-  switch (type) {
-    case 'number':
-    case 'integer':
-      return 0;
-    case 'boolean':
-      return false;
-    case 'array':
-      return [];
-    case 'object':
-      return {};
-    case undefined:
-    default:
-      return trimmed(text);
-  }
+  if (type === 'number' || type === 'integer') return 0;
+  if (type === 'boolean') return false;
+  if (type === 'array') return [];
+  return type === 'object' ? {} : text;
 }

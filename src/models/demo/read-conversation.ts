@@ -1,56 +1,40 @@
 import { textOf } from '../../core/chat.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat.ts';
+import type { ToolSpec } from '../../core/tool.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { ToolSpec } from '../../core/tool.ts';
 
-/** What a function gave, as far as the conversation tells. */
+/** What a function gave, as far as the conversation says. */
 export interface ToolResultText {
   name: string;
-  /** Known on the native path only. */
+  /** Known in native mode only. */
   args: JsonObject;
   text: string;
 }
 
-/** What the conversation asks of whoever answers it. */
+/** What the conversation asks of a model. */
 export type Reading =
   /** Functions have answered since the last question. */
   | { type: 'results'; results: ToolResultText[] }
-  /** A selection pass: choose among the functions in the prompt. */
+  /** A selection: choose among the functions in the prompt. */
   | { type: 'selection'; specs: ToolSpec[]; question: string }
-  /** Steps of thought and action in labelled text; without functions no further action is wanted. */
+  /** Steps of thought and action in labelled text (`react`); without functions no further action is wanted. */
   | { type: 'steps'; specs: ToolSpec[]; question: string; results: ToolResultText[] }
   | { type: 'question'; question: string };
 
-/** A question that is longer is a text: what is asked stands at its beginning. */
+/** A longer question is a document with its question at the beginning. */
 const questionCharacters = 4_000;
 
 export function readConversation(messages: readonly ChatMessage[]): Reading {
-  const reading = readWhole(messages);
+  const reading = readSteps(messages) ?? readSelection(messages) ?? readQuestion(messages);
   return 'question' in reading ? { ...reading, question: reading.question.slice(0, questionCharacters) } : reading;
 }
 
-function readWhole(messages: readonly ChatMessage[]): Reading {
-  const steps = readSteps(messages);
-  if (steps !== undefined) return steps;
-  const lastUser = messages.findLastIndex((message) => message.role === 'user');
-  const asked = textOf(messages[lastUser]?.content ?? null);
-  const specs = messages
-    .slice(0, lastUser)
-    .flatMap((message) => (message.role === 'system' ? (specsOf(textOf(message.content)) ?? []) : []));
-  if (asked.startsWith('Query: ') && messages.some((message) => message.role === 'system' && hasOffer(textOf(message.content)))) {
-    return { type: 'selection', specs, question: queryOf(asked) };
-  }
-  const results = [...foldedResults(asked), ...toolResults(messages, lastUser)];
-  return results.length > 0 ? { type: 'results', results } : { type: 'question', question: asked };
-}
-
-const stepMark = 'Available Functions:';
 const observationMark = 'Observation: ';
 
 /** Undefined when the conversation does not ask for steps. */
 function readSteps(messages: readonly ChatMessage[]): Reading | undefined {
-  const offers = messages.flatMap((message) => (message.role === 'system' ? (specsOf(textOf(message.content), stepMark) ?? []) : []));
+  const specs = offeredAfter('Available Functions: ', messages);
   const results = messages.flatMap((message, index) => {
     const text = message.role === 'user' ? textOf(message.content) : '';
     const before = messages[index - 1];
@@ -58,10 +42,25 @@ function readSteps(messages: readonly ChatMessage[]): Reading | undefined {
     if (action === undefined || !text.startsWith(observationMark)) return [];
     return [{ index, name: action, args: {}, text: text.slice(observationMark.length) }];
   });
-  if (offers.length === 0 && results.length === 0) return undefined;
-  const question = messages.findLastIndex((message, index) => message.role === 'user' && !results.some((result) => result.index === index));
-  const asked = textOf(messages[question]?.content ?? null);
-  return { type: 'steps', specs: offers, question: asked, results: results.filter((result) => result.index > question) };
+  if (specs === undefined && results.length === 0) return undefined;
+  const asked = messages.findLastIndex((message, index) => message.role === 'user' && !results.some((result) => result.index === index));
+  const question = textOf(messages[asked]?.content ?? null);
+  return { type: 'steps', specs: specs ?? [], question, results: results.filter(({ index }) => index > asked) };
+}
+
+/** The query is the last line that is marked so, after the history. */
+function readSelection(messages: readonly ChatMessage[]): Reading | undefined {
+  const specs = offeredAfter('Available Tools: ', messages);
+  const asked = textOf(messages.findLast(({ role }) => role === 'user')?.content ?? null);
+  if (specs === undefined || !asked.startsWith('Query: ')) return undefined;
+  return { type: 'selection', specs, question: asked.split(/(?:^|\n)Query: /u).at(-1) ?? '' };
+}
+
+function readQuestion(messages: readonly ChatMessage[]): Reading {
+  const lastUser = messages.findLastIndex(({ role }) => role === 'user');
+  const question = textOf(messages[lastUser]?.content ?? null);
+  const results = [...inlineResults(question), ...toolResults(messages, lastUser)];
+  return results.length > 0 ? { type: 'results', results } : { type: 'question', question };
 }
 
 function toolResults(messages: readonly ChatMessage[], lastUser: number): ToolResultText[] {
@@ -70,22 +69,14 @@ function toolResults(messages: readonly ChatMessage[], lastUser: number): ToolRe
   return messages.slice(lastUser + 1).flatMap((message) => {
     if (message.role !== 'tool') return [];
     const call = calls.get(message.toolCallId);
+    const args = parseJson(call?.arguments ?? '');
     const name = message.label ?? message.name ?? call?.name ?? message.toolCallId;
-    return [{ name, args: parseArguments(call?.arguments), text: textOf(message.content) }];
+    return [{ name, args: isJsonObject(args) ? args : {}, text: textOf(message.content) }];
   });
 }
 
-function parseArguments(text = '{}'): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
-
-/** ``Tool `<name>` Output: <result>``, set off by blank lines behind the question. */
-function foldedResults(text: string): ToolResultText[] {
+/** ``Tool `<name>` Output: <result>``, separated from the question by blank lines, where the model knows no role for results. */
+function inlineResults(text: string): ToolResultText[] {
   const marks = [...text.matchAll(/(?:^|\n)Tool `([^`\n]{1,300})` Output: ?/gu)];
   return marks.map((mark, index) => {
     const end = marks[index + 1]?.index ?? text.length;
@@ -93,45 +84,17 @@ function foldedResults(text: string): ToolResultText[] {
   });
 }
 
-/** The query stands on the last line that is marked so, behind the history. */
-function queryOf(text: string): string {
-  const mark = '\nQuery: ';
-  const index = text.lastIndexOf(mark);
-  return index < 0 ? text.slice('Query: '.length) : text.slice(index + mark.length);
-}
-
-const offerMark = 'Available Tools:';
-
-function hasOffer(text: string): boolean {
-  return text.includes(offerMark);
-}
-
-/** The JSON array behind the mark; undefined when there is none that can be read. */
-function specsOf(text: string, mark = offerMark): ToolSpec[] | undefined {
-  const start = text.indexOf('[', text.indexOf(mark));
-  if (!text.includes(mark) || start < 0) return undefined;
-  try {
-    const list: unknown = JSON.parse(text.slice(start, arrayEnd(text, start)));
-    return Array.isArray(list) ? list.flatMap((entry: unknown) => toSpec(entry) ?? []) : undefined;
-  } catch {
-    return undefined;
+/** The functions in the JSON list after this mark in a system message; undefined without the mark. */
+function offeredAfter(mark: string, messages: readonly ChatMessage[]): ToolSpec[] | undefined {
+  for (const message of messages) {
+    const text = message.role === 'system' ? textOf(message.content) : '';
+    const start = text.indexOf(mark);
+    if (start < 0) continue;
+    const [line = ''] = text.slice(start + mark.length).split('\n', 1);
+    const list = parseJson(line.slice(0, line.lastIndexOf(']') + 1));
+    return Array.isArray(list) ? list.flatMap((entry) => toSpec(entry) ?? []) : [];
   }
-}
-
-/** Where the array that starts here ends, brackets within strings not counted. */
-function arrayEnd(text: string, start: number): number {
-  let depth = 0;
-  let isInString = false;
-  for (let index = start; index < text.length; index++) {
-    const character = text[index];
-    if (isInString) {
-      if (character === '\\') index++;
-      else if (character === '"') isInString = false;
-    } else if (character === '"') isInString = true;
-    else if (character === '[') depth++;
-    else if (character === ']' && --depth === 0) return index + 1;
-  }
-  return text.length;
+  return undefined;
 }
 
 /** A function in either form: `{name, description, parameters}`, or the same within `function`. */
@@ -142,4 +105,12 @@ export function toSpec(entry: unknown): ToolSpec | undefined {
   const { name, description, parameters } = wire;
   if (typeof name !== 'string' || name === '') return undefined;
   return { name, description: typeof description === 'string' ? description : '', parameters: isJsonObject(parameters) ? parameters : {} };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
