@@ -180,7 +180,9 @@ describe('refusals', () => {
       const response = await app.inject({ method: 'POST', url, headers: { 'content-type': 'application/json' }, payload: 'hello' });
       expect(response.statusCode).toBe(422);
       expect(response.json()).toEqual({
-        detail: [{ type: 'json_invalid', loc: ['body', 0], msg: 'JSON decode error', input: {}, ctx: { error: 'Expecting value' } }],
+        detail: [
+          { type: 'json_invalid', loc: ['body', 0], msg: 'JSON decode error', input: {}, ctx: { error: expect.stringContaining('hello') } },
+        ],
       });
     }
   });

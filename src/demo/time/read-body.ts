@@ -1,4 +1,3 @@
-import { findJsonFault } from './find-json-fault.ts';
 import type { ValidationIssue } from './refusal.ts';
 import { Refusal } from './refusal.ts';
 
@@ -53,9 +52,12 @@ function parseBody(body: ReceivedBody | undefined): unknown {
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch {
-    const { position, error } = findJsonFault(text);
-    throw new Refusal(422, [{ type: 'json_invalid', loc: ['body', position], msg: 'JSON decode error', input: {}, ctx: { error } }]);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : '';
+    const position = Number(/\bposition (\d+)/.exec(message)?.[1] ?? 0);
+    throw new Refusal(422, [
+      { type: 'json_invalid', loc: ['body', position], msg: 'JSON decode error', input: {}, ctx: { error: message } },
+    ]);
   }
 }
 
