@@ -24,7 +24,7 @@ import { createChatStates } from '../src/tools/functions/run/chat-state.ts';
 import { backendOf, listen } from './_support/build-app.ts';
 import { memoryContinuations } from './_support/continuations.ts';
 import { connectFakeBrowser } from './_support/fake-browser.ts';
-import { calls, says } from './_support/scripted-model.ts';
+import { calls, says, generatedBy } from './_support/scripted-model.ts';
 import type { ScriptStep } from './_support/scripted-model.ts';
 import { runContext, toolNamed } from './_support/tools.ts';
 import { askPlainly, bankGateway, call, decide, pathsSent, readRun } from './http/approval-fixture.ts';
@@ -265,14 +265,12 @@ async function openOffice(turns: ScriptStep[][], parts: GatewayOptions = {}) {
 }
 
 /** Pays whenever it is asked, and says so when it could not. */
-const payingModel: ModelBackend = {
-  async *chat({ messages }) {
-    const isTold = messages.at(-1)?.role === 'tool';
-    if (isTold) yield { type: 'text', text: 'Later, then.' };
-    else yield { type: 'tool-call', call: { id: 'pay', name: 'pay', arguments: '{"amount":5}' } };
-    yield { type: 'finish', reason: isTold ? 'stop' : 'tool_calls' };
-  },
-};
+const payingModel: ModelBackend = generatedBy(async function* ({ messages }) {
+  const isTold = messages.at(-1)?.role === 'tool';
+  if (isTold) yield { type: 'text', text: 'Later, then.' };
+  else yield { type: 'tool-call', call: { id: 'pay', name: 'pay', arguments: '{"amount":5}' } };
+  yield { type: 'finish', reason: isTold ? 'stop' : 'tool_calls' };
+});
 
 test('whoever fills the store of runs that wait leaves others their decisions', async () => {
   const store = createSqliteWaitingRuns(connect(), 'secret');

@@ -1,4 +1,5 @@
 import type { ChatMessage, ModelEvent } from './chat.ts';
+import type { Emit } from '../shared/emit.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { Asking } from './model-request-log.ts';
 import type { ToolSpec } from './tool.ts';
@@ -36,12 +37,14 @@ export interface OutputForm {
   strictSchema: JsonObject | undefined;
 }
 
-/**
- * Something that answers a chat. Yields text and reasoning as they come, each tool call whole, usage when known, and last one `finish` a choice.
- * @throws GatewayError (`upstream_*`, `tools_unsupported`) before or amid the events; the signal's reason when aborted.
- */
+/** Something that answers a chat. */
 export interface ModelBackend {
-  chat(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined>;
+  /**
+   * Emits text and reasoning as they come, each tool call whole, usage when known, and last one `finish` a choice; resolves when the answer is
+   * over. Where `emit` throws, the connection is closed, and the answer rejects with that error.
+   * @throws GatewayError (`upstream_*`, `tools_unsupported`) before or amid the events; the signal's reason when aborted.
+   */
+  answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void>;
 }
 
 /** A model in the catalogue. */

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { ModelEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { Emit } from '../shared/emit.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelBackend, ModelRequest, OutputForm } from '../core/model.ts';
+import { withRemedies } from '../shared/with-remedies.ts';
 import { fitGrammar } from './ollama/fit-grammar.ts';
 
 /** How much of a form is enforced: all of it, that it is JSON, nothing. */
@@ -54,9 +56,6 @@ interface Way {
   isThoughtless: boolean;
 }
 
-/** What came of a way: `thought` is silence after thoughts, which `isCut` were ended by a limit. */
-type Outcome = { type: 'answered' } | { type: 'refused'; fault: unknown } | { type: 'silent' } | { type: 'thought'; isCut: boolean };
-
 /**
  * A backend that holds its answer to the form of `request.output`, as far as it can: one that refuses the schema, or says nothing under it, is asked
  * for JSON, then without any form. A model that only thinks is first asked not to. Requests without a form are not touched.
@@ -70,47 +69,94 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
   const degreesBySchema = new LRUCache<string, Degree>(memory);
   const thoughtlessModels = new LRUCache<string, boolean>(memory);
 
-  async function* chat({ output: form, ...request }: ModelRequest & { output: OutputForm }): AsyncGenerator<ModelEvent, void, undefined> {
+  async function answer({ output: form, ...request }: ModelRequest & { output: OutputForm }, emit: Emit<ModelEvent>): Promise<void> {
     const schemaKey = keyOf(request.model, form);
     const first: Way = {
       degree: degreesBySchema.get(schemaKey) ?? 'schema',
       isThoughtless: thoughtlessModels.get(request.model) ?? false,
     };
     const off = dialect.withoutThought(request.parameters);
-    let way = first;
+    let last = first;
     /** As far as refusals alone lead. */
     let { degree: enforced } = first;
     let mayStopThought = off !== undefined && !first.isThoughtless;
     let isThoughtCut = false;
-    for (;;) {
+
+    const attempt = (way: Way, emitNext: Emit<ModelEvent>): Promise<void> => {
       const thought = way.isThoughtless ? off : undefined;
       const asked: ModelRequest = { ...request, parameters: { ...request.parameters, ...thought, ...dialect.form(form, way.degree) } };
       const isFormless = way.degree === 'none';
-      const outcome = yield* tryOnce(backend, asked, {
-        refusal: !isFormless || way.isThoughtless,
-        silence: !isFormless,
-        thought: !isFormless || mayStopThought,
-      });
-      if (outcome.type === 'answered') {
-        if (enforced !== first.degree) degreesBySchema.set(schemaKey, enforced);
-        if (way.isThoughtless !== first.isThoughtless && !isThoughtCut) thoughtlessModels.set(request.model, way.isThoughtless);
-        return;
-      }
-      if (outcome.type === 'thought') isThoughtCut ||= outcome.isCut;
-      if (outcome.type === 'thought' && mayStopThought) way = { degree: way.degree, isThoughtless: true };
+      return answerInWords(backend, asked, { emit: emitNext, refusesSilence: !isFormless, refusesThought: !isFormless || mayStopThought });
+    };
+
+    function remedy(error: unknown, failed: Way): Way | undefined {
+      const isRefused = !(error instanceof Wordless);
+      if (isRefused && ((failed.degree === 'none' && !failed.isThoughtless) || !refusesForm(error))) return undefined;
+      const hasThought = !isRefused && error.hasThought;
+      if (hasThought) isThoughtCut ||= error.isCut;
+      if (hasThought && mayStopThought) last = { degree: failed.degree, isThoughtless: true };
       else {
         // What is remembered as thoughtless was not tried with thoughts.
-        const next = way === first && way.isThoughtless ? way.degree : nextDegree(way.degree);
-        if (outcome.type === 'refused' && !way.isThoughtless) enforced = next;
-        way = { degree: next, isThoughtless: false };
+        const next = failed === first && failed.isThoughtless ? failed.degree : nextDegree(failed.degree);
+        if (isRefused && !failed.isThoughtless) enforced = next;
+        last = { degree: next, isThoughtless: false };
       }
-      mayStopThought &&= !way.isThoughtless;
-      const fault = outcome.type === 'refused' ? outcome.fault : undefined;
-      request.askedAgain?.(describeWay(request, form, { way, isRefused: outcome.type === 'refused' }), fault);
+      mayStopThought &&= !last.isThoughtless;
+      request.askedAgain?.(describeWay(request, form, { way: last, isRefused }), isRefused ? error : undefined);
+      return last;
     }
+
+    await withRemedies(first, attempt, { emit, remedy, maxRepeats: Infinity, isAnswer: isSpoken });
+    if (enforced !== first.degree) degreesBySchema.set(schemaKey, enforced);
+    if (last.isThoughtless !== first.isThoughtless && !isThoughtCut) thoughtlessModels.set(request.model, last.isThoughtless);
   }
 
-  return { chat: (request) => (request.output === undefined ? backend.chat(request) : chat({ ...request, output: request.output })) };
+  return {
+    answer: (request, emit) =>
+      request.output === undefined ? backend.answer(request, emit) : answer({ ...request, output: request.output }, emit),
+  };
+}
+
+/** An answer without a word. */
+class Wordless extends Error {
+  readonly hasThought: boolean;
+  /** A limit ended its thoughts. */
+  readonly isCut: boolean;
+
+  constructor(hasThought: boolean, isCut: boolean) {
+    super('The model said nothing');
+    this.hasThought = hasThought;
+    this.isCut = isCut;
+  }
+}
+
+/**
+ * Models whose thoughts and form exclude each other end without a word.
+ * @throws Wordless for silence after thoughts, or any silence, where it is refused.
+ */
+async function answerInWords(
+  backend: ModelBackend,
+  request: ModelRequest,
+  { emit, refusesSilence, refusesThought }: { emit: Emit<ModelEvent>; refusesSilence: boolean; refusesThought: boolean },
+): Promise<void> {
+  let hasSpoken = false;
+  let hasThought = false;
+  const endings: (ModelEvent & { type: 'finish' })[] = [];
+  await backend.answer(request, (events) => {
+    for (const event of events) {
+      hasSpoken ||= isSpoken(event);
+      hasThought ||= event.type === 'reasoning' && event.text.trim() !== '';
+      if (event.type === 'finish') endings.push(event);
+    }
+    return emit(events.filter(({ type }) => type !== 'finish'));
+  });
+  const isRefusedThought = hasThought && refusesThought;
+  if (!hasSpoken && (isRefusedThought || refusesSilence))
+    throw new Wordless(
+      isRefusedThought,
+      endings.some(({ reason }) => reason === 'length'),
+    );
+  await emit(endings);
 }
 
 /** Short, however long the schema is. */
@@ -132,35 +178,6 @@ function describeWay(request: ModelRequest, form: OutputForm, { way, isRefused }
     ...(way.degree === 'none' ? {} : { output: form }),
     asking: { purpose: 'answer', ...request.asking, reason },
   };
-}
-
-/** An answer that can stand is passed on. `another`: after what there is another way to ask; otherwise that has to stand. */
-async function* tryOnce(
-  backend: ModelBackend,
-  request: ModelRequest,
-  another: { refusal: boolean; silence: boolean; thought: boolean },
-): AsyncGenerator<ModelEvent, Outcome> {
-  let hasSpoken = false;
-  let hasThought = false;
-  let isCut = false;
-  const outcome = (): Outcome => {
-    if (!hasSpoken && hasThought && another.thought) return { type: 'thought', isCut };
-    return hasSpoken || !another.silence ? { type: 'answered' } : { type: 'silent' };
-  };
-  try {
-    for await (const event of backend.chat(request)) {
-      if (isSpoken(event)) hasSpoken = true;
-      if (event.type === 'reasoning' && event.text.trim() !== '') hasThought = true;
-      if (event.type === 'finish') isCut = event.reason === 'length';
-      // Models whose thoughts and form exclude each other end without a word.
-      if (event.type === 'finish' && outcome().type !== 'answered') return outcome();
-      yield event;
-    }
-    return outcome();
-  } catch (error) {
-    if (!another.refusal || hasSpoken || !refusesForm(error)) throw error;
-    return { type: 'refused', fault: error };
-  }
 }
 
 function isSpoken(event: ModelEvent): boolean {

@@ -4,6 +4,23 @@
  */
 export type Emit<Event> = (events: readonly Event[]) => Promise<void> | undefined;
 
+/** What a reader throws that has read enough: it ends whoever emits, and nothing is at fault. */
+export class StopReading extends Error {}
+
+/**
+ * Runs steps in one go, and from the first on that has to wait (gives a promise) asynchronously. So work that seldom waits costs no promise where
+ * it does not.
+ */
+export function runSteps(steps: Iterator<Promise<unknown> | undefined, void>): Promise<void> | undefined {
+  for (let next = steps.next(); next.done !== true; next = steps.next()) if (next.value !== undefined) return runRest(next.value, steps);
+  return undefined;
+}
+
+async function runRest(first: Promise<unknown>, steps: Iterator<Promise<unknown> | undefined, void>): Promise<void> {
+  await first;
+  for (let next = steps.next(); next.done !== true; next = steps.next()) if (next.value !== undefined) await next.value;
+}
+
 /** The events of a generator, emitted one by one; gives what the generator returns. */
 export async function emitFrom<Event, Result>(events: AsyncGenerator<Event, Result>, emit: Emit<Event>): Promise<Result> {
   try {
@@ -25,7 +42,7 @@ export async function* pullFrom<Event, Result>(produce: (emit: Emit<Event>) => P
   let isLeft = false;
   let isOver = false;
   const produced = produce((events) => {
-    if (isLeft) throw new DOMException('Nobody reads on', 'AbortError');
+    if (isLeft) throw new StopReading();
     waiting.push(...events);
     wake.resolve();
     return taken.promise;

@@ -1,6 +1,8 @@
 import type { ModelEvent } from '../../src/core/chat.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../src/core/model.ts';
 import { GatewayError } from '../../src/core/errors.ts';
+import { emitFrom, pullFrom } from '../../src/shared/emit.ts';
+import type { Emit } from '../../src/shared/emit.ts';
 
 /** One answer of a scripted model: its events, an error to throw, or a promise to wait for between them. */
 export type ScriptStep = ModelEvent | Error | Promise<unknown>;
@@ -14,7 +16,11 @@ export class ScriptedModel implements ModelBackend {
     this.#turns = turns;
   }
 
-  async *chat(request: ModelRequest): AsyncGenerator<ModelEvent> {
+  answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    return emitFrom(this.#play(request), emit);
+  }
+
+  async *#play(request: ModelRequest): AsyncGenerator<ModelEvent, void> {
     this.requests.push({ ...request, messages: structuredClone(request.messages) });
     const turn = this.#turns.shift();
     if (turn === undefined) throw new Error('The script has no further turn');
@@ -25,6 +31,25 @@ export class ScriptedModel implements ModelBackend {
       else yield step;
     }
   }
+}
+
+/** A backend whose answers are the events of its generator. */
+export abstract class GeneratedModel implements ModelBackend {
+  answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    return emitFrom(this.events(request), emit);
+  }
+
+  abstract events(request: ModelRequest): AsyncGenerator<ModelEvent, void>;
+}
+
+/** The same for a single generator. */
+export function generatedBy(events: (request: ModelRequest) => AsyncGenerator<ModelEvent, void>): ModelBackend {
+  return { answer: (request, emit) => emitFrom(events(request), emit) };
+}
+
+/** The events of one answer, as they come. */
+export function answerOf(backend: ModelBackend, request: ModelRequest): AsyncGenerator<ModelEvent, void> {
+  return pullFrom((emit: Emit<ModelEvent>) => backend.answer(request, emit));
 }
 
 async function untilAborted(step: Promise<unknown>, signal: AbortSignal): Promise<void> {

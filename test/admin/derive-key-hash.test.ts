@@ -10,17 +10,16 @@ import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
+import { generatedBy } from '../_support/scripted-model.ts';
 
 const fixedKey = 'sk-tw-fixed-administrator';
 const start = Date.parse('2030-01-01T00:00:00Z');
 
 /** Says one word, and then nothing until it is aborted. */
-const endless: ModelBackend = {
-  async *chat({ signal }): AsyncGenerator<ModelEvent> {
-    yield { type: 'text', text: 'well' };
-    await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
-  },
-};
+const endless: ModelBackend = generatedBy(async function* ({ signal }): AsyncGenerator<ModelEvent> {
+  yield { type: 'text', text: 'well' };
+  await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
+});
 
 interface Office {
   app: TestApp;

@@ -4,6 +4,7 @@ import { parseToolServerConnections } from '../../src/storage/tool-server-connec
 import { backendOf, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { httpPeer, toolOf } from '../tools/mcp/scripted-peer.ts';
+import { generatedBy } from '../_support/scripted-model.ts';
 
 /** What a chat costs in this process, with a model that takes no time, and how much of it is for tools that it does not use. */
 export interface McpToolCost {
@@ -56,12 +57,12 @@ function usualTool(index: number): ReturnType<typeof toolOf> {
 }
 
 function gateway(toolServers: ToolServerRecord[], send: ReturnType<typeof httpPeer>['send']): Promise<TestApp> {
-  const backend = backendOf({
-    async *chat() {
+  const backend = backendOf(
+    generatedBy(async function* () {
       yield { type: 'text', text: 'Hello' };
       yield { type: 'finish', reason: 'stop' };
-    },
-  });
+    }),
+  );
   return testApp({ TOOLWHARF_DEMO: 'false', LOG_LEVEL: 'info' }, { send, backends: [backend], config: { toolServers } });
 }
 

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import type { ChatEvent } from '../../src/core/chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import type { ActiveRunsOptions } from '../../src/runs/active-runs.ts';
@@ -8,7 +7,7 @@ import { createDatabaseConnection } from '../../src/storage/sqlite/database-conn
 import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
 import { convertOperations } from '../../src/tools/openapi/convert/convert-operations.ts';
 import { createOpenApiTool } from '../../src/tools/openapi/call/openapi-tool.ts';
-import { finderOf } from '../_support/scripted-model.ts';
+import { generatedBy, finderOf } from '../_support/scripted-model.ts';
 import { chatRequest, offering, runContext, toolNamed } from '../_support/tools.ts';
 import { measureFunctionCall } from './measure-function-call.ts';
 import { measureParser } from './measure-parser.ts';
@@ -58,19 +57,17 @@ export async function measureToolWork(folder: string): Promise<ToolWork> {
 
 async function runOnce(calls: number, chunks: number, log: ActiveRunsOptions['log']): Promise<void> {
   let asked = 0;
-  const backend = {
-    async *chat(): AsyncGenerator<ChatEvent & { type: 'text' | 'tool-call' | 'finish' }> {
-      asked += 1;
-      if (asked <= calls) {
-        yield { type: 'tool-call', call: { id: `call-${asked}`, name: 'add', arguments: `{"left":${asked},"right":2}` } };
-        yield { type: 'finish', reason: 'tool_calls' };
-        return;
-      }
-      for (let count = 0; count < chunks; count += 1) yield { type: 'text', text: 'word ' };
-      yield { type: 'text', text: 'done' };
-      yield { type: 'finish', reason: 'stop' };
-    },
-  };
+  const backend = generatedBy(async function* () {
+    asked += 1;
+    if (asked <= calls) {
+      yield { type: 'tool-call', call: { id: `call-${asked}`, name: 'add', arguments: `{"left":${asked},"right":2}` } };
+      yield { type: 'finish', reason: 'tool_calls' };
+      return;
+    }
+    for (let count = 0; count < chunks; count += 1) yield { type: 'text', text: 'word ' };
+    yield { type: 'text', text: 'done' };
+    yield { type: 'finish', reason: 'stop' };
+  });
   const number = { type: 'number', description: 'A number to add' };
   const parameters = { type: 'object', properties: { left: number, right: number }, required: ['left', 'right'] };
   const add = toolNamed('add', ({ args }) => ({ type: 'result', value: Number(args['left']) + Number(args['right']) }), { parameters });

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ModelBackend } from '../../src/core/model.ts';
 import type { Tool } from '../../src/core/tool.ts';
-import { finderOf } from '../_support/scripted-model.ts';
+import { finderOf, GeneratedModel } from '../_support/scripted-model.ts';
 import { chatRequest, collect, offering, runContext, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { answerIn } from './chat-services.ts';
 import type { OutputCase } from './parse-tool-calls/judge-output.ts';
@@ -20,15 +19,16 @@ const cases = (file === undefined ? '' : readFileSync(file, 'utf8'))
   .filter((output) => output.policy !== 'rescue' && output.expect.loose?.includes('calls') !== true);
 
 /** Gives its one answer to every question about tools, in the repair round too, and then answers in words. */
-class WeakModel implements ModelBackend {
+class WeakModel extends GeneratedModel {
   questions = 0;
   readonly #output: OutputCase;
 
   constructor(output: OutputCase) {
+    super();
     this.#output = output;
   }
 
-  async *chat(request: { messages: readonly { role: string; content?: unknown }[] }): AsyncGenerator<ModelEvent> {
+  async *events(request: { messages: readonly { role: string; content?: unknown }[] }): AsyncGenerator<ModelEvent> {
     const isSelection =
       request.messages.some(({ role, content }) => role === 'system' && /^Available (?:Tools|Functions):/.test(String(content))) &&
       !request.messages.some(({ content }) => String(content).startsWith('Observation: '));

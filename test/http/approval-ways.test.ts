@@ -10,6 +10,7 @@ import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway } from '../requirements/gateway.ts';
 import { bankAnswers, call, decide, pathsSent } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
+import { generatedBy } from '../_support/scripted-model.ts';
 
 /** Every way on which `pay` can be reached, against every rule that may stand on it: nobody pays without being asked. */
 
@@ -40,7 +41,7 @@ function payingModel(): { backend: ModelBackend; offered: string[][] } {
     yield { type: 'tool-call', call: { id: `call-${offered.length}`, name: first.name, arguments: JSON.stringify(first.args) } };
     yield { type: 'finish', reason: 'tool_calls' };
   }
-  return { backend: { chat }, offered };
+  return { backend: generatedBy(chat), offered };
 }
 
 const ownPay = { type: 'function', function: { name: 'pay', parameters: { type: 'object', properties: {} } } };

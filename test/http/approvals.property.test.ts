@@ -9,6 +9,7 @@ import { backendOf } from '../_support/build-app.ts';
 import type { Gateway } from '../requirements/gateway.ts';
 import { askPlainly, bank, bankGateway, call, decide, readRun } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
+import { generatedBy } from '../_support/scripted-model.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const secret = 'the secret of every process';
@@ -24,26 +25,24 @@ interface Question {
  * results. `failed`: questions to which it owes no failure any more.
  */
 function payerWith(failed: Set<string>): ModelBackend {
-  return {
-    async *chat({ messages, tools }) {
-      const text = textOf(messages.find(({ role }) => role === 'user')?.content ?? '');
-      const { amounts, isFlaky } = JSON.parse(text) as Question;
-      if (messages.at(-1)?.role !== 'user') {
-        const isFirst = isFlaky && !failed.has(text);
-        failed.add(text);
-        if (isFirst) throw new GatewayError('upstream_unreachable', 'The backend is gone.');
-        yield { type: 'text', text: 'Done.' };
-        return yield { type: 'finish', reason: 'stop' };
-      }
-      const isAsking = tools.some(({ name }) => name === 'payer');
-      const wanted: JsonObject[] = isAsking
-        ? [{ request: JSON.stringify({ amounts, isFlaky: false }) }]
-        : amounts.map((amount) => ({ amount }));
-      for (const [place, args] of wanted.entries())
-        yield { type: 'tool-call', call: { id: `call_${place}`, name: isAsking ? 'payer' : 'pay', arguments: JSON.stringify(args) } };
-      yield { type: 'finish', reason: 'tool_calls' };
-    },
-  };
+  return generatedBy(async function* ({ messages, tools }) {
+    const text = textOf(messages.find(({ role }) => role === 'user')?.content ?? '');
+    const { amounts, isFlaky } = JSON.parse(text) as Question;
+    if (messages.at(-1)?.role !== 'user') {
+      const isFirst = isFlaky && !failed.has(text);
+      failed.add(text);
+      if (isFirst) throw new GatewayError('upstream_unreachable', 'The backend is gone.');
+      yield { type: 'text', text: 'Done.' };
+      return yield { type: 'finish', reason: 'stop' };
+    }
+    const isAsking = tools.some(({ name }) => name === 'payer');
+    const wanted: JsonObject[] = isAsking
+      ? [{ request: JSON.stringify({ amounts, isFlaky: false }) }]
+      : amounts.map((amount) => ({ amount }));
+    for (const [place, args] of wanted.entries())
+      yield { type: 'tool-call', call: { id: `call_${place}`, name: isAsking ? 'payer' : 'pay', arguments: JSON.stringify(args) } };
+    yield { type: 'finish', reason: 'tool_calls' };
+  });
 }
 
 interface CallModel {

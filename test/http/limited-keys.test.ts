@@ -7,22 +7,21 @@ import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { toolServerRecord } from '../storage/records.ts';
 import { documentWith, jsonResponse, neverAnswers, scriptedSend } from '../tools/scripted-send.ts';
+import { generatedBy } from '../_support/scripted-model.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 
 /** Says one word, and the rest when it may. */
 function slowModel() {
   const gate = Promise.withResolvers<void>();
-  const backend: ModelBackend = {
-    async *chat({ signal }): AsyncGenerator<ModelEvent> {
-      yield { type: 'text', text: 'well' };
-      const left = new Promise<never>((_resolve, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-      });
-      await Promise.race([gate.promise, left]);
-      yield { type: 'finish', reason: 'stop' };
-    },
-  };
+  const backend: ModelBackend = generatedBy(async function* ({ signal }): AsyncGenerator<ModelEvent> {
+    yield { type: 'text', text: 'well' };
+    const left = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    await Promise.race([gate.promise, left]);
+    yield { type: 'finish', reason: 'stop' };
+  });
   return { backend, finish: () => gate.resolve() };
 }
 

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/shared/json.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { answerWith, askModel } from '../_support/model-answers.ts';
 import { events } from '../_support/upstream-server.ts';
+import { answerOf } from '../_support/scripted-model.ts';
 
 const connection = { baseUrl: 'http://backend.test/v1', key: undefined, firstByteTimeoutMs: 1_000, idleTimeoutMs: 1_000 };
 const strange = [-1, 0.5, 1.5, 127, 128, 1e9, -1e300];
@@ -25,7 +26,7 @@ async function ask(indexes: number[], parameters: JsonObject, isWhole: boolean):
     : [...events(...choices.map((choice) => ({ choices: [choice] }))), 'data: [DONE]\n\n'];
   const pieces = body.map((text) => Buffer.from(text));
   const backend = createOpenAiBackend(connection, answerWith(pieces, isWhole ? 'application/json' : 'text/event-stream'));
-  return Array.fromAsync(backend.chat(askModel({ parameters, stream: !isWhole })));
+  return Array.fromAsync(answerOf(backend, askModel({ parameters, stream: !isWhole })));
 }
 
 /** The choices of which anything at all was said. */

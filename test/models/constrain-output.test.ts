@@ -10,7 +10,7 @@ import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.t
 import { directSend } from '../_support/direct-send.ts';
 import { askModel } from '../_support/model-answers.ts';
 import { ollamaEnd, ollamaLine, startOllamaServer } from '../_support/ollama-server.ts';
-import { says, ScriptedModel } from '../_support/scripted-model.ts';
+import { says, ScriptedModel, answerOf } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { respond, startUpstream } from '../_support/upstream-server.ts';
 
@@ -31,7 +31,7 @@ async function run(turns: ScriptStep[][], questions: { model?: string; at?: numb
   const events: ModelEvent[] = [];
   for (const { model: name = 'm', at = 0, output: form = output } of questions) {
     time = at;
-    for await (const event of backend.chat(askModel({ model: name, output: form }))) events.push(event);
+    for await (const event of answerOf(backend, askModel({ model: name, output: form }))) events.push(event);
   }
   const forms = model.requests.map(({ parameters }) => (parameters['response_format'] as JsonObject | undefined)?.['type'] ?? 'none');
   return { model, events, forms, text: events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('') };
@@ -143,7 +143,7 @@ describe('a form of the answer', () => {
     test('is not asked for twice where thinking was off already', async () => {
       const model = new ScriptedModel(silent, says('{}'));
       const parameters = { chat_template_kwargs: { enable_thinking: false, other: 1 } };
-      await Array.fromAsync(constrainOutput(model, openAiForms).chat(askModel({ output, parameters })));
+      await Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output, parameters })));
       expect(model.requests.map((request) => (request.parameters['response_format'] as JsonObject)['type'])).toEqual([
         'json_schema',
         'json_object',
@@ -152,7 +152,7 @@ describe('a form of the answer', () => {
 
     test('is asked of Ollama with its own switch', async () => {
       const model = new ScriptedModel(silent, says('{}'));
-      await Array.fromAsync(constrainOutput(model, ollamaForms).chat(askModel({ output })));
+      await Array.fromAsync(answerOf(constrainOutput(model, ollamaForms), askModel({ output })));
       expect(model.requests.map(({ parameters }) => parameters)).toEqual([{ format: schema }, { format: schema, think: false }]);
     });
 
@@ -161,7 +161,7 @@ describe('a form of the answer', () => {
       const model = new ScriptedModel(silent, [refusal], [refusal], says('{}'));
       const askedAgain: ModelRequest['askedAgain'] = ({ asking, output: form }, fault) =>
         told.push([asking?.reason, form !== undefined, fault === refusal]);
-      await Array.fromAsync(constrainOutput(model, openAiForms).chat(askModel({ output, askedAgain })));
+      await Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output, askedAgain })));
       expect(told).toEqual([
         ['no_words', true, false],
         ['form_refused', true, true],
@@ -184,19 +184,21 @@ describe('a form of the answer', () => {
   test('refused in every way gives the last fault, and nothing is remembered', async () => {
     const model = new ScriptedModel([refusal], [refusal], [refusal], says('a'));
     const backend = constrainOutput(model, openAiForms);
-    await expect(Array.fromAsync(backend.chat(askModel({ output })))).rejects.toBe(refusal);
-    await Array.fromAsync(backend.chat(askModel({ output })));
+    await expect(Array.fromAsync(answerOf(backend, askModel({ output })))).rejects.toBe(refusal);
+    await Array.fromAsync(answerOf(backend, askModel({ output })));
     expect(model.requests.at(-1)?.parameters).toMatchObject({ response_format: { type: 'json_schema' } });
   });
 
   test('amid which the answer fails is not asked for again', async () => {
     const model = new ScriptedModel([{ type: 'text', text: '{' }, refusal]);
-    await expect(Array.fromAsync(constrainOutput(model, openAiForms).chat(askModel({ output })))).rejects.toBe(refusal);
+    await expect(Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output })))).rejects.toBe(refusal);
   });
 
-  test('costs nothing where there is none', () => {
-    const answer = new ScriptedModel(says('a')).chat(askModel({}));
-    expect(constrainOutput({ chat: () => answer }, openAiForms).chat(askModel({}))).toBe(answer);
+  test('costs nothing where there is none', async () => {
+    const readers: unknown[] = [];
+    const emit = (): undefined => undefined;
+    await constrainOutput({ answer: async (_request, reader) => void readers.push(reader) }, openAiForms).answer(askModel({}), emit);
+    expect(readers).toEqual([emit]);
   });
 });
 
@@ -209,7 +211,7 @@ describe('over the wire', () => {
     closers.push(() => server.close());
     const connection = { baseUrl: `${server.origin}/v1`, key: undefined, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000 };
     const backend = constrainOutput(createOpenAiBackend(connection, directSend), openAiForms);
-    await Array.fromAsync(backend.chat(askModel({ stream: false, output })));
+    await Array.fromAsync(answerOf(backend, askModel({ stream: false, output })));
     const bodies = server.requests.map((request) => JSON.parse(request.body) as JsonObject);
     expect(bodies.map((body) => (body['response_format'] as JsonObject)['type'])).toEqual(['json_schema', 'json_object']);
     expect(bodies.some((body) => Object.hasOwn(body, 'output'))).toBe(false);
@@ -221,7 +223,7 @@ describe('over the wire', () => {
     server.answers.push([ollamaLine({ content: '{}' }), ollamaEnd()]);
     const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
     const backend = constrainOutput(createOllamaBackend(connection, directSend), ollamaForms);
-    await Array.fromAsync(backend.chat(askModel({ model: 'small:latest', output })));
+    await Array.fromAsync(answerOf(backend, askModel({ model: 'small:latest', output })));
     expect(server.chats()).toMatchObject([{ format: schema }]);
     expect(toOllamaFormat(output, 'json')).toEqual({ format: 'json' });
   });
@@ -241,7 +243,7 @@ describe('over the wire', () => {
     server.answers.push([{ status: 500, body: JSON.stringify(crash) }], [ollamaLine({ content: '{}' }), ollamaEnd()]);
     const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
     const backend = constrainOutput(createOllamaBackend(connection, directSend), ollamaForms);
-    await Array.fromAsync(backend.chat(askModel({ model: 'small:latest', output })));
+    await Array.fromAsync(answerOf(backend, askModel({ model: 'small:latest', output })));
     expect(server.chats().map((body) => body['format'])).toEqual([schema, 'json']);
   });
 });

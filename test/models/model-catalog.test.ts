@@ -4,12 +4,13 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ModelBackend, ModelRecord } from '../../src/core/model.ts';
 import { createModelCatalog } from '../../src/models/model-catalog.ts';
 import type { CatalogBackend } from '../../src/models/model-catalog.ts';
+import { generatedBy } from '../_support/scripted-model.ts';
 
 const signal = AbortSignal.timeout(60_000);
 
 /** A backend whose list a test can change, count, break and hang. */
 class ScriptedList implements CatalogBackend {
-  readonly backend: ModelBackend = { async *chat() {} };
+  readonly backend: ModelBackend = generatedBy(async function* () {});
   readonly isLocal: boolean = true;
   readonly name: string;
   readonly prefix?: string;
@@ -130,7 +131,12 @@ describe('a backend that hangs', () => {
   });
 
   test('cannot outlive the limit by ignoring its signal', async () => {
-    const deaf: CatalogBackend = { name: 'deaf', isLocal: false, backend: { async *chat() {} }, list: () => new Promise(() => {}) };
+    const deaf: CatalogBackend = {
+      name: 'deaf',
+      isLocal: false,
+      backend: generatedBy(async function* () {}),
+      list: () => new Promise(() => {}),
+    };
     const listed = idsOf(catalogOf(deaf));
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await listed).toEqual([]);

@@ -5,6 +5,7 @@ import { directSend } from '../_support/direct-send.ts';
 import { askModel } from '../_support/model-answers.ts';
 import { events, respond, startUpstream, stream } from '../_support/upstream-server.ts';
 import type { Script, UpstreamServer } from '../_support/upstream-server.ts';
+import { answerOf } from '../_support/scripted-model.ts';
 
 let server: UpstreamServer;
 afterEach(() => server.close());
@@ -20,7 +21,7 @@ const first = events({ choices: [{ index: 0, delta: { content: 'Hi' } }] });
 describe('leaving', () => {
   it('closes the connection when the reader stops', async () => {
     const connection = await upstream(stream(first, { end: 'stall' }));
-    for await (const event of createOpenAiBackend(connection, directSend).chat(askModel())) {
+    for await (const event of answerOf(createOpenAiBackend(connection, directSend), askModel())) {
       expect(event).toEqual({ type: 'text', text: 'Hi' });
       break;
     }
@@ -32,7 +33,7 @@ describe('leaving', () => {
     async (moment) => {
       const connection = await upstream(moment === 'amid the answer' ? stream(first, { end: 'stall' }) : [{ act: 'stall' }]);
       const leave = new AbortController();
-      const answer = createOpenAiBackend(connection, directSend).chat(askModel({ signal: leave.signal }));
+      const answer = answerOf(createOpenAiBackend(connection, directSend), askModel({ signal: leave.signal }));
       if (moment === 'amid the answer') await answer.next();
       const next = answer.next();
       const request = await server.request(0);
@@ -46,7 +47,7 @@ describe('leaving', () => {
   it('asks nothing when the signal was aborted before', async () => {
     const connection = await upstream(respond(200, {}));
     const reason = new Error('gone');
-    const answer = createOpenAiBackend(connection, directSend).chat(askModel({ signal: AbortSignal.abort(reason) }));
+    const answer = answerOf(createOpenAiBackend(connection, directSend), askModel({ signal: AbortSignal.abort(reason) }));
     await expect(answer.next()).rejects.toBe(reason);
     expect(server.connections).toBe(0);
   });

@@ -6,6 +6,7 @@ import type { SendOutbound } from '../../src/core/outbound.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { answerWith, askModel, cutAt, fold, readRecording } from '../_support/model-answers.ts';
 import type { FoldedAnswer } from '../_support/model-answers.ts';
+import { answerOf } from '../_support/scripted-model.ts';
 
 const connection = { baseUrl: 'http://backend.test/v1', key: undefined, firstByteTimeoutMs: 1_000, idleTimeoutMs: 1_000 };
 const tools = ['get_time', 'get_weather'].map((name) => ({ name, description: '', parameters: { type: 'object' } }));
@@ -13,7 +14,7 @@ const tools = ['get_time', 'get_weather'].map((name) => ({ name, description: ''
 async function ask(send: SendOutbound, choices = 1): Promise<ModelEvent[]> {
   let count = 0;
   const backend = createOpenAiBackend(connection, send, () => `own_${(count += 1)}`);
-  return Array.fromAsync(backend.chat(askModel({ tools, parameters: choices === 1 ? {} : { n: choices } })));
+  return Array.fromAsync(answerOf(backend, askModel({ tools, parameters: choices === 1 ? {} : { n: choices } })));
 }
 
 const zurich = '{"zone":"Europe/Zurich"}';
@@ -141,7 +142,7 @@ describe('recorded streams', () => {
 
   it('starts the next answer of a model in reasoning once its template was seen to open it', async () => {
     const backend = createOpenAiBackend(connection, answerWith([readRecording('lone-closing')]));
-    const answer = async (model: string): Promise<FoldedAnswer> => fold(await Array.fromAsync(backend.chat(askModel({ model }))));
+    const answer = async (model: string): Promise<FoldedAnswer> => fold(await Array.fromAsync(answerOf(backend, askModel({ model }))));
     expect((await answer('a')).reasoning).toBe('');
     expect(await answer('a')).toMatchObject({ text: 'Hello!', reasoning: 'Okay, the user greets me.\n' });
     expect((await answer('b')).reasoning).toBe('');
@@ -153,7 +154,10 @@ describe('recorded streams', () => {
       const [answer = answerWith([])] = answers.splice(0, 1);
       return answer(request);
     });
-    await Array.fromAsync(backend.chat(askModel()));
-    expect(fold(await Array.fromAsync(backend.chat(askModel())))).toMatchObject({ text: '9.8 is greater.', reasoning: '9.11 or 9.8?' });
+    await Array.fromAsync(answerOf(backend, askModel()));
+    expect(fold(await Array.fromAsync(answerOf(backend, askModel())))).toMatchObject({
+      text: '9.8 is greater.',
+      reasoning: '9.11 or 9.8?',
+    });
   });
 });

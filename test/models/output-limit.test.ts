@@ -8,6 +8,7 @@ import { OutputLimit } from '../../src/models/output-limit.ts';
 import { createOllamaBackend } from '../../src/models/ollama/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { askModel } from '../_support/model-answers.ts';
+import { answerOf } from '../_support/scripted-model.ts';
 
 const connection = { baseUrl: 'http://backend.test/v1', key: undefined, firstByteTimeoutMs: 1_000, idleTimeoutMs: 1_000, name: 'lab' };
 const megabyte = 1_000_000;
@@ -42,7 +43,7 @@ async function listen(
     return Promise.resolve({ status: 200, headers: { 'content-type': type }, body: body(signal) });
   });
   try {
-    for await (const event of backend.chat(askModel(request))) event satisfies ModelEvent;
+    for await (const event of answerOf(backend, askModel(request))) event satisfies ModelEvent;
   } catch (error) {
     outcome.error = error;
   }

@@ -3,6 +3,7 @@ import type { ModelBackend } from '../../src/core/model.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { functionGateway } from './function-gateway.ts';
+import { generatedBy } from '../_support/scripted-model.ts';
 
 const version = (word: string): string =>
   functionModule('f', {
@@ -14,22 +15,20 @@ const rounds = 3;
 
 /** Calls the function in three rounds, waits at a gate in the second one, and says in the end what it has read. */
 function callerAt(gate: { arrived: number; opened: Promise<void> }): ModelBackend {
-  return {
-    async *chat({ messages }) {
-      const results = messages.flatMap((message) => (message.role === 'tool' ? [message.content as string] : []));
-      if (results.length === rounds) {
-        yield { type: 'text', text: results.join() };
-        yield { type: 'finish', reason: 'stop' };
-        return;
-      }
-      if (results.length === 1) {
-        gate.arrived += 1;
-        await gate.opened;
-      }
-      yield { type: 'tool-call', call: { id: `c${results.length}`, name: 'f', arguments: `{"n":${results.length}}` } };
-      yield { type: 'finish', reason: 'tool_calls' };
-    },
-  };
+  return generatedBy(async function* ({ messages }) {
+    const results = messages.flatMap((message) => (message.role === 'tool' ? [message.content as string] : []));
+    if (results.length === rounds) {
+      yield { type: 'text', text: results.join() };
+      yield { type: 'finish', reason: 'stop' };
+      return;
+    }
+    if (results.length === 1) {
+      gate.arrived += 1;
+      await gate.opened;
+    }
+    yield { type: 'tool-call', call: { id: `c${results.length}`, name: 'f', arguments: `{"n":${results.length}}` } };
+    yield { type: 'finish', reason: 'tool_calls' };
+  });
 }
 
 test('the folder is loaded anew while fifty chats run: none fails, and each keeps the version that it began with', async () => {

@@ -320,9 +320,9 @@ describe('the log of a run has every question and its answer', () => {
     const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
     const model = new ScriptedModel([new Promise(() => undefined)]);
     const backend = backendOf({
-      chat(request) {
+      answer(request, emit) {
         isAsked();
-        return model.chat(request);
+        return model.answer(request, emit);
       },
     });
     await using gateway = await gatewayOf({ backends: [backend], servers });

@@ -2,23 +2,24 @@ import { expect, test } from 'vitest';
 import { textOf } from '../../src/core/chat.ts';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
+import type { ModelRequest } from '../../src/core/model.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import { act, generateRounds, newWorld, replayDocument, shownWorld, startReplayServer } from '../_support/replay-server.ts';
 import type { ReplayedCall, ReplayServer } from '../_support/replay-server.ts';
 import { readSeen, serverOf } from './gateway.ts';
 import type { Seen } from './gateway.ts';
+import { GeneratedModel } from '../_support/scripted-model.ts';
 
 /** Says the rounds of a conversation, which its first message names; asked without functions for a selection, it writes the first round down. */
-class Replayer implements ModelBackend {
+class Replayer extends GeneratedModel {
   readonly #rounds = new Map<string, ReplayedCall[][]>();
 
   learn(id: string, rounds: ReplayedCall[][]): void {
     this.#rounds.set(id, structuredClone(rounds));
   }
 
-  async *chat(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
+  async *events(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
     const said = request.messages.map(({ content }) => textOf(content)).join('\n');
     const id = /conversation-\S+/.exec(said)?.[0] ?? '';
     const purpose = request.asking?.purpose;

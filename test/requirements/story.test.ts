@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { textOf } from '../../src/core/chat.ts';
 import type { ChatMessage, ModelEvent, ToolCall } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
+import type { ModelRequest } from '../../src/core/model.ts';
 import { backendOf, listen } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { call, decide, readRun, storesIn } from '../http/approval-fixture.ts';
@@ -12,6 +12,7 @@ import { jsonResponse, neverAnswers } from '../tools/scripted-send.ts';
 import type { ScriptedAnswer } from '../tools/scripted-send.ts';
 import { documentOf, gatewayOf, readSeen, serverOf } from './gateway.ts';
 import type { Gateway } from './gateway.ts';
+import { GeneratedModel } from '../_support/scripted-model.ts';
 
 const newFolder = temporaryFolders();
 
@@ -39,15 +40,16 @@ function numbered(kind: string, count: number, toCall: (n: number) => [string, J
 }
 
 /** Follows the plan, and answers with the sum of everything that it has read: so the answer is right only when no result was lost or doubled. */
-class Accountant implements ModelBackend {
+class Accountant extends GeneratedModel {
   turn: number;
   readonly asked: ModelRequest[] = [];
 
   constructor(turn: number) {
+    super();
     this.turn = turn;
   }
 
-  async *chat(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
+  async *events(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
     this.asked.push({ ...request, messages: structuredClone(request.messages) });
     const wanted = plan[this.turn] ?? [];
     this.turn += 1;

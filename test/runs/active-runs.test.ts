@@ -10,7 +10,7 @@ import type { Tool, ToolOutcome } from '../../src/core/tool.ts';
 import { createCancellableCalls } from '../../src/runs/cancellable-calls.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import type { ActiveRuns, ActiveRunsOptions } from '../../src/runs/active-runs.ts';
-import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
+import { calls, finderOf, says, ScriptedModel, generatedBy } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, textOfEvents, toolNamed } from '../_support/tools.ts';
 
@@ -149,13 +149,11 @@ describe('the end of a run', () => {
   });
 
   test('is what ended it, whatever the backend says to that', async () => {
-    const backend: ModelBackend = {
-      async *chat({ signal }) {
-        yield { type: 'text', text: 'He' };
-        while (!signal.aborted) await nextTick();
-        throw new GatewayError('upstream_incomplete', 'The answer was cut.');
-      },
-    };
+    const backend: ModelBackend = generatedBy(async function* ({ signal }) {
+      yield { type: 'text', text: 'He' };
+      while (!signal.aborted) await nextTick();
+      throw new GatewayError('upstream_incomplete', 'The answer was cut.');
+    });
     const { events, run, runs, endings } = started(backend);
     const told = collect(events);
     runs.cancel(run.runId, ada);

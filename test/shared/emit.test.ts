@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { emitFrom, pullFrom } from '../../src/shared/emit.ts';
+import { emitFrom, pullFrom, StopReading } from '../../src/shared/emit.ts';
 import type { Emit } from '../../src/shared/emit.ts';
 
 async function* counting(): AsyncGenerator<number, string> {
@@ -77,6 +77,6 @@ describe('events that are emitted', () => {
     await events.next();
     await events.return(undefined);
     await new Promise((next) => setImmediate(next));
-    expect(failure).toBeInstanceOf(DOMException);
+    expect(failure).toBeInstanceOf(StopReading);
   });
 });

@@ -4,6 +4,8 @@ import { limits } from '../../core/limits.ts';
 import type { FoundModel, ModelFinder, ModelRequest } from '../../core/model.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolFinder, ToolOffer } from '../../core/tool.ts';
+import { pullFrom } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/emit.ts';
 import { answerFromResults } from '../modes/native/answer-from-results.ts';
 import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
 import { backendInMode } from '../modes/backend-in-mode.ts';
@@ -138,9 +140,10 @@ function passThrough(
   // What comes through here unchanged is told by itself: another layer would cost every event of every plain chat.
   if (run.presetPath === undefined && withModelHooks(model.backend, hooks, run) === model.backend) {
     run.questions?.askLast(describeModelRequest(question, asker));
-    return model.backend.chat(question);
+    return pullFrom<ChatEvent, void>((emit) => model.backend.answer(question, emit));
   }
-  return withModelHooks(recordModelRequests(run.questions, asker)(model.backend), hooks, run).chat(question);
+  const backend = withModelHooks(recordModelRequests(run.questions, asker)(model.backend), hooks, run);
+  return pullFrom<ChatEvent, void>((emit) => backend.answer(question, emit));
 }
 
 interface Preparation {
@@ -179,7 +182,9 @@ async function* runInMode(preparation: Preparation, choice: ModeChoice): AsyncGe
   const model = { ...preparation.model, backend: recorded(preparation.model.backend) };
   const isHandover = request.isHandover === true && preparation.resumed === undefined;
   const wrapping = { model, recorded, models: services.models, settings: services.settings, variables, withFiles, isHandover };
-  const inMode = yield* backendInMode({ ...wrapping, newCallId: services.newCallId, caller: run.caller, signal: run.signal }, choice);
+  const inMode = yield* pullFrom((emit: Emit<ChatEvent>) =>
+    backendInMode({ ...wrapping, newCallId: services.newCallId, caller: run.caller, signal: run.signal }, choice, emit),
+  );
   const onRefusal = (refusal: GatewayError): void => learnNoTools(refusal, preparation);
   const asked = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;
   const mayConsume = choice.path !== 'prompt' && request.files.length > 0 && fileConsumersIn(offer).size > 0;

@@ -1,6 +1,7 @@
 import { textOf } from '../../core/chat.ts';
 import type { ChatMessage } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { StopReading } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -34,25 +35,22 @@ export function recordModelRequests(log: ModelRequestLog | undefined, asker: Ask
 
 function recordedBackend(backend: ModelBackend, log: ModelRequestLog, asker: Asker): ModelBackend {
   return {
-    async *chat(request) {
+    async answer(request, emit) {
       let answer = log.ask(describeModelRequest(request, asker));
       const askedAgain: ModelRequest['askedAgain'] = (next, fault) => {
         answer.end(fault === undefined ? undefined : faultOf(fault, request.signal));
         answer = log.ask(describeModelRequest(next, asker));
         request.askedAgain?.(next, fault);
       };
-      let how: AnswerFault | 'stopped' | undefined = 'stopped';
       try {
-        for await (const event of backend.chat({ ...request, askedAgain })) {
-          answer.note(event);
-          yield event;
-        }
-        how = undefined;
+        await backend.answer({ ...request, askedAgain }, (events) => {
+          for (const event of events) answer.note(event);
+          return emit(events);
+        });
+        answer.end();
       } catch (error) {
-        how = faultOf(error, request.signal);
+        answer.end(error instanceof StopReading ? 'stopped' : faultOf(error, request.signal));
         throw error;
-      } finally {
-        answer.end(how);
       }
     },
   };

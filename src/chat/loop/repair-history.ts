@@ -2,7 +2,7 @@ import type { AssistantMessage, ChatMessage, ToolCall, ToolMessage } from '../..
 import { textOf } from '../../core/chat.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { Turn } from './ask-model.ts';
+import type { Turn } from './request-model.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });

@@ -2,13 +2,15 @@ import type { ChatEvent, ChatMessage, FinishReason, ToolCall } from '../../core/
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
-import { askForAnswer, askModel } from './ask-model.ts';
-import type { Turn } from './ask-model.ts';
+import { pullFrom } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/emit.ts';
+import { requestLastAnswer, requestModel } from './request-model.ts';
+import type { Turn } from './request-model.ts';
 import { offerCalledTools, offerFoundTools } from './deferred-tools.ts';
 import { createDuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult, ToolCallScope, ToolCallSettings } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
-import { askForCall, forcedChoiceIn } from '../tool-choice/force-tool-choice.ts';
+import { forcedChoiceIn, requestCall } from '../tool-choice/force-tool-choice.ts';
 import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 import { resultShareBytes, shareAmong } from '../results/truncate-result.ts';
 import { forAnotherModel, messagesOfRound, repairHistory } from './repair-history.ts';
@@ -70,7 +72,10 @@ export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff
   let limit = budget.reached();
   for (; limit === undefined || resumed !== undefined; limit = budget.reached()) {
     if (resumed === undefined) place?.standsAt(() => betweenRounds(waitingRound(chat, state).loop));
-    const turn = resumed === undefined ? yield* separator.separate(askForTurn(chat, state)) : turnOf(resumed);
+    const turn =
+      resumed === undefined
+        ? yield* pullFrom((emit: Emit<ChatEvent>) => requestTurn(chat, state, separator.separate(emit)))
+        : turnOf(resumed);
     if (resumed === undefined) yield* offerCalledTools(chat.finder, state.tools, turn.toolCalls);
     const rules = { ...chat, tools: state.tools, forced: forcedNow(chat, state) };
     const { calls, refused } = resumed === undefined ? partitionToolCalls(turn, rules) : { calls: turn.toolCalls, refused: [] };
@@ -202,11 +207,11 @@ function forcedNow(chat: ChatRun, { isChoiceOpen }: RunState): ForcedChoice | un
   return isChoiceOpen && chat.path === 'native' ? forcedChoiceIn(chat.toolChoice) : undefined;
 }
 
-function askForTurn(chat: ChatRun, state: RunState): AsyncGenerator<ChatEvent, Turn> {
+function requestTurn(chat: ChatRun, state: RunState, emit: Emit<ChatEvent>): Promise<Turn> {
   const toolChoice = state.isChoiceOpen || chat.toolChoice === 'none' ? chat.toolChoice : undefined;
   const request = { ...requestFor(chat, state), toolChoice };
   const forced = forcedNow(chat, state);
-  return forced === undefined ? askModel(chat.backend, request) : askForCall(chat.backend, request, forced);
+  return forced === undefined ? requestModel(chat.backend, request, emit) : requestCall(chat.backend, request, { choice: forced, emit });
 }
 
 function requestFor(chat: ChatRun, { messages, tools, budget }: RunState): ModelRequest {
@@ -237,7 +242,9 @@ function afterRound(state: RunState, reports: readonly ToolCallResult[]): void {
 }
 
 async function* lastAnswer(chat: ChatRun, state: RunState): AsyncGenerator<ChatEvent> {
-  const last = yield* state.separator.separate(askForAnswer(chat.backend, requestFor(chat, state)));
+  const last = yield* pullFrom((emit: Emit<ChatEvent>) =>
+    requestLastAnswer(chat.backend, requestFor(chat, state), state.separator.separate(emit)),
+  );
   if (last.isSilent && !isCut(last)) {
     yield { type: 'text', text: 'The model gave no answer after its last tool calls.' };
   }

@@ -1,26 +1,29 @@
 import type { ChatEvent } from '../../core/chat.ts';
-import type { Turn } from './ask-model.ts';
+import type { Emit } from '../../shared/emit.ts';
 
 export interface TurnSeparator {
-  separate(turn: AsyncGenerator<ChatEvent, Turn>): AsyncGenerator<ChatEvent, Turn>;
+  /** For the events of one turn. */
+  separate(emit: Emit<ChatEvent>): Emit<ChatEvent>;
 }
 
 /** What a model says before a call and after it are two paragraphs, not one word run into another. */
 export function createTurnSeparator(): TurnSeparator {
   let lastCharacter = '';
   return {
-    async *separate(turn) {
-      let isFirstText = lastCharacter !== '' && lastCharacter !== '\n';
-      for (let next = await turn.next(); ; next = await turn.next()) {
-        if (next.done === true) return next.value;
-        const event = next.value;
-        if (event.type === 'text' && event.text !== '') {
-          if (isFirstText) yield { type: 'text', text: '\n\n' };
-          isFirstText = false;
-          lastCharacter = event.text.slice(-1);
-        }
-        yield event;
-      }
+    separate(emit) {
+      let isBreakDue = lastCharacter !== '' && lastCharacter !== '\n';
+      return (events) => {
+        const last = events.findLast(isWords);
+        if (last === undefined) return emit(events);
+        lastCharacter = last.text.slice(-1);
+        if (!isBreakDue) return emit(events);
+        isBreakDue = false;
+        return emit(events.toSpliced(events.findIndex(isWords), 0, { type: 'text', text: '\n\n' }));
+      };
     },
   };
+}
+
+function isWords(event: ChatEvent): event is ChatEvent & { type: 'text' } {
+  return event.type === 'text' && event.text !== '';
 }

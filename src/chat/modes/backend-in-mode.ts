@@ -1,6 +1,7 @@
 import type { ChatEvent, ChatMessage } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FoundModel, ModelBackend, ModelFinder } from '../../core/model.ts';
+import type { Emit } from '../../shared/emit.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import { reasonAndAct } from './react/reason-and-act.ts';
 import type { RecordingBackend } from '../loop/record-model-requests.ts';
@@ -25,28 +26,26 @@ export interface ModeBackendOptions {
 }
 
 /** The model's backend in the form that the loop knows: one that makes calls, whichever way they are chosen. For one run. */
-export async function* backendInMode(
+export async function backendInMode(
   options: ModeBackendOptions,
   { path, isSingleCall }: ModeChoice,
-): AsyncGenerator<ChatEvent, ModelBackend> {
+  emit: Emit<ChatEvent>,
+): Promise<ModelBackend> {
   const { model, settings, newCallId, caller } = options;
   const { backend } = model;
   if (path === 'react') return reasonAndAct({ backend, newCallId, caller });
   if (path === 'native') return recoverLeakedCalls({ backend: replayReasoning(backend), newCallId, caller });
-  const task = yield* taskModel(options);
+  const task = await taskModel(options, emit);
   const { variables, withFiles, isHandover } = options;
   const template = settings.selectionTemplate;
   return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller });
 }
 
 /** The selection's own model where one is set and known: a small one is enough to choose, and saves the large one's time. */
-async function* taskModel({
-  model,
-  models,
-  recorded,
-  settings,
-  signal,
-}: ModeBackendOptions): AsyncGenerator<ChatEvent, { backend: ModelBackend; model: string }> {
+async function taskModel(
+  { model, models, recorded, settings, signal }: ModeBackendOptions,
+  emit: Emit<ChatEvent>,
+): Promise<{ backend: ModelBackend; model: string }> {
   const wanted = model.record.isLocal ? settings.taskModel : settings.taskModelExternal;
   if (wanted !== undefined) {
     try {
@@ -56,7 +55,7 @@ async function* taskModel({
       signal.throwIfAborted();
       if (!(error instanceof GatewayError)) throw error;
       const message = `The task model ${wanted} is not available; ${model.record.id} chooses its tools itself.`;
-      yield { type: 'run-event', event: { type: 'warning', data: { code: 'task_model_unavailable', message } } };
+      await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'task_model_unavailable', message } } }]);
     }
   }
   return { backend: model.backend, model: model.name };

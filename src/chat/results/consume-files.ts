@@ -21,7 +21,7 @@ export function fileConsumersIn({ tools, finder }: ToolOffer): Set<string> {
   return new Set(all.flatMap(([name, tool]) => (tool.consumesFiles === true ? [name] : [])));
 }
 
-/** Adds the files to each question anew, since another one may come after they were consumed. */
+/** Adds the files to each model request anew, since another one may follow after they were consumed. */
 export function withFilesAtEachTurn(backend: ModelBackend, add: AddFiles): ModelBackend {
-  return { chat: (request) => backend.chat({ ...request, messages: add(request.messages) }) };
+  return { answer: (request, emit) => backend.answer({ ...request, messages: add(request.messages) }, emit) };
 }

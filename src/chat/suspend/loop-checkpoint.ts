@@ -6,7 +6,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Tool, ToolOutcome } from '../../core/tool.ts';
-import type { Turn } from '../loop/ask-model.ts';
+import type { Turn } from '../loop/request-model.ts';
 import type { GuardedCall } from '../tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';

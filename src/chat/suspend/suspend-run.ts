@@ -1,9 +1,10 @@
 import type { ChatEvent } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { pullFrom } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { eventIdOf, withinOf } from './nested-call-ids.ts';
 import type { RunWait, WaitingCall } from '../../core/suspended-run.ts';
-import type { Turn } from '../loop/ask-model.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import { isUnfinished, toolCallEvents } from '../tool-calls/run-round.ts';
 import type { TurnSeparator } from '../loop/separate-turns.ts';
@@ -39,7 +40,7 @@ export async function* suspendRun({ wait, turn, reports, loop, separator }: Roun
     const state: LoopCheckpoint = { ...loop, version: 1, turn, settled, ...(inner.length > 0 && { inner }) };
     const approval = await wait.suspend(calls, state as unknown as JsonObject);
     for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
-    yield* separator.separate(words(calls));
+    yield* pullFrom(async (emit: Emit<ChatEvent>) => separator.separate(emit)([{ type: 'text', text: words(calls) }]));
     yield { type: 'approval', approval };
     yield { type: 'finish', reason: 'stop' };
     return true;
@@ -55,14 +56,12 @@ export async function* suspendRun({ wait, turn, reports, loop, separator }: Roun
   }
 }
 
-async function* words(calls: readonly WaitingCall[]): AsyncGenerator<ChatEvent, Turn> {
+function words(calls: readonly WaitingCall[]): string {
   const shown = calls.map(({ tool, args }) => {
     const text = JSON.stringify(args);
     return `${tool}(${text.length > shownCharacters ? `${text.slice(0, shownCharacters).toWellFormed()}…` : text})`;
   });
-  const text = `Waiting for your approval: ${shown.join(', ')}.`;
-  yield { type: 'text', text };
-  return { text, toolCalls: [], finishReason: 'stop', isSilent: false };
+  return `Waiting for your approval: ${shown.join(', ')}.`;
 }
 
 /** Where a run stands between two rounds: the model is asked next. */

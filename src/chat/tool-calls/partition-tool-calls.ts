@@ -1,7 +1,7 @@
 import type { ChatEvent, ToolCall } from '../../core/chat.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { Tool, ToolErrorCode } from '../../core/tool.ts';
-import type { Turn } from '../loop/ask-model.ts';
+import type { Turn } from '../loop/request-model.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { isForced } from '../tool-choice/force-tool-choice.ts';
 import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';

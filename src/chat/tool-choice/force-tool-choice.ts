@@ -3,8 +3,9 @@ import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
 import type { Asking } from '../../core/model-request-log.ts';
-import { askModel } from '../loop/ask-model.ts';
-import type { Turn } from '../loop/ask-model.ts';
+import type { Emit } from '../../shared/emit.ts';
+import { requestModel } from '../loop/request-model.ts';
+import type { Turn } from '../loop/request-model.ts';
 
 /** A choice that leaves a model no freedom: some function, or this one. */
 export type ForcedChoice = { type: 'any' } | { type: 'named'; name: string };
@@ -23,21 +24,25 @@ export function isForced(call: ToolCall, choice: ForcedChoice): boolean {
 }
 
 /**
- * Asks for a call that the request demands. Backends that take no notice of `tool_choice` answer in words: these are withheld, and the model
- * is asked once more, in words. When it still does not call, its words stand, with a warning.
+ * Requests a call that is demanded. Backends that ignore `tool_choice` answer in words: these are withheld, and the model is asked once more, in
+ * words. When it still does not call, its words stand, with a warning.
  */
-export async function* askForCall(backend: ModelBackend, request: ModelRequest, choice: ForcedChoice): AsyncGenerator<ChatEvent, Turn> {
-  const first = yield* withholdText(askModel(backend, request));
-  if (isObeyed(first.turn, choice)) return yield* release(first);
+export async function requestCall(
+  backend: ModelBackend,
+  request: ModelRequest,
+  { choice, emit }: { choice: ForcedChoice; emit: Emit<ChatEvent> },
+): Promise<Turn> {
+  const first = await requestWithheld(backend, request, emit);
+  if (isObeyed(first.turn, choice)) return release(first, emit);
   const said: ModelRequest['messages'] = first.turn.text === '' ? [] : [{ role: 'assistant', content: first.turn.text, toolCalls: [] }];
   const messages: ModelRequest['messages'] = [...request.messages, ...said, { role: 'user', content: demand(request, choice) }];
   const asking: Asking = { purpose: 'round', ...request.asking, reason: 'no_call_made' };
-  const second = yield* withholdText(askModel(backend, { ...request, messages, asking }));
+  const second = await requestWithheld(backend, { ...request, messages, asking }, emit);
   if (!isObeyed(second.turn, choice)) {
     const message = 'The request demands a call of a function, and the model made none, although it was asked twice.';
-    yield { type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } };
+    await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } }]);
   }
-  return yield* release(second);
+  return release(second, emit);
 }
 
 interface WithheldTurn {
@@ -45,21 +50,21 @@ interface WithheldTurn {
   text: ChatEvent[];
 }
 
-async function* withholdText(asked: AsyncGenerator<ChatEvent, Turn>): AsyncGenerator<ChatEvent, WithheldTurn> {
+async function requestWithheld(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<WithheldTurn> {
   const text: ChatEvent[] = [];
-  for (let next = await asked.next(); ; next = await asked.next()) {
-    if (next.done === true) return { turn: next.value, text };
-    if (next.value.type === 'text') text.push(next.value);
-    else yield next.value;
-  }
+  const turn = await requestModel(backend, request, (events) => {
+    text.push(...events.filter(({ type }) => type === 'text'));
+    return emit(events.filter(({ type }) => type !== 'text'));
+  });
+  return { turn, text };
 }
 
-function* release({ turn, text }: WithheldTurn): Generator<ChatEvent, Turn> {
-  yield* text;
+async function release({ turn, text }: WithheldTurn, emit: Emit<ChatEvent>): Promise<Turn> {
+  await emit(text);
   return turn;
 }
 
-/** What was cut or filtered is not asked for again: it would end in the same way. */
+/** What was cut or filtered is not requested again: it would end in the same way. */
 function isObeyed(turn: Turn, choice: ForcedChoice): boolean {
   return turn.finishReason === 'length' || turn.finishReason === 'content_filter' || turn.toolCalls.some((call) => isForced(call, choice));
 }

@@ -1,3 +1,4 @@
+import { emitFrom } from '../../shared/emit.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { ChatMessage, ModelEvent, Usage } from '../../core/chat.ts';
@@ -37,19 +38,18 @@ const wordsPerTurn = 32;
  * quotes their results. The same conversation gives the same answer, but for call ids and the clock. It says what it is and knows nothing.
  */
 export function createDemoBackend({ now = Date.now, newCallId = makeCallId }: DemoOptions = {}): ModelBackend {
-  return {
-    async *chat(request) {
-      request.signal.throwIfAborted();
-      const reply = replyTo(request, now());
-      if (reply.calls !== undefined) {
-        for (const { name, args } of reply.calls)
-          yield { type: 'tool-call', call: { id: newCallId(), name, arguments: JSON.stringify(args) } };
-      } else yield* speak(reply.text, request.signal);
-      const spoken = reply.calls === undefined ? reply.text : JSON.stringify(reply.calls);
-      yield { type: 'usage', usage: usageOf(request, spoken) };
-      yield { type: 'finish', reason: reply.calls === undefined ? 'stop' : 'tool_calls' };
-    },
-  };
+  async function* events(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
+    request.signal.throwIfAborted();
+    const reply = replyTo(request, now());
+    if (reply.calls !== undefined) {
+      for (const { name, args } of reply.calls)
+        yield { type: 'tool-call', call: { id: newCallId(), name, arguments: JSON.stringify(args) } };
+    } else yield* speak(reply.text, request.signal);
+    const spoken = reply.calls === undefined ? reply.text : JSON.stringify(reply.calls);
+    yield { type: 'usage', usage: usageOf(request, spoken) };
+    yield { type: 'finish', reason: reply.calls === undefined ? 'stop' : 'tool_calls' };
+  }
+  return { answer: (request, emit) => emitFrom(events(request), emit) };
 }
 
 type Reply = { text: string; calls?: undefined } | { calls: ChosenCall[] };

@@ -6,8 +6,7 @@ import type { RunEvent } from '../../core/run-event.ts';
 import { chooseContextSize } from './choose-context-size.ts';
 import type { ContextSize, ContextSizeRequest } from './choose-context-size.ts';
 import { findLoadedContext, learnFacts } from './ollama-models.ts';
-import type { OllamaFacts } from './ollama-models.ts';
-import type { OllamaConnection } from './ollama-transport.ts';
+import type { OllamaConnection, OllamaFacts } from './ollama-models.ts';
 
 /** Ollama unloads an idle model after five minutes, unless it was told otherwise; until then a smaller `num_ctx` would make it load again. */
 const loadedForMs = 5 * 60 * 1000;

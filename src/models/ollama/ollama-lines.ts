@@ -1,108 +1,78 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { GatewayError } from '../../core/errors.ts';
+import type { ModelEvent } from '../../core/chat.ts';
+import { limits } from '../../core/limits.ts';
+import { hasMoreValuesThan } from '../../shared/json-depth.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { hasMoreValuesThan } from '../../shared/json-depth.ts';
-import { limits } from '../../core/limits.ts';
-import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
-import { reportedFault } from '../upstream-errors.ts';
+import type { AnswerStream } from '../answer-stream.ts';
+import type { BackendClient } from '../backend-client.ts';
 
-/** Reads a stream of JSON lines and lets only whole, sound ones through. */
-export class NdjsonReader {
-  /** True once a line said `done`. */
+/** One streamed answer in lines of JSON: it ends with the line that says `done`. */
+export class JsonLines implements AnswerStream {
   isDone = false;
-  readonly #name: string;
-  readonly #mask: SecretMask;
-  #rest = '';
+  fault: unknown;
+  readonly #client: BackendClient;
+  readonly #toEvents: (line: JsonObject) => ModelEvent[];
+  readonly #decoder = new TextDecoder();
+  /** The line that has not ended yet. */
+  #open = '';
 
-  constructor(name: string, mask: SecretMask) {
-    this.#name = name;
-    this.#mask = mask;
+  constructor(client: BackendClient, toEvents: (line: JsonObject) => ModelEvent[]) {
+    this.#client = client;
+    this.#toEvents = toEvents;
   }
 
-  /**
-   * The same lines, checked, in chunks as they came. After the line with `done` the rest of the body is read and dropped.
-   * @throws GatewayError `upstream_line_too_long`, `upstream_invalid_response`, `upstream_incomplete`, and what an `error` line says.
-   */
-  async *read(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-    const decoder = new TextDecoder();
-    for await (const piece of body) {
-      if (this.isDone) continue;
-      yield* this.#take(decoder.decode(piece.subarray(0, limits.upstreamSliceBytes), { stream: true }));
-      if (piece.byteLength > limits.upstreamSliceBytes) yield* this.#takeRest(piece, decoder);
-    }
-    if (!this.isDone) yield* this.#take(`${decoder.decode()}\n`);
-    if (!this.isDone)
-      throw new GatewayError('upstream_incomplete', `The model backend "${this.#name}" ended its answer before it was complete.`);
+  read(piece: Uint8Array): ModelEvent[] {
+    return this.#readText(this.#decoder.decode(piece, { stream: true }));
   }
 
-  /** What of a large piece lies behind its first slice, with everybody else between two slices. */
-  async *#takeRest(piece: Uint8Array, decoder: InstanceType<typeof TextDecoder>): AsyncGenerator<Uint8Array, void, undefined> {
-    for (let start: number = limits.upstreamSliceBytes; start < piece.byteLength && !this.isDone; start += limits.upstreamSliceBytes) {
-      await nextTurn();
-      yield* this.#take(decoder.decode(piece.subarray(start, start + limits.upstreamSliceBytes), { stream: true }));
-    }
+  end(failure: unknown): ModelEvent[] {
+    const events = failure === undefined ? this.#readText(`${this.#decoder.decode()}\n`) : [];
+    if (!this.isDone) this.fault ??= failure ?? this.#client.incomplete();
+    return events;
   }
 
-  *#take(text: string): Generator<Uint8Array, void, undefined> {
-    const lines = (this.#rest + text).split('\n');
-    this.#rest = lines.pop() ?? '';
-    const sound: string[] = [];
-    let fault: unknown;
+  #readText(text: string): ModelEvent[] {
+    // A long line comes in many pieces, and is split once.
+    const lines = text.includes('\n') ? (this.#open + text).split('\n') : [this.#open + text];
+    this.#open = lines.pop() ?? '';
+    const events: ModelEvent[] = [];
     try {
       for (const line of lines) {
-        if (this.isDone || line.trim() === '') continue;
-        this.#check(line);
-        sound.push(line);
+        if (line.trim() === '') continue;
+        this.#requireShort(line);
+        const value = this.#parse(line);
+        events.push(...this.#toEvents(value));
+        this.isDone = value['done'] === true;
+        if (this.isDone) return events;
       }
-      this.#checkLength(this.#rest);
+      this.#requireShort(this.#open);
     } catch (error) {
-      fault = error;
+      this.fault = error;
     }
-    // What came before a fault was said and is passed on.
-    if (sound.length > 0) yield new TextEncoder().encode(`${sound.join('\n')}\n`);
-    if (fault !== undefined) throw fault;
+    return events;
   }
 
-  #check(line: string): void {
-    this.#checkLength(line);
-    const value = parseObject(line, this.#name, this.#mask);
-    this.isDone = value['done'] === true;
+  #requireShort(line: string): void {
+    if (line.length > limits.upstreamLineBytes) throw this.#client.lineTooLong();
   }
 
-  #checkLength(line: string): void {
-    if (line.length <= limits.upstreamLineBytes) return;
-    const message = `The model backend "${this.#name}" sent a line of more than ${limits.upstreamLineBytes} bytes.`;
-    throw new GatewayError('upstream_line_too_long', message);
+  #parse(line: string): JsonObject {
+    if (line.length > limits.smallBodyBytes && hasMoreValuesThan(line, limits.upstreamLineValues))
+      throw this.#client.invalid(`sent a line of more than ${limits.upstreamLineValues} values`);
+    let value: JsonValue;
+    try {
+      value = JSON.parse(line) as JsonValue;
+    } catch {
+      throw this.#client.invalid('sent something that is not JSON');
+    }
+    return requireAnswer(value, this.#client);
   }
-}
-
-/**
- * One JSON object of Ollama.
- * @throws GatewayError `upstream_invalid_response`; for `{"error": "…"}` what it says.
- */
-function parseObject(text: string, name: string, mask: SecretMask): JsonObject {
-  const isHeavy = text.length > limits.smallBodyBytes && hasMoreValuesThan(text, limits.upstreamLineValues);
-  if (isHeavy)
-    throw new GatewayError(
-      'upstream_invalid_response',
-      `The model backend "${name}" sent a line of more than ${limits.upstreamLineValues} values.`,
-    );
-  let value: JsonValue;
-  try {
-    value = JSON.parse(text) as JsonValue;
-  } catch (error) {
-    throw new GatewayError('upstream_invalid_response', `The model backend "${name}" sent something that is not JSON.`, { cause: error });
-  }
-  return requireAnswer(value, name, mask);
 }
 
 /** @throws GatewayError `upstream_invalid_response` for what is no object; for `{"error": "…"}` what it says. */
-export function requireAnswer(value: JsonValue, name: string, mask: SecretMask): JsonObject {
-  if (!isJsonObject(value) || isDeeperThan(value, limits.jsonDepth)) {
-    throw new GatewayError('upstream_invalid_response', `The model backend "${name}" sent JSON that is not an answer.`);
-  }
+export function requireAnswer(value: JsonValue, client: BackendClient): JsonObject {
+  if (!isJsonObject(value) || isDeeperThan(value, limits.jsonDepth)) throw client.invalid('sent JSON that is not an answer');
   const error = ownValue(value, 'error');
   if (error === undefined || error === null) return value;
-  throw reportedFault(value, name, mask);
+  throw client.reported(value);
 }

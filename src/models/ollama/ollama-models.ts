@@ -5,9 +5,21 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { ModelRecord, ModelRequest } from '../../core/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ThinkingControl } from './ollama-options.ts';
-import { nameOf, openOllama } from './ollama-transport.ts';
-import type { OllamaConnection } from './ollama-transport.ts';
-import { toUpstreamError } from '../upstream-errors.ts';
+import { BackendClient } from '../backend-client.ts';
+import type { BackendConnection } from '../backend-client.ts';
+import { requireAnswer } from './ollama-lines.ts';
+
+/** An Ollama server, or a proxy in front of one. */
+export interface OllamaConnection extends BackendConnection {
+  /** For error messages; default `ollama`. */
+  name?: string;
+  /** The largest `num_ctx` that the gateway sets by itself, in tokens. */
+  maxContext: number;
+}
+
+export function ollamaClient(connection: OllamaConnection, send: SendOutbound): BackendClient {
+  return new BackendClient(connection.name ?? 'ollama', connection, send);
+}
 
 /** What `POST /api/show` says about a model, as far as the gateway needs it. */
 export interface OllamaFacts {
@@ -94,18 +106,20 @@ export async function findLoadedContext(
   send: SendOutbound,
   { model, signal }: Pick<ModelRequest, 'model' | 'signal'>,
 ): Promise<number | undefined> {
-  const call = openOllama(connection, send, AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]));
   try {
-    const running: unknown = (await call.client.ps()).models;
-    const entries = Array.isArray(running) ? running.filter(isJsonObject) : [];
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]);
+    const { models } = await read(ollamaClient(connection, send), '/api/ps', { signal: patience });
+    const entries = Array.isArray(models) ? models.filter((entry) => isJsonObject(entry)) : [];
     const context = entries.find(({ name }) => name === model || name === `${model}:latest`)?.['context_length'];
     return typeof context === 'number' && context > 0 ? context : undefined;
   } catch {
     signal.throwIfAborted();
     return undefined;
-  } finally {
-    await call.close();
   }
+}
+
+function read(client: BackendClient, path: string, request: { signal: AbortSignal; body?: JsonObject }): Promise<JsonObject> {
+  return client.exchange(path, request, async (response) => requireAnswer(await client.readJson(response), client));
 }
 
 /** The cure for a server without models, for the model that was asked for. */
@@ -119,20 +133,12 @@ interface TagEntry {
 }
 
 async function listTags(connection: OllamaConnection, send: SendOutbound, signal: AbortSignal): Promise<TagEntry[]> {
-  const call = openOllama(connection, send, signal);
-  try {
-    const listed: unknown = (await call.client.list()).models;
-    if (!Array.isArray(listed)) return [];
-    return listed.flatMap((wire: unknown) => {
-      const name = isJsonObject(wire) ? (wire['name'] ?? wire['model']) : undefined;
-      return isJsonObject(wire) && typeof name === 'string' && name !== '' ? [{ name, wire }] : [];
-    });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw toUpstreamError(error, nameOf(connection));
-  } finally {
-    await call.close();
-  }
+  const { models } = await read(ollamaClient(connection, send), '/api/tags', { signal });
+  if (!Array.isArray(models)) return [];
+  return models.flatMap((wire) => {
+    const name = isJsonObject(wire) ? (wire['name'] ?? wire['model']) : undefined;
+    return isJsonObject(wire) && typeof name === 'string' && name !== '' ? [{ name, wire }] : [];
+  });
 }
 
 /** Undefined for whatever reason: the facts only refine what works without them. */
@@ -141,20 +147,15 @@ async function show(
   send: SendOutbound,
   { model, signal }: Pick<ModelRequest, 'model' | 'signal'>,
 ): Promise<OllamaFacts | undefined> {
-  const patience = AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]);
-  const call = openOllama(connection, send, patience);
   try {
-    return toFacts(await call.client.show({ model }));
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]);
+    return toFacts(await read(ollamaClient(connection, send), '/api/show', { signal: patience, body: { model } }));
   } catch {
     return undefined;
-  } finally {
-    await call.close();
   }
 }
 
-function toFacts(shown: unknown): OllamaFacts {
-  const wire = isJsonObject(shown) ? shown : {};
-  const { capabilities: stated, model_info: info, details, parameters } = wire;
+function toFacts({ capabilities: stated, model_info: info, details, parameters }: JsonObject): OllamaFacts {
   const capabilities = Array.isArray(stated) ? stated.filter((entry) => typeof entry === 'string') : undefined;
   return {
     capabilities,

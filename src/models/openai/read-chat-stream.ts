@@ -2,68 +2,109 @@ import type { ModelEvent } from '../../core/chat.ts';
 import { OutboundError } from '../../core/errors.ts';
 import { hasMoreValuesThan } from '../../shared/json-depth.ts';
 import { limits } from '../../core/limits.ts';
-import { parseJson } from './openai-exchange.ts';
-import type { OpenAiExchange } from './openai-exchange.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { AnswerStream } from '../answer-stream.ts';
+import type { BackendClient } from '../backend-client.ts';
 import type { CompletionReader } from './read-completion.ts';
+import { ServerSentEventReader } from './read-server-sent-events.ts';
 import type { ServerSentEvent } from './read-server-sent-events.ts';
 
-/** The events of one streamed answer, batch by batch: it ends with `[DONE]`, or with the stream where every choice has its finish reason. */
-export class ChatStream {
-  readonly #exchange: OpenAiExchange;
+/** One streamed answer: it ends with `[DONE]`, or with the stream where every choice has its finish reason. */
+export class ChatStream implements AnswerStream {
+  /** `[DONE]` was read; what follows is not. */
+  isDone = false;
+  fault: unknown;
+  readonly #client: BackendClient;
   readonly #reader: CompletionReader;
-  #isDone = false;
+  readonly #lines = new ServerSentEventReader(limits.upstreamLineBytes);
 
-  constructor(exchange: OpenAiExchange, reader: CompletionReader) {
-    this.#exchange = exchange;
+  constructor(client: BackendClient, reader: CompletionReader) {
+    this.#client = client;
     this.#reader = reader;
   }
 
-  /** `[DONE]` was read; what follows is not. */
-  get isDone(): boolean {
-    return this.#isDone;
+  read(piece: Uint8Array): ModelEvent[] {
+    const events = this.#readBatch(this.#lines.read(piece));
+    if (!this.isDone && this.#lines.isTooLong) this.fault ??= this.#client.lineTooLong();
+    return events;
   }
 
-  /** What came before a failure is given first. @throws GatewayError for malformed JSON and for an error that the backend reports. */
-  *read(batch: readonly ServerSentEvent[]): Generator<ModelEvent, void, undefined> {
-    for (const part of batch) {
-      if (this.#isDone) return;
-      const data = part.data.trim();
-      if (data === '[DONE]') {
-        const last = this.#finish();
-        this.#isDone = true;
-        yield* last;
-      } else if (data !== '') yield* this.#readChunk(part);
+  end(failure: unknown): ModelEvent[] {
+    // A connection that breaks after everything was said has taken nothing from the answer.
+    if (failure !== undefined && !(failure instanceof OutboundError && this.#reader.isComplete)) {
+      this.fault = failure;
+      return [];
     }
+    const events = this.#readBatch(failure === undefined ? this.#lines.end() : []);
+    if (this.isDone || this.fault !== undefined) return events;
+    if (this.#reader.isComplete) return [...events, ...this.#finish()];
+    this.fault = this.#client.incomplete();
+    return events;
   }
 
-  /** What is still to be said once the stream has ended. @throws GatewayError `upstream_incomplete`, `upstream_invalid_response` */
-  end(): ModelEvent[] {
-    if (this.#isDone) return [];
-    if (!this.#reader.isComplete) throw this.#exchange.incomplete();
-    return this.#finish();
+  #readBatch(batch: readonly ServerSentEvent[]): ModelEvent[] {
+    const events: ModelEvent[] = [];
+    try {
+      for (const part of batch) {
+        const data = part.data.trim();
+        if (data === '[DONE]') {
+          events.push(...this.#finish());
+          this.isDone = true;
+          break;
+        }
+        if (data !== '') events.push(...this.#readChunk(part));
+      }
+    } catch (error) {
+      this.fault = error;
+    }
+    return events;
   }
 
+  /** @throws GatewayError `upstream_invalid_response` */
   #finish(): ModelEvent[] {
-    if (!this.#reader.hasMessages) throw this.#exchange.invalid('ends its stream without a message');
+    if (!this.#reader.hasMessages) throw this.#client.invalid('ends its stream without a message');
     return this.#reader.finish();
-  }
-
-  /** A connection that breaks after everything was said has taken nothing from the answer. */
-  isWholeDespite(error: unknown): boolean {
-    return this.#isDone || (error instanceof OutboundError && this.#reader.isComplete);
   }
 
   #readChunk(part: ServerSentEvent): ModelEvent[] {
     if (part.data.length > limits.smallBodyBytes && hasMoreValuesThan(part.data, limits.upstreamLineValues))
-      throw this.#exchange.invalid(`sends a line of more than ${limits.upstreamLineValues} values`);
+      throw this.#client.invalid(`sends a line of more than ${limits.upstreamLineValues} values`);
     const chunk = parseJson(part.data);
     if (chunk === undefined) {
       // The last line of a stream that was cut is no malformed answer.
       if (part.isUnfinished) return [];
-      throw this.#exchange.invalid('sends malformed JSON');
+      throw this.#client.invalid('sends malformed JSON');
     }
-    if (part.name === 'error') throw this.#exchange.reported(chunk);
-    const payload = this.#exchange.toPayload(chunk);
+    if (part.name === 'error') throw this.#client.reported(chunk);
+    const payload = toPayload(chunk, this.#client);
     return payload === undefined ? [] : this.#reader.read(payload);
+  }
+}
+
+/**
+ * The object in a chunk or an answer; undefined when there is none.
+ * @throws GatewayError for an error that is reported in it, at the top or within a choice.
+ */
+export function toPayload(value: JsonValue, client: BackendClient): JsonObject | undefined {
+  const payload = Array.isArray(value) ? value[0] : value;
+  if (!isJsonObject(payload)) return undefined;
+  if (isReport(payload['error']) || payload['object'] === 'error') throw client.reported(payload);
+  const failed = Array.isArray(payload['choices'])
+    ? payload['choices'].find((choice) => isJsonObject(choice) && isReport(choice['error']))
+    : undefined;
+  if (failed !== undefined) throw client.reported(failed);
+  return payload;
+}
+
+function isReport(error: JsonValue | undefined): boolean {
+  return isJsonObject(error) || (typeof error === 'string' && error !== '');
+}
+
+function parseJson(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
   }
 }

@@ -1,6 +1,5 @@
 import { createParser } from 'eventsource-parser';
 import type { EventSourceParser } from 'eventsource-parser';
-import { GatewayError } from '../../core/errors.ts';
 
 /** One event of a stream: its `event:` name, and its `data:` lines joined by line breaks. */
 export interface ServerSentEvent {
@@ -15,31 +14,30 @@ export interface ServerSentEvent {
  * No generator: each piece of each answer would pass through it.
  */
 export class ServerSentEventReader {
-  readonly #maxLineBytes: number;
+  /** A line was longer than allowed. */
+  isTooLong = false;
   readonly #decoder = new TextDecoder();
   readonly #meter: LineMeter;
   readonly #parser: EventSourceParser;
   #batch: ServerSentEvent[] = [];
   #isAtEnd = false;
-  #isTooLong = false;
 
   constructor(maxLineBytes: number) {
-    this.#maxLineBytes = maxLineBytes;
     this.#meter = new LineMeter(maxLineBytes);
     this.#parser = createParser({
       // Bounds an event of many short lines; single lines are measured below, where a line within one piece counts as well.
       maxBufferSize: maxLineBytes,
       onEvent: (event) => this.#batch.push({ name: event.event, data: event.data, isUnfinished: this.#isAtEnd }),
       onError: (error) => {
-        this.#isTooLong ||= error.type === 'max-buffer-size-exceeded';
+        this.isTooLong ||= error.type === 'max-buffer-size-exceeded';
       },
     });
   }
 
-  /** The events that end in this piece. Where a line is too long those before it come, and `requireShortLines` throws. */
+  /** The events that end in this piece. Where a line is too long those before it come, and nothing that follows can be understood. */
   read(piece: Uint8Array): ServerSentEvent[] {
     const fitting = this.#meter.measure(piece);
-    this.#isTooLong ||= fitting < piece.byteLength;
+    this.isTooLong ||= fitting < piece.byteLength;
     return this.#feed(this.#decoder.decode(fitting === piece.byteLength ? piece : piece.subarray(0, fitting), { stream: true }));
   }
 
@@ -47,12 +45,6 @@ export class ServerSentEventReader {
   end(): ServerSentEvent[] {
     this.#isAtEnd = true;
     return this.#feed(`${this.#decoder.decode()}\n\n`);
-  }
-
-  /** @throws GatewayError `upstream_line_too_long`: nothing that follows can be understood. */
-  requireShortLines(): void {
-    if (!this.#isTooLong) return;
-    throw new GatewayError('upstream_line_too_long', `The model backend sent a line of more than ${this.#maxLineBytes} bytes.`);
   }
 
   #feed(text: string): ServerSentEvent[] {

@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError } from '../../core/errors.ts';
+import type { Emit } from '../../shared/emit.ts';
+import { withRemedies } from '../../shared/with-remedies.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { ModelEvent } from '../../core/chat.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
@@ -29,24 +31,25 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
   /** Their parameters have been converted. */
   const seen = new WeakSet<JsonObject>();
 
-  async function* chat(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
-    for (let repairs = 0; ; repairs += 1) {
-      const events = backend.chat({ ...request, tools: await offered(request.tools) });
-      let hasBegun = false;
-      try {
-        for await (const event of events) {
-          hasBegun = true;
-          yield event;
-        }
-        return;
-      } catch (error) {
-        const message = hasBegun || repairs >= maxRepairs ? undefined : remedyFor(error, request.tools, repairs);
-        if (message === undefined) throw error;
-        request.signal.throwIfAborted();
-        request.askedAgain?.({ ...request, asking: { purpose: 'answer', ...request.asking, reason: 'functions_refused' } }, error);
-        yield { type: 'run-event', event: { type: 'warning', data: { code: 'function_schema_refused', message } } };
-      }
-    }
+  function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    let repairs = 0;
+    return withRemedies(
+      request,
+      async (next, emitNext: Emit<ModelEvent>) => backend.answer({ ...next, tools: await offered(next.tools) }, emitNext),
+      {
+        emit,
+        maxRepeats: maxRepairs,
+        async remedy(error) {
+          const message = remedyFor(error, request.tools, repairs);
+          if (message === undefined) return undefined;
+          request.signal.throwIfAborted();
+          repairs += 1;
+          request.askedAgain?.({ ...request, asking: { purpose: 'answer', ...request.asking, reason: 'functions_refused' } }, error);
+          await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'function_schema_refused', message } } }]);
+          return request;
+        },
+      },
+    );
   }
 
   async function offered(tools: readonly ToolSpec[]): Promise<ToolSpec[]> {
@@ -95,5 +98,5 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
       : `The function "${fault.spec.name}" is offered in a simpler form: the model refuses its schema.`;
   }
 
-  return { chat: (request) => (request.tools.length === 0 ? backend.chat(request) : chat(request)) };
+  return { answer: (request, emit) => (request.tools.length === 0 ? backend.answer(request, emit) : answer(request, emit)) };
 }

@@ -3,7 +3,7 @@ import type { AnswerLog } from '../../../src/core/model-request-log.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { recordModelRequests } from '../../../src/chat/loop/record-model-requests.ts';
 import type { ModelRequest } from '../../../src/core/model.ts';
-import { ScriptedModel } from '../../_support/scripted-model.ts';
+import { ScriptedModel, answerOf, generatedBy } from '../../_support/scripted-model.ts';
 
 const leave = new DOMException('CANARY', 'AbortError');
 const cancelled = new GatewayError('run_cancelled', 'The run was cancelled.');
@@ -18,13 +18,13 @@ test.each([
   const answer: AnswerLog = { note: () => undefined, end: (how) => void ends.push(how) };
   const log = { ask: () => answer, askLast: () => undefined };
   const controller = new AbortController();
-  const backend = recordModelRequests(log, { mode: 'native' })({
-    async *chat(request) {
+  const backend = recordModelRequests(log, { mode: 'native' })(
+    generatedBy(async function* (request) {
       if (reason !== undefined) controller.abort(reason);
       // The script would throw the reason by itself: what is thrown is up to a backend.
-      yield* new ScriptedModel([error]).chat({ ...request, signal: new AbortController().signal });
-    },
-  });
+      yield* answerOf(new ScriptedModel([error]), { ...request, signal: new AbortController().signal });
+    }),
+  );
   const request: ModelRequest = {
     model: 'model',
     messages: [],
@@ -36,6 +36,6 @@ test.each([
     stream: true,
     signal: controller.signal,
   };
-  await expect(backend.chat(request).next()).rejects.toBe(error);
+  await expect(answerOf(backend, request).next()).rejects.toBe(error);
   expect(ends).toEqual([fault]);
 });

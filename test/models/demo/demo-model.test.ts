@@ -6,6 +6,7 @@ import type { ModelRequest } from '../../../src/core/model.ts';
 import type { ToolSpec } from '../../../src/core/tool.ts';
 import { createDemoBackend, demoModel } from '../../../src/models/demo/demo-model.ts';
 import { threadMilliseconds } from '../../_support/thread-time.ts';
+import { answerOf } from '../../_support/scripted-model.ts';
 
 /** The functions of the bundled time server, as a model is offered them. */
 const timeSpecs = timeFunctions();
@@ -71,7 +72,7 @@ async function ask(messages: string | ChatMessage[], change: Partial<ModelReques
     signal: AbortSignal.timeout(10_000),
     ...change,
   };
-  const events = await Array.fromAsync(demo.chat(request));
+  const events = await Array.fromAsync(answerOf(demo, request));
   return {
     events,
     text: events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join(''),
@@ -364,7 +365,7 @@ describe('the demo model', () => {
         stream: true,
         signal: AbortSignal.timeout(1_000),
       };
-      for await (const event of other.chat(asked)) if (event.type === 'tool-call') ids.add(event.call.id);
+      for await (const event of answerOf(other, asked)) if (event.type === 'tool-call') ids.add(event.call.id);
     }
     expect(ids.size).toBe(2);
   });
@@ -397,7 +398,7 @@ describe('the demo model', () => {
         parameters: {},
         stream: true,
       };
-      for await (const event of demo.chat({ ...request, signal: leave.signal })) {
+      for await (const event of answerOf(demo, { ...request, signal: leave.signal })) {
         if (event.type === 'text') words.push(event.text);
         if (words.length === 3) leave.abort(new Error('gone'));
       }

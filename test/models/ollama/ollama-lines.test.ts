@@ -1,24 +1,24 @@
 import { describe, expect, test } from 'vitest';
 
-import { NdjsonReader } from '../../../src/models/ollama/ollama-lines.ts';
-import { createSecretMask } from '../../../src/shared/secrets/secret-mask.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
+import { BackendClient } from '../../../src/models/backend-client.ts';
+import { JsonLines } from '../../../src/models/ollama/ollama-lines.ts';
 
-async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
-  for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size);
-}
+const connection = { baseUrl: 'http://127.0.0.1', firstByteTimeoutMs: 1, idleTimeoutMs: 1 };
+const client = new BackendClient('ollama', connection, () => Promise.reject(new Error('Nothing is sent')));
 
 /** The lines that come out, and the code of the fault that ends them. */
-async function read(text: string, size = Infinity): Promise<{ lines: unknown[]; code: string | undefined }> {
+function read(text: string, size = Infinity): { lines: unknown[]; code: string | undefined } {
   const bytes = new TextEncoder().encode(text);
-  let out = '';
-  let code: string | undefined;
-  try {
-    for await (const chunk of new NdjsonReader('ollama', createSecretMask([])).read(pieces(bytes, Math.min(size, bytes.length))))
-      out += new TextDecoder().decode(chunk);
-  } catch (error) {
-    code = (error as { code?: string }).code;
-  }
-  return { lines: out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as unknown])), code };
+  const lines: JsonObject[] = [];
+  const stream = new JsonLines(client, (line) => {
+    lines.push(line);
+    return [];
+  });
+  for (let start = 0; start < bytes.length && !stream.isDone && stream.fault === undefined; start += size)
+    stream.read(bytes.subarray(start, start + size));
+  if (!stream.isDone && stream.fault === undefined) stream.end(undefined);
+  return { lines, code: (stream.fault as { code?: string } | undefined)?.code };
 }
 
 describe('lines of JSON', () => {
@@ -28,25 +28,12 @@ describe('lines of JSON', () => {
     { message: { content: 'x' }, done: true },
   ];
 
-  test.each([1, 2, 3, 5, 7, 16, Infinity])('come out whole, in pieces of %d bytes', async (size) => {
-    expect(await read(text, size)).toEqual({ lines, code: undefined });
+  test.each([1, 2, 3, 5, 7, 16, Infinity])('come out whole, in pieces of %d bytes', (size) => {
+    expect(read(text, size)).toEqual({ lines, code: undefined });
   });
 
-  test('of a large piece are handed on in several turns of the event loop', async () => {
-    const many = Array.from({ length: 2_000 }, (_, index) => ({ message: { content: `東京 ${index}` }, done: index === 1_999 }));
-    let turns = 0;
-    const count = (): void => {
-      turns += 1;
-      next = setImmediate(count);
-    };
-    let next = setImmediate(count);
-    expect(await read(many.map((line) => `${JSON.stringify(line)}\n`).join(''))).toEqual({ lines: many, code: undefined });
-    clearImmediate(next);
-    expect(turns).toBeGreaterThan(3);
-  });
-
-  test('end with the one that says so; what follows is read and dropped', async () => {
-    expect(await read(`${text}\n{"error":"late"}\nnonsense`, 9)).toEqual({ lines, code: undefined });
+  test('end with the one that says so; what follows is dropped', () => {
+    expect(read(`${text}\n{"error":"late"}\nnonsense`, 9)).toEqual({ lines, code: undefined });
   });
 
   test.each([
@@ -58,7 +45,7 @@ describe('lines of JSON', () => {
     ['an error', '{"error":"out of memory"}\n', 'upstream_error'],
     ['an error in another shape', '{"error":{"message":"out of memory"}}\n', 'upstream_error'],
     ['a refusal of tools', '{"error":"gemma does not support tools"}\n', 'tools_unsupported'],
-  ])('are refused where there is %s', async (_name, wrong, code) => {
-    expect(await read(wrong, 3)).toEqual({ lines: wrong === '{"done":false}\n' ? [{ done: false }] : [], code });
+  ])('are refused where there is %s', (_name, wrong, code) => {
+    expect(read(wrong, 3)).toEqual({ lines: wrong === '{"done":false}\n' ? [{ done: false }] : [], code });
   });
 });

@@ -9,6 +9,7 @@ import type { OllamaConnection } from '../../../src/models/ollama/ollama.ts';
 import { createOutbound } from '../../../src/policy/outbound-request.ts';
 import { ollamaEnd, ollamaLine, startOllamaServer } from '../../_support/ollama-server.ts';
 import type { AnswerStep, OllamaServer } from '../../_support/ollama-server.ts';
+import { answerOf } from '../../_support/scripted-model.ts';
 
 let server: OllamaServer;
 let door: ReturnType<typeof createOutbound>;
@@ -42,14 +43,14 @@ function question(change: Partial<ModelRequest> = {}): ModelRequest {
 }
 
 async function ask(change: Partial<ModelRequest> = {}, connection = connectionTo(server.url)): Promise<ModelEvent[]> {
-  return Array.fromAsync(createOllamaBackend(connection, door.send).chat(question(change)));
+  return Array.fromAsync(answerOf(createOllamaBackend(connection, door.send), question(change)));
 }
 
 async function faultOf(steps: AnswerStep[], change: Partial<ModelRequest> = {}): Promise<{ error: GatewayError; events: ModelEvent[] }> {
   server.answers.push(steps);
   const events: ModelEvent[] = [];
   try {
-    for await (const event of createOllamaBackend(connectionTo(server.url), door.send).chat(question(change))) events.push(event);
+    for await (const event of answerOf(createOllamaBackend(connectionTo(server.url), door.send), question(change))) events.push(event);
   } catch (error) {
     if (error instanceof GatewayError) return { error, events };
     throw error;
@@ -222,7 +223,7 @@ describe('the context', () => {
       [question().messages, 600_000],
     ] as const) {
       time = at;
-      const events = await Array.fromAsync(backend.chat(question({ messages })));
+      const events = await Array.fromAsync(answerOf(backend, question({ messages })));
       expect(events.filter((event) => event.type === 'run-event')).toEqual([]);
     }
     expect(contexts()).toEqual([8_192, 8_192, undefined]);
@@ -240,7 +241,7 @@ describe('the context', () => {
   test('is kept for as long as the server keeps the model, and asked about no more than once in five minutes', async () => {
     let time = 0;
     const backend = createOllamaBackend(connectionTo(server.url), door.send, () => time);
-    const chat = async (messages: ModelRequest['messages']) => Array.fromAsync(backend.chat(question({ messages })));
+    const chat = async (messages: ModelRequest['messages']) => Array.fromAsync(answerOf(backend, question({ messages })));
     await chat(long.messages);
     server.models = [{ name: 'llama3.2:latest', loadedContext: 8_192 }];
     for (time of [600_000, 600_001]) await chat(question().messages);
@@ -373,7 +374,7 @@ describe('leaving', () => {
     const events: ModelEvent[] = [];
     const reason = new Error('gone');
     const reading = (async () => {
-      for await (const event of createOllamaBackend(connectionTo(server.url), door.send).chat(question({ signal: leave.signal }))) {
+      for await (const event of answerOf(createOllamaBackend(connectionTo(server.url), door.send), question({ signal: leave.signal }))) {
         events.push(event);
         leave.abort(reason);
       }
@@ -395,7 +396,7 @@ describe('leaving', () => {
 
   test('by ending the loop closes the connection', async () => {
     server.answers.push([ollamaLine({ content: 'Hi' }), { hang: true }]);
-    for await (const event of createOllamaBackend(connectionTo(server.url), door.send).chat(question())) {
+    for await (const event of answerOf(createOllamaBackend(connectionTo(server.url), door.send), question())) {
       expect(event).toEqual({ type: 'text', text: 'Hi' });
       break;
     }

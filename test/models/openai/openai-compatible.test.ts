@@ -9,6 +9,7 @@ import { directSend } from '../../_support/direct-send.ts';
 import { askModel, fold } from '../../_support/model-answers.ts';
 import { chunk, events, head, respond, startUpstream, stream } from '../../_support/upstream-server.ts';
 import type { Script, UpstreamServer } from '../../_support/upstream-server.ts';
+import { answerOf } from '../../_support/scripted-model.ts';
 
 const open: UpstreamServer[] = [];
 afterEach(async () => {
@@ -34,7 +35,7 @@ interface Outcome {
 async function ask(connection: OpenAiConnection, request: Partial<ModelRequest> = {}): Promise<Outcome> {
   const said: ModelEvent[] = [];
   try {
-    for await (const event of createOpenAiBackend(connection, directSend).chat(askModel(request))) said.push(event);
+    for await (const event of answerOf(createOpenAiBackend(connection, directSend), askModel(request))) said.push(event);
   } catch (error) {
     return { events: said, error };
   }
@@ -82,9 +83,10 @@ describe('the request', () => {
       throw new Error('enough');
     };
     await expect(
-      createOpenAiBackend(connection, async (request) => send(request))
-        .chat(askModel())
-        .next(),
+      answerOf(
+        createOpenAiBackend(connection, async (request) => send(request)),
+        askModel(),
+      ).next(),
     ).rejects.toThrow('failed');
     expect(trusts).toEqual([{ kind: 'configured', origin: 'http://10.0.0.7:8000' }]);
   });
@@ -96,7 +98,7 @@ describe('the request', () => {
   ])('is sent once more without stream_options where a backend refuses them with %i, and stays without', async (status, refusal) => {
     const server = await upstream((request) => (request.body.includes('stream_options') ? respond(status, refusal) : stream(hello)));
     const backend = createOpenAiBackend(connect(server), directSend);
-    for (let round = 0; round < 2; round += 1) expect(fold(await Array.fromAsync(backend.chat(askModel()))).text).toBe('Hello');
+    for (let round = 0; round < 2; round += 1) expect(fold(await Array.fromAsync(answerOf(backend, askModel()))).text).toBe('Hello');
     expect(server.requests.map((request) => request.body.includes('stream_options'))).toEqual([true, false, false]);
   });
 
@@ -118,7 +120,7 @@ describe('the stream', () => {
       ...hello.slice(1).map((text) => chunk(text)),
       '0\r\n\r\n',
     ]);
-    const answer = createOpenAiBackend(connect(server), directSend).chat(askModel());
+    const answer = answerOf(createOpenAiBackend(connect(server), directSend), askModel());
     expect((await answer.next()).value).toEqual({ type: 'text', text: 'Hel' });
     gate.resolve();
     expect(await Array.fromAsync(answer)).toEqual([
@@ -285,7 +287,7 @@ describe('the stream', () => {
     };
     let next = setImmediate(count);
     const backend = createOpenAiBackend(connect({ origin: 'http://127.0.0.1:1' }), async () => ({ status: 200, headers, body: body() }));
-    const said = await Array.fromAsync(backend.chat(askModel()));
+    const said = await Array.fromAsync(answerOf(backend, askModel()));
     clearImmediate(next);
     expect(fold(said)).toMatchObject({ text: `${words.join('')}Hello` });
     expect(turns).toBeGreaterThan(3);

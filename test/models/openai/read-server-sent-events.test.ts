@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { GatewayError } from '../../../src/core/errors.ts';
 import { ServerSentEventReader } from '../../../src/models/openai/read-server-sent-events.ts';
 import type { ServerSentEvent } from '../../../src/models/openai/read-server-sent-events.ts';
 import { cutAt } from '../../_support/model-answers.ts';
@@ -14,7 +15,7 @@ async function* readServerSentEvents(body: AsyncIterable<Uint8Array>, maxLineByt
   for await (const piece of body) {
     const batch = reader.read(piece);
     if (batch.length > 0) yield batch;
-    reader.requireShortLines();
+    if (reader.isTooLong) throw new GatewayError('upstream_line_too_long', 'Too long.');
   }
   const rest = reader.end();
   if (rest.length > 0) yield rest;

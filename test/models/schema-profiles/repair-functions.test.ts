@@ -6,6 +6,7 @@ import type { ModelBackend, ModelRequest } from '../../../src/core/model.ts';
 import type { ToolSpec } from '../../../src/core/tool.ts';
 import { findFault } from '../../../src/models/schema-profiles/find-fault.ts';
 import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';
+import { answerOf, generatedBy } from '../../_support/scripted-model.ts';
 
 function tool(name: string, schema: JsonObject = { type: 'string', pattern: '(?<x>a)' }): ToolSpec {
   return { name, description: name, parameters: { type: 'object', properties: { a: schema }, required: [] } };
@@ -28,21 +29,19 @@ function requestWith(tools: ToolSpec[]): ModelRequest {
 /** Refuses as long as `refuse` finds a reason; keeps what it was offered. */
 function backendThat(refuse: (tools: ToolSpec[]) => Error | undefined): { backend: ModelBackend; offers: ToolSpec[][] } {
   const offers: ToolSpec[][] = [];
-  const backend: ModelBackend = {
-    async *chat(request) {
-      offers.push(request.tools);
-      const error = refuse(request.tools);
-      if (error !== undefined) throw error;
-      yield { type: 'text', text: 'ok' };
-      yield { type: 'finish', reason: 'stop' };
-    },
-  };
+  const backend: ModelBackend = generatedBy(async function* (request) {
+    offers.push(request.tools);
+    const error = refuse(request.tools);
+    if (error !== undefined) throw error;
+    yield { type: 'text', text: 'ok' };
+    yield { type: 'finish', reason: 'stop' };
+  });
   return { backend, offers };
 }
 
 async function read(backend: ModelBackend, request: ModelRequest): Promise<ModelEvent[]> {
   const events: ModelEvent[] = [];
-  for await (const event of backend.chat(request)) events.push(event);
+  for await (const event of answerOf(backend, request)) events.push(event);
   return events;
 }
 
@@ -106,13 +105,11 @@ describe('nothing is tried again', () => {
 
   it('once something was said', async () => {
     let asked = 0;
-    const backend: ModelBackend = {
-      async *chat() {
-        asked += 1;
-        yield { type: 'text', text: 'I' };
-        throw refused("Invalid schema for function 'bad'");
-      },
-    };
+    const backend: ModelBackend = generatedBy(async function* () {
+      asked += 1;
+      yield { type: 'text', text: 'I' };
+      throw refused("Invalid schema for function 'bad'");
+    });
     await expect(read(repairFunctions(backend, 'plain'), requestWith([tool('bad')]))).rejects.toThrow('Invalid schema');
     expect(asked).toBe(1);
   });

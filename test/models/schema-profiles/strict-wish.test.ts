@@ -5,6 +5,7 @@ import type { ModelBackend, ModelRequest } from '../../../src/core/model.ts';
 import type { ToolSpec } from '../../../src/core/tool.ts';
 import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';
 import { specInProfile } from '../../../src/models/schema-profiles/to-profile.ts';
+import { answerOf, generatedBy } from '../../_support/scripted-model.ts';
 
 const parameters: JsonObject = {
   type: 'object',
@@ -35,16 +36,14 @@ test.each([
 
 test('a backend that refuses the strict form gets the plain one [S2-9]', async () => {
   const sent: ToolSpec[][] = [];
-  const backend: ModelBackend = {
-    async *chat({ tools }) {
-      sent.push([...tools]);
-      if (tools.some(({ strict }) => strict === true))
-        throw new GatewayError('upstream_rejected', 'tools[0].function: unknown field "strict"');
-      yield { type: 'finish', reason: 'stop' };
-    },
-  };
+  const backend: ModelBackend = generatedBy(async function* ({ tools }) {
+    sent.push([...tools]);
+    if (tools.some(({ strict }) => strict === true))
+      throw new GatewayError('upstream_rejected', 'tools[0].function: unknown field "strict"');
+    yield { type: 'finish', reason: 'stop' };
+  });
   const request = { tools: [spec(true)], signal: new AbortController().signal } as unknown as ModelRequest;
-  const events = await Array.fromAsync(repairFunctions(backend, 'plain').chat(request));
+  const events = await Array.fromAsync(answerOf(repairFunctions(backend, 'plain'), request));
   expect(sent.map(([tool]) => tool)).toEqual([expect.objectContaining({ strict: true }), { name: 'f', description: 'f', parameters }]);
   expect(events).toContainEqual(expect.objectContaining({ type: 'run-event' }));
 });

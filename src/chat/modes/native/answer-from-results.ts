@@ -1,5 +1,8 @@
+import type { ModelEvent } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
+import type { Emit } from '../../../shared/emit.ts';
+import { withRemedies } from '../../../shared/with-remedies.ts';
 import { hostedTools } from '../../tool-choice/caller-functions.ts';
 import { inlineToolResults } from '../../results/inline-tool-results.ts';
 
@@ -16,27 +19,30 @@ export interface LateRefusal {
  */
 export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): ModelBackend {
   return {
-    async *chat(request) {
-      let hasBegun = false;
+    async answer(request, emit) {
+      if (!hasCalled(request)) return backend.answer(request, emit);
+      const first = { to: backend, request };
       try {
-        for await (const event of backend.chat(request)) {
-          // Our own remarks are no part of an answer.
-          hasBegun ||= event.type !== 'run-event';
-          yield event;
-        }
-        return;
+        await withRemedies(first, ({ to, request: next }, emitNext: Emit<ModelEvent>) => to.answer(next, emitNext), {
+          emit,
+          async remedy(error) {
+            if (!isRefusal(error)) return undefined;
+            onRefusal(error);
+            const message = 'The backend refused functions after it had called some; the answer is given from their results.';
+            await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } }]);
+            return { to: plain, request: withoutFunctions(request) };
+          },
+        });
       } catch (error) {
-        const isRefusal = error instanceof GatewayError && error.code === 'tools_unsupported';
-        if (!isRefusal || !hasCalled(request)) throw error;
-        // Whoever meets a refusal of tools begins the run again.
-        if (hasBegun) throw new GatewayError('upstream_rejected', error.message, { cause: error });
-        onRefusal(error);
+        // A refusal of tools would begin the run again.
+        throw isRefusal(error) ? new GatewayError('upstream_rejected', error.message, { cause: error }) : error;
       }
-      const message = 'The backend refused functions after it had called some; the answer is given from their results.';
-      yield { type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } };
-      yield* plain.chat(withoutFunctions(request));
     },
   };
+}
+
+function isRefusal(error: unknown): error is GatewayError {
+  return error instanceof GatewayError && error.code === 'tools_unsupported';
 }
 
 /** By the number of its round too: a hook may have put other messages behind the results. */

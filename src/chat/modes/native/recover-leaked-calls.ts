@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FinishReason, ModelEvent, ToolCall } from '../../../core/chat.ts';
 import { textOf } from '../../../core/chat.ts';
+import { runSteps } from '../../../shared/emit.ts';
+import type { Emit } from '../../../shared/emit.ts';
 import { isDeeperThan } from '../../../shared/json.ts';
 import type { JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
@@ -25,12 +27,13 @@ export interface RecoveryOptions {
  */
 export function recoverLeakedCalls({ backend, newCallId, caller }: RecoveryOptions): ModelBackend {
   return {
-    chat(request) {
+    answer(request, emit) {
       const { response_format: form, format } = request.parameters;
       const hasForm = (form !== undefined && form !== null && !isPlainText(form)) || (format !== undefined && format !== null);
-      if (request.toolChoice === 'none' || hasForm) return backend.chat(request);
+      if (request.toolChoice === 'none' || hasForm) return backend.answer(request, emit);
       const specs = [...request.tools, ...callerSpecs(request.callerTools)];
-      return specs.length === 0 ? backend.chat(request) : withRescue(backend.chat(request), { request, specs, newCallId, caller });
+      if (specs.length === 0) return backend.answer(request, emit);
+      return answerWithLeakedCalls({ backend, newCallId, caller }, { request, specs, emit });
     },
   };
 }
@@ -46,71 +49,81 @@ interface LeakedCall {
   arguments: string;
 }
 
-interface Rescue {
-  request: ModelRequest;
-  specs: readonly ToolSpec[];
-  newCallId: () => string;
-  caller: { readonly id: string };
-}
-
-async function* withRescue(
-  answer: AsyncGenerator<ModelEvent>,
-  { request, specs, newCallId, caller }: Rescue,
-): AsyncGenerator<ModelEvent, void> {
+async function answerWithLeakedCalls(
+  { backend, newCallId, caller }: RecoveryOptions,
+  { request, specs, emit }: { request: ModelRequest; specs: readonly ToolSpec[]; emit: Emit<ModelEvent> },
+): Promise<void> {
   const texts = request.messages.map((message) => textOf(message.content));
   const earlier = new EarlierTexts(texts, { isReact: false, caller, signal: request.signal });
   const parser = createToolCallParser({ tools: specs, rescue: earlier });
   const native: ToolCall[] = [];
   let leaked: LeakedCall[] = [];
   let finish: FinishReason | undefined;
+  let read: ModelEvent[] = [];
 
-  function* read(pieces: readonly AnswerPiece[]): Generator<ModelEvent> {
+  function add(pieces: readonly AnswerPiece[]): void {
     for (const piece of pieces) {
       // One more than may run is kept, so that the loop sees that there are too many.
       const isFull = leaked.length > limits.callsPerRound && (piece.type === 'call' || piece.type === 'damaged');
-      if (piece.type === 'reasoning') yield { type: 'reasoning', text: piece.text };
-      else if (piece.type === 'text' || isFull) yield { type: 'text', text: piece.text };
+      if (piece.type === 'reasoning') read.push({ type: 'reasoning', text: piece.text });
+      else if (piece.type === 'text' || isFull) read.push({ type: 'text', text: piece.text });
       else if (piece.type === 'call') leaked.push({ name: piece.name, arguments: JSON.stringify(piece.arguments) });
       else if (piece.type === 'damaged' && isMeant(piece, request.tools))
         leaked.push({ name: piece.name ?? '', arguments: `unreadable: ${piece.text}` });
       // What came before was thought, and thoughts do not act.
       else if (piece.type === 'retraction') leaked = [];
-      else yield* leftAsText(piece);
+      else read.push(...leftAsText(piece));
     }
   }
 
-  async function* readPaused(): AsyncGenerator<ModelEvent> {
+  function emitRead(): Promise<void> | undefined {
+    const events = read;
+    read = [];
+    return emit(events);
+  }
+
+  function* addWithPauses(pieces: readonly AnswerPiece[]): Generator<Promise<void> | undefined, void> {
+    add(pieces);
     while (earlier.isAwaited) {
-      await earlier.prepare();
-      yield* read(parser.resume());
+      yield emitRead();
+      yield earlier.prepare();
+      add(parser.resume());
     }
   }
 
-  async function* readText(text: string): AsyncGenerator<ModelEvent> {
-    for await (const slice of slicesOf(text)) {
-      yield* read(parser.push(slice));
-      if (earlier.isAwaited) yield* readPaused();
+  function* readText(text: string): Generator<Promise<void> | undefined, void> {
+    for (const slice of slicesOf(text)) {
+      if (slice.isLater) {
+        yield emitRead();
+        yield nextTurn();
+      }
+      yield* addWithPauses(parser.push(slice.text));
     }
   }
 
-  for await (const event of answer) {
-    const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
-    if (event.type === 'text' && isFirstChoice) yield* readText(event.text);
-    else if (event.type === 'finish' && isFirstChoice) finish = event.reason;
-    else {
-      if (event.type === 'tool-call') native.push(event.call);
-      yield event;
+  function* readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
+    for (const event of events) {
+      const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
+      if (event.type === 'text' && isFirstChoice) yield* readText(event.text);
+      else if (event.type === 'finish' && isFirstChoice) finish = event.reason;
+      else {
+        if (event.type === 'tool-call') native.push(event.call);
+        read.push(event);
+      }
     }
+    yield emitRead();
   }
-  yield* read(parser.flush({ isCut: finish === 'length' }));
-  if (earlier.isAwaited) yield* readPaused();
-  const rescued = await withoutGiven(leaked, native);
-  for (const call of rescued) {
+
+  await backend.answer(request, (events) => runSteps(readEvents(events)));
+  await runSteps(addWithPauses(parser.flush({ isCut: finish === 'length' })));
+  const recovered = await withoutGiven(leaked, native);
+  for (const call of recovered) {
     const message = `The model wrote a call of "${call.name}" into its text. It is taken as a call.`;
-    yield { type: 'run-event', event: { type: 'warning', data: { code: 'call_rescued', message } } };
-    yield { type: 'tool-call', call: { id: newCallId(), name: call.name, arguments: call.arguments } };
+    read.push({ type: 'run-event', event: { type: 'warning', data: { code: 'call_rescued', message } } });
+    read.push({ type: 'tool-call', call: { id: newCallId(), name: call.name, arguments: call.arguments } });
   }
-  if (finish !== undefined) yield { type: 'finish', reason: rescued.length > 0 && finish === 'stop' ? 'tool_calls' : finish };
+  if (finish !== undefined) read.push({ type: 'finish', reason: recovered.length > 0 && finish === 'stop' ? 'tool_calls' : finish });
+  await emitRead();
 }
 
 /** A damaged call of one of the gateway's functions: the loop never runs it, and tells the model what is wrong with it, as it does with a native one. */
@@ -119,13 +132,12 @@ function isMeant({ name, reason }: DamagedCall, specs: readonly ToolSpec[]): boo
 }
 
 /** What is meant as a call and is not one stays what it is: nothing that a model says is lost. */
-function* leftAsText(piece: Exclude<AnswerPiece, { type: 'text' | 'reasoning' | 'call' | 'retraction' }>): Generator<ModelEvent> {
-  if (piece.type === 'damaged') {
-    const name = piece.name === undefined ? 'a function' : `"${piece.name.slice(0, 200)}"`;
-    const message = `The model wrote a call of ${name} into its text that cannot be made (${piece.reason}). It is left as text.`;
-    yield { type: 'run-event', event: { type: 'warning', data: { code: 'call_not_rescued', message } } };
-  }
-  yield { type: 'text', text: piece.text };
+function leftAsText(piece: Exclude<AnswerPiece, { type: 'text' | 'reasoning' | 'call' | 'retraction' }>): ModelEvent[] {
+  const text: ModelEvent = { type: 'text', text: piece.text };
+  if (piece.type !== 'damaged') return [text];
+  const name = piece.name === undefined ? 'a function' : `"${piece.name.slice(0, 200)}"`;
+  const message = `The model wrote a call of ${name} into its text that cannot be made (${piece.reason}). It is left as text.`;
+  return [{ type: 'run-event', event: { type: 'warning', data: { code: 'call_not_rescued', message } } }, text];
 }
 
 /** Some servers give a call in both ways. Each call is read once, and in a turn of the event loop of its own, because its arguments may be long. */

@@ -1,6 +1,7 @@
 import type { ChatMessage, ModelEvent } from '../../../core/chat.ts';
 import { textOf } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
+import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
@@ -30,6 +31,8 @@ export interface SelectionQuestion {
   isForced: boolean;
   caller: { readonly id: string };
   signal: AbortSignal;
+  /** Takes usage and the gateway's own events. */
+  emit: Emit<ModelEvent>;
 }
 
 export interface ChosenCall {
@@ -57,11 +60,11 @@ const nothing: Selection = { calls: [], refused: [] };
  * Has a model choose calls, by one question; by two when many functions are offered (their names first); and by one more when arguments do not fit
  * or a demanded call is missing. What does not fit then is dropped. A selection that fails costs the tools, not the answer: the event says why.
  */
-export async function* selectCalls(question: SelectionQuestion): AsyncGenerator<ModelEvent, Selection> {
+export async function selectCalls(question: SelectionQuestion): Promise<Selection> {
   const account: Account = { questions: 0, dropped: [], repaired: [], more: {} };
   let selection = nothing;
   try {
-    selection = yield* choose(question, account);
+    selection = await choose(question, account);
   } catch (error) {
     question.signal.throwIfAborted();
     if (!(error instanceof GatewayError)) throw error;
@@ -76,13 +79,13 @@ export async function* selectCalls(question: SelectionQuestion): AsyncGenerator<
     repaired: account.repaired,
     ...account.more,
   };
-  yield { type: 'run-event', event: { type: 'selection', data } };
+  await question.emit([{ type: 'run-event', event: { type: 'selection', data } }]);
   return selection;
 }
 
-async function* choose(question: SelectionQuestion, account: Account): AsyncGenerator<ModelEvent, Selection> {
+async function choose(question: SelectionQuestion, account: Account): Promise<Selection> {
   const isMany = question.offered.length > limits.selectedAtOnce;
-  const chosen = isMany ? yield* chooseNames(question, account) : question.offered;
+  const chosen = isMany ? await chooseNames(question, account) : question.offered;
   if (chosen.length === 0) return nothing;
   if (isMany && chosen.every((spec) => takesNothing(spec))) {
     const calls = chosen.slice(0, question.maxCalls).map(({ name }) => ({ name, args: {} }));
@@ -91,7 +94,7 @@ async function* choose(question: SelectionQuestion, account: Account): AsyncGene
   const specs = [...new Set(chosen)];
   const messages = selectionMessages(question.messages, specs, question);
   if (messages === undefined) return nothing;
-  const answer = yield* ask(question, { purpose: 'selection', messages, specs, account });
+  const answer = await ask(question, { purpose: 'selection', messages, specs, account });
   const read = await readSelection(answer.text, specs, { isCut: answer.isCut, run: question, earlierTexts: earlierTextsOf(question) });
   note(account, read, answer);
   if (answer.isCut) return nothing;
@@ -102,7 +105,7 @@ async function* choose(question: SelectionQuestion, account: Account): AsyncGene
   const repair = isMissing ? demandMessage(specs) : repairMessage(faulty.map(({ spec, problems }) => ({ name: spec.name, problems })));
   const said: ChatMessage[] = answer.text.trim() === '' ? [] : [{ role: 'assistant', content: answer.text, toolCalls: [] }];
   const wanted = isMissing ? specs : specs.filter((spec) => faulty.some((entry) => entry.spec === spec));
-  const second = yield* askAgain(question, {
+  const second = await askAgain(question, {
     purpose: 'selection_repair',
     messages: [...messages, ...said, repair],
     specs: wanted,
@@ -112,18 +115,18 @@ async function* choose(question: SelectionQuestion, account: Account): AsyncGene
 }
 
 /** The functions that are to be called, as often and in the order that the model names them. */
-async function* chooseNames(question: SelectionQuestion, account: Account): AsyncGenerator<ModelEvent, ToolSpec[]> {
+async function chooseNames(question: SelectionQuestion, account: Account): Promise<ToolSpec[]> {
   const bare = question.offered.map((spec) => ({ ...spec, parameters: { type: 'object', properties: {} } }));
   const messages = selectionMessages(question.messages, bare, question);
   if (messages === undefined) return [];
-  const answer = yield* ask(question, { purpose: 'selection_names', messages, specs: bare, account });
+  const answer = await ask(question, { purpose: 'selection_names', messages, specs: bare, account });
   const read = await readSelection(answer.text, bare, { isCut: answer.isCut, run: question, earlierTexts: earlierTextsOf(question) });
   // What it wrote as arguments was written without their schemas.
   note(account, { ...read, repaired: read.repaired.filter((repair) => repair.startsWith('name:')) }, answer);
   if (answer.isCut) return [];
   const isMissing = question.isForced && read.entries.length === 0;
   const entries = isMissing
-    ? yield* askAgain(question, { purpose: 'selection_names', messages: [...messages, demandMessage(bare)], specs: bare, account })
+    ? await askAgain(question, { purpose: 'selection_names', messages: [...messages, demandMessage(bare)], specs: bare, account })
     : read.entries;
   return entries.flatMap(({ spec }) => question.offered.find(({ name }) => name === spec.name) ?? []);
 }
@@ -134,10 +137,7 @@ interface SelectionAsking extends Pick<Asking, 'purpose'> {
   account: Account;
 }
 
-async function* ask(
-  question: SelectionQuestion,
-  { purpose, messages, specs, account }: SelectionAsking,
-): AsyncGenerator<ModelEvent, CollectedText> {
+async function ask(question: SelectionQuestion, { purpose, messages, specs, account }: SelectionAsking): Promise<CollectedText> {
   account.questions += 1;
   const request: ModelRequest = {
     model: question.task.model,
@@ -155,13 +155,13 @@ async function* ask(
     },
     asking: { purpose, functions: specs.map(({ name }) => name), toolChoice: question.isForced ? 'required' : undefined },
   };
-  return yield* collectText(question.task.backend, request);
+  return collectText(question.task.backend, request, question.emit);
 }
 
 /** A repair that cannot be had leaves what was there before. */
-async function* askAgain(question: SelectionQuestion, asking: SelectionAsking): AsyncGenerator<ModelEvent, SelectedEntry[]> {
+async function askAgain(question: SelectionQuestion, asking: SelectionAsking): Promise<SelectedEntry[]> {
   try {
-    const answer = yield* ask(question, asking);
+    const answer = await ask(question, asking);
     const read = await readSelection(answer.text, asking.specs, {
       isCut: answer.isCut,
       run: question,

@@ -1,4 +1,5 @@
-import type { ChatMessage } from '../../../core/chat.ts';
+import type { ChatMessage, ModelEvent } from '../../../core/chat.ts';
+import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
@@ -34,27 +35,27 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   let refused: readonly DroppedCall[] = [];
   let isOthers = options.isHandover;
   return {
-    async *chat(request) {
+    async answer(request, emit) {
       const isAnswering = !isOthers && request.messages.at(-1)?.role === 'tool';
       isOthers = false;
-      const question = isAnswering || request.toolChoice === 'none' ? undefined : questionOf(request, options);
+      const question = isAnswering || request.toolChoice === 'none' ? undefined : questionOf(request, options, emit);
       if (question !== undefined && question.offered.length > 0) {
-        const selection = yield* selectCalls(question);
+        const selection = await selectCalls(question);
         refused = selection.refused;
         if (question.isForced && selection.calls.length === 0) {
           const message = 'The request demands a call of a function, and the model chose none that can be made.';
-          yield { type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } };
+          await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } }]);
         }
-        for (const { name, args } of selection.calls)
-          yield { type: 'tool-call', call: { id: options.newCallId(), name, arguments: JSON.stringify(args) } };
-        if (selection.calls.length > 0) return yield { type: 'finish', reason: 'tool_calls' };
+        const calls = selection.calls.map(({ name, args }) => ({ id: options.newCallId(), name, arguments: JSON.stringify(args) }));
+        if (calls.length > 0)
+          return emit([...calls.map((call) => ({ type: 'tool-call' as const, call })), { type: 'finish', reason: 'tool_calls' }]);
       }
-      yield* options.backend.chat(answerRequest(request, refused, options));
+      return options.backend.answer(answerRequest(request, refused, options), emit);
     },
   };
 }
 
-function questionOf(request: ModelRequest, options: SelectionOptions): SelectionQuestion {
+function questionOf(request: ModelRequest, options: SelectionOptions, emit: Emit<ModelEvent>): SelectionQuestion {
   const forced = forcedChoiceIn(request.toolChoice);
   const all = [...request.tools, ...callerSpecs(request.callerTools)];
   const isSingle = options.isSingleCall || request.parallelToolCalls === false;
@@ -70,6 +71,7 @@ function questionOf(request: ModelRequest, options: SelectionOptions): Selection
     isForced: forced !== undefined,
     caller: options.caller,
     signal: request.signal,
+    emit,
   };
 }
 

@@ -5,8 +5,9 @@ import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts'
 import type { EarlierTexts } from '../earlier-texts.ts';
 
 export interface ReactStep {
-  push(text: string): AsyncIterable<ModelEvent>;
-  end(isCut: boolean): AsyncIterable<ModelEvent>;
+  /** Both add to `read`, and pause where they yield a promise. */
+  push(text: string): Iterable<Promise<void>>;
+  end(isCut: boolean): Iterable<Promise<void>>;
   /** The first action; what comes after it is invention. */
   readonly call: { name: string; arguments: string } | undefined;
   /** The thoughts and the action as they are shown to the model in its next step. */
@@ -20,6 +21,8 @@ export interface StepOptions {
   withholdsText: boolean;
   /** No step came before it in this run. */
   isFirst: boolean;
+  /** Takes what was read. */
+  read: ModelEvent[];
   /** An action that stands in them with its labels is a thought. */
   earlier: EarlierTexts;
 }
@@ -28,7 +31,7 @@ export interface StepOptions {
  * One answer of a model that reasons in labelled text: thoughts become reasoning, what follows "Final Answer:" text. Text without a label is held
  * back for a while, because before an action it is a thought.
  */
-export function createStep(parser: ToolCallParser, { withholdsText, isFirst, earlier }: StepOptions): ReactStep {
+export function createStep(parser: ToolCallParser, { withholdsText, isFirst, earlier, read: events }: StepOptions): ReactStep {
   let held = '';
   let isHolding = true;
   let invented = 0;
@@ -83,19 +86,19 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, ear
     }
   }
 
-  async function* readAll(pieces: readonly AnswerPiece[]): AsyncGenerator<ModelEvent> {
+  function* readAll(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
     for (const piece of pieces) {
-      if (piece.type === 'call' && call === undefined && !earlier.mayAsk()) await earlier.prepare();
-      yield* read(piece);
+      if (piece.type === 'call' && call === undefined && !earlier.mayAsk()) yield earlier.prepare();
+      events.push(...read(piece));
     }
   }
 
   /** What the parser gives, also where it pauses for the earlier messages. */
-  async function* readWithPauses(pieces: readonly AnswerPiece[]): AsyncGenerator<ModelEvent> {
+  function* readWithPauses(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
     let isPaused = earlier.isAwaited;
     yield* readAll(pieces);
     while (isPaused) {
-      await earlier.prepare();
+      yield earlier.prepare();
       const more = parser.resume();
       isPaused = earlier.isAwaited;
       yield* readAll(more);
@@ -103,15 +106,15 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, ear
   }
 
   return {
-    async *push(text) {
+    *push(text) {
       if (call !== undefined) invented += text.length;
       yield* readWithPauses(parser.push(text));
     },
-    async *end(isCut) {
+    *end(isCut) {
       yield* readWithPauses(parser.flush({ isCut }));
-      if (isHolding) yield* release(false);
+      if (isHolding) events.push(...release(false));
       // A model that ends with a thought has said what it had to say.
-      if (call === undefined && !hasText && thoughts.trim() !== '') yield* toText(thoughts.trim());
+      if (call === undefined && !hasText && thoughts.trim() !== '') events.push(...toText(thoughts.trim()));
     },
     get call() {
       return call;

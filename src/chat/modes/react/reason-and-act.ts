@@ -1,6 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChatMessage, FinishReason, ModelEvent } from '../../../core/chat.ts';
 import { textOf } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
+import { runSteps, StopReading } from '../../../shared/emit.ts';
+import type { Emit } from '../../../shared/emit.ts';
+import { withRemedies } from '../../../shared/with-remedies.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
@@ -31,23 +35,20 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
   const steps = new Map<string, string>();
   let takesStop = true;
 
-  /** The answer to one question, with the stop that a step needs; a backend that knows no stop is asked without. */
-  async function* ask(request: ModelRequest): AsyncGenerator<ModelEvent> {
-    let hasBegun = false;
-    try {
-      for await (const event of backend.chat(takesStop ? withStop(request) : request)) {
-        hasBegun = true;
-        yield event;
-      }
-      return;
-    } catch (error) {
-      if (hasBegun || !takesStop || !refusesStop(error)) throw error;
-      takesStop = false;
-    }
-    yield* backend.chat({ ...request, asking: { purpose: 'round', ...request.asking, reason: 'stop_refused' } });
+  /** With the stop that a step needs; a backend that knows no stop is asked without. */
+  function requestStep(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    if (!takesStop) return backend.answer(request, emit);
+    return withRemedies(withStop(request), (next, emitNext: Emit<ModelEvent>) => backend.answer(next, emitNext), {
+      emit,
+      remedy(error): ModelRequest | undefined {
+        if (!refusesStop(error)) return undefined;
+        takesStop = false;
+        return { ...request, asking: { purpose: 'round', ...request.asking, reason: 'stop_refused' } };
+      },
+    });
   }
 
-  async function* takeStep(request: ModelRequest, specs: readonly ToolSpec[]): AsyncGenerator<ModelEvent> {
+  async function takeStep(request: ModelRequest, specs: readonly ToolSpec[], emit: Emit<ModelEvent>): Promise<void> {
     const form = answerForm(request.parameters);
     const asked = inPrompt(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
     // What a page, a result or an earlier message says must not act through a model that repeats it, in whatever form.
@@ -55,37 +56,62 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
     const earlier = new EarlierTexts(texts, { isReact: true, caller, signal: request.signal });
     const parser = createToolCallParser({ tools: specs, isReact: true, quotes: earlier });
     const withholdsText = form !== undefined && specs.length > 0;
-    const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, earlier });
-    let finish: FinishReason = 'stop';
-    for await (const event of ask(asked)) {
-      if (event.type === 'text') for await (const slice of slicesOf(event.text)) yield* step.push(slice);
-      else if (event.type === 'finish') finish = event.reason;
-      else yield event;
-      // A model that is not stopped goes on with invented observations.
-      if (step.invented > limits.inventedCharacters) break;
+    const read: ModelEvent[] = [];
+    const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, earlier, read });
+    const enough = new StopReading();
+    let finish = 'stop' as FinishReason;
+
+    function* readText(text: string): Generator<Promise<void> | undefined, void> {
+      for (const slice of slicesOf(text)) {
+        if (slice.isLater) {
+          yield emit(read.splice(0));
+          yield nextTurn();
+        }
+        yield* step.push(slice.text);
+      }
     }
-    yield* step.end(finish === 'length');
+
+    function* readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
+      for (const event of events) {
+        if (event.type === 'finish') finish = event.reason;
+        else if (event.type === 'text') yield* readText(event.text);
+        else read.push(event);
+        // A model that is not stopped goes on with invented observations.
+        if (step.invented > limits.inventedCharacters) throw enough;
+      }
+      yield emit(read.splice(0));
+    }
+
+    try {
+      await requestStep(asked, (events) => runSteps(readEvents(events)));
+    } catch (error) {
+      if (error !== enough) throw error;
+    }
+    for (const pause of step.end(finish === 'length')) await pause;
+    await emit(read);
     const { call } = step;
     if (call !== undefined && specs.length > 0) {
       const id = newCallId();
       steps.set(id, step.written);
-      yield { type: 'tool-call', call: { id, name: call.name, arguments: call.arguments } };
-      return yield { type: 'finish', reason: finish === 'length' ? 'length' : 'tool_calls' };
+      return emit([
+        { type: 'tool-call', call: { id, name: call.name, arguments: call.arguments } },
+        { type: 'finish', reason: finish === 'length' ? 'length' : 'tool_calls' },
+      ]);
     }
     // Labels and a form that the caller wants for the answer exclude each other: the answer is asked for apart.
     if (form !== undefined && specs.length > 0)
-      return yield* backend.chat({ ...plainRequest(request), asking: { purpose: 'answer', reason: 'form_demanded' } });
-    yield { type: 'finish', reason: finish };
+      return backend.answer({ ...plainRequest(request), asking: { purpose: 'answer', reason: 'form_demanded' } }, emit);
+    return emit([{ type: 'finish', reason: finish }]);
   }
 
   return {
-    async *chat(request) {
+    async answer(request, emit) {
       const specs = request.toolChoice === 'none' ? [] : [...request.tools, ...callerSpecs(request.callerTools)];
       const isAmidSteps = request.messages.some(
         (message) => message.role === 'assistant' && message.toolCalls.some(({ id }) => steps.has(id)),
       );
-      if (specs.length > 0 || (isAmidSteps && answerForm(request.parameters) === undefined)) yield* takeStep(request, specs);
-      else yield* backend.chat(plainRequest(request));
+      if (specs.length > 0 || (isAmidSteps && answerForm(request.parameters) === undefined)) return takeStep(request, specs, emit);
+      return backend.answer(plainRequest(request), emit);
     },
   };
 }

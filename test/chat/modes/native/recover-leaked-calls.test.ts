@@ -1,10 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../../../src/core/chat.ts';
+import type { ModelBackend } from '../../../../src/core/model.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { recoverLeakedCalls } from '../../../../src/chat/modes/native/recover-leaked-calls.ts';
 import { watchWorkAside } from '../../../_support/work-aside.ts';
 import { askModel } from '../../../_support/model-answers.ts';
-import { calls, finderOf, says, ScriptedModel } from '../../../_support/scripted-model.ts';
+import { calls, finderOf, says, ScriptedModel, answerOf } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';
 import { answerIn } from '../../chat-services.ts';
@@ -128,7 +129,7 @@ describe('a call in the text of a native answer', () => {
     const parse = vi.spyOn(JSON, 'parse');
     try {
       const backend = recoverLeakedCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
-      const events = await collect(backend.chat(askModel({ tools: [clock.spec] })));
+      const events = await collect(answerOf(backend, askModel({ tools: [clock.spec] })));
       // Each call of the text once, where it is found, and once more of those that a round may hold.
       expect(parse.mock.calls.length).toBeLessThan(2 * count);
       const rescued = events.flatMap((event) => (event.type === 'tool-call' && event.call.id === 'c' ? [event.call.arguments] : []));
@@ -178,7 +179,7 @@ describe('a call in the text of an answer to a long conversation', () => {
     let turns = 0;
     const countTurns = (): NodeJS.Immediate => setImmediate(() => void ((turns += 1), (next = countTurns())));
     let next = countTurns();
-    const events = await collect(backend.chat(askModel({ tools: [clock.spec], messages: conversation(long, 'When?') })));
+    const events = await collect(answerOf(backend, askModel({ tools: [clock.spec], messages: conversation(long, 'When?') })));
     clearImmediate(next);
     expect(events.filter(({ type }) => type === 'tool-call')).toHaveLength(count);
     expect(turns).toBeGreaterThanOrEqual(count - 1);
@@ -197,15 +198,18 @@ describe('the way of a native answer', () => {
     const pieces = ['It ', 'is < 12', ' o’clock.'];
     const model = new ScriptedModel([...pieces.map((text) => ({ type: 'text' as const, text })), { type: 'finish', reason: 'stop' }]);
     const backend = recoverLeakedCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
-    const events = await collect(backend.chat(askModel({ tools: [clock.spec] })));
+    const events = await collect(answerOf(backend, askModel({ tools: [clock.spec] })));
     expect(events.slice(0, -1)).toEqual(pieces.map((text) => ({ type: 'text', text })));
   });
 
-  test('is the backend’s own where no function is offered', () => {
-    const answer = new ScriptedModel(says('Hello.')).chat(askModel({}));
-    const backend = recoverLeakedCalls({ backend: { chat: () => answer }, newCallId: () => 'c', caller: { id: 'ada' } });
-    expect(backend.chat(askModel({}))).toBe(answer);
-    expect(backend.chat(askModel({ tools: [clock.spec], toolChoice: 'none' }))).toBe(answer);
-    expect(backend.chat(askModel({ tools: [clock.spec] }))).not.toBe(answer);
+  test('is the backend’s own where no function is offered', async () => {
+    const readers: unknown[] = [];
+    const model: ModelBackend = { answer: async (_request, emit) => void readers.push(emit) };
+    const backend = recoverLeakedCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
+    const emit = (): undefined => undefined;
+    await backend.answer(askModel({}), emit);
+    await backend.answer(askModel({ tools: [clock.spec], toolChoice: 'none' }), emit);
+    await backend.answer(askModel({ tools: [clock.spec] }), emit);
+    expect(readers.map((reader) => reader === emit)).toEqual([true, true, false]);
   });
 });

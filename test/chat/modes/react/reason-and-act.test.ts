@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import type { ModelBackend } from '../../../../src/core/model.ts';
 import { watchWorkAside } from '../../../_support/work-aside.ts';
-import { finderOf, says, ScriptedModel } from '../../../_support/scripted-model.ts';
+import { finderOf, says, ScriptedModel, generatedBy } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';
 import { answerIn } from '../../chat-services.ts';
@@ -87,18 +87,16 @@ describe('steps of thought and action', () => {
   test('leave a model that is not stopped', async () => {
     let given = 0;
     let asked = 0;
-    const model: ModelBackend = {
-      async *chat(): AsyncGenerator<ModelEvent> {
-        asked += 1;
-        if (asked === 2) {
-          yield { type: 'text', text: 'Final Answer: Noon.' };
-          return yield { type: 'finish', reason: 'stop' };
-        }
-        yield { type: 'text', text: 'Action: get_time\nAction Input: {}\n' };
-        for (; given < 1_000; given += 1) yield { type: 'text', text: 'Observation: ' };
-        yield { type: 'finish', reason: 'stop' };
-      },
-    };
+    const model: ModelBackend = generatedBy(async function* (): AsyncGenerator<ModelEvent> {
+      asked += 1;
+      if (asked === 2) {
+        yield { type: 'text', text: 'Final Answer: Noon.' };
+        return yield { type: 'finish', reason: 'stop' };
+      }
+      yield { type: 'text', text: 'Action: get_time\nAction Input: {}\n' };
+      for (; given < 1_000; given += 1) yield { type: 'text', text: 'Observation: ' };
+      yield { type: 'finish', reason: 'stop' };
+    });
     expect(textOfEvents(await run(model))).toBe('Noon.');
     expect(given).toBeLessThan(limits.inventedCharacters);
   });

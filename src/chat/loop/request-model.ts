@@ -1,0 +1,82 @@
+import type { ChatEvent, FinishReason, ToolCall } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { Emit } from '../../shared/emit.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { withRemedies } from '../../shared/with-remedies.ts';
+import type { ModelBackend, ModelRequest } from '../../core/model.ts';
+
+/** What one answer of a model came to. */
+export interface Turn {
+  text: string;
+  toolCalls: ToolCall[];
+  finishReason: FinishReason;
+  /** The reasoning before calls, under the names that the backend has given it: it may want it back with them (DeepSeek answers 400 without). */
+  thought?: JsonObject;
+  /** Neither text nor anything else that a client would see as an answer (a refusal, audio). */
+  isSilent: boolean;
+}
+
+/** Emits the words of one answer as they come; its calls and its finish are for the loop to decide on. */
+export async function requestModel(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
+  const turn: Turn = { text: '', toolCalls: [], finishReason: 'stop', isSilent: true };
+  await backend.answer(request, (events) => emit(events.filter((event) => isForReader(event, turn))));
+  return turn;
+}
+
+/** Adds an event to the turn. */
+function isForReader(event: ChatEvent, turn: Turn): boolean {
+  switch (event.type) {
+    case 'tool-call':
+      turn.toolCalls.push(event.call);
+      return false;
+    case 'finish':
+      turn.finishReason = event.reason;
+      return false;
+    case 'thought':
+      turn.thought = { ...turn.thought, ...event.fields };
+      return false;
+    case 'text':
+      turn.text += event.text;
+      if (event.text !== '') turn.isSilent = false;
+      return true;
+    case 'reasoning':
+      if (event.field !== undefined) addReasoning(turn, event.text, event.field);
+      return true;
+    case 'extra':
+      if (event.level === 'delta') turn.isSilent = false;
+      return true;
+    case 'usage':
+    case 'run-event':
+    case 'source':
+    case 'approval':
+      return true;
+  }
+}
+
+function addReasoning(turn: Turn, text: string, field: string): void {
+  turn.thought ??= {};
+  const before = turn.thought[field];
+  turn.thought[field] = typeof before === 'string' ? before + text : text;
+}
+
+/**
+ * Requests the answer that ends a run: without tools, so that the model has to speak. A backend that refuses a history with calls
+ * but without `tools` gets them back with `tool_choice: "none"`.
+ */
+export function requestLastAnswer(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
+  const withoutTools: ModelRequest = {
+    ...request,
+    tools: [],
+    callerTools: [],
+    toolChoice: undefined,
+    parallelToolCalls: undefined,
+    asking: { purpose: 'last_answer' },
+  };
+  return withRemedies(withoutTools, (next, emitNext: Emit<ChatEvent>) => requestModel(backend, next, emitNext), {
+    emit,
+    remedy(error): ModelRequest | undefined {
+      if (!(error instanceof GatewayError) || error.code !== 'upstream_rejected') return undefined;
+      return { ...request, toolChoice: 'none', asking: { purpose: 'last_answer', reason: 'functions_missed' } };
+    },
+  });
+}

@@ -1,0 +1,38 @@
+import type { Emit } from './emit.ts';
+
+export interface Remedies<Request, Event> {
+  emit: Emit<Event>;
+  /** What to request instead after this failure; undefined: the failure stands. */
+  remedy: (error: unknown, failed: Request) => Request | undefined | Promise<Request | undefined>;
+  /** How often the request may be repeated. Default: once. */
+  maxRepeats?: number;
+  /** Whether an event belongs to the answer, after which nothing is repeated: it would be said twice. Default: all but the gateway's own. */
+  isAnswer?: (event: Event) => boolean;
+}
+
+/** Makes a request, and again in another way where it fails before the first event of its answer and there is a remedy. */
+export async function withRemedies<Request, Event extends { type: string }, Result>(
+  first: Request,
+  attempt: (request: Request, emit: Emit<Event>) => Promise<Result>,
+  { emit, remedy, maxRepeats = 1, isAnswer = isNoRunEvent }: Remedies<Request, Event>,
+): Promise<Result> {
+  let request = first;
+  let hasBegun = false;
+  const watched: Emit<Event> = (events) => {
+    hasBegun ||= events.some(isAnswer);
+    return emit(events);
+  };
+  for (let repeats = 0; ; repeats += 1) {
+    try {
+      return await attempt(request, watched);
+    } catch (error) {
+      const next = hasBegun || repeats >= maxRepeats ? undefined : await remedy(error, request);
+      if (next === undefined) throw error;
+      request = next;
+    }
+  }
+}
+
+function isNoRunEvent({ type }: { type: string }): boolean {
+  return type !== 'run-event';
+}

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import type { ModelEvent } from '../../src/core/chat.ts';
+import { limits } from '../../src/core/limits.ts';
+import { emitAnswer } from '../../src/models/answer-stream.ts';
+import type { AnswerStream } from '../../src/models/answer-stream.ts';
+import type { Emit } from '../../src/shared/emit.ts';
+
+/** Each byte is a character of text; `.` ends the answer, and `!` is a fault. */
+class Letters implements AnswerStream {
+  isDone = false;
+  fault: unknown;
+
+  read(piece: Uint8Array): ModelEvent[] {
+    const text = new TextDecoder().decode(piece);
+    this.isDone = text.includes('.');
+    if (text.includes('!')) this.fault = new Error('broken');
+    return [{ type: 'text', text }];
+  }
+
+  end(failure: unknown): ModelEvent[] {
+    this.fault = failure;
+    return [{ type: 'finish', reason: 'stop' }];
+  }
+}
+
+async function* bodyOf(...pieces: (string | Error | Promise<void>)[]): AsyncGenerator<Uint8Array> {
+  for (const piece of pieces) {
+    if (piece instanceof Error) throw piece;
+    if (typeof piece === 'string') yield new TextEncoder().encode(piece);
+    else await piece;
+  }
+}
+
+/** The batches that are emitted, and the failure that ends them. */
+async function read(body: AsyncIterable<Uint8Array>, emit: Emit<ModelEvent> = () => undefined) {
+  const batches: string[] = [];
+  let closes = 0;
+  const watched: Emit<ModelEvent> = (events) => {
+    batches.push(events.map((event) => (event.type === 'text' ? event.text : event.type)).join(','));
+    return emit(events);
+  };
+  const failure: unknown = await emitAnswer(new Letters(), { body, emit: watched, close: () => (closes += 1) }).catch(
+    (error: unknown) => error,
+  );
+  return { batches, closes, failure };
+}
+
+describe('a streamed answer', () => {
+  test('is emitted in one batch for each piece of its bytes', async () => {
+    expect(await read(bodyOf('ab', 'c'))).toEqual({ batches: ['ab', 'c', 'finish'], closes: 0, failure: undefined });
+  });
+
+  test('ends where it says so, and its connection is kept where the body ends soon', async () => {
+    expect(await read(bodyOf('a.', 'b', new Error('cut')))).toEqual({ batches: ['a.'], closes: 0, failure: undefined });
+  });
+
+  test('closes the connection where the body does not end', async () => {
+    const closed = Promise.withResolvers<void>();
+    const body = bodyOf('a.', closed.promise);
+    await emitAnswer(new Letters(), { body, emit: () => undefined, close: closed.resolve });
+    expect(await body.next()).toMatchObject({ done: true });
+  });
+
+  test('is emitted up to a fault', async () => {
+    expect(await read(bodyOf('a', 'b!', 'c'))).toMatchObject({ batches: ['a', 'b!'], failure: { message: 'broken' } });
+    const failure = new Error('cut');
+    expect(await read(bodyOf('a', failure))).toEqual({ batches: ['a', 'finish'], closes: 0, failure });
+  });
+
+  test('is not read on while the reader is slow, and ends with what the reader throws', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let pieces = 0;
+    async function* counted(): AsyncGenerator<Uint8Array> {
+      for (; pieces < 3; pieces += 1) yield new TextEncoder().encode('a');
+    }
+    const reading = read(counted(), () => promise);
+    await new Promise((next) => setImmediate(next));
+    expect(pieces).toBe(0);
+    resolve();
+    expect(await reading).toMatchObject({ batches: ['a', 'a', 'a', 'finish'] });
+    const full = new Error('full');
+    const failing: Emit<ModelEvent> = () => {
+      throw full;
+    };
+    expect(await read(bodyOf('a', 'b'), failing)).toMatchObject({ batches: ['a'], failure: full });
+  });
+
+  test('of a large piece is emitted in several turns of the event loop', async () => {
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    const { batches } = await read(bodyOf('a'.repeat(4 * limits.upstreamSliceBytes)));
+    clearImmediate(next);
+    expect(batches).toHaveLength(5);
+    expect(turns).toBeGreaterThanOrEqual(3);
+  });
+});
