@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Origin, Registry, ToolServerRecord } from '../core/registry.ts';
-import { deepFreeze } from './deep-freeze.ts';
+import { deepFreeze } from '../shared/deep-freeze.ts';
 
 /** A store that is down is reported this often: every chat asks it. */
 const faultReportMs = 60_000;

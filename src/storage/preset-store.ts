@@ -4,7 +4,7 @@ import { isJsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { PresetBook, PresetRecord } from '../core/preset.ts';
 import type { Registry } from '../core/registry.ts';
-import { deepFreeze } from './deep-freeze.ts';
+import { deepFreeze } from '../shared/deep-freeze.ts';
 import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
 
 /** Presets that can be changed. Every change is durable when it resolves. */

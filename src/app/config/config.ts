@@ -13,7 +13,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { ownValue } from '../../shared/json.ts';
 import type { PresetRecord } from '../../core/preset.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import { deepFreeze } from '../../storage/deep-freeze.ts';
+import { deepFreeze } from '../../shared/deep-freeze.ts';
 import { parsePreset } from '../../storage/preset-schema.ts';
 import { parseToolServerConnections } from '../../storage/tool-server-connection.ts';
 

@@ -13,37 +13,37 @@ const keyLabels = {
   chat_memory: 'toolwharf stored memory of chats v1',
 } as const;
 
-/** Where a secret stands. It opens there only: moved to another record or field it is worthless. */
-export interface SecretPlace {
+/** The field of a record that a secret is encrypted for: copied to another record or field, it cannot be decrypted. */
+export interface SecretField {
   id: string;
-  /** `key`, `header:<name>`, `part:<place>`, `run`, `answer:<call id>`. */
+  /** `key`, `header:<name>`, `part:<path>`, `run:…`, `answer:…`, or the kind of a note. */
   field: string;
 }
 
 export interface SecretCipher {
-  encrypt(text: string, place: SecretPlace): string;
-  /** Undefined when it was made with another secret, for another place, or was changed. */
-  decrypt(sealed: string, place: SecretPlace): string | undefined;
+  encrypt(text: string, field: SecretField): string;
+  /** Undefined when it was made with another secret, for another field, or was changed. */
+  decrypt(sealed: string, field: SecretField): string | undefined;
 }
 
 export function createSecretCipher(secret: string, kind: keyof typeof keyLabels = 'tool_server'): SecretCipher {
   const key = Buffer.from(hkdfSync('sha256', secret, '', keyLabels[kind], 32));
   /** JSON, so that no id and field run into each other. */
-  const toBytes = ({ id, field }: SecretPlace): Buffer => Buffer.from(JSON.stringify([kind, id, field]));
+  const toBytes = ({ id, field }: SecretField): Buffer => Buffer.from(JSON.stringify([kind, id, field]));
   return {
-    encrypt(text, place) {
+    encrypt(text, field) {
       const vector = randomBytes(vectorBytes);
-      const cipher = createCipheriv(algorithm, key, vector, { authTagLength: tagBytes }).setAAD(toBytes(place));
+      const cipher = createCipheriv(algorithm, key, vector, { authTagLength: tagBytes }).setAAD(toBytes(field));
       const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
       return version + Buffer.concat([vector, cipher.getAuthTag(), body]).toString('base64url');
     },
-    decrypt(sealed, place) {
+    decrypt(sealed, field) {
       if (!sealed.startsWith(version)) return undefined;
       const bytes = Buffer.from(sealed.slice(version.length), 'base64url');
       if (bytes.length < vectorBytes + tagBytes) return undefined;
       const vector = bytes.subarray(0, vectorBytes);
       const tag = bytes.subarray(vectorBytes, vectorBytes + tagBytes);
-      const decipher = createDecipheriv(algorithm, key, vector, { authTagLength: tagBytes }).setAAD(toBytes(place)).setAuthTag(tag);
+      const decipher = createDecipheriv(algorithm, key, vector, { authTagLength: tagBytes }).setAAD(toBytes(field)).setAuthTag(tag);
       try {
         return Buffer.concat([decipher.update(bytes.subarray(vectorBytes + tagBytes)), decipher.final()]).toString('utf8');
       } catch {

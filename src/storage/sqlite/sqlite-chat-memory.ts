@@ -3,6 +3,7 @@ import type { ChatMemory, MemoryBounds, MemoryKind } from '../../core/chat-memor
 import type { DatabaseConnection } from './database-connection.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
+import { selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
 /** Notes of one kind in the gateway's SQLite file, each sealed. To be given the connection of the registry. */
@@ -22,8 +23,9 @@ export function createSqliteChatMemory(connection: DatabaseConnection, secret: s
 
     find: (id, time) =>
       connection.read((database) => {
-        const row = database.prepare('SELECT value FROM chat_memory WHERE kind = ? AND id = ? AND expires > ?').get(kind, id, time);
-        return row === undefined ? undefined : cipher.decrypt(String(row['value']), { id, field: kind });
+        const sql = 'SELECT value FROM chat_memory WHERE kind = ? AND id = ? AND expires > ?';
+        const row = selectFirst<{ value: string }>(database, sql, kind, id, time);
+        return row && cipher.decrypt(row.value, { id, field: kind });
       }),
 
     async forget(id) {
@@ -42,8 +44,6 @@ export function createSqliteChatMemory(connection: DatabaseConnection, secret: s
 }
 
 function makeRoom(database: DatabaseSync, kind: MemoryKind, { maxNotes, maxCharacters }: MemoryBounds): void {
-  const total = database.prepare('SELECT count(*) AS notes, sum(characters) AS size FROM chat_memory WHERE kind = ?').get(kind);
-  if (Number(total?.['notes']) <= maxNotes && Number(total?.['size']) <= maxCharacters) return;
   const shares = sharesIn(database, { table: 'chat_memory', id: 'position', where: 'kind = ?', values: [kind], order: 'position' });
   const remove = database.prepare('DELETE FROM chat_memory WHERE position = ?');
   for (const { id } of chooseLosses(shares, { entries: maxNotes, characters: maxCharacters })) remove.run(id);

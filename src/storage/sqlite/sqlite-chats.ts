@@ -1,12 +1,19 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { ChatBounds, ChatPage, ChatStore, ListedChat, StoredChat } from '../../core/chat-store.ts';
+import type { ChatBounds, ChatHit, ChatPage, ChatPlace, ChatStore, ListedChat, StoredChat } from '../../core/chat-store.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { charactersOf, defaultChatBounds } from '../chat-bounds.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { selectAll, selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
+
+const defaultBounds: ChatBounds = {
+  ageMs: limits.storedChatMs,
+  chatsPerCaller: limits.storedChatsPerCaller,
+  charactersPerCaller: limits.storedCharactersPerCaller,
+  characters: limits.storedChatsCharacters,
+};
 
 export interface SqliteChatsOptions {
   /** Milliseconds since 1970. */
@@ -20,7 +27,7 @@ export interface SqliteChatsOptions {
  */
 export function createSqliteChats(
   connection: DatabaseConnection,
-  { now = Date.now, bounds = defaultChatBounds }: SqliteChatsOptions = {},
+  { now = Date.now, bounds = defaultBounds }: SqliteChatsOptions = {},
 ): ChatStore {
   const oldest = (): number => now() - bounds.ageMs;
 
@@ -35,8 +42,8 @@ export function createSqliteChats(
 
     find: (callerId, id) =>
       connection.read((database) => {
-        const row = database.prepare(`SELECT * FROM chats ${ownOne}`).get(id, callerId, oldest());
-        return row === undefined ? undefined : toChat(row);
+        const row = selectFirst<ChatRow>(database, `SELECT * FROM chats ${ownOne}`, id, callerId, oldest());
+        return row && toChat(row);
       }),
 
     list: (callerId, page) => connection.read((database) => list(database, page, [callerId, oldest()])),
@@ -49,10 +56,9 @@ export function createSqliteChats(
 
     delete: (callerId, id) =>
       connection.write((database) => {
-        const row = database.prepare(`SELECT created FROM chats ${ownOne}`).get(id, callerId, oldest());
-        if (row === undefined) return undefined;
-        remove(database, 'id = ?', id);
-        return { id, created: Number(row['created']) };
+        const found = selectFirst<ChatPlace>(database, `SELECT id, created FROM chats ${ownOne}`, id, callerId, oldest());
+        if (found !== undefined) remove(database, 'id = ?', id);
+        return found;
       }),
 
     async deleteAllOf(callerId) {
@@ -65,13 +71,7 @@ export function createSqliteChats(
       connection.read((database) => {
         const words = queryWordsOf(query).map(({ word, isPrefix }) => `"${word}"${isPrefix ? '*' : ''}`);
         if (words.length === 0) return [];
-        const rows = database.prepare(searchSql).all(words.join(' OR '), callerId, oldest(), limit);
-        return rows.map((row) => ({
-          id: String(row['id']),
-          created: Number(row['created']),
-          question: String(row['question']),
-          answer: String(row['answer']),
-        }));
+        return selectAll<ChatHit>(database, searchSql, words.join(' OR '), callerId, oldest(), limit);
       }),
 
     async prune() {
@@ -94,25 +94,16 @@ export const searchSql = `SELECT chats.id, chats.created, chats.question, chats.
   ) AS best CROSS JOIN chats ON chats.position = best.position
   ORDER BY best.score, best.created DESC, best.id DESC`;
 
-function insert(database: DatabaseSync, chat: StoredChat): void {
-  const { id, callerId, created, model, metadata, messages, completion, texts } = chat;
+function insert(database: DatabaseSync, { id, callerId, created, model, texts, ...chat }: StoredChat): void {
+  const messages = JSON.stringify(chat.messages);
+  const completion = JSON.stringify(chat.completion);
+  const characters = messages.length + completion.length;
   const { lastInsertRowid: position } = database
     .prepare(
       `INSERT INTO chats (id, caller_id, created, model, characters, metadata, messages, completion, question, answer)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
-    .run(
-      id,
-      callerId,
-      created,
-      model,
-      charactersOf(chat),
-      JSON.stringify(metadata),
-      JSON.stringify(messages),
-      JSON.stringify(completion),
-      texts.question,
-      texts.answer,
-    );
+    .run(id, callerId, created, model, characters, JSON.stringify(chat.metadata), messages, completion, texts.question, texts.answer);
   database
     .prepare('INSERT INTO chat_words (rowid, question, answer) VALUES (?, ?, ?)')
     .run(position, wordsOf(texts.question).join(' '), wordsOf(texts.answer).join(' '));
@@ -128,16 +119,15 @@ function exists(database: DatabaseSync, condition: string, value: SQLInputValue)
   return database.prepare(`SELECT 1 FROM chats WHERE ${condition} LIMIT 1`).get(value) !== undefined;
 }
 
-/** Each caller has bounds; beyond what all may have together, the oldest of whoever has the most go. */
+/** Each caller has bounds; beyond what all may have together, the oldest of the caller who has the most go. */
 function makeRoom(database: DatabaseSync, callerId: string, { chatsPerCaller, charactersPerCaller, characters }: ChatBounds): void {
-  const own = `SELECT position, row_number() OVER newest AS place, sum(characters) OVER newest AS total FROM chats INDEXED BY chats_of_caller
+  const ofCaller = `SELECT position, row_number() OVER newest AS rank, sum(characters) OVER newest AS total FROM chats INDEXED BY chats_of_caller
     WHERE caller_id = ? WINDOW newest AS (ORDER BY created DESC, id DESC ROWS UNBOUNDED PRECEDING)`;
-  const surplus = database
-    .prepare(`SELECT position FROM (${own}) WHERE place > ? OR total > ?`)
-    .all(callerId, chatsPerCaller, charactersPerCaller);
-  for (const { position } of surplus) remove(database, 'position = ?', Number(position));
-  const size = database.prepare('SELECT sum(characters) AS total FROM chats INDEXED BY chats_by_time').get();
-  if (Number(size?.['total'] ?? 0) <= characters) return;
+  const surplusSql = `SELECT position FROM (${ofCaller}) WHERE rank > ? OR total > ?`;
+  const surplus = selectAll<{ position: number }>(database, surplusSql, callerId, chatsPerCaller, charactersPerCaller);
+  for (const { position } of surplus) remove(database, 'position = ?', position);
+  const size = selectFirst<{ total: number }>(database, 'SELECT total(characters) AS total FROM chats INDEXED BY chats_by_time');
+  if (size === undefined || size.total <= characters) return;
   const shares = sharesIn(database, { table: 'chats', id: 'position', where: 'TRUE', order: 'created, id' });
   for (const { id } of chooseLosses(shares, { entries: Infinity, characters })) remove(database, 'position = ?', id);
 }
@@ -166,29 +156,40 @@ function list(
   const chats: ListedChat[] = [];
   let characters = 0;
   // One more than is shown tells whether there is another page. Row by row: a page of large answers must not be read whole.
-  for (const row of database.prepare(sql).iterate(...values, limit + 1)) {
-    characters += String(row['completion']).length;
+  for (const row of database.prepare(sql).iterate(...values, limit + 1) as Iterable<unknown> as Iterable<ListedRow>) {
+    characters += row.completion.length;
     if (chats.length === limit || (chats.length > 0 && characters > limits.chatPageCharacters)) return { chats, hasMore: true };
     chats.push(toListed(row));
   }
   return { chats, hasMore: false };
 }
 
-function toListed(row: Record<string, unknown>): ListedChat {
+/** `metadata`, `messages` and `completion` are JSON. */
+interface ListedRow {
+  id: string;
+  created: number;
+  model: string;
+  metadata: string;
+  completion: string;
+}
+
+interface ChatRow extends ListedRow {
+  caller_id: string;
+  messages: string;
+  question: string;
+  answer: string;
+}
+
+function toListed({ id, created, model, metadata, completion }: ListedRow): ListedChat {
   return {
-    id: String(row['id']),
-    created: Number(row['created']),
-    model: String(row['model']),
-    metadata: JSON.parse(String(row['metadata'])) as Record<string, string>,
-    completion: JSON.parse(String(row['completion'])) as JsonObject,
+    id,
+    created,
+    model,
+    metadata: JSON.parse(metadata) as Record<string, string>,
+    completion: JSON.parse(completion) as JsonObject,
   };
 }
 
-function toChat(row: Record<string, unknown>): StoredChat {
-  return {
-    ...toListed(row),
-    callerId: String(row['caller_id']),
-    messages: JSON.parse(String(row['messages'])) as JsonObject[],
-    texts: { question: String(row['question']), answer: String(row['answer']) },
-  };
+function toChat({ caller_id: callerId, messages, question, answer, ...listed }: ChatRow): StoredChat {
+  return { ...toListed(listed), callerId, messages: JSON.parse(messages) as JsonObject[], texts: { question, answer } };
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { GatewayError } from '../../core/errors.ts';
 import type { KeyRecord, Registry, ToolServerRecord } from '../../core/registry.ts';
 import type { DatabaseConnection } from './database-connection.ts';
-import { deepFreeze } from '../deep-freeze.ts';
+import { deepFreeze } from '../../shared/deep-freeze.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { readPragma } from './migrations.ts';
 import { renewCache } from './record-cache.ts';

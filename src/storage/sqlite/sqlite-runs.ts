@@ -4,6 +4,7 @@ import type { KeptEvent, KeptRun, RunStore, RunSummary } from '../../core/run-lo
 import type { RunStatus } from '../../core/run.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { selectAll, selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
 /**
@@ -20,8 +21,8 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
 
     find: (id) =>
       connection.read((database) => {
-        const row = database.prepare(`SELECT ${columns}, events FROM runs WHERE id = ?`).get(id);
-        return row === undefined ? undefined : toRun(row);
+        const row = selectFirst<RunRow>(database, `SELECT ${columns}, events FROM runs WHERE id = ?`, id);
+        return row && toRun(row);
       }),
 
     list: ({ callerId, limit, after, since }) =>
@@ -37,24 +38,25 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
           values.push(after.created, after.id);
         }
         const sql = `SELECT ${columns} FROM runs WHERE ${conditions.join(' AND ')} ORDER BY created DESC, id DESC LIMIT ?`;
-        const rows = database.prepare(sql).all(...values, limit);
-        return rows.map(toSummary);
+        return selectAll<SummaryRow>(database, sql, ...values, limit).map(toSummary);
       }),
 
     async endInterrupted(time, waitingIds) {
-      const isLeft = ({ id, status }: Record<string, unknown>): boolean =>
-        statusAfterInterruption({ id: String(id), status: status as RunStatus }, waitingIds) !== undefined;
+      type Unfinished = Pick<KeptRun, 'id' | 'status'>;
+      const isInterrupted = (run: Unfinished): boolean => statusAfterInterruption(run, waitingIds) !== undefined;
       // Most starts have nothing to end, and a write would wait for locks.
-      const isAny = await connection.read((database) => database.prepare(`SELECT id, status FROM runs ${unfinished}`).all().some(isLeft));
+      const isAny = await connection.read((database) =>
+        selectAll<Unfinished>(database, `SELECT id, status ${unfinished}`).some(isInterrupted),
+      );
       if (!isAny) return;
       await connection.write((database) => {
         const statement = database.prepare(upsert);
-        for (const row of database.prepare(`SELECT ${columns}, events FROM runs ${unfinished}`).all().filter(isLeft)) {
+        for (const row of selectAll<RunRow>(database, `SELECT ${columns}, events ${unfinished}`).filter(isInterrupted)) {
           const run = toRun(row);
           const isFailed = statusAfterInterruption(run, waitingIds) === 'failed';
-          const end: Pick<KeptRun, 'status' | 'finished' | 'events'> = isFailed
+          const end: Partial<KeptRun> = isFailed
             ? { status: 'failed', finished: time, events: [...run.events, interruption(run.id, time)] }
-            : { status: 'waiting', events: run.events };
+            : { status: 'waiting' };
           statement.run(...toRow({ ...run, ...end }));
         }
       });
@@ -64,32 +66,39 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
   };
 }
 
-const unfinished = `WHERE status IN ('running', 'waiting')`;
+const unfinished = `FROM runs WHERE status IN ('running', 'waiting')`;
 const upsert = `INSERT INTO runs (id, caller_id, status, created, finished, characters, summary, events) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET status = excluded.status, finished = excluded.finished, characters = excluded.characters,
   summary = excluded.summary, events = excluded.events`;
 
-const columns = 'id, caller_id, status, created, finished, summary';
+const columns = 'id, caller_id AS callerId, status, created, finished, summary';
 
-/** `summary` has what no other column has; those of earlier releases have it all. */
+interface SummaryRow {
+  id: string;
+  callerId: string;
+  status: RunStatus;
+  created: number;
+  finished: number | null;
+  /** JSON of what no column has. */
+  summary: string;
+}
+
+interface RunRow extends SummaryRow {
+  /** JSON. */
+  events: string;
+}
+
 function toRow({ id, callerId, status, created, finished, model, mode, usage, events }: KeptRun): SQLInputValue[] {
   const text = JSON.stringify(events);
   return [id, callerId, status, created, finished ?? null, text.length, JSON.stringify({ model, mode, usage }), text];
 }
 
-function toSummary({ id, caller_id: callerId, status, created, finished, summary }: Record<string, unknown>): RunSummary {
-  return {
-    id: String(id),
-    callerId: String(callerId),
-    status: status as RunStatus,
-    created: Number(created),
-    ...(finished !== null && { finished: Number(finished) }),
-    ...(JSON.parse(String(summary)) as Pick<RunSummary, 'model' | 'mode' | 'usage'>),
-  };
+function toSummary({ finished, summary, ...fields }: SummaryRow): RunSummary {
+  return { ...fields, ...(finished !== null && { finished }), ...(JSON.parse(summary) as Pick<RunSummary, 'model' | 'mode' | 'usage'>) };
 }
 
-function toRun(row: Record<string, unknown>): KeptRun {
-  return { ...toSummary(row), events: JSON.parse(String(row['events'])) as KeptEvent[] };
+function toRun({ events, ...summary }: RunRow): KeptRun {
+  return { ...toSummary(summary), events: JSON.parse(events) as KeptEvent[] };
 }
 
 function prune(database: DatabaseSync, { since, maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): void {

@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Share } from '../../shared/fair-shares.ts';
+import { selectAll } from './select.ts';
 
 /** A table with the columns `caller_id` and `characters`. Every text is ours, never input. */
 export interface SharedTable {
@@ -19,19 +20,16 @@ const rowsPerPage = 100;
 /** What each caller holds of a table. The table must not change before the losses are chosen. */
 export function sharesIn(database: DatabaseSync, shared: SharedTable): Share<string | number>[] {
   const { table, id, where, values = [], order } = shared;
-  const sums = `SELECT caller_id, count(*) AS entries, sum(characters) AS size FROM ${table} WHERE ${where} GROUP BY caller_id`;
+  const sums = `SELECT caller_id AS owner, count(*) AS entries, sum(characters) AS characters FROM ${table} WHERE ${where} GROUP BY caller_id`;
   const page = `SELECT ${id} AS id, characters FROM ${table} WHERE caller_id = ? AND ${where}
     ORDER BY ${order} LIMIT ${rowsPerPage} OFFSET ?`;
   function* oldestOf(owner: string): Generator<{ id: string | number; characters: number }> {
     for (let offset = 0; ; offset += rowsPerPage) {
-      const rows = database.prepare(page).all(owner, ...values, offset);
-      for (const { id: key, characters } of rows) yield { id: typeof key === 'string' ? key : Number(key), characters: Number(characters) };
+      const rows = selectAll<{ id: string | number; characters: number }>(database, page, owner, ...values, offset);
+      yield* rows;
       if (rows.length < rowsPerPage) return;
     }
   }
-  const rows = database.prepare(sums).all(...values);
-  return rows.map(({ caller_id: callerId, entries, size }) => {
-    const owner = String(callerId);
-    return { owner, entries: Number(entries), characters: Number(size), oldestFirst: () => oldestOf(owner) };
-  });
+  const holdings = selectAll<{ owner: string; entries: number; characters: number }>(database, sums, ...values);
+  return holdings.map((holding) => ({ ...holding, oldestFirst: () => oldestOf(holding.owner) }));
 }

@@ -2,19 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ApprovalAnswer } from '../../core/approval.ts';
-import type { DecisionEffect, KeptWait, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
+import type { DecisionEffect, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
 import { chooseLossesOfOthers } from '../../shared/fair-shares.ts';
 import type { Loss } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
-import { effectOf } from '../decision-effect.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
-import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
+import type { SecretCipher, SecretField } from '../secrets/encrypt-secrets.ts';
+import { selectAll, selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
-/**
- * How much of a run is sealed, written, read or deleted in one turn of the event loop, in UTF-16 code units of its JSON. All of them may take
- * three bytes each.
- */
+/** How much of a run's JSON is encrypted, written, read or deleted in one turn of the event loop, in UTF-16 code units of at most three bytes each. */
 const partCharacters = 512 * 1024;
 
 /**
@@ -33,51 +30,55 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
       // Before anything is written. The sealed text is longer, so the transaction looks again.
       const early = await connection.read((database) => chooseLossesFor(database, run, { ...bounds, characters: text.length }));
       if (early === undefined) return { type: 'refused' };
-      const [first = '', ...rest] = splitText(text, partCharacters);
+      const [first = '', ...rest] = splitText(text);
       const partsId = rest.length === 0 ? '' : randomUUID();
-      const sealed = cipher.encrypt(first, runPlace(run, partsId));
+      const sealed = cipher.encrypt(first, fieldOf(run, 'run', partsId));
       let characters = sealed.length;
-      let released = [partsId];
+      let obsolete = [partsId];
       try {
         for (const [position, part] of rest.entries()) {
           await nextTurn();
-          const sealedPart = cipher.encrypt(part, partPlace(run, partsId, position));
+          const sealedPart = cipher.encrypt(part, fieldOf(run, 'run', partsId, position));
           characters += sealedPart.length;
           await nextTurn();
           await connection.write((database) => {
             database.prepare(insertPart).run(partsId, position, run.expires, sealedPart);
           });
         }
-        const { kept, partsIds } = await connection.write((database) =>
-          writeRow(database, run, { bounds: { ...bounds, characters }, partsId, sealed }),
-        );
-        released = kept.type === 'kept' ? partsIds : [partsId];
-        return kept;
+        const written = await connection.write((database) => {
+          const losses = chooseLossesFor(database, run, { ...bounds, characters });
+          if (losses === undefined) return undefined;
+          const givenUp = losses.map((loss) => String(loss.id));
+          const partsIds = [run.id, ...givenUp].flatMap((id) => close(database, id) ?? []);
+          database.prepare(insert).run(run.id, run.callerId, run.waitId, run.expires, characters, sealed, partsId);
+          return { givenUp, partsIds };
+        });
+        if (written === undefined) return { type: 'refused' };
+        obsolete = written.partsIds;
+        return { type: 'kept', givenUp: written.givenUp };
       } finally {
-        await removeParts(connection, released);
+        await removeParts(connection, obsolete);
       }
     },
 
     async find(id) {
-      const found = await load(connection, cipher, id);
-      if (found === undefined) return undefined;
-      const { row, run } = found;
-      if (!row.isOpen) return { callerId: row.callerId, type: 'closed' };
+      const { row, run } = await load(connection, cipher, id);
+      if (row === undefined) return undefined;
+      if (row.isOpen === 0) return { callerId: row.callerId, type: 'closed' };
       return run && { callerId: row.callerId, type: 'open', run };
     },
 
     async decide({ id, waitId, callId }, answer) {
       for (;;) {
-        const found = await load(connection, cipher, id);
-        const { row, run } = found ?? {};
+        const { row, run } = await load(connection, cipher, id);
         if (row === undefined || run === undefined || row.waitId !== waitId) return { type: 'closed' };
         const effect = await connection.write((database): DecisionEffect | undefined => {
-          // The run may have been closed, or kept anew, since it was read.
+          // The run may have been closed, or stored anew, since it was read.
           if (findRow(database, id)?.sealed !== row.sealed) return undefined;
           const decided = effectOf(run, answersOf(database, run, cipher), { callId, answer });
-          if (decided.type === 'complete') shut(database, id);
+          if (decided.type === 'complete') close(database, id);
           if (decided.type === 'noted') {
-            const sealed = cipher.encrypt(JSON.stringify(answer), answerPlace(run, callId));
+            const sealed = cipher.encrypt(JSON.stringify(answer), fieldOf(run, 'answer', callId));
             database.prepare('INSERT INTO waiting_answers (run_id, call_id, answer) VALUES (?, ?, ?)').run(id, callId, sealed);
           }
           return decided;
@@ -89,19 +90,17 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
     },
 
     async close(id) {
-      const partsId = await connection.write((database) => shut(database, id));
+      const partsId = await connection.write((database) => close(database, id));
       if (partsId === undefined) return false;
       await removeParts(connection, [partsId]);
       return true;
     },
 
     openIds: (time) =>
-      connection.read((database) =>
-        database
-          .prepare('SELECT id FROM waiting_runs WHERE is_open = 1 AND expires >= ?')
-          .all(time)
-          .map((row) => String(row['id'])),
-      ),
+      connection.read((database) => {
+        const sql = 'SELECT id FROM waiting_runs WHERE is_open = 1 AND expires >= ?';
+        return selectAll<{ id: string }>(database, sql, time).map(({ id }) => id);
+      }),
 
     async prune(time) {
       // Most times there is nothing, and a write would wait for locks.
@@ -112,13 +111,10 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
           database.prepare('DELETE FROM waiting_runs WHERE expires < ?').run(time);
         });
       }
-      const expired = await connection.read((database) =>
-        database.prepare('SELECT DISTINCT parts_id FROM waiting_run_parts WHERE expires < ?').all(time),
-      );
-      await removeParts(
-        connection,
-        expired.map((row) => String(row['parts_id'])),
-      );
+      const sql = 'SELECT DISTINCT parts_id AS partsId FROM waiting_run_parts WHERE expires < ?';
+      const expired = await connection.read((database) => selectAll<{ partsId: string }>(database, sql, time));
+      const partsIds = expired.map(({ partsId }) => partsId);
+      await removeParts(connection, partsIds);
     },
   };
 }
@@ -129,87 +125,53 @@ const insert = `INSERT INTO waiting_runs (id, caller_id, wait_id, expires, is_op
   characters = excluded.characters, run = excluded.run, parts_id = excluded.parts_id`;
 const insertPart = 'INSERT INTO waiting_run_parts (parts_id, position, expires, part) VALUES (?, ?, ?, ?)';
 
-/** Writes the row of a run whose parts are there. `partsIds`: parts that belong to no run any more. */
-function writeRow(
-  database: DatabaseSync,
-  run: WaitingRun,
-  { bounds, partsId, sealed }: { bounds: WaitingBounds & { characters: number }; partsId: string; sealed: string },
-): { kept: KeptWait; partsIds: string[] } {
-  const losses = chooseLossesFor(database, run, bounds);
-  if (losses === undefined) return { kept: { type: 'refused' }, partsIds: [] };
-  const givenUp = losses.map((loss) => String(loss.id));
-  const { id, callerId, waitId, expires } = run;
-  const partsIds = [id, ...givenUp].flatMap((other) => shut(database, other) ?? []);
-  database.prepare(insert).run(id, callerId, waitId, expires, bounds.characters, sealed, partsId);
-  return { kept: { type: 'kept', givenUp }, partsIds };
-}
-
 interface Row {
   id: string;
   callerId: string;
   waitId: string;
-  isOpen: boolean;
-  /** Its first part. No two are alike, even of the same run: each is sealed with a random vector. */
+  isOpen: 0 | 1;
+  /** Its first part, encrypted. No two are alike, even of the same run: each is encrypted with a random vector. */
   sealed: string;
   /** Empty where there is no other part. */
   partsId: string;
 }
 
 function findRow(database: DatabaseSync, id: string): Row | undefined {
-  const row = database.prepare('SELECT caller_id, wait_id, is_open, run, parts_id FROM waiting_runs WHERE id = ?').get(id);
-  if (row === undefined) return undefined;
-  const { caller_id: callerId, wait_id: waitId, run, parts_id: partsId } = row;
-  return {
-    id,
-    callerId: String(callerId),
-    waitId: String(waitId),
-    isOpen: row['is_open'] === 1,
-    sealed: String(run),
-    partsId: String(partsId),
-  };
+  const columns = 'id, caller_id AS callerId, wait_id AS waitId, is_open AS isOpen, run AS sealed, parts_id AS partsId';
+  return selectFirst<Row>(database, `SELECT ${columns} FROM waiting_runs WHERE id = ?`, id);
 }
 
-/** The run is undefined where it is closed, or cannot be read with this secret. */
-async function load(
-  connection: DatabaseConnection,
-  cipher: SecretCipher,
-  id: string,
-): Promise<{ row: Row; run: WaitingRun | undefined } | undefined> {
+/** The run is undefined where it is closed, lacks a part, or cannot be read with this secret. */
+async function load(connection: DatabaseConnection, cipher: SecretCipher, id: string): Promise<{ row?: Row; run?: WaitingRun }> {
   for (;;) {
     const row = await connection.read((database) => findRow(database, id));
-    if (row === undefined) return undefined;
-    if (!row.isOpen) return { row, run: undefined };
+    if (row === undefined) return {};
+    if (row.isOpen === 0) return { row };
     const text = await readText(connection, cipher, row);
-    if (row.partsId === '') return { row, run: text === undefined ? undefined : (JSON.parse(text) as WaitingRun) };
     const now = await connection.read((database) => findRow(database, id));
     // Its parts may have been removed while they were read.
     if (now?.sealed !== row.sealed) continue;
-    return { row, run: text === undefined ? undefined : parseWhole(text) };
+    try {
+      return { row, run: JSON.parse(text) as WaitingRun };
+    } catch {
+      return { row };
+    }
   }
 }
 
-async function readText(connection: DatabaseConnection, cipher: SecretCipher, row: Row): Promise<string | undefined> {
-  let text = cipher.decrypt(row.sealed, runPlace(row, row.partsId));
-  if (row.partsId === '') return text;
-  for (let position = 0; text !== undefined; position += 1) {
+/** Ends before the first part that is missing or cannot be read: the start of a JSON object is no JSON. */
+async function readText(connection: DatabaseConnection, cipher: SecretCipher, row: Row): Promise<string> {
+  const sql = 'SELECT part FROM waiting_run_parts WHERE parts_id = ? AND position = ?';
+  let text = '';
+  let part = cipher.decrypt(row.sealed, fieldOf(row, 'run', row.partsId));
+  for (let position = 0; part !== undefined; position += 1) {
+    text += part;
+    const next = await connection.read((database) => selectFirst<{ part: string }>(database, sql, row.partsId, position));
+    if (next === undefined) break;
     await nextTurn();
-    const found = await connection.read((database) =>
-      database.prepare('SELECT part FROM waiting_run_parts WHERE parts_id = ? AND position = ?').get(row.partsId, position),
-    );
-    if (found === undefined) break;
-    const part = cipher.decrypt(String(found['part']), partPlace(row, row.partsId, position));
-    text = part === undefined ? undefined : text + part;
+    part = cipher.decrypt(next.part, fieldOf(row, 'run', row.partsId, position));
   }
   return text;
-}
-
-/** Undefined where a part is missing: the start of a JSON object is no JSON. */
-function parseWhole(text: string): WaitingRun | undefined {
-  try {
-    return JSON.parse(text) as WaitingRun;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Removes parts that no row names. Never rejects: what stays is sealed, and removed once it has expired. */
@@ -229,36 +191,55 @@ async function removeParts(connection: DatabaseConnection, partsIds: readonly st
 const deletePart = `DELETE FROM waiting_run_parts
   WHERE rowid IN (SELECT rowid FROM waiting_run_parts WHERE parts_id = ? ORDER BY position LIMIT 4)`;
 
-/** Cuts between characters, never within a surrogate pair: half of one has no UTF-8. */
-function splitText(text: string, length: number): string[] {
+function splitText(text: string): string[] {
   const parts: string[] = [];
   for (let start = 0; start < text.length;) {
-    const end = start + length;
-    const isWithinPair = end < text.length && (text.codePointAt(end - 1) ?? 0) > 0xff_ff;
-    const next = isWithinPair ? end - 1 : end;
-    parts.push(text.slice(start, next));
-    start = next;
+    let end = start + partCharacters;
+    // Not within a surrogate pair: half of one has no UTF-8.
+    if ((text.codePointAt(end - 1) ?? 0) > 0xff_ff) end -= 1;
+    parts.push(text.slice(start, end));
+    start = end;
   }
   return parts;
 }
 
+/** What one more decision means for a run, beside the answers that are stored already. */
+function effectOf(
+  run: WaitingRun,
+  answers: ReadonlyMap<string, ApprovalAnswer>,
+  { callId, answer }: { callId: string; answer: ApprovalAnswer },
+): DecisionEffect {
+  if (answers.has(callId) || !run.calls.some(({ id }) => id === callId)) return { type: 'closed' };
+  if (run.again !== undefined) return { type: 'complete', decided: run.again.left };
+  const all = new Map([...answers, [callId, answer]]);
+  const waiting = run.calls.flatMap(({ id }) => (all.has(id) ? [] : [id]));
+  if (waiting.length > 0) return { type: 'noted', waiting };
+  return {
+    type: 'complete',
+    decided: run.calls.flatMap((call) => {
+      const given = all.get(call.id);
+      return given === undefined ? [] : [{ call, answer: given }];
+    }),
+  };
+}
+
 function answersOf(database: DatabaseSync, run: WaitingRun, cipher: SecretCipher): Map<string, ApprovalAnswer> {
   const answers = new Map<string, ApprovalAnswer>();
-  for (const row of database.prepare('SELECT call_id, answer FROM waiting_answers WHERE run_id = ?').all(run.id)) {
-    const callId = String(row['call_id']);
-    const text = cipher.decrypt(String(row['answer']), answerPlace(run, callId));
+  const sql = 'SELECT call_id AS callId, answer FROM waiting_answers WHERE run_id = ?';
+  for (const { callId, answer } of selectAll<{ callId: string; answer: string }>(database, sql, run.id)) {
+    const text = cipher.decrypt(answer, fieldOf(run, 'answer', callId));
     if (text !== undefined) answers.set(callId, JSON.parse(text) as ApprovalAnswer);
   }
   return answers;
 }
 
-/** Gives the id of its parts, which are to be removed; undefined where it was not open. */
-function shut(database: DatabaseSync, id: string): string | undefined {
+/** Gives the id of its parts, which are then to be removed; undefined where it was not open. */
+function close(database: DatabaseSync, id: string): string | undefined {
   database.prepare('DELETE FROM waiting_answers WHERE run_id = ?').run(id);
-  const open = database.prepare('SELECT parts_id FROM waiting_runs WHERE id = ? AND is_open = 1').get(id);
-  if (open === undefined) return undefined;
+  const open = findRow(database, id);
+  if (open?.isOpen !== 1) return undefined;
   database.prepare(`UPDATE waiting_runs SET is_open = 0, run = '', parts_id = '', characters = 0 WHERE id = ?`).run(id);
-  return String(open['parts_id']);
+  return open.partsId;
 }
 
 /** Undefined where the run's own caller has too many, or the most. */
@@ -274,16 +255,7 @@ function chooseLossesFor(
   return chooseLossesOfOthers({ owner: callerId, characters }, shares, { entries: Infinity, characters: maxCharacters });
 }
 
-type WaitPlace = Pick<WaitingRun, 'id' | 'waitId'>;
-
-function runPlace({ id, waitId }: WaitPlace, partsId: string): { id: string; field: string } {
-  return { id, field: partsId === '' ? `run:${waitId}` : `run:${waitId}:${partsId}` };
-}
-
-function partPlace({ id, waitId }: WaitPlace, partsId: string, position: number): { id: string; field: string } {
-  return { id, field: `run:${waitId}:${partsId}:${position}` };
-}
-
-function answerPlace({ id, waitId }: WaitingRun, callId: string): { id: string; field: string } {
-  return { id, field: `answer:${waitId}:${callId}` };
+/** What is encrypted for one part or answer can be read as no other one, and not in a later wait of the same run. */
+function fieldOf({ id, waitId }: Pick<WaitingRun, 'id' | 'waitId'>, ...[kind, ...names]: (string | number)[]): SecretField {
+  return { id, field: [kind, waitId, ...names].filter((name) => name !== '').join(':') };
 }

@@ -2,7 +2,7 @@ import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { originOf } from '../../shared/document-url.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import { deepFreeze } from '../deep-freeze.ts';
+import { deepFreeze } from '../../shared/deep-freeze.ts';
 import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
 import { isPartUntouched, joinSecretParts, nameOfPart, splitSecretParts } from '../secrets/secret-parts.ts';
 import type { StoredRecord } from '../secrets/secret-parts.ts';
