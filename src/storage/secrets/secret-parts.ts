@@ -4,73 +4,84 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import { isSecretUrl, redactUrl } from '../../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../../shared/secrets/secret-fields.ts';
 
-/** What the database keeps in the clear of a tool server, beside its sealed `key` and `headers`. */
+/** A tool server as the database stores it in the clear: without its key, its headers, and what is secret in its `path` and `extra`. */
 export type StoredRecord = Omit<ToolServerRecord, 'key' | 'headers'>;
 
-/** Objects of `extra` whose fields are sealed one by one, so that settings of the gateway within them stay readable. */
-const opened = new Set(['config', 'info']);
+/** Objects of `extra` whose fields are encrypted one by one, so that settings of the gateway within them stay readable. */
+const openedFields = new Set(['config', 'info']);
 /** The whole path of the document: a parameter within it may be a key. */
-const pathName = JSON.stringify(['path']);
+const pathField = partField('path');
 
-/** Splits what the gateway has no word for, and the path, into what may lie there for everybody to read and what may not; names are JSON of the place. */
-export function splitSecretParts(record: StoredRecord): { shown: StoredRecord; secrets: Map<string, string> } {
-  const secrets = new Map<string, string>();
-  // Whatever is hidden there has to be sealed here, so the one is told by the other.
+/** Splits off what is secret: by `key`, `header:<name>`, and `part:<JSON of the path>` with the JSON of the value. */
+export function splitSecrets({ key, headers, ...record }: ToolServerRecord): { shown: StoredRecord; secrets: Map<string, string> } {
+  const secrets = new Map(Object.entries(headers).map(([name, value]) => [`header:${name}`, value]));
+  if (key !== undefined) secrets.set('key', key);
+  // What is redacted in answers has to be encrypted here, so both follow the same rule.
   const extra = redactSecretFields(record.extra);
   for (const [name, value] of hiddenFields(record.extra, extra)) {
     const shown = ownValue(extra, name);
-    const inner = opened.has(name) && isJsonObject(value) && isJsonObject(shown) ? hiddenFields(value, shown) : undefined;
-    if (inner === undefined) secrets.set(JSON.stringify([name]), JSON.stringify(value));
-    for (const [field, child] of inner ?? []) secrets.set(JSON.stringify([name, field]), JSON.stringify(child));
+    const inner = openedFields.has(name) && isJsonObject(value) && isJsonObject(shown) ? hiddenFields(value, shown) : undefined;
+    if (inner === undefined) secrets.set(partField(name), JSON.stringify(value));
+    for (const [field, child] of inner ?? []) secrets.set(partField(name, field), JSON.stringify(child));
   }
-  if (isSecretUrl(record.path)) secrets.set(pathName, JSON.stringify(record.path));
-  if (secrets.size === 0) return { shown: record, secrets };
+  if (isSecretUrl(record.path)) secrets.set(pathField, JSON.stringify(record.path));
   return { shown: { ...record, path: redactUrl(record.path), extra }, secrets };
 }
 
-/** The record with its secret parts back in their places. */
-export function joinSecretParts(record: StoredRecord, parts: ReadonlyMap<string, string>): StoredRecord {
-  if (parts.size === 0) return record;
-  let { path } = record;
-  const extra = new Map(Object.entries(record.extra));
-  for (const [name, text] of parts) {
-    const value = JSON.parse(text) as JsonValue;
-    const [first = '', second] = toPlace(name);
-    const holder = extra.get(first);
-    if (name === pathName) path = typeof value === 'string' ? value : path;
-    else if (second === undefined) extra.set(first, value);
-    else extra.set(first, { ...(isJsonObject(holder) ? holder : {}), [second]: value });
+/** The record with its secrets back in their fields. */
+export function joinSecrets(shown: StoredRecord, secrets: ReadonlyMap<string, string>): ToolServerRecord {
+  const headers: [string, string][] = [];
+  const extra = new Map(Object.entries(shown.extra));
+  const record: ToolServerRecord = { ...shown, headers: {} };
+  for (const [field, text] of secrets) {
+    if (field === 'key') record.key = text;
+    else if (field.startsWith('header:')) headers.push([nameOf(field), text]);
+    else if (field === pathField) record.path = String(JSON.parse(text));
+    else {
+      const [first = '', second] = pathOf(field);
+      const value = JSON.parse(text) as JsonValue;
+      const holder = extra.get(first);
+      extra.set(first, second === undefined ? value : { ...(isJsonObject(holder) ? holder : {}), [second]: value });
+    }
   }
-  return { ...record, path, extra: Object.fromEntries(extra) };
+  return { ...record, headers: Object.fromEntries(headers), extra: Object.fromEntries(extra) };
 }
 
-/** Whether a record still shows a part as it is shown without its secrets: then nobody gave it a new value. */
-export function isPartUntouched(record: StoredRecord, name: string, before: StoredRecord): boolean {
-  const value = partOf(record, name);
-  return value !== undefined && JSON.stringify(value) === JSON.stringify(partOf(before, name));
+/** Whether a record shows a secret part as the one before showed it without its secret: then it brings no new value. */
+export function isUntouchedPart(field: string, record: StoredRecord, before: StoredRecord): boolean {
+  const value = partOf(record, field);
+  return value !== undefined && JSON.stringify(value) === JSON.stringify(partOf(before, field));
 }
 
-/** As answers and messages name it: `oauth`, `config.webhook`, `path`. */
-export function nameOfPart(name: string): string {
-  return toPlace(name).join('.');
+/** As answers and messages name it: `key`, `headers.x-token`, `oauth`, `config.webhook`, `path`. */
+export function describeField(field: string): string {
+  if (field === 'key') return field;
+  return field.startsWith('header:') ? `headers.${nameOf(field)}` : pathOf(field).join('.');
 }
 
-/** What shows that nothing in it is hidden is the same value. */
+function partField(...path: string[]): string {
+  return `part:${JSON.stringify(path)}`;
+}
+
+function nameOf(field: string): string {
+  return field.slice(field.indexOf(':') + 1);
+}
+
+function pathOf(field: string): string[] {
+  return JSON.parse(nameOf(field)) as string[];
+}
+
+/** What was redacted: everything else is the same value in both. */
 function hiddenFields(fields: JsonObject, shown: JsonObject): [string, JsonValue][] {
   return Object.entries(fields).flatMap(([name, value]): [string, JsonValue][] =>
     value === undefined || ownValue(shown, name) === value ? [] : [[name, value]],
   );
 }
 
-function partOf(record: StoredRecord, name: string): JsonValue | undefined {
-  if (name === pathName) return record.path;
-  const [first = '', second] = toPlace(name);
+function partOf(record: StoredRecord, field: string): JsonValue | undefined {
+  if (field === pathField) return record.path;
+  const [first = '', second] = pathOf(field);
   const value = ownValue(record.extra, first);
   if (second === undefined) return value;
   return isJsonObject(value) ? ownValue(value, second) : undefined;
-}
-
-function toPlace(name: string): string[] {
-  const place: unknown = JSON.parse(name);
-  return Array.isArray(place) ? place.map(String) : [];
 }

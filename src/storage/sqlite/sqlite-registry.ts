@@ -1,28 +1,24 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../core/errors.ts';
 import type { KeyRecord, Registry, ToolServerRecord } from '../../core/registry.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deepFreeze } from '../../shared/deep-freeze.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { readPragma } from './migrations.ts';
-import { renewCache } from './record-cache.ts';
-import type { RecordCache } from './record-cache.ts';
+import { selectAll, selectFirst } from './select.ts';
 import { readToolServerRow, toToolServerRow } from './tool-server-row.ts';
 import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
 
-interface KeyRow {
-  id: string;
-  hash: string;
-  record: string;
-}
+/** Records by id, beside the rows that they were read from. */
+type RecordCache<Value> = ReadonlyMap<string, { row: ToolServerRow; value: Value }>;
 
 /** Everything as of one state of the database. */
 interface Snapshot {
   database: DatabaseSync;
   /** SQLite's `data_version`: another process wrote when it differs. */
   version: number;
-  toolServers: RecordCache<ToolServerRow, ReadToolServer>;
-  keys: RecordCache<KeyRow, KeyRecord>;
+  toolServers: RecordCache<ReadToolServer>;
+  keys: RecordCache<KeyRecord>;
   keysByHash: ReadonlyMap<string, KeyRecord>;
 }
 
@@ -45,25 +41,20 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
   let isStale = true;
   let askedAt = -Infinity;
 
-  const toolServerRules = {
-    kind: 'tool server',
-    isSameRow: (left: ToolServerRow, right: ToolServerRow) => left.record === right.record && left.secrets === right.secrets,
-    toValue: (row: ToolServerRow) => readToolServerRow(row, cipher),
-  };
-  const keyRules = {
-    kind: 'key',
-    isSameRow: (left: KeyRow, right: KeyRow) => left.record === right.record,
-    toValue: (row: KeyRow) => deepFreeze(JSON.parse(row.record) as KeyRecord),
-  };
-
   function readSnapshot(database: DatabaseSync): Snapshot {
     // First the version, then the rows: what is written in between shows the next time.
     const version = readPragma(database, 'data_version');
     if (!isStale && snapshot?.database === database && snapshot.version === version) return snapshot;
     const toolServerRows = selectAll<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers ORDER BY position');
-    const keyRows = selectAll<KeyRow>(database, 'SELECT id, hash, record FROM keys ORDER BY position');
-    const toolServers = renewCache(toolServerRows, snapshot?.toolServers ?? new Map(), toolServerRules);
-    const keys = renewCache(keyRows, snapshot?.keys ?? new Map(), keyRules);
+    const keyRows = selectAll<ToolServerRow>(database, `SELECT id, record, '' AS secrets FROM keys ORDER BY position`);
+    const toolServers = readRecords(toolServerRows, snapshot?.toolServers, {
+      kind: 'tool server',
+      toValue: (row) => readToolServerRow(row, cipher),
+    });
+    const keys = readRecords(keyRows, snapshot?.keys, {
+      kind: 'key',
+      toValue: ({ record }) => deepFreeze(JSON.parse(record) as KeyRecord),
+    });
     const keysByHash = new Map([...keys.values()].map(({ value }) => [value.hash, value]));
     snapshot = { database, version, toolServers, keys, keysByHash };
     isStale = false;
@@ -88,13 +79,6 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
     }
   }
 
-  function insertToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {
-    const sql = 'INSERT INTO tool_servers (id, position, record, secrets) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM tool_servers';
-    database.prepare(sql).run(id, record, secrets);
-  }
-
-  const copyOf = <Value>(value: Value): Value => structuredClone(value);
-
   return {
     listToolServers: async () => {
       const { toolServers } = await read();
@@ -107,18 +91,18 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
       return found?.record;
     },
     createToolServer: async (given) => {
-      const record = copyOf(given);
+      const record = structuredClone(given);
       await write((database) => {
-        if (findToolServerRow(database, record.id) !== undefined) throw taken('tool server', record.id);
         insertToolServer(database, toToolServerRow(record, undefined, cipher));
       });
     },
     changeToolServer: async (given) => {
-      const record = copyOf(given);
+      const record = structuredClone(given);
       await write((database) => {
         const before = findToolServerRow(database, record.id);
         if (before === undefined) throw missing('tool server', record.id);
-        updateToolServer(database, toToolServerRow(record, before, cipher));
+        const row = toToolServerRow(record, before, cipher);
+        database.prepare('UPDATE tool_servers SET record = ?, secrets = ? WHERE id = ?').run(row.record, row.secrets, record.id);
       });
     },
     deleteToolServer: (id) =>
@@ -126,21 +110,18 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
         if (database.prepare('DELETE FROM tool_servers WHERE id = ?').run(id).changes === 0) throw missing('tool server', id);
       }),
     replaceToolServers: async (given) => {
-      const records: ToolServerRecord[] = copyOf([...given]);
+      const records: ToolServerRecord[] = structuredClone([...given]);
       await write((database) => {
         const rows = records.map((record) => toToolServerRow(record, findToolServerRow(database, record.id), cipher));
         database.exec('DELETE FROM tool_servers');
-        for (const row of rows) {
-          if (findToolServerRow(database, row.id) !== undefined) throw taken('tool server', row.id);
-          insertToolServer(database, row);
-        }
+        for (const row of rows) insertToolServer(database, row);
       });
     },
 
     listKeys: async () => [...(await read()).keys.values()].map(({ value }) => value),
     findKeyByHash: async (hash) => (await read()).keysByHash.get(hash),
     createKey: async (given) => {
-      const record = copyOf(given);
+      const record = structuredClone(given);
       await write((database) => {
         requireFreeKey(database, record, '');
         const sql = 'INSERT INTO keys (id, position, hash, record) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM keys';
@@ -148,12 +129,12 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
       });
     },
     changeKey: async (given) => {
-      const record = copyOf(given);
+      const record = structuredClone(given);
       await write((database) => {
-        const sql = 'UPDATE keys SET hash = ?, record = ? WHERE id = ?';
-        if (database.prepare('SELECT 1 FROM keys WHERE id = ?').get(record.id) === undefined) throw missing('key', record.id);
         requireFreeKey(database, record, record.id);
-        database.prepare(sql).run(record.hash, JSON.stringify(record), record.id);
+        const sql = 'UPDATE keys SET hash = ?, record = ? WHERE id = ?';
+        const { changes } = database.prepare(sql).run(record.hash, JSON.stringify(record), record.id);
+        if (changes === 0) throw missing('key', record.id);
       });
     },
     deleteKey: (id) =>
@@ -162,10 +143,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
       }),
 
     readFact: (name) =>
-      connection.read((database) => {
-        const value = database.prepare('SELECT value FROM facts WHERE name = ?').get(name)?.['value'];
-        return value === undefined ? undefined : String(value);
-      }),
+      connection.read((database) => selectFirst<{ value: string }>(database, 'SELECT value FROM facts WHERE name = ?', name)?.value),
     writeFact: (name, value) =>
       write((database) => {
         const sql = 'INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
@@ -175,24 +153,44 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
   };
 }
 
-/** Columns are named in the SQL beside each call. */
-function selectAll<Row>(database: DatabaseSync, sql: string, ...values: SQLInputValue[]): Row[] {
-  return database.prepare(sql).all(...values) as unknown as Row[];
+/**
+ * A row that is the same as before gives the same object as before, so that callers may keep what they derived from one.
+ * @throws GatewayError `storage_unavailable` for a row that cannot be understood, naming it.
+ */
+function readRecords<Value>(
+  rows: readonly ToolServerRow[],
+  before: RecordCache<Value> | undefined,
+  { kind, toValue }: { kind: string; toValue: (row: ToolServerRow) => Value },
+): RecordCache<Value> {
+  return new Map(
+    rows.map((row) => {
+      const known = before?.get(row.id);
+      if (known !== undefined && known.row.record === row.record && known.row.secrets === row.secrets) return [row.id, known];
+      try {
+        return [row.id, { row, value: toValue(row) }];
+      } catch (cause) {
+        const message = `The stored ${kind} "${row.id}" is damaged. Restore the database from a backup.`;
+        throw new GatewayError('storage_unavailable', message, { cause });
+      }
+    }),
+  );
 }
 
-function updateToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {
-  database.prepare('UPDATE tool_servers SET record = ?, secrets = ? WHERE id = ?').run(record, secrets, id);
+function insertToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {
+  if (findToolServerRow(database, id) !== undefined) throw taken('tool server', id);
+  const sql = 'INSERT INTO tool_servers (id, position, record, secrets) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM tool_servers';
+  database.prepare(sql).run(id, record, secrets);
 }
 
 function findToolServerRow(database: DatabaseSync, id: string): ToolServerRow | undefined {
-  return selectAll<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers WHERE id = ?', id)[0];
+  return selectFirst<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers WHERE id = ?', id);
 }
 
-/** `ownId`: the key that may have them, since it is being changed. */
-function requireFreeKey(database: DatabaseSync, { id, hash }: KeyRecord, ownId: string): void {
+/** `changedId`: of the key that is being changed, and may keep its id and hash. */
+function requireFreeKey(database: DatabaseSync, { id, hash }: KeyRecord, changedId: string): void {
   const sql = 'SELECT id FROM keys WHERE (id = ? OR hash = ?) AND id <> ?';
-  const other = database.prepare(sql).get(id, hash, ownId);
-  if (other !== undefined) throw taken('key', String(other['id']));
+  const other = selectFirst<{ id: string }>(database, sql, id, hash, changedId);
+  if (other !== undefined) throw taken('key', other.id);
 }
 
 function taken(kind: string, id: string): GatewayError {

@@ -1,28 +1,25 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
 import { originOf } from '../../shared/document-url.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { deepFreeze } from '../../shared/deep-freeze.ts';
 import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
-import { isPartUntouched, joinSecretParts, nameOfPart, splitSecretParts } from '../secrets/secret-parts.ts';
+import { describeField, isUntouchedPart, joinSecrets, splitSecrets } from '../secrets/secret-parts.ts';
 import type { StoredRecord } from '../secrets/secret-parts.ts';
 
 /** In `extra` of a listed record: the fields whose stored secret cannot be read, e.g. `["key", "headers.x-token", "oauth"]`. Never stored. */
 const unreadableSecretsMark = 'unreadable_secrets';
 
-/** A tool server as the database keeps it: `record` is JSON without secrets, `secrets` is JSON of sealed ones. */
+/** A tool server as the database stores it: `record` is JSON without secrets, `secrets` is JSON of encrypted ones (`EncryptedSecrets`). */
 export interface ToolServerRow {
   id: string;
   record: string;
-  /** `{"key"?: sealed, "headers": {name: sealed}, "parts"?: {place: sealed}}` */
   secrets: string;
 }
 
-interface SealedSecrets {
-  key?: string;
+interface EncryptedSecrets {
+  key?: string | undefined;
   headers: Record<string, string>;
-  /** Of fields that the gateway has no word for, and of the path; by the JSON of their place. */
-  parts: Record<string, string>;
+  /** Of fields that the gateway does not know, and of the path; by the JSON of their path in the record. */
+  parts?: Record<string, string> | undefined;
 }
 
 export interface ReadToolServer {
@@ -32,90 +29,65 @@ export interface ReadToolServer {
   unreadable: readonly string[];
 }
 
-/** @throws SyntaxError for a row that somebody else wrote. */
-export function readToolServerRow(row: ToolServerRow, cipher: SecretCipher): ReadToolServer {
-  const read = JSON.parse(row.record) as StoredRecord;
-  const sealed = parseSecrets(row.secrets);
-  const key = sealed.key === undefined ? undefined : cipher.decrypt(sealed.key, { id: row.id, field: 'key' });
-  const opened = Object.entries(sealed.headers).map(([name, text]) => ({ name, value: openHeader(cipher, row.id, [name, text]) }));
-  const parts = Object.entries(sealed.parts).map(([name, text]) => ({ name, value: openPart(cipher, row.id, [name, text]) }));
-  const stored = joinSecretParts(read, new Map(parts.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]))));
-  const unreadable = [
-    ...(sealed.key !== undefined && key === undefined ? ['key'] : []),
-    ...opened.flatMap(({ name, value }) => (value === undefined ? [`headers.${name}`] : [])),
-    ...parts.flatMap(({ name, value }) => (value === undefined ? [nameOfPart(name)] : [])),
-  ];
-  const record: ToolServerRecord = {
-    ...stored,
-    headers: Object.fromEntries(opened.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]))),
-    extra: unreadable.length === 0 ? stored.extra : { ...stored.extra, [unreadableSecretsMark]: unreadable },
-    ...(key !== undefined && { key }),
-  };
+/** @throws SyntaxError or TypeError for a row that another program wrote. */
+export function readToolServerRow({ id, record: text, secrets }: ToolServerRow, cipher: SecretCipher): ReadToolServer {
+  const decrypted = new Map<string, string>();
+  const unreadable: string[] = [];
+  for (const [field, encrypted] of parseSecrets(secrets)) {
+    const secret = cipher.decrypt(encrypted, { id, field });
+    if (secret === undefined) unreadable.push(describeField(field));
+    else decrypted.set(field, secret);
+  }
+  const record = joinSecrets(JSON.parse(text) as StoredRecord, decrypted);
+  if (unreadable.length > 0) record.extra = { ...record.extra, [unreadableSecretsMark]: unreadable };
   return { record: deepFreeze(record), unreadable };
 }
 
 /**
- * A record as a row. Secrets that did not change keep their sealed text, so that an unchanged record stays an unchanged row.
- * Sealed ones that cannot be read are kept as they are unless the record brings a new value: with the right secret they open again.
+ * A record as a row. Secrets that did not change stay encrypted as they are, so that an unchanged record stays an unchanged row. Those that
+ * cannot be read stay too, unless the record brings a new value: with the right secret they can be read again.
  */
 export function toToolServerRow(record: ToolServerRecord, before: ToolServerRow | undefined, cipher: SecretCipher): ToolServerRow {
-  const { key, headers, ...rest } = record;
-  const { [unreadableSecretsMark]: _mark, ...extra } = rest.extra;
-  const { shown, secrets: parts } = splitSecretParts({ ...rest, extra });
-  // What nobody can read now must not go to another origin once it can be read again.
-  const lender = before !== undefined && isSameOrigin(JSON.parse(before.record) as StoredRecord, record) ? before : undefined;
-  const old: SealedSecrets = lender === undefined ? { headers: {}, parts: {} } : parseSecrets(lender.secrets);
-  const seal = (text: string, field: string, sealed: string | undefined): string =>
-    sealed !== undefined && cipher.decrypt(sealed, { id: record.id, field }) === text
-      ? sealed
-      : cipher.encrypt(text, { id: record.id, field });
-
-  const keptKey = old.key !== undefined && cipher.decrypt(old.key, { id: record.id, field: 'key' }) === undefined ? old.key : undefined;
-  const sealedKey = key === undefined ? keptKey : seal(key, 'key', old.key);
-  const given = Object.entries(headers).map(([name, value]) => [name, seal(value, `header:${name}`, ownText(old.headers, name))]);
-  const givenNames = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
-  const kept = Object.entries(old.headers).filter(
-    (entry) => !givenNames.has(entry[0].toLowerCase()) && openHeader(cipher, record.id, entry) === undefined,
-  );
-  const sealedParts = [...parts].map(([name, value]) => [name, seal(value, `part:${name}`, ownText(old.parts, name))]);
+  const { id } = record;
+  const { [unreadableSecretsMark]: _mark, ...extra } = record.extra;
+  const { shown, secrets } = splitSecrets({ ...record, extra });
+  const encrypted = new Map<string, string>();
   const stored = before === undefined ? shown : (JSON.parse(before.record) as StoredRecord);
-  const keptParts = Object.entries(old.parts).filter(
-    (entry) => !parts.has(entry[0]) && openPart(cipher, record.id, entry) === undefined && isPartUntouched(shown, entry[0], stored),
-  );
-  const secrets = {
-    ...(sealedKey !== undefined && { key: sealedKey }),
-    headers: Object.fromEntries([...given, ...kept]) as Record<string, string>,
-    ...(sealedParts.length + keptParts.length > 0 && {
-      parts: Object.fromEntries([...sealedParts, ...keptParts]) as Record<string, string>,
-    }),
+  // What cannot be read now must not go to another origin once it can be read again.
+  const isSameOrigin = originOf(stored.url) === originOf(record.url);
+  const old = before !== undefined && isSameOrigin ? parseSecrets(before.secrets) : new Map<string, string>();
+  for (const [field, secret] of secrets) {
+    const same = old.get(field);
+    const isSame = same !== undefined && cipher.decrypt(same, { id, field }) === secret;
+    encrypted.set(field, isSame ? same : cipher.encrypt(secret, { id, field }));
+  }
+  const given = new Set(Array.from(secrets.keys(), (field) => field.toLowerCase()));
+  for (const [field, secret] of old) {
+    const isPart = field.startsWith('part:');
+    const isReplaced = isPart ? secrets.has(field) || !isUntouchedPart(field, shown, stored) : given.has(field.toLowerCase());
+    if (!isReplaced && cipher.decrypt(secret, { id, field }) === undefined) encrypted.set(field, secret);
+  }
+  return { id, record: JSON.stringify(shown), secrets: formatSecrets(encrypted) };
+}
+
+/** By the field for which each is encrypted. */
+function parseSecrets(text: string): Map<string, string> {
+  const { key, headers, parts = {} } = JSON.parse(text) as EncryptedSecrets;
+  return new Map([
+    ...(key === undefined ? [] : [['key', key] as const]),
+    ...Object.entries(headers).map(([name, secret]) => [`header:${name}`, secret] as const),
+    ...Object.entries(parts).map(([name, secret]) => [`part:${name}`, secret] as const),
+  ]);
+}
+
+function formatSecrets(secrets: ReadonlyMap<string, string>): string {
+  const named = (prefix: string): Record<string, string> =>
+    Object.fromEntries([...secrets].flatMap(([field, secret]) => (field.startsWith(prefix) ? [[field.slice(prefix.length), secret]] : [])));
+  const parts = named('part:');
+  const encrypted: EncryptedSecrets = {
+    key: secrets.get('key'),
+    headers: named('header:'),
+    parts: Object.keys(parts).length === 0 ? undefined : parts,
   };
-  return { id: record.id, record: JSON.stringify(shown), secrets: JSON.stringify(secrets) };
-}
-
-function isSameOrigin(one: StoredRecord, other: StoredRecord): boolean {
-  return originOf(one.url) === originOf(other.url);
-}
-
-function openPart(cipher: SecretCipher, id: string, [name, sealed]: [string, string]): string | undefined {
-  return cipher.decrypt(sealed, { id, field: `part:${name}` });
-}
-
-function openHeader(cipher: SecretCipher, id: string, [name, sealed]: [string, string]): string | undefined {
-  return cipher.decrypt(sealed, { id, field: `header:${name}` });
-}
-
-function parseSecrets(text: string): SealedSecrets {
-  const parsed: unknown = JSON.parse(text);
-  const secrets: JsonObject = isJsonObject(parsed) ? parsed : {};
-  const key = ownValue(secrets, 'key');
-  return { headers: textsIn(secrets, 'headers'), parts: textsIn(secrets, 'parts'), ...(typeof key === 'string' && { key }) };
-}
-
-function textsIn(secrets: JsonObject, name: string): Record<string, string> {
-  const texts = ownValue(secrets, name);
-  return (isJsonObject(texts) ? texts : {}) as Record<string, string>;
-}
-
-function ownText(texts: Record<string, string>, name: string): string | undefined {
-  return Object.hasOwn(texts, name) ? texts[name] : undefined;
+  return JSON.stringify(encrypted);
 }
