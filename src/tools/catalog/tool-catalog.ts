@@ -241,13 +241,13 @@ function toCandidate(record: ToolServerRecord, server: OpenedServer, operation: 
     ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
   };
   const otherNames = [operation.operationId];
-  const place = `${operation.method} ${record.url}${operation.path}`;
+  const endpoint = `${operation.method} ${record.url}${operation.path}`;
   const candidate = { ...wish, spec: operation.spec, otherNames };
   // Mostly each offer shows it under the same name.
   let last: Tool | undefined;
   const toTool = (offeredName: string): Tool => {
     if (last?.spec.name === offeredName) return last;
-    const tool = { ...server.createTool(operation, offeredName), place };
+    const tool = { ...server.createTool(operation, offeredName), endpoint };
     last = withNames(withServerRules(tool, [...otherNames, ...possibleNames(wish)], record), candidate);
     return last;
   };
