@@ -132,6 +132,16 @@ describe('the check of the house', () => {
 
   const otherCases: [rule: string, changes: Record<string, string | null>, violation: string][] = [
     [
+      'a circle of types',
+      { 'src/core/json.ts': `import type { Chat } from './chat.ts';` },
+      'src/core/chat.ts: imports itself by way of src/core/json.ts',
+    ],
+    [
+      'a circle with a detour',
+      { 'src/chat/two.ts': `export * from './three.ts';`, 'src/chat/three.ts': `import { run } from './run.ts';` },
+      'src/chat/run.ts: imports itself by way of src/chat/two.ts, src/chat/three.ts',
+    ],
+    [
       'an unknown floor',
       { 'src/attic/a.ts': `import '../core/chat.ts';`, 'src/attic/README.md': 'x' },
       'src/attic/a.ts: attic is no floor of the house',

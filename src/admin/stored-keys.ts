@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { CallerLimits } from '../core/rate-limit.ts';
+import type { CallerLimits } from '../core/caller.ts';
 import type { KeyRecord, Registry } from '../core/registry.ts';
 
 /** How long something read from the store is believed; this process clears it at once, another one that shares the store cannot. */

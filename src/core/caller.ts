@@ -1,8 +1,14 @@
-import type { CallerLimits } from './rate-limit.ts';
-
 /** Ids of callers that have no record: whoever needs no key, and `TOOLWHARF_ADMIN_KEY`. Those of stored keys begin with `key_`. */
 export const openCallerId = 'local';
 export const fixedCallerId = 'admin';
+
+/** What one caller may do. Absent: as much as it likes. */
+export interface CallerLimits {
+  /** Chats, calls of tools and embeddings that may begin within any sixty seconds. */
+  readonly requestsPerMinute?: number;
+  /** How many of them may be under way at a time. */
+  readonly concurrentRuns?: number;
+}
 
 /** Who is asking: one key is one caller. */
 export interface Caller {

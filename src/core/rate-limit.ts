@@ -1,13 +1,5 @@
 import type { Caller } from './caller.ts';
 
-/** What one caller may do. Absent: as much as it likes. */
-export interface CallerLimits {
-  /** Chats, calls of tools and embeddings that may begin within any sixty seconds. */
-  readonly requestsPerMinute?: number;
-  /** How many of them may be under way at a time. */
-  readonly concurrentRuns?: number;
-}
-
 /** Ends what was admitted; calling it again does nothing. */
 export type Release = () => void;
 

@@ -61,6 +61,7 @@ export function findViolations(files: readonly SourceFile[]): string[] {
       ...importsOf(file.source).flatMap((entry) => importViolations(file.path, entry, dependencies)),
       ...fileViolations(file),
     ]),
+    ...circles(sources),
     ...readmeViolations(files, sources),
     ...versionViolations(manifest),
     ...lockViolations(parseJson(files, 'package-lock.json') as Lock),
@@ -82,6 +83,24 @@ function importViolations(path: string, entry: Import, dependencies: ReadonlySet
   const allowed = mayImport[floor];
   if (allowed === undefined) return [`${path}: ${floor} is no floor of the house`];
   return allowed.includes(targetFloor) ? [] : [`${path}: ${floor} may not import ${target}`];
+}
+
+/** Files that import each other, be it types alone and on whatever detour: none can be read, moved or tested without the others. */
+function circles(sources: readonly SourceFile[]): string[] {
+  const targets = new Map(
+    sources.map(({ path, source }) => [path, importsOf(source).map(({ specifier }) => posix.join(posix.dirname(path), specifier))]),
+  );
+  const done = new Set<string>();
+  const found: string[] = [];
+  const visit = (path: string, way: readonly string[]): void => {
+    const start = way.indexOf(path);
+    if (start !== -1) found.push(`${path}: imports itself by way of ${way.slice(start + 1).join(', ')}`);
+    if (start !== -1 || done.has(path)) return;
+    for (const target of targets.get(path) ?? []) visit(target, [...way, path]);
+    done.add(path);
+  };
+  for (const path of targets.keys()) visit(path, []);
+  return found;
 }
 
 function packageViolations(path: string, name: string, dependencies: ReadonlySet<string>): string[] {
