@@ -68,7 +68,7 @@ const tools = [toolNamed('weather', 1, { parameters: { type: 'object', propertie
 function readOften(answer: string, size: number): number {
   const times = Math.ceil(charactersInRound / answer.length);
   for (let time = 0; time < times; time += 1) {
-    const parser = createToolCallParser({ tools, rescue: { isQuoted: () => false } });
+    const parser = createToolCallParser({ tools, isNative: true, quotes: { isQuoted: () => false } });
     for (let at = 0; at < answer.length; at += size) parser.push(answer.slice(at, at + size));
     parser.flush({ isCut: false });
   }
@@ -77,7 +77,7 @@ function readOften(answer: string, size: number): number {
 
 /** Whoever overlooks calls is fast. Each form but words and thoughts is one call. */
 function requireCalls({ name, form, answer }: { name: string; form: string; answer: string }): void {
-  const parser = createToolCallParser({ tools, rescue: { isQuoted: () => false } });
+  const parser = createToolCallParser({ tools, isNative: true, quotes: { isQuoted: () => false } });
   const found = [...parser.push(answer), ...parser.flush({ isCut: false })].filter(({ type }) => type === 'call').length;
   const wanted = ['prose', 'thinking'].includes(name) ? 0 : answer.length / form.length;
   if (found !== wanted) throw new Error(`the parser found ${found} calls of ${wanted} in ${name}`);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { findOfferedName } from '../../src/chat/tool-calls/find-offered-name.ts';
 import { parseSelection } from '../../src/chat/parse-tool-calls/parse-selection.ts';
-import { quotesOf } from '../../src/chat/parse-tool-calls/rescue-rules.ts';
+import { quotesOf } from '../../src/chat/parse-tool-calls/quoted-calls.ts';
 import { threadMilliseconds } from '../_support/thread-time.ts';
 
 const call = { name: 'get_time', arguments: { zone: 'UTC' } };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AnswerPiece } from '../../src/chat/parse-tool-calls/call-pieces.ts';
+import type { AnswerPiece } from '../../src/chat/parse-tool-calls/answer-pieces.ts';
 import { marks } from '../../src/chat/parse-tool-calls/marks.ts';
 import { createToolCallParser } from '../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import { specOf } from '../chat/parse-tool-calls/judge-output.ts';
@@ -64,7 +64,7 @@ const timeout = 30_000;
 
 describe('a megabyte of hostile text is read in time, and nothing of it is given twice', () => {
   test.each(texts)('%j', { timeout }, (_part, text) => {
-    for (const options of [{}, { rescue: { isQuoted: () => false } }, { isReact: true }]) {
+    for (const options of [{}, { isNative: true, quotes: { isQuoted: () => false } }, { isReact: true }]) {
       const parser = createToolCallParser({ tools, ...options });
       let given = 0;
       const count = (pieces: readonly AnswerPiece[]): void => {

@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { runAside } from '../../workers/run-aside.ts';
 import { jobOf } from '../../workers/worker-pool.ts';
-import { compactTexts, isActionQuotedIn, isQuotedIn } from '../parse-tool-calls/rescue-rules.ts';
-import type { CompactTexts, RescueRules } from '../parse-tool-calls/rescue-rules.ts';
+import { compactTexts, isActionQuotedIn, isQuotedIn } from '../parse-tool-calls/quoted-calls.ts';
+import type { CompactTexts, QuoteCheck } from '../parse-tool-calls/quoted-calls.ts';
 
 /** Characters that are prepared in place, in about ten milliseconds. */
 const inPlaceCharacters = 200_000;
 /** Many times what the longest conversation takes. */
 const preparingMs = 5_000;
-const preparingJob = jobOf<typeof compactTexts>(import.meta.url, '../parse-tool-calls/rescue-rules', 'compactTexts');
+const preparingJob = jobOf<typeof compactTexts>(import.meta.url, '../parse-tool-calls/quoted-calls', 'compactTexts');
 
 export interface EarlierTextsOptions {
   isReact: boolean;
@@ -21,7 +21,7 @@ export interface EarlierTextsOptions {
  * question. Those of a long conversation are prepared in a thread, and each question about them has a turn of the event loop of its own: the
  * parser pauses (`isAwaited`), and goes on (`resume`) after `prepare`.
  */
-export class EarlierTexts implements RescueRules {
+export class EarlierTexts implements QuoteCheck {
   readonly #texts: readonly string[];
   readonly #options: EarlierTextsOptions;
   /** `unreadable`: they could not be prepared, so that anything may stand in them. */

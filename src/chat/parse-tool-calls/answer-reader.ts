@@ -1,183 +1,189 @@
-import { limits } from '../../core/limits.ts';
-import type { Reading, Scan, Wait } from './call-pieces.ts';
-import { markAt, standsAt } from './find-mark.ts';
-import { isSpace, spaceEnd } from './growing-text.ts';
-import type { GrowingText } from './growing-text.ts';
-import { markBeginnings, marksByOpen, noise, opensByBeginning, thoughtEnds } from './marks.ts';
+import { findPlaceholder } from './find-placeholder.ts';
+import { damagedCall, noCall } from './answer-pieces.ts';
+import type { ReadEntry, Reading } from './answer-pieces.ts';
+import { NeedsMoreText, matchEnd, spaceEnd } from './answer-text.ts';
+import type { AnswerText } from './answer-text.ts';
+import { fenceAt } from './fences.ts';
+import type { Fence } from './fences.ts';
+import { headerWithoutStart, readHarmonyMessage } from './harmony-calls.ts';
+import { readJsonArguments, readMangledAnswer } from './json-calls.ts';
+import { findBeginning, marksByOpen, noise, thoughtEnds } from './marks.ts';
 import type { Mark } from './marks.ts';
-import { NextBeginning } from './next-beginning.ts';
 import type { PieceWriter } from './piece-writer.ts';
-import { readBlock } from './read-block.ts';
+import { nameBefore, readPlainCalls } from './plain-calls.ts';
+import type { QuoteCheck } from './quoted-calls.ts';
+import { labelAt, readAction } from './react-labels.ts';
+import type { Label } from './react-labels.ts';
+import { BlockReader, maxSelected } from './read-block.ts';
 import { bare } from './read-context.ts';
-import type { EntryPlace, ReadContext } from './read-context.ts';
-import { readFence } from './read-fence.ts';
-import type { Fence } from './read-fence.ts';
-import { readHarmony } from './read-harmony.ts';
-import { readJsonArguments } from './read-json-entry.ts';
-import { nameBefore, readPlainCalls } from './read-plain-calls.ts';
-import { readMangledAnswer } from './read-mangled-answer.ts';
-import { labelAt, readReact } from './read-react.ts';
-import type { RescueRules } from './rescue-rules.ts';
-import { settleReading } from './settle-reading.ts';
-import type { Settling } from './settle-reading.ts';
-import { readName, skipSpace } from './run-ends.ts';
-import { writeUntil } from './write-until.ts';
-import type { WriteUntil } from './write-until.ts';
+import type { Enclosure, ReadContext } from './read-context.ts';
 
 export interface AnswerReaderOptions {
-  rescue?: RescueRules;
+  isNative?: boolean;
   isThinkingOpen?: boolean;
   isReact?: boolean;
-  quotes?: RescueRules;
+  quotes?: QuoteCheck;
 }
 
-/** A selection with more of them than this is not read to its end: what is beyond `limits.callsPerRound` does not run anyway. */
-const maxEntries = 2 * limits.callsPerRound;
+/** Text that is passed on as it comes, up to one of some marks. */
+interface Passage {
+  as: 'text' | 'reasoning';
+  ends: readonly string[];
+  /** What to do with the mark that ends it. */
+  end: 'skip' | 'write' | 'leave';
+}
 
-/** Characters near the end of what has arrived that may belong to a mark which is not complete. */
-const longestMark = 40;
+/** What is read next. The sections are those of labelled answers. */
+type State = 'beginning' | 'header' | 'first label' | 'words' | 'section' | 'action' | 'final answer' | OpenPassage;
 
-const plain: EntryPlace = { ...bare, allowsPlainCalls: true };
-const wholeJson: EntryPlace = { ...bare, givesUpEarly: true };
+interface OpenPassage extends Passage {
+  /** The first characters of the marks. */
+  beginnings: RegExp;
+  next: State;
+}
 
-/** A scan with nothing to do. */
-const nothing: Iterable<never, undefined> = [];
+/** Where something began, what was read there, and whether no unmistakable marks stand around it. */
+interface Settling {
+  at: number;
+  reading: Reading;
+  isBare: boolean;
+}
 
-/** Goes through an answer once, from one possible beginning of something to the next. */
+const plain: Enclosure = { ...bare, allowsPlainCalls: true };
+
+/** Rereading after false starts may cost this many characters and `rereadingShare` times the text, so that hostile text stays linear. */
+const freeRereading = 64 * 1024;
+const rereadingShare = 4;
+
+/** Most brackets in prose begin nothing: what may stand behind one that does. */
+const openingBracket = /\[[\sA-Za-z_"'/\\[\]{}\u0100-\uffff]|\{[\sA-Za-z_"'/\\}\u0100-\uffff]/y;
+
+/**
+ * Goes through an answer once, from one beginning of something to the next. What stands between is passed on at once; from a beginning on the text is held
+ * back until it is clear what it is: `NeedsMoreText` ends the step, which is taken again when more has arrived.
+ */
 export class AnswerReader {
   readonly #context: ReadContext;
   readonly #writer: PieceWriter;
-  readonly #input: GrowingText;
-  readonly #rescue: RescueRules | undefined;
+  readonly #input: AnswerText;
   readonly #options: AnswerReaderOptions;
-  readonly #next: NextBeginning;
+  readonly #isNative: boolean;
+  #state: State = 'beginning';
+  /** The block that is held back; it keeps the calls that are whole. */
+  #block: BlockReader | undefined;
+  /** How many calls of what is held back have been looked for in the earlier messages. */
+  #notQuoted = 0;
   #plainReadAt: number | undefined;
   #hasThought = false;
   #isHarmony = false;
+  /** Characters that were looked at again after a false start. */
+  #reread = 0;
 
   constructor(context: ReadContext, writer: PieceWriter, options: AnswerReaderOptions) {
     this.#context = context;
     this.#writer = writer;
     this.#input = writer.input;
-    this.#rescue = options.rescue;
     this.#options = options;
-    this.#next = new NextBeginning(writer, options.isReact === true ? '<[{`~"◁f\n' : '<[{`~"◁f');
+    this.#isNative = options.isNative === true;
   }
 
-  *read(): Scan<void> {
-    if (this.#context.isSelection) while (!this.#input.isEnded) yield;
-    if (this.#options.isThinkingOpen === true) yield* this.#think(thoughtEnds);
-    yield* this.#readHeaderWithoutStart();
-    const first = this.#options.isReact === true ? yield* labelAt(this.#input, this.#writer.cursor) : undefined;
-    if (first !== undefined) return yield* readReact(this.#context, this.#writer, first);
-    for (;;) {
-      if (this.#context.isSelection && this.#writer.entries > maxEntries) return this.#writer.text(this.#input.text.length);
-      if (this.#context.isSelection && this.#writer.isFresh) yield* this.#readPlainCalls();
-      const at = yield* this.#next;
-      if (at === undefined) return;
-      this.#next.from = at + 1;
-      if (this.#beginsNothing(at)) continue;
-      const mark = yield* this.#markAt(at);
-      if (mark !== undefined) yield* this.#readMark(at, mark);
-      else if (this.#input.text[at] !== '\n') yield* this.#readUnmarked(at);
-      else {
-        this.#writer.text(at);
-        const label = yield* labelAt(this.#input, at + 1);
-        if (label !== undefined) return yield* readReact(this.#context, this.#writer, label);
-      }
+  /** Reads on, as far as the text goes that has arrived. */
+  read(): void {
+    try {
+      let goesOn = true;
+      while (goesOn) goesOn = this.#step();
+    } catch (error) {
+      if (!(error instanceof NeedsMoreText)) throw error;
+    }
+    this.#release();
+  }
+
+  /** Lets go of the text that is in pieces, but not under a block, which knows its positions. */
+  #release(): void {
+    if (this.#block === undefined) this.#writer.release();
+  }
+
+  /** Changes nothing before it has all the text that it needs; false when nothing is left to do. */
+  #step(): boolean {
+    const state = this.#state;
+    if (typeof state === 'object') return this.#passOn(state);
+    switch (state) {
+      case 'beginning':
+        if (this.#context.isSelection) this.#input.need(Number.POSITIVE_INFINITY);
+        this.#state = 'header';
+        if (this.#options.isThinkingOpen === true) this.#think(thoughtEnds);
+        return true;
+      case 'header':
+        return this.#readHeader();
+      case 'first label':
+        if (this.#options.isReact !== true || !this.#readLabel(this.#writer.cursor)) this.#state = 'words';
+        return true;
+      case 'words':
+        return this.#readWords();
+      case 'section':
+        return this.#readSection();
+      case 'action':
+        return this.#readAction();
+      case 'final answer':
+        this.#writer.text(this.#input.text.length);
+        return false;
     }
   }
 
-  /** A look without a reader: most of what could begin something is a letter or a sign in prose. */
-  #beginsNothing(at: number): boolean {
-    const { text } = this.#input;
-    const character = text.charAt(at);
-    const mayBeMark = '<[f◁'.includes(character);
-    if (mayBeMark && (at + 1 >= text.length || markBeginnings.has(text.slice(at, at + 2)))) return false;
-    if ('[{"'.includes(character)) return this.#rescue !== undefined && !this.#writer.isFresh;
-    return mayBeMark;
+  #readHeader(): boolean {
+    const at = headerWithoutStart(this.#context, this.#writer.cursor);
+    if (at !== undefined) this.#readHarmony(at, 'first label');
+    else this.#state = 'first label';
+    return true;
   }
 
-  *#markAt(at: number): Scan<Mark | undefined> {
-    if (this.#input.text.length - at < longestMark) this.#writer.text(at);
-    if (!'<[f◁'.includes(this.#input.text.charAt(at))) return undefined;
-    while (this.#input.lacks(at + 1)) yield;
-    if (!markBeginnings.has(this.#input.text.slice(at, at + 2))) return undefined;
-    while (this.#input.lacks(at + 2)) yield;
-    const opens = opensByBeginning.get(this.#input.text.slice(at, at + 3));
-    return opens === undefined ? undefined : marksByOpen.get((yield* markAt(this.#input, at, opens)) ?? '');
-  }
-
-  *#readUnmarked(at: number): Scan<void> {
-    const character = this.#input.text.charAt(at);
-    if ('<f◁'.includes(character)) return;
-    this.#writer.text(at);
-    const isBracket = character === '{' || character === '[';
-    if (isBracket && !(yield* this.#mayOpen(at))) return;
-    const { isFresh } = this.#writer;
-    if (character === '`' || character === '~') yield* this.#readFence(at);
-    else if (character === '"') {
-      if (isFresh) yield* this.#readBlock(at, { start: at, place: plain, isWhole: true });
-    } else if (this.#rescue === undefined) yield* this.#readBare(at);
-    else if (isFresh) yield* this.#readBlock(at, { start: at, place: wholeJson, isWhole: true });
-  }
-
-  /** A first look at the next character: most brackets in prose begin nothing. */
-  *#mayOpen(at: number): Scan<boolean> {
-    while (this.#input.lacks(at + 1)) yield;
-    return mayFollow(this.#input.text.charAt(at), this.#input.text.charCodeAt(at + 1));
-  }
-
-  /** At the beginning of an answer, and behind each call while nothing else was written. */
-  *#readPlainCalls(): Scan<void> {
-    const at = spaceEnd(this.#input.text, this.#writer.cursor);
-    if (at >= this.#input.text.length || at === this.#plainReadAt) return;
-    this.#plainReadAt = at;
-    const reading = yield* readPlainCalls(this.#context, at);
-    if (reading.type === 'entries') yield* this.#settle({ at, reading, isBare: true });
-  }
-
-  /** The name of the function may stand on the line before; and what is assigned or passed on is part of a program. */
-  *#inSelection(at: number, start: number, reading: Reading): Scan<Reading> {
-    const { text } = this.#input;
-    if (reading.type === 'entries')
-      return /(?:[=(]|\breturn)\s{0,99}$/.test(text.slice(Math.max(0, at - 100), at)) ? { type: 'data', end: reading.end } : reading;
-    const name = text[start] === '{' ? nameBefore(this.#context, at) : undefined;
-    if (name === undefined) return reading;
-    const named = yield* readJsonArguments(this.#context, start, name);
-    const isFitting =
-      named.type === 'entries' &&
-      named.entries.every((entry) => entry.type === 'call' && this.#context.takes(name, Object.keys(entry.arguments)));
-    return isFitting ? named : reading;
-  }
-
-  *#readBare(at: number): Scan<void> {
-    const { isFresh } = this.#writer;
-    this.#input.looked = at;
-    let reading = yield* readBlock(this.#context, at, bare);
-    if (this.#context.isSelection) reading = yield* this.#inSelection(at, at, reading);
-    if (reading.type === 'none' && isFresh) {
-      const mangled = yield* readMangledAnswer(this.#context, at);
-      if (mangled.type === 'entries') reading = mangled;
+  /** To the next beginning of something, and what begins there. */
+  #readWords(): boolean {
+    const writer = this.#writer;
+    const { isSelection } = this.#context;
+    this.#release();
+    if (isSelection && writer.entries > maxSelected) {
+      writer.text(this.#input.text.length);
+      return false;
     }
-    yield* this.#settle({ at, reading, isBare: true });
+    if (isSelection && writer.isFresh) this.#readPlainCalls();
+    const { at, open } = findBeginning(this.#input, writer.cursor, this.#options.isReact === true);
+    writer.text(at);
+    if (open === '') return false;
+    const mark = marksByOpen.get(open);
+    if (mark === undefined) this.#readUnmarked(at, open);
+    else this.#readMark(at, mark);
+    if (writer.cursor === at) writer.text(at + 1);
+    this.#block = undefined;
+    this.#notQuoted = 0;
+    return true;
   }
 
-  /** No generator itself: waking a paused reader goes through every one above it. */
-  #readMark(at: number, mark: Mark): Iterable<Wait | undefined, unknown> {
+  #readUnmarked(at: number, character: string): void {
+    const { isFresh } = this.#writer;
+    if (character === '`' || character === '~') return this.#readFence(at);
+    if (character === '\n') return void this.#readLabel(at + 1);
+    if (this.#isNative && !isFresh) return;
+    if (character === '"') return isFresh ? void this.#readWhole(at, at, plain) : undefined;
+    this.#input.need(at + 1);
+    if (matchEnd(openingBracket, this.#input.text, at) === undefined) return;
+    if (this.#isNative) this.#readWhole(at, at, { ...bare, needsCallKey: true });
+    else this.#readBare(at);
+  }
+
+  #readMark(at: number, mark: Mark): void {
     const writer = this.#writer;
     const end = at + mark.open.length;
-    writer.text(at);
     switch (mark.kind) {
       case 'block':
-        return this.#readBlock(at, { start: end - mark.keeps, place: mark.place, isWhole: false });
+        return void this.#settle({ at, reading: this.#readBlock(at, end - mark.keeps, mark.enclosure), isBare: false });
       case 'wrapper':
-        if (this.#rescue !== undefined && !writer.isFresh) return nothing;
-        return this.#readBlock(at, { start: end, place: mark.place, isWhole: this.#rescue !== undefined });
+        if (!this.#isNative) return void this.#settle({ at, reading: this.#readBlock(at, end, mark.enclosure), isBare: true });
+        return writer.isFresh ? void this.#readWhole(at, end, mark.enclosure) : undefined;
       case 'foreign':
-        return this.#write({ as: 'text', ends: [mark.close], end: 'write' });
+        return this.#pass({ as: 'text', ends: [mark.close], end: 'write' });
       case 'thought':
-        if (!mark.isToken && !writer.isAfterBlock && writer.lastCharacter !== '\n') return nothing;
+        if (!mark.isToken && !writer.isAfterBlock && writer.lastCharacter !== '\n') return;
         writer.skip(end);
         return this.#think([mark.close]);
       case 'thought-end':
@@ -186,26 +192,15 @@ export class AnswerReader {
         return this.#readHarmony(at);
       case 'noise':
         if (writer.isAfterBlock || this.#isHarmony) writer.skip(end);
-        return nothing;
     }
   }
 
-  *#write(until: WriteUntil): Scan<void> {
-    yield* writeUntil(this.#writer, until);
-    this.#next.from = this.#writer.cursor;
-  }
-
-  #think(ends: readonly string[]): Scan<void> {
-    this.#hasThought = true;
-    return this.#write({ as: 'reasoning', ends, end: 'skip' });
-  }
-
   /** A closing tag without an opening one counts once, where a thought may end: at the edge of a line or behind a sentence. */
-  *#endThought(end: number): Scan<void> {
-    while (this.#input.lacks(end)) yield;
-    const before = this.#writer.lastCharacter;
+  #endThought(end: number): void {
     const isAtEdge =
-      before === '' || '\n.!?…。！？'.includes(before) || end >= this.#input.text.length || '\r\n'.includes(this.#input.text.charAt(end));
+      ['', '\r', '\n'].includes(this.#input.at(end)) ||
+      this.#writer.lastCharacter === '' ||
+      '\n.!?…。！？'.includes(this.#writer.lastCharacter);
     if (this.#hasThought || !isAtEdge) return;
     this.#hasThought = true;
     this.#writer.put({ type: 'retraction' });
@@ -213,117 +208,226 @@ export class AnswerReader {
     this.#writer.isFresh = true;
   }
 
-  *#readHarmony(at: number): Scan<void> {
-    this.#input.looked = at;
-    const message = yield* readHarmony(this.#context, at);
+  #think(ends: readonly string[]): void {
+    this.#hasThought = true;
+    this.#pass({ as: 'reasoning', ends, end: 'skip' });
+  }
+
+  #pass(passage: Passage): void {
+    const beginnings = new RegExp(`[${passage.ends.map((mark) => mark.charAt(0)).join('')}]`, 'g');
+    this.#state = { ...passage, beginnings, next: this.#state };
+  }
+
+  #passOn({ as, ends, end, beginnings, next }: OpenPassage): boolean {
+    const writer = this.#writer;
+    const { text } = this.#input;
+    beginnings.lastIndex = writer.cursor;
+    const at = beginnings.exec(text)?.index ?? text.length;
+    writer[as](at);
+    if (at === text.length) return false;
+    const mark = this.#input.firstOf(ends, at);
+    if (mark === undefined) writer[as](at + 1);
+    else {
+      if (end === 'write') writer[as](at + mark.length);
+      if (end === 'skip') writer.skip(at + mark.length);
+      this.#state = next;
+    }
+    return true;
+  }
+
+  #readHarmony(at: number, next = this.#state): void {
+    this.#input.searchedTo = at;
+    const message = readHarmonyMessage(this.#context, at);
+    this.#state = next;
     if (message.type === 'none') return;
     this.#isHarmony = true;
     this.#hasThought = true;
-    if (message.type === 'call') {
-      yield* this.#settle({ at, reading: message.reading, isBare: false });
-      return;
-    }
+    if (message.type === 'call') return void this.#settle({ at, reading: message.reading, isBare: false });
     this.#writer.skip(message.end);
-    if (message.type === 'text') return;
-    yield* this.#write({ as: 'reasoning', ends: ['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'], end: 'leave' });
+    if (message.type === 'reasoning')
+      this.#pass({ as: 'reasoning', ends: ['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'], end: 'leave' });
   }
 
-  /** gpt-oss: the template has written `<|start|>assistant`, so that the answer begins with the rest of a header: ` to=functions.f<|channel|>…`. */
-  *#readHeaderWithoutStart(): Scan<void> {
-    const start = this.#writer.cursor;
-    let at = start;
-    for (; at < start + longestMark; at += 1) {
-      while (this.#input.lacks(at)) yield;
-      if (!isSpace(this.#input.text.charCodeAt(at))) break;
-    }
-    if (!(yield* standsAt(this.#input, at, 'to='))) return;
-    const nameEnd = yield* readName(this.#input, at + 3);
-    const mark = yield* skipSpace(this.#input, nameEnd);
-    if (nameEnd > at + 3 && (yield* markAt(this.#input, mark, ['<|channel|>', '<|constrain|>', '<|message|>'])) !== undefined)
-      yield* this.#readHarmony(at);
+  #readLabel(lineStart: number): boolean {
+    const label = labelAt(this.#input, lineStart);
+    if (label !== undefined) this.#follow(label);
+    return label !== undefined;
   }
 
-  *#readFence(at: number): Scan<void> {
-    const fence = yield* readFence(this.#context, at);
+  /** Thoughts and observations are reasoning (an observation that the model wrote itself is invention), a final answer is text to the end. */
+  #follow({ label, end }: Label): void {
+    this.#writer.skip(end);
+    this.#state = label === 'action' || label === 'final answer' ? label : 'section';
+  }
+
+  /** Reasoning up to the next label. */
+  #readSection(): boolean {
+    const { text } = this.#input;
+    const at = text.indexOf('\n', this.#writer.cursor);
+    this.#writer.reasoning(at === -1 ? text.length : at);
+    if (at !== -1 && !this.#readLabel(at + 1)) this.#writer.reasoning(at + 1);
+    return at !== -1;
+  }
+
+  #readAction(): boolean {
+    const { entries, end, next } = readAction(this.#context, this.#writer.cursor);
+    for (const entry of entries) this.#writer.put(entry);
+    this.#writer.skip(end);
+    this.#state = 'section';
+    if (next !== undefined) this.#follow(next);
+    return true;
+  }
+
+  #readFence(at: number): void {
+    const fence = fenceAt(this.#input, at);
     if (fence === undefined) return;
-    const mayHoldCalls = fence.isCode && (this.#rescue === undefined || (this.#writer.isFresh && !fence.isProgram));
-    if (mayHoldCalls && (yield* this.#readFenced(at, fence))) return;
-    this.#next.from = Math.max(this.#next.from, at + fence.mark.length);
-    if (this.#rescue === undefined && !fence.isProgram) return;
-    // What stands in code explains something; it is no call of this answer.
+    const isLookedInto = fence.mayHoldCalls && (!this.#isNative || (this.#writer.isFresh && !fence.isProgram));
+    if (isLookedInto && this.#readFenced(at, fence)) return;
     this.#writer.text(at + fence.mark.length);
-    const ends = fence.mark.length < 3 ? [fence.mark, '\n'] : [`\n${fence.mark}`];
-    yield* this.#write({ as: 'text', ends, end: 'write' });
+    // What stands in code explains something; it is no call of this answer.
+    if (this.#isNative || fence.isProgram)
+      this.#pass({ as: 'text', ends: fence.mark.length < 3 ? [fence.mark, '\n'] : [`\n${fence.mark}`], end: 'write' });
   }
 
   /** In a program all of the fence has to be calls: one that stands among other statements shows how something is done. */
-  *#readFenced(at: number, fence: Fence): Scan<boolean> {
-    const place: EntryPlace = { ...plain, closes: [fence.mark], allowsComments: fence.isProgram, allowsPrint: fence.isToolCode };
-    if (!fence.isProgram && !this.#context.isSelection)
-      return yield* this.#readBlock(at, { start: fence.start, place, isWhole: this.#rescue !== undefined });
-    this.#input.looked = at;
-    const block = yield* readBlock(this.#context, fence.start, place);
-    const reading = this.#context.isSelection ? yield* this.#inSelection(at, fence.start, block) : block;
-    if (!fence.isProgram)
-      return yield* this.#settle({ at, reading: reading === block ? block : this.#upTo(fence.mark, reading), isBare: true });
-    const isWhole = reading.type === 'entries' && (reading.end >= this.#input.text.length || this.#endsWith(reading.end, fence.mark));
-    // What was read for nothing costs its share of what may be read again.
-    const seen = reading.type === 'none' ? reading.at : reading.end;
-    return yield* this.#settle({ at, reading: isWhole ? reading : { type: 'none', at: seen }, isBare: true });
-  }
-
-  /** The fence's end belongs to what was read in it. */
-  #upTo(mark: string, reading: Reading): Reading {
-    if (reading.type === 'none') return reading;
-    const end = spaceEnd(this.#input.text, reading.end);
-    return this.#input.text.startsWith(mark, end) ? { ...reading, end: end + mark.length } : reading;
-  }
-
-  #endsWith(end: number, mark: string): boolean {
-    return this.#input.text.slice(end - mark.length, end) === mark;
-  }
-
-  *#readBlock(at: number, { start, place, isWhole }: { start: number; place: EntryPlace; isWhole: boolean }): Scan<boolean> {
-    this.#input.looked = at;
-    const reading = yield* readBlock(this.#context, start, place);
-    if (isWhole && reading.type === 'entries') {
-      const after = yield* this.#skipNoise(reading.end);
-      if (after < this.#input.text.length) return yield* this.#settle({ at, reading: { type: 'none', at: at + 1 }, isBare: true });
+  #readFenced(at: number, { mark, start, isProgram, isToolCode }: Fence): boolean {
+    const enclosure: Enclosure = { ...plain, closes: [mark], allowsComments: isProgram, allowsPrint: isToolCode };
+    if (this.#isNative) return this.#readWhole(at, start, enclosure);
+    const { text } = this.#input;
+    const block = this.#readBlock(at, start, enclosure);
+    let reading = this.#context.isSelection ? this.#inSelection(at, start, block) : block;
+    if (isProgram) {
+      const isWhole = reading.type === 'entries' && (reading.end >= text.length || text.slice(0, reading.end).endsWith(mark));
+      // What was read for nothing costs its share of what may be read again.
+      if (!isWhole) reading = noCall(reading.type === 'none' ? reading.at : reading.end);
+    } else if (reading !== block && reading.type !== 'none') {
+      // The fence's end belongs to what was read in it.
+      const end = spaceEnd(text, reading.end);
+      if (text.startsWith(mark, end)) reading = { ...reading, end: end + mark.length };
     }
-    return yield* this.#settle({ at, reading, isBare: !place.isMarked });
+    return this.#settle({ at, reading, isBare: true });
   }
 
-  /** Where the answer goes on behind white space and tokens of templates. */
-  *#skipNoise(from: number): Scan<number> {
-    let position = from;
-    for (;;) {
-      position = yield* skipSpace(this.#input, position);
-      const mark = yield* markAt(this.#input, position, noise);
-      if (mark === undefined) return position;
-      position += mark.length;
+  /** Calls without anything around them, at the beginning of an answer and behind each call while nothing else was written. */
+  #readPlainCalls(): void {
+    const at = spaceEnd(this.#input.text, this.#writer.cursor);
+    if (at >= this.#input.text.length || at === this.#plainReadAt) return;
+    this.#plainReadAt = at;
+    const reading = readPlainCalls(this.#context, at);
+    if (reading.type === 'entries') this.#settle({ at, reading, isBare: true });
+  }
+
+  #readBare(at: number): void {
+    const { isFresh } = this.#writer;
+    let reading = this.#readBlock(at, at, bare);
+    if (this.#context.isSelection) reading = this.#inSelection(at, at, reading);
+    if (reading.type === 'none' && isFresh) {
+      const mangled = readMangledAnswer(this.#context, at);
+      if (mangled.type === 'entries') reading = mangled;
     }
+    this.#settle({ at, reading, isBare: true });
   }
 
-  *#settle(settling: Pick<Settling, 'at' | 'reading' | 'isBare'>): Scan<boolean> {
-    const isRescue = this.#rescue !== undefined;
-    const quotes = this.#rescue ?? this.#options.quotes;
-    const end = yield* settleReading(this.#context, this.#writer, { ...settling, isRescue, quotes });
-    if (end !== undefined) this.#next.from = end;
-    return end !== undefined;
+  /** The name of the function may stand on the line before; and what is assigned or passed on is part of a program. */
+  #inSelection(at: number, start: number, reading: Reading): Reading {
+    const { text } = this.#input;
+    if (reading.type === 'entries')
+      return /(?:[=(]|\breturn)\s{0,99}$/.test(text.slice(Math.max(0, at - 100), at)) ? { type: 'data', end: reading.end } : reading;
+    const name = text[start] === '{' ? nameBefore(this.#context, at) : undefined;
+    if (name === undefined) return reading;
+    const named = readJsonArguments(this.#context, start, name);
+    const isFitting =
+      named.type === 'entries' &&
+      named.entries.every((entry) => entry.type === 'call' && this.#context.takes(name, Object.keys(entry.arguments)));
+    return isFitting ? named : reading;
   }
-}
 
-function mayFollow(character: string, next: number): boolean {
-  if (Number.isNaN(next)) return false;
-  const isLetter = (next >= 97 && next <= 122) || (next >= 65 && next <= 90) || next === 95 || next > 0xff;
-  const isBracket = next === 91 || next === 93 || next === 123 || next === 125;
-  return (
-    isSpace(next) ||
-    isLetter ||
-    next === 34 ||
-    next === 39 ||
-    next === 47 ||
-    next === 92 ||
-    (isBracket && !(character === '{' && next !== 125))
-  );
+  #readBlock(at: number, start: number, enclosure: Enclosure): Reading {
+    if (this.#block === undefined) {
+      this.#input.searchedTo = at;
+      this.#block = new BlockReader(this.#context, start, enclosure);
+    }
+    return this.#block.read();
+  }
+
+  /** What has to be the whole message: only tokens of templates may stand behind it. */
+  #readWhole(at: number, start: number, enclosure: Enclosure): boolean {
+    const reading = this.#readBlock(at, start, enclosure);
+    const isWhole = reading.type !== 'entries' || this.#skipNoise(reading.end) >= this.#input.text.length;
+    return this.#settle({ at, reading: isWhole ? reading : noCall(at + 1), isBare: true });
+  }
+
+  #skipNoise(from: number): number {
+    const position = this.#input.skipSpace(from);
+    const mark = this.#input.firstOf(noise, position);
+    return mark === undefined ? position : this.#skipNoise(position + mark.length);
+  }
+
+  /** Turns what was read into pieces; false when it was nothing, and its first character is text. */
+  #settle({ at, reading, isBare }: Settling): boolean {
+    const writer = this.#writer;
+    const isNative = this.#isNative;
+    if (reading.type === 'none') return this.#settleFalseStart(at, Math.max(reading.at, this.#input.searchedTo));
+    const asText = (end: number): boolean => {
+      writer.text(end);
+      return true;
+    };
+    const { end } = reading;
+    if (reading.type === 'data') return asText(end);
+    const entries = isNative ? reading.entries.map((entry) => this.#withExactName(entry)) : reading.entries;
+    if (isNative && isBare && !entries.some((entry) => entry.type === 'call')) return asText(end);
+    if (isNative && isBare && entries.some((entry) => this.#isForbidden(entry))) return asText(end);
+    if (this.#isAnyQuoted(entries)) return asText(end);
+    const text = this.#input.text.slice(at, end);
+    const [only, ...others] = entries;
+    if (only === undefined) {
+      if (isNative || (text.trim() === '[]' && !writer.isFresh)) return asText(end);
+      writer.put({ type: 'nothing-chosen', text });
+    }
+    const mark = isBare && this.#context.isSelection ? { isBare } : {};
+    // A single damaged call holds the marks around it too, because it may be shown as it was written.
+    if (only?.type === 'damaged' && others.length === 0) writer.put({ ...only, ...mark, text });
+    else for (const entry of entries) writer.put({ ...entry, ...mark });
+    writer.skip(end);
+    // A damaged call may have cost a long search for its end; what that search saw is read again only within the budget.
+    const { searchedTo } = this.#input;
+    return searchedTo <= end || this.#mayReread(end, searchedTo) || asText(searchedTo);
+  }
+
+  /** The text of a false start is looked at again, as long as that does not add up. */
+  #settleFalseStart(at: number, failedAt: number): boolean {
+    if (this.#mayReread(at, failedAt)) return false;
+    this.#writer.text(Math.max(failedAt, at + 1));
+    return true;
+  }
+
+  #mayReread(from: number, to: number): boolean {
+    const cost = Math.max(0, to - from);
+    if (this.#reread + cost > freeRereading + rereadingShare * (this.#input.dropped + to)) return false;
+    this.#reread += cost;
+    return true;
+  }
+
+  /** In a native answer only a name that is offered exactly as written may run. */
+  #withExactName(entry: ReadEntry): ReadEntry {
+    if (entry.type === 'damaged' || this.#context.isOffered(entry.name)) return entry;
+    return { ...damagedCall('unknown_name', entry.text, entry.name), arguments: entry.arguments };
+  }
+
+  /** Of calls in a native answer without marks around them. */
+  #isForbidden(entry: ReadEntry): boolean {
+    if (entry.type === 'damaged') return entry.reason === 'unknown_name' || entry.reason === 'ambiguous';
+    return findPlaceholder(entry.arguments, this.#context.parametersOf(entry.name) ?? {}) !== undefined;
+  }
+
+  #isAnyQuoted(entries: readonly ReadEntry[]): boolean {
+    const { quotes } = this.#options;
+    if (quotes === undefined) return false;
+    for (const { text } of entries.slice(this.#notQuoted)) {
+      if (quotes.mayAsk?.() === false) this.#input.pause();
+      if (quotes.isQuoted(text)) return true;
+      this.#notQuoted += 1;
+    }
+    return false;
+  }
 }

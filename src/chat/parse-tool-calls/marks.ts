@@ -1,14 +1,14 @@
-import { bare } from './read-context.ts';
-import type { EntryPlace } from './read-context.ts';
-import { namedOpenings } from './read-named-entry.ts';
-import { tagOpenings } from './read-xml-call.ts';
+import type { AnswerText } from './answer-text.ts';
+import { namedOpenings } from './named-calls.ts';
+import type { Enclosure } from './read-context.ts';
+import { tagOpenings } from './xml-calls.ts';
 
 /** What a mark in an answer begins. */
 export type Mark = { open: string } & (
   | /** A block of calls between unmistakable marks. `keeps`: characters of the mark that belong to the first call. */
-    { kind: 'block'; place: EntryPlace; keeps: number }
+    { kind: 'block'; enclosure: Enclosure; keeps: number }
   /** A tag that also surrounds other things. */
-  | { kind: 'wrapper'; place: EntryPlace }
+  | { kind: 'wrapper'; enclosure: Enclosure }
   /** What stands between these is somebody else's words. */
   | { kind: 'foreign'; close: string }
   | { kind: 'thought'; close: string; isToken: boolean }
@@ -101,13 +101,13 @@ export const noise = [
 
 export const thoughtEnds = thoughts.map(([, close]) => close);
 
-const marked: EntryPlace = { ...bare, isMarked: true, allowsPlainCalls: true };
+const marked: Enclosure = { isMarked: true, closes: [], allowsPlainCalls: true };
 
 export const marks: Mark[] = [
-  ...blocks.map(([open, closes]): Mark => ({ kind: 'block', open, place: { ...marked, open, closes }, keeps: 0 })),
-  { kind: 'block', open: 'functools[', place: marked, keeps: 1 },
-  ...[...tagOpenings, ...namedOpenings].map((open): Mark => ({ kind: 'block', open, place: marked, keeps: open.length })),
-  ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, place: { ...bare, closes: [`</${name}>`] } })),
+  ...blocks.map(([open, closes]): Mark => ({ kind: 'block', open, enclosure: { ...marked, open, closes }, keeps: 0 })),
+  { kind: 'block', open: 'functools[', enclosure: marked, keeps: 1 },
+  ...[...tagOpenings, ...namedOpenings].map((open): Mark => ({ kind: 'block', open, enclosure: marked, keeps: open.length })),
+  ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, enclosure: { isMarked: false, closes: [`</${name}>`] } })),
   ...foreign.map(([open, close]): Mark => ({ kind: 'foreign', open, close })),
   ...thoughts.map(([open, close, isToken]): Mark => ({ kind: 'thought', open, close, isToken })),
   ...thoughts.map(([, open, isToken]): Mark => ({ kind: 'thought-end', open, isToken })),
@@ -116,12 +116,32 @@ export const marks: Mark[] = [
   ...noise.map((open): Mark => ({ kind: 'noise', open })),
 ];
 
-const opens = marks.map((mark) => mark.open);
-
-/** The first two characters of all marks, so that a text full of `<` costs one look-up each. */
-export const markBeginnings: ReadonlySet<string> = new Set(opens.map((open) => open.slice(0, 2)));
-
-/** By their first three characters, because many begin with `<|`. */
-export const opensByBeginning: ReadonlyMap<string, readonly string[]> = Map.groupBy(opens, (open) => open.slice(0, 3));
-
 export const marksByOpen: ReadonlyMap<string, Mark> = new Map(marks.toReversed().map((mark) => [mark.open, mark]));
+const longestMark = Math.max(...marks.map(({ open }) => open.length));
+const markStarts = new Set(marks.map(({ open }) => open.charAt(0)));
+/** What marks begin with, as far as a text that goes on may end. */
+const markBeginnings = new Set(marks.flatMap(({ open }) => Array.from(open, (_, index) => open.slice(0, index)).slice(1)));
+
+const anyMark = marks.map(({ open }) => open.replaceAll(/[[|\].?*+(){}^$/]/g, String.raw`\$&`)).join('|');
+const beginnings = new RegExp(`${anyMark}|[[{"\`~]`, 'g');
+const beginningsAndLines = new RegExp(`${anyMark}|[[{"\`~\n]`, 'g');
+
+/**
+ * Where at or after `from` something may begin, and with what: a mark, a bracket, a quote, a fence, a line break. `open` is empty where nothing does
+ * as far as the text goes; then `at` is its end, or where it ends within what may become a mark.
+ */
+export function findBeginning({ text, isEnded }: AnswerText, from: number, hasLabels: boolean): { at: number; open: string } {
+  const pattern = hasLabels ? beginningsAndLines : beginnings;
+  pattern.lastIndex = from;
+  const match = pattern.exec(text);
+  const found = match?.index ?? text.length;
+  const undecided = isEnded || found < text.length - longestMark ? text.length : undecidedFrom(text, from);
+  return match === null || found >= undecided ? { at: undecided, open: '' } : { at: found, open: match[0] };
+}
+
+/** Where the end of a text may be the beginning of a mark. */
+function undecidedFrom(text: string, from: number): number {
+  for (let at = Math.max(from, text.length - longestMark); at < text.length; at += 1)
+    if (markStarts.has(text.charAt(at)) && markBeginnings.has(text.slice(at))) return at;
+  return text.length;
+}

@@ -1,4 +1,4 @@
-import type { AnswerPiece } from './call-pieces.ts';
+import type { AnswerPiece } from './answer-pieces.ts';
 
 export interface MeantPieces {
   pieces: AnswerPiece[];

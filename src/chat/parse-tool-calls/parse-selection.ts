@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolSpec } from '../../core/tool.ts';
-import type { AnswerPiece, DamageReason } from './call-pieces.ts';
+import type { AnswerPiece, DamageReason } from './answer-pieces.ts';
 import { meantPieces } from './meant-calls.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
 

@@ -1,5 +1,5 @@
-import type { AnswerPiece } from './call-pieces.ts';
-import type { GrowingText } from './growing-text.ts';
+import type { AnswerPiece } from './answer-pieces.ts';
+import type { AnswerText } from './answer-text.ts';
 
 /** Most arrivals inside a call decide nothing. */
 const none: readonly AnswerPiece[] = [];
@@ -13,14 +13,12 @@ export class PieceWriter {
   /** Only white space since a call or a thought: marks that belong to them may still follow. */
   isAfterBlock = true;
   lastCharacter = '';
-  /** Characters that were looked at again after a false start. */
-  reread = 0;
   /** Calls, damaged ones too, and explicit empty choices. */
   entries = 0;
-  readonly input: GrowingText;
+  readonly input: AnswerText;
   #pieces: AnswerPiece[] = [];
 
-  constructor(input: GrowingText) {
+  constructor(input: AnswerText) {
     this.input = input;
   }
 
@@ -52,13 +50,11 @@ export class PieceWriter {
     this.entries += 1;
   }
 
-  /** Lets go of what is in pieces, before more text is waited for; returns how many characters that were. */
-  release(): number {
-    const released = this.input.isEnded ? 0 : this.cursor;
-    if (released === 0) return 0;
-    this.input.drop(released);
+  /** Lets go of the text that is in pieces. */
+  release(): void {
+    if (this.input.isEnded) return;
+    this.input.drop(this.cursor);
     this.cursor = 0;
-    return released;
   }
 
   takePieces(): readonly AnswerPiece[] {

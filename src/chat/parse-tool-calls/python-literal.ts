@@ -1,5 +1,56 @@
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
+import { matchEnd, spaceEnd } from './answer-text.ts';
+
+/** A literal, or undefined. */
+export function parsePythonLiteral(text: string): JsonValue | undefined {
+  return unlessNoLiteral(() => new LiteralReader(text).readWhole());
+}
+
+/** What stands between the brackets of a call with keyword arguments, or undefined. */
+export function parsePythonArguments(text: string): JsonObject | undefined {
+  return unlessNoLiteral(() => new LiteralReader(text).readArguments());
+}
+
+function unlessNoLiteral<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof NoLiteral) return undefined;
+    throw error;
+  }
+}
+
+class NoLiteral extends Error {}
+
+const plainOrEscaped = { '"': /[^"\\]*/y, "'": /[^'\\]*/y };
+const namePattern = /[\p{L}_][\p{L}\p{N}_]*/uy;
+const wordPattern = /[-+.\w]+/y;
+const numberPattern = /^[-+]?(?:\d[\d_]{0,400}\.?\d{0,400}|\.\d{1,400})(?:e[-+]?\d{1,5})?$/i;
+const constants = new Map([
+  ['True', true],
+  ['False', false],
+  ['None', null],
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]);
+const escapes = new Map([
+  ['n', '\n'],
+  ['t', '\t'],
+  ['r', '\r'],
+  ['\\', '\\'],
+  ["'", "'"],
+  ['"', '"'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['a', '\u0007'],
+  ['v', '\v'],
+  ['0', '\0'],
+  ['\n', ''],
+  ['/', '/'],
+]);
+const codeEscape = /x[\dA-Fa-f]{2}|u[\dA-Fa-f]{4}|U[\dA-Fa-f]{8}/y;
 
 /**
  * Reads Python literals: strings, numbers, True, False, None, lists, tuples (as lists) and dictionaries; JSON's constants too.
@@ -8,6 +59,7 @@ import { limits } from '../../core/limits.ts';
 class LiteralReader {
   readonly #text: string;
   #position = 0;
+  #isAfterComma = false;
 
   constructor(text: string) {
     this.#text = text;
@@ -15,183 +67,121 @@ class LiteralReader {
 
   readWhole(): JsonValue {
     const value = this.#value(0);
-    this.#space();
+    this.#skipSpace();
     if (this.#position < this.#text.length) throw new NoLiteral();
     return value;
   }
 
   /** `a=1, b='x'` up to the end of the text; a comma at the end is allowed. */
   readArguments(): JsonObject {
-    const entries: [string, JsonValue][] = [];
-    this.#space();
-    while (this.#position < this.#text.length) {
+    const entries = this.#items('', (): [string, JsonValue] => {
       const name = this.#match(namePattern);
-      this.#space();
       this.#expect('=');
-      entries.push([name, this.#value(0)]);
-      this.#space();
-      if (this.#position < this.#text.length) this.#expect(',');
-      this.#space();
-    }
+      return [name, this.#value(0)];
+    });
     if (new Set(entries.map(([name]) => name)).size < entries.length) throw new NoLiteral();
     return toObject(entries);
   }
 
   #value(depth: number): JsonValue {
     if (depth > limits.jsonDepth) throw new NoLiteral();
-    this.#space();
-    const character = this.#text[this.#position] ?? '';
+    this.#skipSpace();
+    const character = this.#text[this.#position];
     if (character === '"' || character === "'") return this.#string(character);
-    if (character === '[') return this.#list(']', depth);
-    if (character === '(') return this.#list(')', depth);
-    if (character === '{') return this.#dictionary(depth);
+    if (character === '{') return toObject(this.#bracketed('}', () => this.#entry(depth + 1)));
+    if (character === '[') return this.#bracketed(']', () => this.#value(depth + 1));
+    if (character === '(') {
+      const items = this.#bracketed(')', () => this.#value(depth + 1));
+      // `(1)` is a number in brackets, `(1,)` a tuple.
+      return items.length === 1 && !this.#isAfterComma ? (items[0] ?? null) : items;
+    }
     const word = this.#match(wordPattern);
-    if (words.has(word)) return words.get(word) ?? null;
+    const constant = constants.get(word);
+    if (constant !== undefined) return constant;
     const number = numberPattern.test(word) ? Number(word.replaceAll('_', '')) : Number.NaN;
     if (!Number.isFinite(number)) throw new NoLiteral();
     return number;
   }
 
-  #list(closing: string, depth: number): JsonValue {
-    const items: JsonValue[] = [];
-    this.#position++;
-    for (;;) {
-      this.#space();
-      if (this.#accept(closing)) return items;
-      items.push(this.#value(depth + 1));
-      this.#space();
-      if (this.#accept(',')) continue;
-      this.#expect(closing);
-      // `(1)` is a number in brackets, `(1,)` a tuple.
-      return closing === ')' && items.length === 1 ? (items[0] ?? null) : items;
-    }
+  #entry(depth: number): [string, JsonValue] {
+    const key = this.#value(depth);
+    if (typeof key === 'object' && key !== null) throw new NoLiteral();
+    this.#expect(':');
+    return [String(key), this.#value(depth)];
   }
 
-  #dictionary(depth: number): JsonObject {
-    const entries: [string, JsonValue][] = [];
-    this.#position++;
-    for (;;) {
-      this.#space();
-      if (this.#accept('}')) return toObject(entries);
-      const key = this.#value(depth + 1);
-      if (typeof key === 'object' && key !== null) throw new NoLiteral();
-      this.#space();
-      this.#expect(':');
-      entries.push([String(key), this.#value(depth + 1)]);
-      this.#space();
-      if (this.#accept(',')) continue;
-      this.#expect('}');
-      return toObject(entries);
-    }
+  #bracketed<Item>(closing: string, read: () => Item): Item[] {
+    this.#position += 1;
+    const items = this.#items(closing, read);
+    this.#expect(closing);
+    return items;
   }
 
-  #string(quote: string): string {
-    const isTriple = this.#text.startsWith(quote.repeat(3), this.#position);
-    const closing = isTriple ? quote.repeat(3) : quote;
+  /** Items with commas between them, up to the closing bracket or, with none, the end of the text. */
+  #items<Item>(closing: string, read: () => Item): Item[] {
+    const items: Item[] = [];
+    let isAfterComma = true;
+    for (;;) {
+      this.#skipSpace();
+      const isAtEnd = this.#position >= this.#text.length || this.#text[this.#position] === closing;
+      if (isAtEnd || !isAfterComma) break;
+      items.push(read());
+      isAfterComma = this.#accepts(',');
+    }
+    this.#isAfterComma = isAfterComma;
+    if (closing === '' && this.#position < this.#text.length) throw new NoLiteral();
+    return items;
+  }
+
+  #string(quote: '"' | "'"): string {
+    const closing = this.#text.startsWith(quote.repeat(3), this.#position) ? quote.repeat(3) : quote;
     this.#position += closing.length;
-    const special = quote === '"' ? doubleOrEscape : singleOrEscape;
     let text = '';
     for (;;) {
-      const start = this.#position;
-      special.lastIndex = start;
-      if (!special.test(this.#text)) throw new NoLiteral();
-      const at = special.lastIndex - 1;
-      text += this.#text.slice(start, at);
-      this.#position = at + 1;
-      if (this.#text[at] === '\\') text += this.#escape();
-      else if (this.#text.startsWith(closing, at)) {
-        this.#position = at + closing.length;
+      text += this.#match(plainOrEscaped[quote]);
+      if (this.#position >= this.#text.length) throw new NoLiteral();
+      if (this.#text.startsWith(closing, this.#position)) {
+        this.#position += closing.length;
         return text;
-      } else text += quote;
+      }
+      const character = this.#text.charAt(this.#position);
+      this.#position += 1;
+      text += character === '\\' ? this.#escape() : character;
     }
   }
 
   #escape(): string {
-    const character = this.#text.charAt(this.#position++);
-    const simple = escapes[character];
-    if (simple !== undefined) return simple;
-    const digits = { x: 2, u: 4, U: 8 }[character];
-    if (digits === undefined) return `\\${character}`;
-    const code = this.#text.slice(this.#position, this.#position + digits);
-    if (!/^[0-9a-f]+$/i.test(code) || code.length < digits || Number.parseInt(code, 16) > 0x10_ff_ff) throw new NoLiteral();
-    this.#position += digits;
-    return String.fromCodePoint(Number.parseInt(code, 16));
+    const character = this.#text.charAt(this.#position);
+    const code = 'xuU'.includes(character) && character !== '' ? this.#match(codeEscape).slice(1) : undefined;
+    if (code !== undefined) {
+      if (Number.parseInt(code, 16) > 0x10_ff_ff) throw new NoLiteral();
+      return String.fromCodePoint(Number.parseInt(code, 16));
+    }
+    this.#position += 1;
+    return escapes.get(character) ?? `\\${character}`;
   }
 
-  #space(): void {
-    const code = this.#text.charCodeAt(this.#position);
-    if (code > 32 && code < 128) return;
-    spacePattern.lastIndex = this.#position;
-    if (spacePattern.test(this.#text)) this.#position = spacePattern.lastIndex;
+  #skipSpace(): void {
+    this.#position = spaceEnd(this.#text, this.#position);
   }
 
   #match(pattern: RegExp): string {
-    pattern.lastIndex = this.#position;
-    const found = pattern.exec(this.#text)?.[0];
-    if (found === undefined) throw new NoLiteral();
-    this.#position += found.length;
-    return found;
+    const start = this.#position;
+    const end = matchEnd(pattern, this.#text, start);
+    if (end === undefined) throw new NoLiteral();
+    this.#position = end;
+    return this.#text.slice(start, end);
   }
 
-  #accept(character: string): boolean {
+  #accepts(character: string): boolean {
+    this.#skipSpace();
     if (this.#text[this.#position] !== character) return false;
-    this.#position++;
+    this.#position += 1;
     return true;
   }
 
   #expect(character: string): void {
-    if (!this.#accept(character)) throw new NoLiteral();
-  }
-}
-
-class NoLiteral extends Error {}
-
-const doubleOrEscape = /["\\]/g;
-const singleOrEscape = /['\\]/g;
-const spacePattern = /\s+/y;
-const namePattern = /[\p{L}_][\p{L}\p{N}_]*/uy;
-const wordPattern = /[-+.\w]+/y;
-const numberPattern = /^[-+]?(?:\d[\d_]{0,400}\.?\d{0,400}|\.\d{1,400})(?:e[-+]?\d{1,5})?$/i;
-const words = new Map<string, JsonValue>([
-  ['True', true],
-  ['False', false],
-  ['None', null],
-  ['true', true],
-  ['false', false],
-  ['null', null],
-]);
-const escapes: Record<string, string> = {
-  n: '\n',
-  t: '\t',
-  r: '\r',
-  '\\': '\\',
-  "'": "'",
-  '"': '"',
-  b: '\b',
-  f: '\f',
-  a: '\u0007',
-  v: '\v',
-  '0': '\0',
-  '\n': '',
-  '/': '/',
-};
-
-/** A literal, or undefined. */
-export function parsePythonLiteral(text: string): JsonValue | undefined {
-  return reading(() => new LiteralReader(text).readWhole());
-}
-
-/** What stands between the brackets of a call with keyword arguments, or undefined. */
-export function parsePythonArguments(text: string): JsonObject | undefined {
-  return reading(() => new LiteralReader(text).readArguments());
-}
-
-function reading<Value>(read: () => Value): Value | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof NoLiteral) return undefined;
-    throw error;
+    if (!this.#accepts(character)) throw new NoLiteral();
   }
 }
 

@@ -2,11 +2,11 @@ import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import { findOfferedName } from '../tool-calls/find-offered-name.ts';
-import type { GrowingText } from './growing-text.ts';
+import type { AnswerText } from './answer-text.ts';
 
-/** What readers know: the text, and the functions on offer. */
+/** What the forms know: the text, and the functions on offer. */
 export interface ReadContext {
-  input: GrowingText;
+  input: AnswerText;
   /** Offered under exactly this name. */
   isOffered: (name: string) => boolean;
   /** Understood as the name of one offered function. */
@@ -21,8 +21,8 @@ export interface ReadContext {
   isSelection: boolean;
 }
 
-/** What surrounds a call. */
-export interface EntryPlace {
+/** What stands around calls: marks, a fence, or nothing. */
+export interface Enclosure {
   /** Unmistakable marks stand around it. */
   isMarked: boolean;
   /** The mark that began the block: where it stands again, another block begins. */
@@ -30,39 +30,39 @@ export interface EntryPlace {
   /** Marks that end the block. */
   closes: readonly string[];
   /** A whole answer, a fence or the like: `name(…)` may stand by itself. */
-  allowsPlainCalls: boolean;
-  /** The first key has to be one of a call, else the reader gives up at once. */
-  givesUpEarly: boolean;
+  allowsPlainCalls?: boolean;
+  /** JSON has to begin with a key of a call, else it is given up at once. */
+  needsCallKey?: boolean;
   /** Lines that begin with `#` or `//` may stand between calls. */
   allowsComments?: boolean;
   /** Each call may stand in a `print(…)`, as in Gemma's fences of `tool_code`. */
   allowsPrint?: boolean;
 }
 
-/** Nothing surrounds it. */
-export const bare: EntryPlace = { isMarked: false, closes: [], allowsPlainCalls: false, givesUpEarly: false };
+/** Nothing stands around it. */
+export const bare: Enclosure = { isMarked: false, closes: [] };
 
-export function createReadContext(input: GrowingText, tools: readonly ToolSpec[], isSelection: boolean): ReadContext {
+export function createReadContext(input: AnswerText, tools: readonly ToolSpec[], isSelection: boolean): ReadContext {
   const specs = new Map(tools.map((tool) => [tool.name, tool]));
   const names = [...specs.keys()];
-  const understood = (name: string): string | undefined => {
-    const match = findOfferedName(name, names);
+  const knownAs = (written: string): string | undefined => {
+    const match = findOfferedName(written, names);
     return match.type === 'unknown' ? undefined : match.name;
   };
-  const propertiesOf = (name: string): JsonObject | undefined => {
-    const properties = specs.get(understood(name) ?? '')?.parameters['properties'];
-    return isJsonObject(properties) ? properties : undefined;
+  const propertiesOf = (name: string): JsonObject => {
+    const properties = specs.get(knownAs(name) ?? '')?.parameters['properties'];
+    return isJsonObject(properties) ? properties : {};
   };
   return {
     input,
     isOffered: (name) => specs.has(name),
-    isKnown: (name) => understood(name) !== undefined,
+    isKnown: (name) => knownAs(name) !== undefined,
     schemaOf: (name, parameter) => {
-      const schema = ownValue(propertiesOf(name) ?? {}, parameter);
+      const schema = ownValue(propertiesOf(name), parameter);
       return isJsonObject(schema) ? schema : undefined;
     },
     parametersOf: (name) => specs.get(name)?.parameters,
-    takes: (name, parameters) => parameters.every((parameter) => Object.hasOwn(propertiesOf(name) ?? {}, parameter)),
+    takes: (name, parameters) => parameters.every((parameter) => Object.hasOwn(propertiesOf(name), parameter)),
     isSelection,
   };
 }

@@ -1,16 +1,19 @@
 import type { ToolSpec } from '../../core/tool.ts';
+import type { AnswerPiece } from './answer-pieces.ts';
 import { AnswerReader } from './answer-reader.ts';
-import type { AnswerPiece, Wait } from './call-pieces.ts';
-import { GrowingText } from './growing-text.ts';
+import { AnswerText } from './answer-text.ts';
 import { PieceWriter } from './piece-writer.ts';
+import type { QuoteCheck } from './quoted-calls.ts';
 import { createReadContext } from './read-context.ts';
-import type { RescueRules } from './rescue-rules.ts';
 
 export interface ToolCallParserOptions {
   /** Functions on offer: their names tell calls from data, their schemas type what is written as bare text. */
   tools: readonly ToolSpec[];
-  /** Careful reading of native answers (see `RescueRules`); absent: tolerant reading of answers to a prompt. */
-  rescue?: RescueRules;
+  /**
+   * A native answer, whose text holds a call only where it leaked: a form with unmistakable marks may stand anywhere outside code, bare or fenced JSON
+   * has to be the whole message, and names have to be offered exactly. Absent: everything that reads as a call is one.
+   */
+  isNative?: boolean;
   /**
    * The answer to a selection prompt: nobody reads it, and it is there to hold calls, so that forms are understood which anywhere else might be prose
    * (`f(a=1)` by itself, `["f(a=1)"]`, a name on a line before its JSON). It is read when it has ended.
@@ -20,8 +23,8 @@ export interface ToolCallParserOptions {
   isThinkingOpen?: boolean;
   /** Thought / Action / Action Input labels are understood. */
   isReact?: boolean;
-  /** Without `rescue`: calls that stand in an earlier message are text. Labelled actions are for the caller to judge. */
-  quotes?: RescueRules;
+  /** Calls that stand in an earlier message are text. Labelled actions are for the caller to judge. */
+  quotes?: QuoteCheck;
 }
 
 export interface ToolCallParser {
@@ -38,30 +41,21 @@ export interface ToolCallParser {
  *
  * The pieces, neighbouring texts joined, depend on the text alone, never on how it was cut. Text is held back only while it may be a mark or a call.
  * Nothing inside thinking or a tool's repeated result is a call. What was truncated never is one: see `DamageReason`.
- *
- * Without `rescue` everything that reads as a call is one; names are as written and arguments not yet fitted to a schema, fences and prose around are fine.
- * With `rescue` a form with unmistakable marks may stand anywhere outside code, bare or fenced JSON has to be the whole message, names have to be
- * offered exactly, and a call that stands in an earlier message is text.
  */
 export function createToolCallParser(options: ToolCallParserOptions): ToolCallParser {
-  const input = new GrowingText();
+  const input = new AnswerText();
   const writer = new PieceWriter(input);
-  const scan = new AnswerReader(createReadContext(input, options.tools, options.isSelection === true), writer, options).read();
-  // Waking the readers goes through all of them, down to the one that waits; asking what it waits for does not.
-  let wait: Wait | undefined;
+  const reader = new AnswerReader(createReadContext(input, options.tools, options.isSelection === true), writer, options);
+  const readOn = (): readonly AnswerPiece[] => {
+    reader.read();
+    return writer.takePieces();
+  };
   return {
-    push(text) {
-      if (text !== '' && input.append(text) && wait?.isOver() !== false) wait = scan.next().value ?? undefined;
-      return writer.takePieces();
-    },
-    resume() {
-      wait = scan.next().value ?? undefined;
-      return writer.takePieces();
-    },
+    push: (text) => (text !== '' && input.append(text) ? readOn() : []),
+    resume: readOn,
     flush({ isCut }) {
       input.end(isCut);
-      scan.next();
-      return writer.takePieces();
+      return readOn();
     },
   };
 }

@@ -7,7 +7,7 @@ const tools = [specOf('get_time', { zone: { type: 'string' }, days: { type: 'int
 
 /** Pieces of answers, sound and broken; glued together they give what models write, and what they should not. */
 const fragments = [
-  ...marks.flatMap((mark) => ('place' in mark ? [mark.open, ...mark.place.closes] : [mark.open])),
+  ...marks.flatMap((mark) => ('enclosure' in mark ? [mark.open, ...mark.enclosure.closes] : [mark.open])),
   '{"name": "get_time", "arguments": {"zone": "UTC"}}',
   "{'name': 'f', 'parameters': {'a': 'it\\'s', 'b': True,}}",
   '{"tool_calls": [{"name": "f", "parameters": {"a": "x"}}]}',
@@ -96,7 +96,7 @@ function chunksOf(text: string, cuts: readonly number[]): string[] {
 test('the pieces of an answer do not depend on how it arrives', () => {
   fc.assert(
     fc.property(answer, options, (text, { isRescue, isReact, isThinkingOpen, isCut, cuts }) => {
-      const reading = { tools, isReact, isThinkingOpen, ...(isRescue ? { rescue: { isQuoted: () => false } } : {}) };
+      const reading = { tools, isReact, isThinkingOpen, ...(isRescue ? { isNative: true, quotes: { isQuoted: () => false } } : {}) };
       const whole = piecesOf([text], reading, isCut);
       expect(piecesOf(text.split(''), reading, isCut)).toEqual(whole);
       expect(piecesOf(chunksOf(text, cuts), reading, isCut)).toEqual(whole);
@@ -121,7 +121,7 @@ test('an answer without brackets comes out as it went in', () => {
   fc.assert(
     fc.property(fc.string(), fc.boolean(), (raw, isRescue) => {
       const text = `x${raw.replaceAll(/[<[{"◁]/g, '')}`;
-      const pieces = piecesOf(text.split(''), { tools, ...(isRescue ? { rescue: { isQuoted: () => false } } : {}) });
+      const pieces = piecesOf(text.split(''), { tools, ...(isRescue ? { isNative: true, quotes: { isQuoted: () => false } } : {}) });
       expect(pieces).toEqual([{ type: 'text', text }]);
     }),
   );
@@ -150,7 +150,7 @@ test('every letter of an answer is in some piece, marks and spaces aside', () =>
   fc.assert(
     fc.property(words, fc.boolean(), (parts, isRescue) => {
       const text = parts.join('');
-      const pieces = piecesOf([text], { tools, ...(isRescue ? { rescue: { isQuoted: () => false } } : {}) });
+      const pieces = piecesOf([text], { tools, ...(isRescue ? { isNative: true, quotes: { isQuoted: () => false } } : {}) });
       const given = pieces.map((piece) => ('text' in piece ? piece.text : '')).join('');
       for (const word of ['alpha', 'beta', '"x"']) expect(given.split(word).length).toBe(text.split(word).length);
     }),

@@ -33,7 +33,7 @@ export async function callsIn(
   chunks: readonly string[] = [text],
 ): Promise<unknown[]> {
   if (path === 'selection') return await callsInSelection(text, tools, isCut);
-  return judge(piecesOf(chunks, { tools, rescue: { isQuoted: () => false } }, isCut), tools).calls;
+  return judge(piecesOf(chunks, { tools, isNative: true, quotes: { isQuoted: () => false } }, isCut), tools).calls;
 }
 
 export function countCalls(ran: readonly unknown[], meant: readonly unknown[]): Omit<CallCounts, 'cases'> {

@@ -100,7 +100,7 @@ function cutInto(text: string, lengths: readonly number[]): string[] {
 
 test.each([
   ['answers to a prompt', {}],
-  ['native answers', { rescue: { isQuoted: () => false } }],
+  ['native answers', { isNative: true, quotes: { isQuoted: () => false } }],
 ])('calls of all families, thoughts and prose are all found, however they arrive: %s', (_what, options) => {
   fc.assert(
     fc.property(answer, sizes, (parts, lengths) => {

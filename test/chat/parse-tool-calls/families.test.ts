@@ -86,7 +86,7 @@ const forms: [family: string, text: string, calls: unknown[]][] = [
 describe('a call is read in the form of', () => {
   test.each(forms)('%s', (_family, text, calls) => {
     expect(judge(piecesOf([text], { tools }), tools)).toMatchObject({ calls, refused: [], content: '' });
-    expect(judge(piecesOf([text], { tools, rescue: noQuotes }), tools)).toMatchObject({ calls, refused: [], content: '' });
+    expect(judge(piecesOf([text], { tools, isNative: true, quotes: noQuotes }), tools)).toMatchObject({ calls, refused: [], content: '' });
   });
 
   const promptForms: typeof forms = [
@@ -213,7 +213,7 @@ describe('thinking', () => {
 });
 
 test('text is held back only while it may be a mark or a call', () => {
-  const parser = createToolCallParser({ tools, rescue: noQuotes });
+  const parser = createToolCallParser({ tools, isNative: true, quotes: noQuotes });
   const said = (text: string): string =>
     parser
       .push(text)

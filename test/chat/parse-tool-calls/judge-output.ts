@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AnswerPiece } from '../../../src/chat/parse-tool-calls/call-pieces.ts';
+import type { AnswerPiece } from '../../../src/chat/parse-tool-calls/answer-pieces.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import type { ToolCallParserOptions } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import { fitToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';

@@ -18,7 +18,7 @@ describe('what a model means runs, and nothing else', () => {
 const native = modelWords.filter(({ path }) => path === 'native');
 
 test.each(native)('$id is read alike at every cut', ({ text }) => {
-  const options = { tools: offeredFunctions, rescue: { isQuoted: () => false } };
+  const options = { tools: offeredFunctions, isNative: true, quotes: { isQuoted: () => false } };
   const whole = piecesOf([text], options);
   const others = Array.from(text, (_character, index) => index + 1).filter(
     (cut) => !isDeepStrictEqual(piecesOf([text.slice(0, cut), text.slice(cut)], options), whole),

@@ -27,7 +27,7 @@ export function recordedRuns(place = process.env['MODEL_OUTPUTS']): RecordedRun[
 export function optionsOf({ tools, options }: OutputCase, policy: Policy): ToolCallParserOptions {
   return {
     tools,
-    ...(policy === 'rescue' ? { rescue: { isQuoted: () => false } } : {}),
+    ...(policy === 'rescue' ? { isNative: true, quotes: { isQuoted: () => false } } : {}),
     ...(options?.think_open === true ? { isThinkingOpen: true } : {}),
     ...(options?.mode === 'react' ? { isReact: true } : {}),
   };

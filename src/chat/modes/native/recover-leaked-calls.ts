@@ -10,7 +10,7 @@ import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
 import { callerSpecs } from '../../tool-choice/caller-functions.ts';
 import { canonicalJson } from '../../tool-calls/canonical-json.ts';
-import type { AnswerPiece, DamagedCall } from '../../parse-tool-calls/call-pieces.ts';
+import type { AnswerPiece, DamagedCall } from '../../parse-tool-calls/answer-pieces.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
 import { slicesOf } from '../slices-of.ts';
@@ -55,7 +55,7 @@ async function answerWithLeakedCalls(
 ): Promise<void> {
   const texts = request.messages.map((message) => textOf(message.content));
   const earlier = new EarlierTexts(texts, { isReact: false, caller, signal: request.signal });
-  const parser = createToolCallParser({ tools: specs, rescue: earlier });
+  const parser = createToolCallParser({ tools: specs, isNative: true, quotes: earlier });
   const native: ToolCall[] = [];
   let leaked: LeakedCall[] = [];
   let finish: FinishReason | undefined;

@@ -1,8 +1,8 @@
 import type { ToolSpec } from '../../../core/tool.ts';
-import type { AnswerPiece, ReadEntry } from '../../parse-tool-calls/call-pieces.ts';
+import type { AnswerPiece, ReadEntry } from '../../parse-tool-calls/answer-pieces.ts';
 import { parseSelection } from '../../parse-tool-calls/parse-selection.ts';
 import type { Selection } from '../../parse-tool-calls/parse-selection.ts';
-import { quotesOf } from '../../parse-tool-calls/rescue-rules.ts';
+import { quotesOf } from '../../parse-tool-calls/quoted-calls.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 
 const thoughtEnd = /<\/(?:think|thinking|reason|reasoning|thought)>/i;

@@ -4,12 +4,12 @@ import { limits } from '../../../core/limits.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
 import { coerceArguments } from '../../tool-calls/coerce-arguments.ts';
 import { findOfferedName } from '../../tool-calls/find-offered-name.ts';
-import { findPlaceholder } from './find-placeholder.ts';
+import { findPlaceholder } from '../../parse-tool-calls/find-placeholder.ts';
 import { runAside } from '../../../workers/run-aside.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
 import { findSelection } from './find-selection.ts';
 import type { SelectionAnswer } from './find-selection.ts';
-import type { DamageReason } from '../../parse-tool-calls/call-pieces.ts';
+import type { DamageReason } from '../../parse-tool-calls/answer-pieces.ts';
 import type { Selection } from '../../parse-tool-calls/parse-selection.ts';
 import { argumentProblems, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 

@@ -1,6 +1,6 @@
 import type { ModelEvent } from '../../../core/chat.ts';
 import { limits } from '../../../core/limits.ts';
-import type { AnswerPiece } from '../../parse-tool-calls/call-pieces.ts';
+import type { AnswerPiece } from '../../parse-tool-calls/answer-pieces.ts';
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import type { EarlierTexts } from '../earlier-texts.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isInAny } from '../../../src/chat/parse-tool-calls/contains-text.ts';
+import { isInAny } from '../../../src/chat/parse-tool-calls/quoted-calls.ts';
 
 const letters = (constraints: { minLength?: number; maxLength: number }): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom('a', 'b'), ...constraints });

@@ -1,8 +1,5 @@
-import type { ReadEntry } from './call-pieces.ts';
-import { isInAny } from './contains-text.ts';
-
-/** How calls are recovered from the text of a native answer. */
-export interface RescueRules {
+/** Knows what stands in the earlier messages of the conversation. */
+export interface QuoteCheck {
   /**
    * Whether a text stands in an earlier message of the conversation: what a page, a file or a tool's result says must not act through a model
    * that repeats it. See `quotesOf`.
@@ -78,8 +75,46 @@ function characterOf(code: string, radix: 10 | 16): string {
   return point <= 0x10ffff ? String.fromCodePoint(point) : '';
 }
 
-/** Only a name that is offered exactly as written may run. */
-export function withExactName(entry: ReadEntry, isOffered: (name: string) => boolean): ReadEntry {
-  if (entry.type === 'damaged' || isOffered(entry.name)) return entry;
-  return { type: 'damaged', reason: 'unknown_name', name: entry.name, arguments: entry.arguments, text: entry.text };
+/** What is looked for by the engine's own search, which takes this many steps a character at most; what it finds is compared here. */
+const headCharacters = 8;
+
+/**
+ * Whether one of the texts contains `wanted`, in time that grows with their lengths. `String.prototype.includes` takes the product of the two for texts
+ * that repeat themselves (15 seconds for 9 MB of `a` and 10,000 characters), and whoever writes a conversation chooses both.
+ * Knuth, Morris and Pratt, "Fast Pattern Matching in Strings" (1977).
+ */
+export function isInAny(texts: readonly string[], wanted: string): boolean {
+  if (wanted.length <= headCharacters) return texts.some((text) => text.includes(wanted));
+  // Prepared once, not for each of thousands of messages.
+  const borders = bordersOf(wanted);
+  return texts.some((text) => contains(text, wanted, borders));
+}
+
+function contains(text: string, wanted: string, borders: Uint32Array): boolean {
+  const head = wanted.slice(0, headCharacters);
+  let matched = 0;
+  for (let position = 0; position < text.length; position += 1) {
+    if (matched === 0) {
+      position = text.indexOf(head, position);
+      if (position === -1) return false;
+    }
+    const code = text.charCodeAt(position);
+    while (matched > 0 && wanted.charCodeAt(matched) !== code) matched = borders[matched - 1] ?? 0;
+    if (wanted.charCodeAt(matched) === code) matched += 1;
+    if (matched === wanted.length) return true;
+  }
+  return false;
+}
+
+/** For each beginning of a text the length of its longest proper beginning that is also its end. */
+function bordersOf(text: string): Uint32Array {
+  const borders = new Uint32Array(text.length);
+  let matched = 0;
+  for (let index = 1; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    while (matched > 0 && text.charCodeAt(matched) !== code) matched = borders[matched - 1] ?? 0;
+    if (text.charCodeAt(matched) === code) matched += 1;
+    borders[index] = matched;
+  }
+  return borders;
 }

@@ -8,7 +8,7 @@ export type DamageReason =
   | 'malformed'
   /** No name, or two different sets of arguments. */
   | 'ambiguous'
-  /** Rescue only: the name is not offered exactly as written. */
+  /** Native answers only: the name is not offered exactly as written. */
   | 'unknown_name'
   /** Longer than `limits.argumentsBytes`, or one call more than `limits.callsPerRound`. */
   | 'too_large';
@@ -52,22 +52,33 @@ export type AnswerPiece =
    */
   | { type: 'retraction' };
 
-/** Where a reader got to. */
+/** What a reader found. */
 export type Reading =
-  /** No call starts here; `at` is as far as it looked. */
+  /** No call begins here; `at` is as far as it looked. */
   | { type: 'none'; at: number }
   /** Sound JSON that is no call: what stands inside is data. */
   | { type: 'data'; end: number }
   /** Calls, or an explicit empty choice. */
   | { type: 'entries'; end: number; entries: ReadEntry[] };
 
-/** What a paused reader waits for. It is asked with every arrival, looks at what is new, and is over once the reader can go on. */
-export interface Wait {
-  isOver(): boolean;
+export function noCall(at: number): Reading {
+  return { type: 'none', at };
 }
 
-/**
- * A reader that pauses wherever it lacks text. It yields what it waits for, or nothing when any text will do.
- * What it returns depends on the characters alone, never on how they arrived.
- */
-export type Scan<Result> = Generator<Wait | undefined, Result>;
+export function entriesTo(end: number, ...entries: ReadEntry[]): Reading {
+  return { type: 'entries', end, entries };
+}
+
+export function readCall(name: string, args: JsonObject, text: string): ReadCall {
+  return { type: 'call', name, arguments: args, text, repairs: [] };
+}
+
+export function damagedCall(reason: DamageReason, text: string, name?: string): DamagedCall {
+  return { type: 'damaged', reason, ...(name !== undefined && { name }), text };
+}
+
+/** Without the name space and the counter that some templates add (`functions.get_time:0`, Gemma's `default_api.get_time`), and without Markdown's escapes. */
+export function plainName(written: string): string {
+  const trimmed = written.includes('\\') ? written.trim().replaceAll('\\_', '_') : written.trim();
+  return trimmed.replace(/^(?:functions|default_api)\./, '').replace(/:\d{1,6}$/, '');
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { quotesOf } from '../../../src/chat/parse-tool-calls/rescue-rules.ts';
+import { quotesOf } from '../../../src/chat/parse-tool-calls/quoted-calls.ts';
 import { judge, piecesOf, specOf } from './judge-output.ts';
 
 const tools = [specOf('get_time', { zone: { type: 'string' } }), specOf('delete_file', { path: { type: 'string' } })];
@@ -8,7 +8,7 @@ const block = `<tool_call>\n${json}\n</tool_call>`;
 const time = { name: 'get_time', arguments: { zone: 'UTC' } };
 
 function rescued(text: string, earlier: string[] = []): ReturnType<typeof judge> {
-  return judge(piecesOf([text], { tools, rescue: { isQuoted: quotesOf(earlier) } }), tools);
+  return judge(piecesOf([text], { tools, isNative: true, quotes: { isQuoted: quotesOf(earlier) } }), tools);
 }
 
 describe('a call that a native model leaked into its text', () => {
@@ -43,7 +43,7 @@ describe('a call that a native model leaked into its text', () => {
     'does not run under the name %s, which is not the offered one',
     (name) => {
       const text = `<tool_call>{"name": "${name}", "arguments": {"zone": "UTC"}}</tool_call>`;
-      expect(piecesOf([text], { tools, rescue: { isQuoted: () => false } })).toMatchObject([
+      expect(piecesOf([text], { tools, isNative: true, quotes: { isQuoted: () => false } })).toMatchObject([
         { type: 'damaged', reason: 'unknown_name', name },
       ]);
     },

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 /** Words with which a place to be filled in is named. */
 const generic = new Set(['value', 'string', 'number', 'integer', 'text', 'name', 'id', 'placeholder', 'argument', 'parameter', 'here']);

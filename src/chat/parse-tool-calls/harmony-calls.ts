@@ -1,0 +1,45 @@
+import { damagedCall, entriesTo, plainName } from './answer-pieces.ts';
+import type { Reading } from './answer-pieces.ts';
+import { readJsonArguments } from './json-calls.ts';
+import type { ReadContext } from './read-context.ts';
+
+/** What a header announces: a call, thinking, or text for the reader. `end`: where the message's own words begin. */
+export type HarmonyMessage = { type: 'none' } | { type: 'call'; reading: Reading } | { type: 'reasoning' | 'text'; end: number };
+
+const messageMark = '<|message|>';
+const maxHeader = 512;
+const maxLeadingSpace = 40;
+/** How far behind a fault the end of the message is looked for. */
+const maxDamage = 4096;
+const recipient = /\bto=([\w.\-/:]{1,256})/;
+
+/** gpt-oss: `<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{…}<|call|>`. */
+export function readHarmonyMessage(context: ReadContext, at: number): HarmonyMessage {
+  const { input } = context;
+  const mark = input.find(messageMark, at, maxHeader);
+  if (mark < 0) return { type: 'none' };
+  const header = input.text.slice(at, mark);
+  const end = mark + messageMark.length;
+  const to = recipient.exec(header)?.[1];
+  if (to === undefined) return { type: header.includes('<|channel|>analysis') ? 'reasoning' : 'text', end };
+  const name = plainName(to);
+  const start = input.skipSpace(end);
+  const reading = readJsonArguments(context, start, name);
+  if (reading.type === 'entries') {
+    const text = input.text.slice(at, reading.end);
+    return { type: 'call', reading: { ...reading, entries: reading.entries.map((entry) => ({ ...entry, text })) } };
+  }
+  const close = input.find('<|', start, maxDamage);
+  const stop = close < 0 ? start : close;
+  return { type: 'call', reading: entriesTo(stop, damagedCall('malformed', input.text.slice(at, stop), name)) };
+}
+
+/** The rest of a header whose `<|start|>assistant` the chat template has written: ` to=functions.f<|channel|>…`. Where it begins, or undefined. */
+export function headerWithoutStart({ input }: ReadContext, start: number): number | undefined {
+  let at = start;
+  while (at < start + maxLeadingSpace && /\s/.test(input.at(at))) at += 1;
+  if (!input.startsWith('to=', at)) return undefined;
+  const nameEnd = input.nameEnd(at + 3);
+  const mark = input.skipSpace(nameEnd);
+  return nameEnd > at + 3 && input.firstOf(['<|channel|>', '<|constrain|>', messageMark], mark) !== undefined ? at : undefined;
+}

@@ -1,0 +1,253 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { damagedCall, entriesTo, noCall, plainName, readCall } from './answer-pieces.ts';
+import type { ReadEntry, Reading } from './answer-pieces.ts';
+import { cutOff, tooFar } from './answer-text.ts';
+import { findJsonExtent } from './json-extent.ts';
+import type { JsonExtent } from './json-extent.ts';
+import { maxMendable, parseStrictly, parseTolerantly, toArguments } from './parse-json.ts';
+import { parsePythonicCall } from './pythonic-calls.ts';
+import type { Enclosure, ReadContext } from './read-context.ts';
+
+const argumentKeys = ['parameters', 'arguments', 'args', 'params', 'input', 'tool_input', 'action_input', 'kwargs'] as const;
+const nameKeys = ['name', 'tool_name', 'function_name', 'function', 'tool', 'action', 'recipient_name'] as const;
+const listKeys = ['tool_calls', 'tool_call', 'function_calls', 'function_call', 'toolCalls', 'toolCall'] as const;
+
+/** Keys that an object which is a call, or a list of calls, may begin with. */
+const firstCallKeys: ReadonlySet<string> = new Set([
+  ...argumentKeys,
+  ...nameKeys,
+  ...listKeys,
+  'type',
+  'id',
+  'tool_call_id',
+  'thought',
+  'reasoning',
+]);
+
+const writtenName = /(?:name|function|tool|action)["']?\s{0,9}:\s{0,9}["']([^"'{}]{1,128})["']/;
+const callList = /^(?:\[|\{\s{0,99}["']?(?:tool_calls?|function_calls?)["']?\s{0,99}:)/;
+
+/** The name of the function, as far as it can be seen in JSON that cannot be read. */
+export function visibleName(text: string): string | undefined {
+  return writtenName.exec(text.slice(0, 2000))?.[1];
+}
+
+/** Calls written as JSON: one object, a list, or an envelope such as `{"tool_calls": […]}`. */
+export function readJsonCalls(context: ReadContext, at: number, enclosure: Enclosure): Reading {
+  const { input } = context;
+  const extent = findJsonExtent(input, at, enclosure.needsCallKey === true ? firstCallKeys : undefined);
+  if (extent.type === 'failed') {
+    const { missing } = extent;
+    if (missing === undefined || input.firstOf(enclosure.closes, extent.at) === undefined) return noCall(extent.at);
+    const written = { text: input.text.slice(at, extent.at), missing, faults: ['missing closing bracket'] };
+    const entries = callsOfText(context, enclosure, written);
+    return entries === undefined ? noCall(extent.at) : entriesTo(extent.at, ...entries);
+  }
+  const { end, faults } = extent;
+  const text = input.text.slice(at, end);
+  if (!extent.isClosed) return readUnclosed(context, enclosure, { at, extent, text });
+  const isReadable = extent.isMendable || parseStrictly(text) !== undefined;
+  const entries = isReadable ? callsOfText(context, enclosure, { text, missing: '', faults }) : undefined;
+  if (entries !== undefined) return entriesTo(end, ...entries);
+  if (isReadable && parseTolerantly(text) !== undefined) return { type: 'data', end };
+  const salvaged = salvageItems(context, { extent, text });
+  if (salvaged.length > 0) return entriesTo(end, ...salvaged);
+  const name = visibleName(text);
+  return name === undefined && !enclosure.isMarked ? noCall(end) : entriesTo(end, damagedCall('malformed', text, name));
+}
+
+function callsOfText(
+  context: ReadContext,
+  { isMarked }: Enclosure,
+  { text, missing, faults }: { text: string; missing: string; faults: string[] },
+): ReadEntry[] | undefined {
+  const parsed = parseTolerantly((context.isSelection ? withoutMarkdown(text) : text) + missing);
+  if (parsed === undefined) return undefined;
+  const repairs = parsed.isRepaired && faults.length === 0 ? ['invalid JSON'] : parsed.isRepaired || missing !== '' ? faults : [];
+  return callsOfValue(parsed.value, { text, repairs, isMarked, context });
+}
+
+/** Who escapes keys as Markdown does (`"tool\_calls":`) escapes everything. */
+function withoutMarkdown(text: string): string {
+  return /\\_[\w\\]{0,99}["']\s{0,9}:/.test(text) ? text.replaceAll('\\_', '_') : text;
+}
+
+/** The answer ended inside. Whole members of a list may run when the model stopped by itself; what was cut never does. */
+function readUnclosed(
+  context: ReadContext,
+  { isMarked }: Enclosure,
+  { at, extent, text }: { at: number; extent: JsonExtent; text: string },
+): Reading {
+  const { end } = extent;
+  const calls = context.input.isCut ? [] : salvageItems(context, { extent, text });
+  if (calls.length === 0) {
+    const name = visibleName(text);
+    if ((name === undefined || text.length < 2) && !isMarked) return noCall(end);
+    return entriesTo(end, damagedCall('truncated', text, name));
+  }
+  const rest = context.input.text.slice(extent.items.at(-1)?.end ?? at, end);
+  const isOnlyBracket = /^[\s,\]}]*$/.test(rest);
+  return entriesTo(end, ...calls, ...(isOnlyBracket ? [] : [damagedCall('truncated', rest)]));
+}
+
+/** Reads the members of a list one by one, so that a bad one takes none of the others with it. */
+function salvageItems(context: ReadContext, { extent, text }: { extent: JsonExtent; text: string }): ReadEntry[] {
+  if (!callList.test(text)) return [];
+  const entries = extent.items.flatMap(({ start, end, isMendable }): ReadEntry[] => {
+    const item = context.input.text.slice(start, end);
+    const parsed = isMendable ? parseTolerantly(item) : undefined;
+    const repairs = parsed?.isRepaired === true ? ['invalid JSON'] : [];
+    const calls = parsed && callsOfValue(parsed.value, { text: item, repairs, isMarked: false, context });
+    if (calls !== undefined) return calls;
+    const name = visibleName(item);
+    return name === undefined ? [] : [damagedCall('malformed', item, name)];
+  });
+  return entries.some((entry) => entry.type === 'call') ? entries : [];
+}
+
+/** JSON within a JSON string, as a whole answer or block may be written. */
+export function readQuotedJson(context: ReadContext, at: number, { isMarked }: Enclosure): Reading {
+  const end = context.input.stringEnd(at);
+  if (end < 0) return noCall(at + 1);
+  const text = context.input.text.slice(at, end);
+  const decoded = parseStrictly(text);
+  const inner = typeof decoded === 'string' ? parseTolerantly(decoded.trim()) : undefined;
+  const entries = inner && callsOfValue(inner.value, { text, repairs: ['JSON in a string'], isMarked, context });
+  return entries === undefined ? noCall(end) : entriesTo(end, ...entries);
+}
+
+/** Only the arguments of a function whose name stands elsewhere, as an object or as an object in a string. */
+export function readJsonArguments({ input }: ReadContext, at: number, name: string): Reading {
+  const extent = input.text[at] === '"' ? stringExtent(at, input.stringEnd(at)) : findJsonExtent(input, at);
+  if (extent.type === 'failed') return noCall(extent.at);
+  const end = extent.end === cutOff ? input.text.length : extent.end;
+  const text = input.text.slice(at, end);
+  if (!extent.isClosed) return entriesTo(end, damagedCall('truncated', text, name));
+  const parsed = extent.isMendable || parseStrictly(text) !== undefined ? parseTolerantly(text) : undefined;
+  if (parsed === undefined) return entriesTo(end, damagedCall('malformed', text, name));
+  return entriesTo(end, callOfArguments(name, parsed.value, { text, repairs: parsed.isRepaired ? extent.faults : [] }));
+}
+
+function stringExtent(at: number, end: number): ReturnType<typeof findJsonExtent> {
+  if (end === tooFar) return { type: 'failed', at };
+  return { type: 'extent', end, isClosed: end !== cutOff, isMendable: true, faults: [], items: [] };
+}
+
+const mangledBeginning = /^\{\s{0,99}\\?["']?(?:name|tool_calls?)\\?["']?\s{0,99}:/;
+const maxMangledBeginning = 256;
+/** A value that begins with a letter is a variable or an expression, and the repair would make text of it. */
+const unquotedValue = /["']\s{0,99}:\s{0,99}(?!(?:true|false|null|True|False|None)\b)[\p{L}_$]/u;
+const nameKey = /\\?["']?\bname\\?["']?\s{0,99}:/g;
+
+/**
+ * The last attempt at an answer that is one call in broken JSON (quotes inside a string, everything escaped once too often): only when it is the
+ * whole answer, was not cut, names one offered function once, and ends with a brace.
+ */
+export function readMangledAnswer(context: ReadContext, at: number): Reading {
+  const { input } = context;
+  const nothing = noCall(at + 1);
+  input.need(at + maxMangledBeginning - 1);
+  if (!mangledBeginning.test(input.text.slice(at, at + maxMangledBeginning))) return nothing;
+  input.need(at + maxMendable);
+  const text = input.text.slice(at).trimEnd();
+  const isTooLong = input.text.length - at > maxMendable;
+  if (isTooLong || input.isCut || unquotedValue.test(text) || !text.endsWith('}') || [...text.matchAll(nameKey)].length !== 1)
+    return nothing;
+  const parsed = parseTolerantly(text);
+  const entries = parsed && callsOfValue(parsed.value, { text, repairs: ['invalid JSON'], isMarked: false, context });
+  const [call, ...others] = entries ?? [];
+  const isOneCall = call?.type === 'call' && others.length === 0 && context.isKnown(call.name);
+  return isOneCall ? entriesTo(input.text.length, call) : nothing;
+}
+
+interface ValueSource {
+  text: string;
+  repairs: string[];
+  /** Marks around it say that it is a call: arguments may be absent, and a name without them is no mere data. */
+  isMarked: boolean;
+  context: ReadContext;
+}
+
+/** The calls that a JSON value stands for, in order; an empty list for an explicit nothing; undefined when it is something else. */
+function callsOfValue(value: JsonValue, source: ValueSource): ReadEntry[] | undefined {
+  if (Array.isArray(value)) return callsOfList(value, source);
+  if (!isJsonObject(value)) return undefined;
+  for (const key of listKeys) {
+    const list = ownValue(value, key);
+    const decoded = typeof list === 'string' ? parseTolerantly(list)?.value : list;
+    if (Array.isArray(decoded)) return callsOfList(decoded, { ...source, isMarked: true });
+    if (isJsonObject(decoded)) return callsOfList([decoded], { ...source, isMarked: true });
+  }
+  return callsOfObject(value, source);
+}
+
+/** An empty list is a choice of nothing; a list without a single call is something else. */
+function callsOfList(list: JsonValue[], source: ValueSource): ReadEntry[] | undefined {
+  const calls = list.flatMap((entry) => {
+    const ofEntry = list.length === 1 ? source : { ...source, text: JSON.stringify(entry) };
+    if (typeof entry === 'string') return callOfString(entry, ofEntry) ?? [];
+    return isJsonObject(entry) ? (callsOfObject(entry, ofEntry) ?? []) : [];
+  });
+  return list.length > 0 && calls.length === 0 ? undefined : calls;
+}
+
+function callsOfObject(value: JsonObject, source: ValueSource): ReadEntry[] | undefined {
+  const call = callOfObject(value, source);
+  return call === undefined ? callsOfKeys(value, source) : [call];
+}
+
+function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undefined {
+  const nested = ownValue(value, 'function');
+  if (isJsonObject(nested)) return callOfObject(nested, { ...source, isMarked: true });
+  const names = nameKeys.map((key) => ownValue(value, key)).filter((other) => typeof other === 'string');
+  if (names[0] === undefined) return undefined;
+  const name = plainName(names[0]);
+  const keys = argumentKeys.filter((key) => Object.hasOwn(value, key));
+  const args = keys[0] === undefined ? undefined : (value[keys[0]] ?? null);
+  if (args === undefined && !source.isMarked) return undefined;
+  if (isDescription(value, args)) return undefined;
+  const { isKnown } = source.context;
+  const namesAnother = names.some((other) => plainName(other) !== name && isKnown(plainName(other)) && isKnown(name));
+  if (namesAnother || keys.some((key) => !isDeepStrictEqual(value[key], args)))
+    return damagedCall('ambiguous', source.text, name === '' ? undefined : name);
+  return callOfArguments(name, args ?? null, source);
+}
+
+/** The function's own description, repeated by a model that shows its tools, is no call. */
+function isDescription(value: JsonObject, args: JsonValue | undefined): boolean {
+  return isJsonObject(args) && Object.hasOwn(value, 'description') && isJsonObject(ownValue(args, 'properties'));
+}
+
+/** The call of a function whose name stood before its arguments. */
+function callOfArguments(name: string, written: JsonValue, { text, repairs }: { text: string; repairs: string[] }): ReadEntry {
+  if (name === '') return damagedCall('ambiguous', text);
+  const args = toArguments(written);
+  if (args === undefined) return damagedCall('malformed', text, name);
+  const isInString = typeof written === 'string' && written !== '';
+  return { ...readCall(name, args, text), repairs: isInString ? [...repairs, 'arguments in a string'] : repairs };
+}
+
+/**
+ * `{"get_time": {"zone": "UTC"}}`. Each key has to be an offered name; and without marks around it each value to be arguments of that function, because
+ * data may look the same.
+ */
+function callsOfKeys(value: JsonObject, { isMarked, context, text, repairs }: ValueSource): ReadEntry[] | undefined {
+  const entries = Object.entries(value);
+  const isCall = ([name, written]: [string, JsonValue | undefined]): boolean =>
+    context.isOffered(name) && (isMarked || (context.isSelection && isJsonObject(written) && context.takes(name, Object.keys(written))));
+  if (entries.length === 0 || (entries.length > 1 && !context.isSelection) || !entries.every((entry) => isCall(entry))) return undefined;
+  return entries.map(([name, written]) => {
+    const args = toArguments(written);
+    return args === undefined ? damagedCall('malformed', text, name) : { ...readCall(name, args, text), repairs };
+  });
+}
+
+/** `"get_time(zone='UTC')"` as a member of a list. */
+function callOfString(written: string, { context, repairs }: ValueSource): ReadEntry | undefined {
+  const text = written.trim();
+  const entry = context.isSelection && text.length <= maxMendable ? parsePythonicCall(text) : undefined;
+  if (entry?.name === undefined || !context.isKnown(entry.name)) return undefined;
+  return entry.type === 'call' ? { ...entry, repairs: [...repairs, 'a call in a string'] } : entry;
+}

@@ -1,0 +1,139 @@
+import type { JsonValue } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import { damagedCall, entriesTo, noCall, plainName, readCall } from './answer-pieces.ts';
+import type { Reading } from './answer-pieces.ts';
+import { cutOff } from './answer-text.ts';
+import type { AnswerText } from './answer-text.ts';
+import { readJsonArguments } from './json-calls.ts';
+import { readPythonicCall } from './pythonic-calls.ts';
+import type { Enclosure, ReadContext } from './read-context.ts';
+import { toArgumentsObject, typeParameter, withoutOuterBreaks } from './type-parameter.ts';
+
+/** What a single call of Kimi or DeepSeek begins with. DeepSeek writes full-width bars; distilled models write ASCII ones. */
+export const namedOpenings = ['<｜tool▁call▁begin｜>', '<|tool▁call▁begin|>', '<|tool_call_begin|>'];
+const callEnds = ['<｜tool▁call▁end｜>', '<|tool▁call▁end|>', '<|tool_call_end|>'];
+const separators = ['<｜tool▁sep｜>', '<|tool▁sep|>'];
+const argumentMarks = ['[ARGS]', '<|tool_call_argument_begin|>'];
+
+const maxKey = 256;
+/** How far the closing brace of unreadable arguments is looked for. */
+const maxUnreadable = 1024;
+
+interface NamedCall {
+  at: number;
+  name: string;
+  /** Where the part after the name begins. */
+  start: number;
+}
+
+/** Calls whose name stands before the arguments: Mistral, DeepSeek, Kimi, GLM, `name(…)`, `name{…}`. */
+export function readNamedCall(context: ReadContext, at: number, enclosure: Enclosure): Reading {
+  const { input } = context;
+  const begin = input.firstOf(namedOpenings, at);
+  const start = input.skipSpace(at + (begin?.length ?? 0));
+  let nameEnd = input.nameEnd(start);
+  // Kimi counts the calls: `functions.get_time:0`.
+  if (begin !== undefined && input.at(nameEnd) === ':') nameEnd = input.nameEnd(nameEnd + 1);
+  if (nameEnd === start) return noCall(start);
+  const name = plainName(input.text.slice(start, nameEnd));
+  if (name === 'assistant') return readAddressedCall(context, nameEnd);
+  let position = input.skipSpace(nameEnd);
+  if (position === nameEnd && input.at(position) === '(') return readPythonicCall(context, start, enclosure);
+  if (input.at(position) === '{') return readArguments(context, { at, name, start: position });
+  const separator = input.firstOf(separators, position);
+  if (separator !== undefined) return readSeparatedCall(context, { at, name, start: position + separator.length });
+  if (input.startsWith('[CALL_ID]', position)) position = input.skipSpace(input.nameEnd(position + '[CALL_ID]'.length));
+  if (input.startsWith('<arg_key>', position)) return readKeysAndValues(context, { at, name, start: position }, enclosure);
+  const mark = input.firstOf(argumentMarks, position);
+  const args = input.skipSpace(position + (mark?.length ?? 0));
+  if (input.at(args) === '{' || (mark !== undefined && input.at(args) === '"')) return readArguments(context, { at, name, start: args });
+  const isWhole = mark === undefined && begin === undefined && input.firstOf(enclosure.closes, position) !== undefined;
+  return isWhole ? entriesTo(position, readCall(name, {}, input.text.slice(at, position))) : noCall(position);
+}
+
+/** The arguments, in a fence or not, with the mark that ends a call. */
+function readArguments(context: ReadContext, { at, name, start }: NamedCall): Reading {
+  const { input } = context;
+  const reading = readJsonArguments(context, start, name);
+  if (reading.type !== 'entries') return skipDamaged(context, { at, name, start });
+  const after = input.skipSpace(reading.end);
+  const fenceEnd = input.startsWith('```', after) ? after + 3 : reading.end;
+  const closeAt = input.skipSpace(fenceEnd);
+  const close = input.firstOf(callEnds, closeAt);
+  const end = close === undefined ? fenceEnd : closeAt + close.length;
+  const text = input.text.slice(at, end);
+  return entriesTo(end, ...reading.entries.map((entry) => ({ ...entry, text })));
+}
+
+/** A call that cannot be read is left behind up to the mark that ends it, so that the next one is found. */
+function skipDamaged({ input }: ReadContext, { at, name, start }: NamedCall): Reading {
+  const damagedTo = (end: number): Reading => entriesTo(end, damagedCall('malformed', input.text.slice(at, end), name));
+  const isDeepSeek = input.text.slice(at, start).includes('▁');
+  for (const mark of input.text.startsWith('<', at) ? callEnds : []) {
+    if (mark.includes('▁') !== isDeepSeek) continue;
+    const close = input.find(mark, start, limits.argumentsBytes);
+    if (close >= 0) return damagedTo(close + mark.length);
+  }
+  const brace = input.text[start] === '{' ? input.find('}', start, maxUnreadable) : -1;
+  return brace < 0 ? noCall(start) : damagedTo(brace + 1);
+}
+
+/** DeepSeek: `function<sep>name`, a line break and a fence with the arguments, or `name<sep>` and the arguments. */
+function readSeparatedCall(context: ReadContext, { at, name, start }: NamedCall): Reading {
+  const { input } = context;
+  const isArguments = (position: number): boolean => ['{', '"'].includes(input.at(position));
+  const first = input.skipSpace(start);
+  if (isArguments(first)) return readArguments(context, { at, name, start: first });
+  const nameEnd = input.nameEnd(first);
+  let position = input.skipSpace(nameEnd);
+  if (input.startsWith('```', position)) position = input.skipSpace(input.nameEnd(position + 3));
+  if (nameEnd === first || !isArguments(position)) return noCall(position);
+  return readArguments(context, { at, name: plainName(input.text.slice(first, nameEnd)), start: position });
+}
+
+/** GLM: `<arg_key>k</arg_key><arg_value>v</arg_value>` after the name. */
+function readKeysAndValues(context: ReadContext, { at, name, start }: NamedCall, { closes }: Enclosure): Reading {
+  const { input } = context;
+  const args: [string, JsonValue][] = [];
+  const damagedTo = (end: number, reason: 'truncated' | 'malformed'): Reading =>
+    entriesTo(end, damagedCall(reason, input.text.slice(at, end), name));
+  let position = start;
+  while (input.startsWith('<arg_key>', position)) {
+    const key = readTagged(input, position, { tag: 'arg_key', maxDistance: maxKey });
+    if (key === 'truncated') return damagedTo(input.text.length, key);
+    if (key === 'malformed' || key.text.includes('<')) return damagedTo(position, 'malformed');
+    const valueAt = input.skipSpace(key.end);
+    if (!input.startsWith('<arg_value>', valueAt)) return damagedTo(valueAt, valueAt >= input.text.length ? 'truncated' : 'malformed');
+    const value = readTagged(input, valueAt, { tag: 'arg_value', maxDistance: limits.argumentsBytes });
+    if (typeof value === 'string') return damagedTo(value === 'truncated' ? input.text.length : valueAt, value);
+    const parameter = key.text.trim();
+    args.push([parameter, typeParameter(withoutOuterBreaks(value.text), context.schemaOf(name, parameter))]);
+    position = input.skipSpace(value.end);
+  }
+  const isAtEnd = position >= input.text.length;
+  // The closing mark may have been taken for a stop word, but not where the answer was cut.
+  if (input.firstOf(closes, position) === undefined && (!isAtEnd || input.isCut))
+    return damagedTo(position, isAtEnd ? 'truncated' : 'malformed');
+  return entriesTo(position, readCall(name, toArgumentsObject(args), input.text.slice(at, position)));
+}
+
+type Tagged = { text: string; end: number } | 'truncated' | 'malformed';
+
+function readTagged(input: AnswerText, at: number, { tag, maxDistance }: { tag: string; maxDistance: number }): Tagged {
+  const start = at + `<${tag}>`.length;
+  const end = input.find(`</${tag}>`, start, maxDistance);
+  if (end < 0) return end === cutOff ? 'truncated' : 'malformed';
+  return { text: input.text.slice(start, end), end: end + `</${tag}>`.length };
+}
+
+/** `assistant to=functions.name json` and the arguments: a harmony header that lost its marks. */
+function readAddressedCall(context: ReadContext, from: number): Reading {
+  const { input } = context;
+  const to = input.skipSpace(from);
+  if (!input.startsWith('to=', to)) return noCall(to);
+  const nameEnd = input.nameEnd(to + 3);
+  let position = input.skipSpace(nameEnd);
+  if (input.startsWith('json', position)) position = input.skipSpace(position + 4);
+  const name = plainName(input.text.slice(to + 3, nameEnd));
+  return name !== '' && input.at(position) === '{' ? readArguments(context, { at: to, name, start: position }) : noCall(position);
+}

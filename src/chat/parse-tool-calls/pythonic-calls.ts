@@ -1,0 +1,174 @@
+import { limits } from '../../core/limits.ts';
+import { damagedCall, entriesTo, noCall, plainName, readCall } from './answer-pieces.ts';
+import type { ReadEntry, Reading } from './answer-pieces.ts';
+import { cutOff, matchEnd, tooFar } from './answer-text.ts';
+import type { AnswerText } from './answer-text.ts';
+import { parsePythonArguments } from './python-literal.ts';
+import type { Enclosure, ReadContext } from './read-context.ts';
+
+/** `[f(a='x'), g()]`. A member with a fault does not take the others with it; what is written around or between calls (`f(a=1) + f(a=2)`) makes its member no call. */
+export function readPythonicList(context: ReadContext, at: number, enclosure: Enclosure): Reading {
+  const { input } = context;
+  const first = input.skipSpace(at + 1);
+  const nameEnd = input.nameEnd(first);
+  if (!mayBeCall(context, enclosure, { start: first, nameEnd })) return noCall(nameEnd);
+  const { end, isClosed } = findBracketEnd(input, at, takesExpressions(context, enclosure));
+  const members = membersOf(input.text, at + 1, isClosed === true ? end - 1 : end);
+  const reason = end >= input.text.length ? 'truncated' : 'malformed';
+  const entries: ReadEntry[] = [];
+  for (const [index, member] of members.entries()) {
+    const text = member.trim();
+    const isLast = index === members.length - 1;
+    if (text === '' && isLast) break;
+    const entry = parsePythonicCall(text);
+    const isWhole = isClosed === true || !isLast || entry.type === 'call';
+    entries.push(isWhole ? entry : damagedCall(reason, text, entry.name));
+  }
+  const isSure = enclosure.isMarked || context.isSelection;
+  const isList = isSure || entries[0]?.type === 'call';
+  return entries.length > 0 && isList ? entriesTo(end, ...entries) : noCall(end);
+}
+
+/** `name(a='x', b=1)`, also `name.call(…)`. Part of an expression (`f(a=1) + f(a=2)`, `f(a=1) if ready else g()`) it is damaged. */
+export function readPythonicCall(context: ReadContext, at: number, enclosure: Enclosure): Reading {
+  const { input } = context;
+  const nameEnd = input.nameEnd(at);
+  if (!mayBeCall(context, enclosure, { start: at, nameEnd })) return noCall(nameEnd);
+  const { end, isClosed } = findBracketEnd(input, nameEnd, takesExpressions(context, enclosure));
+  if (isClosed === undefined) return noCall(end);
+  const text = input.text.slice(at, end);
+  if (!isClosed) return entriesTo(end, damagedCall('truncated', text, calledName(input.text.slice(at, nameEnd))));
+  const entry = parsePythonicCall(text);
+  return entriesTo(end, continuesExpression(input, end) ? damagedCall('malformed', text, entry.name) : entry);
+}
+
+/** `print(name(a='x'))`, with nothing else in the bracket and nothing behind it. */
+export function readPrintedCall(context: ReadContext, at: number, enclosure: Enclosure): Reading {
+  const { input } = context;
+  const reading = readPythonicCall(context, input.skipSpace(at + 'print('.length), enclosure);
+  if (reading.type !== 'entries') return reading;
+  const close = input.skipSpace(reading.end);
+  const isAlone = input.at(close) === ')' && !continuesExpression(input, close + 1);
+  return isAlone ? { ...reading, end: close + 1 } : noCall(close);
+}
+
+/** A name before a bracket. Without marks around it the name has to be known. */
+function mayBeCall(
+  { input, isKnown }: ReadContext,
+  { isMarked }: Enclosure,
+  { start, nameEnd }: { start: number; nameEnd: number },
+): boolean {
+  if (nameEnd === start || input.at(nameEnd) !== '(') return false;
+  return isMarked || isKnown(calledName(input.text.slice(start, nameEnd)));
+}
+
+/** Where a bracket is surely a call's, an operator in a value is a fault of that call, and no sign of prose. */
+function takesExpressions(context: ReadContext, { isMarked }: Enclosure): boolean {
+  return isMarked || context.isSelection;
+}
+
+const closings: Partial<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
+const literals = /[\s\w\-+./,=:\u0100-\uffff]*/y;
+/** Never `<`, which may begin a mark. */
+const expressions = /[\s\w\-+./,=:\u0100-\uffff*%!&^~@#$?|>\\;]*/y;
+
+/**
+ * End of the bracket at `start`. Outside strings only what literals consist of may stand there, or expressions; anything else shows that it is prose.
+ * `isClosed` is false when the answer ended inside, and undefined when it is prose: then `end` is where that was seen.
+ */
+export function findBracketEnd(input: AnswerText, start: number, takesOperators: boolean): { end: number; isClosed: boolean | undefined } {
+  const { text } = input;
+  const last = start + limits.argumentsBytes;
+  const expected: string[] = [];
+  let end = start;
+  do {
+    end = Math.min(matchEnd(takesOperators ? expressions : literals, text, end) ?? end, last + 1);
+    if (end >= text.length && end <= last) {
+      input.need(end);
+      return { end, isClosed: false };
+    }
+    const character = text.charAt(end);
+    if (end > last || expected.length > limits.jsonDepth) return { end, isClosed: undefined };
+    if (character === '"' || character === "'") {
+      const stringEnd = input.stringEnd(end);
+      if (stringEnd === tooFar) return { end, isClosed: undefined };
+      if (stringEnd === cutOff) return { end: text.length, isClosed: false };
+      end = stringEnd;
+      continue;
+    }
+    const closing = closings[character];
+    if (closing !== undefined) expected.push(closing);
+    else if (expected.pop() !== character) return { end, isClosed: undefined };
+    end += 1;
+  } while (expected.length > 0);
+  return { end, isClosed: true };
+}
+
+/** Spaces and the longest operator or word that is looked for behind a call. */
+const longestContinuation = 12;
+const continuation = /[ \t]{0,4}(?:[-+*%=&^?.(]|\/(?!\/)|\|\||[<>]=?[ \t]|!=|(?:if|and|or|for|in|is|not|else)\b)/y;
+
+/** Whether what stands behind a call, on its line, makes it a part of something larger. */
+export function continuesExpression(input: AnswerText, at: number): boolean {
+  input.need(at + longestContinuation);
+  return matchEnd(continuation, input.text, at) !== undefined;
+}
+
+const nameAndBracket = /(?:[\w./-]|[^\0-\u00ff\s]|\\_){1,256}\(/y;
+const markdownEscape = /\\([_*[\]])/g;
+
+/** The one call that a text consists of; damaged when it is something else. */
+export function parsePythonicCall(text: string): ReadEntry {
+  const start = matchEnd(nameAndBracket, text, 0);
+  if (start === undefined) return damagedCall('malformed', text);
+  const written = text.slice(0, start - 1);
+  const name = calledName(written);
+  const args = text.endsWith(')') ? parseArguments(text.slice(start, -1), written) : undefined;
+  return args === undefined ? damagedCall('malformed', text, name) : readCall(name, args, text);
+}
+
+/** Who escapes a name as Markdown does escapes everything. */
+function parseArguments(inside: string, name: string): ReturnType<typeof parsePythonArguments> {
+  if (!inside.includes('\\')) return parsePythonArguments(inside);
+  const plain = inside.replaceAll(markdownEscape, '$1');
+  if (name.includes('\\')) return parsePythonArguments(plain);
+  return parsePythonArguments(inside) ?? (plain === inside ? undefined : parsePythonArguments(plain));
+}
+
+/** A name before a bracket. */
+export function calledName(written: string): string {
+  return plainName(written).replace(/\.call$/, '');
+}
+
+const outsideStrings = /["'(){}[\],]/g;
+
+/** What the commas outside all brackets and strings separate, from `begin` to `end` of the text. */
+function membersOf(text: string, begin: number, end: number): string[] {
+  const members: string[] = [];
+  let depth = 0;
+  let start = begin;
+  for (let at = nextOf(outsideStrings, text, begin); at < end; at = nextOf(outsideStrings, text, at + 1)) {
+    const character = text.charAt(at);
+    if (character === '"' || character === "'") at = closingQuote(text, at);
+    else if (character !== ',') depth += '([{'.includes(character) ? 1 : -1;
+    else if (depth === 0) {
+      members.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  members.push(text.slice(start, end));
+  return members;
+}
+
+function nextOf(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.exec(text)?.index ?? text.length;
+}
+
+/** Position of the closing quote, or the end of the text. */
+function closingQuote(text: string, start: number): number {
+  const quote = text.charAt(start);
+  let at = start + 1;
+  while (at < text.length && text[at] !== quote) at += text[at] === '\\' ? 2 : 1;
+  return at;
+}
