@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readConfig, settings } from '../src/app/config/config.ts';
-import { allowedPaths, copiesOf, environmentOf, readStages, valuesOf } from './_support/read-dockerfile.ts';
-import type { Stage } from './_support/read-dockerfile.ts';
+import { readConfig, settings } from '../../src/app/config/config.ts';
+import { allowedPaths, copiesOf, environmentOf, readStages, valuesOf } from '../_support/read-dockerfile.ts';
+import type { Stage } from '../_support/read-dockerfile.ts';
 
-const projectRoot = fileURLToPath(new URL('..', import.meta.url));
+const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(`${projectRoot}${path}`, 'utf8');
 const knownSettings = new Set<string>(settings.map((setting) => setting.name));
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { examineGateway } from '../src/cli/doctor/doctor.ts';
-import { functionModule, importNatively, toolsFolder } from './_support/tools-folder.ts';
+import { examineGateway } from '../../../src/cli/doctor/doctor.ts';
+import { functionModule, importNatively, toolsFolder } from '../../_support/tools-folder.ts';
 
 /** Level and text of the findings below a title, without the folder's path. */
 async function found(title: string, files: Record<string, string>, yaml: string): Promise<string[]> {

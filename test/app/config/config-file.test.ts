@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, readConfig } from '../src/app/config/config.ts';
+import { ConfigError, readConfig } from '../../../src/app/config/config.ts';
 
 const read = (text: string, environment: NodeJS.ProcessEnv = {}) =>
   readConfig(environment, (path) => (path === (environment['TOOLWHARF_CONFIG'] ?? './toolwharf.yaml') ? text : undefined));

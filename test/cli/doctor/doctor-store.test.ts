@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { examineGateway } from '../src/cli/doctor/doctor.ts';
-import type { Finding, Section } from '../src/cli/doctor/finding.ts';
-import { createApiKeys } from '../src/admin/api-keys.ts';
-import { derivePepper } from '../src/admin/derive-key-hash.ts';
-import { openStores } from '../src/storage/open-stores.ts';
-import { toolServerRecord } from './storage/records.ts';
+import { examineGateway } from '../../../src/cli/doctor/doctor.ts';
+import type { Finding, Section } from '../../../src/cli/doctor/finding.ts';
+import { createApiKeys } from '../../../src/admin/api-keys.ts';
+import { derivePepper } from '../../../src/admin/derive-key-hash.ts';
+import { openStores } from '../../../src/storage/open-stores.ts';
+import { toolServerRecord } from '../../storage/records.ts';
 
 const secret = 'a'.repeat(64);
 let folder: string;
@@ -73,7 +73,7 @@ test('what is stored is examined like what is configured, and nothing is made or
 
 test('a store of an earlier release is read as it is, and not brought up to date', async () => {
   const before = new DatabaseSync(file);
-  before.exec(readFileSync(new URL('storage/sqlite/fixtures/released-1.sql', import.meta.url), 'utf8'));
+  before.exec(readFileSync(new URL('../../storage/sqlite/fixtures/released-1.sql', import.meta.url), 'utf8'));
   before.close();
   const bytes = stateOf(folder);
   expect(await findings('Access', { TOOLWHARF_SECRET: secret })).toEqual([{ level: 'ok', text: 'A key is needed: 2 are stored' }]);

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { calls, says } from './_support/scripted-model.ts';
-import { functionGateway } from './requirements/function-gateway.ts';
+import { calls, says } from '../_support/scripted-model.ts';
+import { functionGateway } from '../requirements/function-gateway.ts';
 
 /** The modules that a page shows, by the name in their first line. */
 function modulesIn(path: string): Map<string, string> {
-  const page = readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
+  const page = readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
   const blocks = page.matchAll(/^```js\n\/\/ (?:tools|hooks)\/(?<name>[\w-]+\.js)\n(?<source>[\s\S]*?)^```/gm);
   return new Map(Array.from(blocks, ({ groups = {} }) => [groups['name'] ?? '', groups['source'] ?? '']));
 }

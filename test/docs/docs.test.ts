@@ -2,10 +2,10 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { readConfig, settings } from '../src/app/config/config.ts';
-import { anchorsIn, linksIn, namedPaths, plainDefault, settingRows } from './_support/read-docs.ts';
+import { readConfig, settings } from '../../src/app/config/config.ts';
+import { anchorsIn, linksIn, namedPaths, plainDefault, settingRows } from '../_support/read-docs.ts';
 
-const projectRoot = fileURLToPath(new URL('..', import.meta.url));
+const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(projectRoot, path), 'utf8');
 /** What goes into the package and the image; see `src/packaging/build.js`. */
 const published = ['README.md', 'LICENSE', 'CHANGELOG.md', ...globSync('docs/**', { cwd: projectRoot })].filter(

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { settings } from '../src/app/config/config.ts';
-import { GatewayError } from '../src/core/errors.ts';
-import type { ErrorCode } from '../src/core/errors.ts';
-import { limits } from '../src/core/limits.ts';
-import type { Asking } from '../src/core/model-request-log.ts';
-import type { EventType } from '../src/core/run-event.ts';
-import type { ToolErrorCode } from '../src/core/tool.ts';
-import { routeRoles } from '../src/http/auth/route-roles.ts';
+import { settings } from '../../src/app/config/config.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import type { ErrorCode } from '../../src/core/errors.ts';
+import { limits } from '../../src/core/limits.ts';
+import type { Asking } from '../../src/core/model-request-log.ts';
+import type { EventType } from '../../src/core/run-event.ts';
+import type { ToolErrorCode } from '../../src/core/tool.ts';
+import { routeRoles } from '../../src/http/auth/route-roles.ts';
 
 const pageNames = [
   'api',
@@ -20,7 +20,7 @@ const pageNames = [
   'presets',
   'runs-and-events',
 ] as const;
-const page = (name: (typeof pageNames)[number]): string => readFileSync(new URL(`../docs/${name}.md`, import.meta.url), 'utf8');
+const page = (name: (typeof pageNames)[number]): string => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
 
 /** The text from a heading to the next one. */
 function section(markdown: string, heading: string): string {
