@@ -2,9 +2,9 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { createAnswerWatch } from '../../src/tools/mcp/answer-watch.ts';
+import { createAnswerWatch } from '../../src/tools/mcp/incoming-messages.ts';
 import { createCallScopes } from '../../src/tools/mcp/call-scope.ts';
-import { createWays } from '../../src/tools/mcp/create-transports.ts';
+import { createTransports } from '../../src/tools/mcp/create-transports.ts';
 import { mcpRecord } from '../tools/mcp/mcp-fixture.ts';
 
 /** What came from a process that runs `script`, in order, and how many messages came in each turn of the event loop. */
@@ -23,7 +23,7 @@ function transportOf(script: string): Transport {
     answers: createAnswerWatch(),
     signal: new AbortController().signal,
   };
-  const transport = createWays(record, options)[0]?.createTransport();
+  const transport = createTransports(record, options)[0]?.createTransport();
   if (transport === undefined) throw new Error('A process is a way.');
   onTestFinished(() => transport.close());
   return transport;

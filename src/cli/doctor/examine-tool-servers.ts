@@ -5,7 +5,7 @@ import { loopbackInContainer } from './examine-machine.ts';
 import { count } from './finding.ts';
 import type { Finding } from './finding.ts';
 import { isContainerLoopback } from '../../app/is-container-loopback.ts';
-import { loadMcpServers } from '../../tools/mcp/load-mcp-servers.ts';
+import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
 import { openServer } from '../../tools/servers/open-registered-server.ts';
 import type { OpenedServer, Opening } from '../../tools/servers/open-registered-server.ts';
 import { version } from '../../app/version.ts';
@@ -26,7 +26,7 @@ export async function examineToolServers(
   const limit = pLimit(parallelServers);
   // A look remembers nothing.
   const facts = { readFact: async () => undefined, writeFact: async () => undefined };
-  const mcp = loadMcpServers({ send, facts, version, onListChanged: () => undefined, onProcessEnded: () => undefined });
+  const mcp = createMcpServers({ send, facts, version, onListChanged: () => undefined, onProcessEnded: () => undefined });
   const open: OpenServer = (record, signal) =>
     openServer(record, send, { signal, isChecked: false, openMcp: (...asked) => mcp.verify(...asked) });
   const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, open, isContainer ? send : undefined))));

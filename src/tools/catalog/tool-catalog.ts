@@ -11,8 +11,8 @@ import type { ListedTool, Tool, ToolFinder, ToolOffer } from '../../core/tool.ts
 import { chooseServers, requireFunctions, serversInReach } from '../servers/choose-servers.ts';
 import type { ChosenServer } from '../servers/choose-servers.ts';
 import { createServerInspector } from '../servers/inspect-server.ts';
-import type { CreateWays } from '../mcp/create-transports.ts';
-import { loadMcpServers } from '../mcp/load-mcp-servers.ts';
+import type { CreateTransports } from '../mcp/create-transports.ts';
+import { createMcpServers } from '../mcp/mcp-servers.ts';
 import { possibleNames } from './name-functions.ts';
 import { leftOutWarning, listNames, nameInGroups, offerTools, withNames } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
@@ -39,7 +39,7 @@ export interface ToolCatalogOptions {
   /** By which it knows itself when a tool server turns out to be this gateway. */
   gatewayId?: string;
   /** How MCP servers are reached; tests put scripted peers here. */
-  createMcpWays?: CreateWays;
+  createMcpTransports?: CreateTransports;
   /** Milliseconds; any zero. */
   now: () => number;
   /** Told once of every registered server that cannot be used, can be used again, or was given another id. */
@@ -75,11 +75,11 @@ export function createToolCatalog({
   sources = [],
   clientVersion = '0.0.0',
   gatewayId,
-  createMcpWays,
+  createMcpTransports,
   now,
   onServerNews,
 }: ToolCatalogOptions): ToolCatalog {
-  const mcp = loadMcpServers({
+  const mcp = createMcpServers({
     send,
     facts: registry,
     version: clientVersion,
@@ -87,7 +87,7 @@ export function createToolCatalog({
     onProcessEnded: (record, stderr) => onServerNews?.(record, { type: 'process_ended', stderr }),
     onNotificationsDropped: (record) => onServerNews?.(record, { type: 'notifications_dropped' }),
     onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
-    ...(createMcpWays && { createWays: createMcpWays }),
+    ...(createMcpTransports && { createTransports: createMcpTransports }),
   });
   const registered = createRegisteredServers({ send, openMcp: (record, options) => mcp.open(record, options), now });
   const searchIn = createFunctionSearches();

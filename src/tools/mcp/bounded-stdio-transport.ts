@@ -1,8 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
+import { stripVTControlCharacters } from 'node:util';
 import type { ReadBuffer } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { StdioServerParameters } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../core/limits.ts';
+import { redactUrl } from '../../shared/secrets/secret-urls.ts';
 import { boundedStream } from './bounded-stream.ts';
 
 /**
@@ -28,7 +30,7 @@ export class BoundedStdioTransport extends StdioClientTransport {
     const child = this['_process'] as ChildProcess;
     child.stdout?.removeAllListeners('data');
     const isRead = this.#read(child);
-    // The last messages of a process that ends are read before its end is told.
+    // The last messages of a process that ends are read before its end is reported.
     child.removeAllListeners('close');
     child.once('close', () => {
       void isRead.then(() => {
@@ -45,7 +47,7 @@ export class BoundedStdioTransport extends StdioClientTransport {
     const buffer = this['_readBuffer'] as ReadBuffer;
     try {
       for await (const piece of boundedStream(stdout as AsyncIterable<Uint8Array>, { framing: 'lines' })) {
-        // What a process says after it was told to end is read, so that it can end, but not listened to.
+        // What a process writes after it was asked to end is read, so that it can end, but ignored.
         if (this['_process'] === undefined) continue;
         buffer.append(Buffer.from(piece.buffer));
         this['processReadBuffer']();
@@ -56,4 +58,39 @@ export class BoundedStdioTransport extends StdioClientTransport {
       void this.close().catch(() => undefined);
     }
   }
+}
+
+/** The end of what a process has written to stderr. */
+export interface ErrorOutput {
+  add(chunk: Uint8Array): void;
+  /** The last lines for people to read. `hide` takes credentials out of a line, before it is shortened. */
+  lines(hide: (line: string) => string): string[];
+}
+
+/** What a terminal would obey, and what turns the direction of text. Line ends are not among them. */
+const controlCharacters = /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+export function createErrorOutput(): ErrorOutput {
+  let tail = Buffer.alloc(0);
+  let isCut = false;
+
+  return {
+    add(chunk) {
+      const all = Buffer.concat([tail, chunk]);
+      isCut ||= all.length > limits.mcpErrorOutputBytes;
+      // A copy: a part would keep the whole chunk.
+      tail = Buffer.from(all.subarray(-limits.mcpErrorOutputBytes));
+    },
+    lines(hide) {
+      const text = tail.toString('utf8');
+      // The first line may have lost its beginning, and a credential that lost its own would not be recognised.
+      const whole = isCut ? text.slice(text.indexOf('\n') + 1 || text.length) : text;
+      return whole
+        .split(/\r\n?|\n/)
+        .map((line) => hide(redactUrl(stripVTControlCharacters(line).replaceAll(controlCharacters, ''))).trim())
+        .filter((line) => line !== '')
+        .slice(-limits.mcpErrorOutputLines)
+        .map((line) => line.slice(0, limits.mcpErrorOutputLineCharacters).toWellFormed());
+    },
+  };
 }

@@ -1,5 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ElicitRequestParams, ElicitResult } from '@modelcontextprotocol/client';
+import { limits } from '../../core/limits.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { shortened } from './convert-tools.ts';
 
 /** The call on whose behalf something is sent or asked. */
 export interface CallScope {
@@ -13,7 +18,7 @@ export interface CallScopes {
   run<Value>(scope: CallScope, work: () => Promise<Value>): Promise<Value>;
   /**
    * The call that this code runs for. What a server sends on the answer of a call belongs to that call; what comes over a pipe that all calls
-   * share belongs to one only where calls of a single caller and session are under way: nobody may be asked what another one's call wants to know.
+   * share belongs to one only where calls of a single caller and session are under way: no user may be asked on behalf of another user's call.
    */
   current(): CallScope | undefined;
   /** The call of which this code is a part, and no other. */
@@ -54,4 +59,24 @@ export function createCallScopes(): CallScopes {
 
 function isSameSession({ invocation: { run } }: CallScope, { invocation: { run: other } }: CallScope): boolean {
   return run.caller.id === other.caller.id && run.sessionId === other.sessionId && run.runId === other.runId;
+}
+
+/**
+ * An elicitation goes to the session behind the call that it belongs to, under the server's name; the user may always decline. Without a session, or
+ * where it is not known whose call it is, it is declined.
+ */
+export async function answerElicitation(params: ElicitRequestParams, server: string, scope: CallScope | undefined): Promise<ElicitResult> {
+  const context = scope?.context;
+  const hasSession = scope?.invocation.run.sessionId !== undefined;
+  // An address to open could be anybody's page; only forms were offered to the server.
+  if (context === undefined || !hasSession || 'url' in params) return { action: 'decline' };
+  try {
+    const value = await context.ask(shortened(`The tool server "${server}" asks`, limits.mcpStatusCharacters), {
+      message: shortened(params.message, limits.mcpDescriptionCharacters),
+      schema: params.requestedSchema as unknown as JsonObject,
+    });
+    return isJsonObject(value) ? { action: 'accept', content: value as NonNullable<ElicitResult['content']> } : { action: 'decline' };
+  } catch {
+    return { action: 'cancel' };
+  }
 }

@@ -1,11 +1,11 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import { maxChain, readChain } from '../../core/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../catalog/name-functions.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
-import { whyInCircle } from './refuse-itself.ts';
-import type { MalformedTool } from './drop-malformed-tools.ts';
+import type { MalformedTool } from './incoming-messages.ts';
 
 /** The method and the name stand where an OpenAPI operation has its method and path, and so they do in reports. */
 const method = 'tools/call';
@@ -50,6 +50,13 @@ export function convertTools(listed: readonly McpTool[], malformed: readonly Mal
       warnings: [],
     },
   };
+}
+
+/** Gateways may be each other's tool servers, in a circle too, as long as none is given back what it gave. */
+function whyInCircle({ _meta }: McpTool, gatewayId: string): string | undefined {
+  const chain = readChain(_meta) ?? [];
+  if (chain.includes(gatewayId)) return 'it comes from this gateway itself, by way of another one';
+  return chain.length >= maxChain ? `it comes through ${maxChain} gateways or more` : undefined;
 }
 
 function operationOf(name: string): string {

@@ -5,17 +5,15 @@ import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { callHeaders, callQuery, sessionUserOf } from '../servers/connection-headers.ts';
-import { requestIdIn } from './answer-watch.ts';
-import type { AnswerWatch } from './answer-watch.ts';
-import { BoundedStdioTransport } from './bounded-stdio-transport.ts';
+import { BoundedStdioTransport, createErrorOutput } from './bounded-stdio-transport.ts';
+import type { ErrorOutput } from './bounded-stdio-transport.ts';
 import type { CallScopes } from './call-scope.ts';
-import { createErrorOutput } from './error-output.ts';
-import type { ErrorOutput } from './error-output.ts';
+import { requestIdIn } from './incoming-messages.ts';
+import type { AnswerWatch } from './incoming-messages.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 
 /** A way to reach a server. `isLegacy`: only servers of the first protocol era speak it. */
-export interface Way {
-  name: string;
+export interface TransportKind {
   isLegacy: boolean;
   /** For each step of getting to know each other. */
   connectTimeoutMs: number;
@@ -24,7 +22,7 @@ export interface Way {
   errorOutput?: () => ErrorOutput;
 }
 
-export interface WayOptions {
+export interface TransportOptions {
   send: SendOutbound;
   scopes: CallScopes;
   answers: AnswerWatch;
@@ -32,11 +30,11 @@ export interface WayOptions {
 }
 
 /** In the order in which they are tried. */
-export type CreateWays = (record: ToolServerRecord, options: WayOptions) => Way[];
+export type CreateTransports = (record: ToolServerRecord, options: TransportOptions) => TransportKind[];
 
 /** Streamable HTTP, then its predecessor; or the process that the configuration names. */
-export const createWays: CreateWays = (record, { send, scopes, answers, signal }) => {
-  if (record.process !== undefined) return [processWay(record.process)];
+export const createTransports: CreateTransports = (record, { send, scopes, answers, signal }) => {
+  if (record.process !== undefined) return [processTransport(record.process)];
   const url = new URL(record.url);
   const connectTimeoutMs = limits.mcpConnectTimeoutMs;
   const fetch = createOutboundFetch({
@@ -54,18 +52,17 @@ export const createWays: CreateWays = (record, { send, scopes, answers, signal }
   });
   return [
     {
-      name: 'Streamable HTTP',
       isLegacy: false,
       connectTimeoutMs,
       createTransport: () => new StreamableHTTPClientTransport(url, { fetch }),
     },
     // The SDK's own replacement of this transport is the first one; servers of 2024 know this one only.
-    { name: 'SSE', isLegacy: true, connectTimeoutMs, createTransport: () => new SSEClientTransport(url, { fetch }) },
+    { isLegacy: true, connectTimeoutMs, createTransport: () => new SSEClientTransport(url, { fetch }) },
   ];
 };
 
 /** Its own environment holds the gateway's secrets: of that a process gets what it needs to start, and what the configuration says. */
-function processWay({ command, args, environment }: NonNullable<ToolServerRecord['process']>): Way {
+function processTransport({ command, args, environment }: NonNullable<ToolServerRecord['process']>): TransportKind {
   const settings = {
     command,
     args,
@@ -74,7 +71,6 @@ function processWay({ command, args, environment }: NonNullable<ToolServerRecord
   } as const;
   let errorOutput = createErrorOutput();
   return {
-    name: 'stdio',
     isLegacy: false,
     connectTimeoutMs: limits.mcpProcessStartMs,
     createTransport() {

@@ -1,22 +1,19 @@
 import { Client } from '@modelcontextprotocol/client';
-import type { CallToolResult, Tool as McpTool } from '@modelcontextprotocol/client';
-import type { JsonObject } from '../../shared/json.ts';
+import type { CallToolResult, JsonSchemaValidator, Tool as McpTool } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
-import { answerElicitation } from './answer-elicitation.ts';
-import { createAnswerWatch } from './answer-watch.ts';
-import { createCallScopes } from './call-scope.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
+import { waitUnlessAborted } from '../../shared/wait-for.ts';
+import { answerElicitation, createCallScopes } from './call-scope.ts';
 import { shortened } from './convert-tools.ts';
-import type { CreateWays, Way } from './create-transports.ts';
+import { createTransports as createUsualTransports } from './create-transports.ts';
+import type { CreateTransports, TransportKind } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
-import { maskOfEverythingSent } from '../servers/credentials-of.ts';
-import { redactSecrets } from './redact-secrets.ts';
-import { createNotificationBudget } from './notification-budget.ts';
-import { createMalformedToolFilter } from './drop-malformed-tools.ts';
-import type { MalformedTool } from './drop-malformed-tools.ts';
-import { passingValidator } from './check-structured-result.ts';
+import { createAnswerWatch, createMalformedToolFilter, createNotificationBudget } from './incoming-messages.ts';
+import type { MalformedTool } from './incoming-messages.ts';
 
 export interface McpListing {
   tools: McpTool[];
@@ -45,45 +42,50 @@ export interface McpConnection {
 
 export interface McpConnectionOptions {
   send: SendOutbound;
-  createWays: CreateWays;
+  createTransports?: CreateTransports;
   version: string;
-  /** Told when the server says that its list has changed. */
+  /** For what the server says: nothing that it was sent may stand there. */
+  mask: SecretMask;
+  /** The server says that its list has changed. */
   onListChanged: () => void;
-  /** Told when a process has ended by itself. */
-  onProcessEnded: () => void;
-  /** Told when the server sends more notifications than are read. */
+  /** A process has ended by itself; the last lines of its stderr. */
+  onProcessEnded: (stderr: string[]) => void;
+  /** The server sends more notifications than are read. */
   onNotificationsDropped: () => void;
 }
 
+/** The SDK checks results without waiting: it lets all of them pass, and `mcp-tool.ts` checks them. */
+const jsonSchemaValidator = {
+  getValidator<T>(): JsonSchemaValidator<T> {
+    return (value) => ({ valid: true, data: value as T, errorMessage: undefined });
+  },
+};
+
 export function createMcpConnection(record: ToolServerRecord, options: McpConnectionOptions): McpConnection {
+  const { send, mask, version, createTransports = createUsualTransports } = options;
   const scopes = createCallScopes();
   const answers = createAnswerWatch();
-  const sieve = createMalformedToolFilter();
+  const malformedTools = createMalformedToolFilter();
   const closing = new AbortController();
-  const ways = options.createWays(record, { send: options.send, scopes, answers, signal: closing.signal });
+  /** The one that worked last comes first. */
+  let kinds = createTransports(record, { send, scopes, answers, signal: closing.signal });
   let connecting: Promise<Client> | undefined;
   let isStale = false;
   let isRetiring = false;
-  /** The way that worked last is tried first. */
-  let usual: Way | undefined;
 
-  function createClient(way: Way): Client {
+  function createClient(isLegacy: boolean): Client {
     const client = new Client(
-      { name: 'toolwharf', version: options.version },
+      { name: 'toolwharf', version },
       {
         // No sampling: a server must not spend the operator's tokens, nor put words into a conversation it cannot see.
         capabilities: { elicitation: { form: { applyDefaults: true } } },
-        versionNegotiation: way.isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: limits.mcpProbeTimeoutMs } },
-        jsonSchemaValidator: passingValidator,
+        versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: limits.mcpProbeTimeoutMs } },
+        jsonSchemaValidator,
         listChanged: { tools: { autoRefresh: false, debounceMs: limits.mcpListPauseMs, onChanged: noteChange } },
       },
     );
-    client.setRequestHandler('elicitation/create', (request) =>
-      answerElicitation(
-        maskOfEverythingSent(record).value(request.params as JsonObject) as typeof request.params,
-        record.name ?? record.id,
-        scopes.current(),
-      ),
+    client.setRequestHandler('elicitation/create', ({ params }) =>
+      answerElicitation(mask.value(params as JsonObject) as typeof params, record.name ?? record.id, scopes.current()),
     );
     // What the peer sends beside the protocol ends nothing; a call that suffers from it ends by itself.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is no event target
@@ -96,38 +98,37 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     if (!closing.signal.aborted) options.onListChanged();
   }
 
-  async function connectBy(way: Way): Promise<Client> {
-    const client = createClient(way);
-    const own = connecting;
-    const transport = way.createTransport();
-    await client.connect(transport, { timeout: way.connectTimeoutMs, signal: closing.signal });
+  async function connectBy(kind: TransportKind): Promise<Client> {
+    const client = createClient(kind.isLegacy);
+    const attempt = connecting;
+    const transport = kind.createTransport();
+    await client.connect(transport, { timeout: kind.connectTimeoutMs, signal: closing.signal });
     const receive = transport.onmessage;
     const mayPass = createNotificationBudget({ onDropped: options.onNotificationsDropped, onFlood: () => void transport.close() });
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
     transport.onmessage = (message, extra) => {
       if (!mayPass(message)) return;
       answers.note(message);
-      receive?.(sieve.sift(message, client.getProtocolEra() === 'legacy'), extra);
+      receive?.(malformedTools.filter(message, client.getProtocolEra() === 'legacy'), extra);
     };
-    // Not earlier: a way that fails must not end the attempt that goes on with the next one.
+    // Not earlier: a transport that fails must not end the attempt that goes on with the next one.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is no event target
     client.onclose = () => {
-      const isOwn = connecting === own;
-      if (isOwn) connecting = undefined;
       isStale = true;
-      if (isOwn && way.errorOutput !== undefined && !closing.signal.aborted) options.onProcessEnded();
+      if (connecting !== attempt) return;
+      connecting = undefined;
+      if (kind.errorOutput !== undefined && !closing.signal.aborted) options.onProcessEnded(errorLines());
     };
     return client;
   }
 
   async function connect(): Promise<Client> {
     closing.signal.throwIfAborted();
-    const order = usual === undefined ? ways : [usual, ...ways.filter((way) => way !== usual)];
     let failure: unknown;
-    for (const way of order) {
+    for (const kind of kinds) {
       try {
-        const client = await connectBy(way);
-        usual = way;
+        const client = await connectBy(kind);
+        kinds = [kind, ...kinds.filter((other) => other !== kind)];
         return client;
       } catch (error) {
         failure ??= error;
@@ -138,7 +139,7 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     throw failure;
   }
 
-  function client(): Promise<Client> {
+  function connected(): Promise<Client> {
     if (connecting !== undefined) return connecting;
     const attempt = Promise.resolve().then(connect);
     connecting = attempt;
@@ -148,94 +149,82 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     return attempt;
   }
 
-  async function drop(): Promise<void> {
-    const current = connecting;
-    connecting = undefined;
-    isStale = true;
-    await current?.then((open) => open.close()).catch(() => undefined);
+  async function closeClient(client: Promise<Client> | undefined): Promise<void> {
+    await client?.then((open) => open.close()).catch(() => undefined);
   }
 
-  async function close(): Promise<void> {
-    const current = connecting;
+  function close(): Promise<void> {
     closing.abort(new Error('The connection to the MCP server was closed.'));
-    await current?.then((open) => open.close()).catch(() => undefined);
+    return closeClient(connecting);
   }
 
-  async function list(signal: AbortSignal): Promise<McpListing> {
-    const open = await orAborted(client(), signal);
-    isStale = false;
-    const malformed = sieve.gather();
-    try {
-      const { tools } = await open.listTools(undefined, { signal, timeout: limits.mcpListTimeoutMs, cacheMode: 'refresh' });
-      const info = open.getServerVersion() as JsonObject | undefined;
-      return { tools, malformed: malformed.found, info, protocolVersion: open.getNegotiatedProtocolVersion() };
-    } finally {
-      malformed.end();
-    }
+  function closeIfRetired(): void {
+    if (isRetiring && scopes.size === 0) void close();
   }
 
-  function call(name: string, invocation: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult> {
-    const cut = new AbortController();
-    const scope = { invocation, context, onAnswerLost: () => cut.abort(new AnswerCutOff()) };
-    const signal = AbortSignal.any([invocation.signal, cut.signal]);
-    // Not within the scope: a connection belongs to no call, even where one opens it.
-    return orAborted(client(), signal)
-      .then((open) =>
-        scopes.run(scope, () =>
-          open.callTool(
+  function errorLines(): string[] {
+    return kinds.flatMap(({ errorOutput }) => errorOutput?.().lines((line) => mask.text(line)) ?? []);
+  }
+
+  return {
+    async list(signal) {
+      const client = await waitUnlessAborted(connected(), signal);
+      isStale = false;
+      const malformed = malformedTools.gather();
+      try {
+        const { tools } = await client.listTools(undefined, { signal, timeout: limits.mcpListTimeoutMs, cacheMode: 'refresh' });
+        const info = client.getServerVersion() as JsonObject | undefined;
+        return { tools, malformed: malformed.found, info, protocolVersion: client.getNegotiatedProtocolVersion() };
+      } finally {
+        malformed.end();
+      }
+    },
+    isListStale: () => isStale,
+    async call(name, invocation, context) {
+      const cut = new AbortController();
+      const scope = { invocation, context, onAnswerLost: () => cut.abort(new AnswerCutOff()) };
+      const signal = AbortSignal.any([invocation.signal, cut.signal]);
+      try {
+        // Not within the scope: a connection belongs to no call, even where one opens it.
+        const client = await waitUnlessAborted(connected(), signal);
+        return await scopes.run(scope, () =>
+          client.callTool(
             { name, arguments: invocation.args },
             {
               signal,
               // The runtime's own limits end a call; this one is for what the runtime cannot see.
               timeout: limits.mcpAnswerMs,
-              onprogress: ({ progress, total, message }) =>
-                tellProgress(context, { progress, total, message: message && redactSecrets(message, record) }),
+              onprogress: ({ progress, total, message }) => {
+                void context?.progress(progress, total).catch(() => undefined);
+                const status = shortened(mask.text(message ?? ''), limits.mcpStatusCharacters);
+                if (message !== undefined) void context?.status(status).catch(() => undefined);
+              },
             },
           ),
-        ),
-      )
-      .catch((error: unknown) => {
+        );
+      } catch (error) {
         throw cut.signal.aborted && !invocation.signal.aborted ? cut.signal.reason : error;
-      })
-      .finally(() => {
-        if (isRetiring && scopes.size === 0) void close();
-      });
-  }
-
-  return {
-    list,
-    isListStale: () => isStale,
-    call,
-    errorLines: () => ways.flatMap((way) => way.errorOutput?.().lines((line) => redactSecrets(line, record)) ?? []),
-    drop,
+      } finally {
+        closeIfRetired();
+      }
+    },
+    errorLines,
+    drop() {
+      const current = connecting;
+      connecting = undefined;
+      isStale = true;
+      return closeClient(current);
+    },
     retire() {
       isRetiring = true;
-      if (scopes.size === 0) void close();
+      closeIfRetired();
     },
     close,
   };
-}
-
-function tellProgress(
-  context: ToolContext | undefined,
-  { progress, total, message }: { progress: number; total: number | undefined; message: string | undefined },
-): void {
-  void context?.progress(progress, total).catch(() => undefined);
-  if (message !== undefined) void context?.status(shortened(message, limits.mcpStatusCharacters)).catch(() => undefined);
 }
 
 /** A server of 2024 knows no POST at the address (specification, transports, backwards compatibility). */
 function mayBeOtherTransport(error: unknown): boolean {
   const { kind, message } = explainMcpFailure(error);
   return kind === 'answered' || /\b(?:400|404|405|406|415)\b/.test(message);
-}
-
-/** The connection is everybody's: who leaves does not end it. */
-function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => reject(signal.reason as Error);
-    if (signal.aborted) return leave();
-    signal.addEventListener('abort', leave, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
 }

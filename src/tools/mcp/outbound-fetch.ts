@@ -1,4 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
+import { OutboundError } from '../../core/errors.ts';
+import { gatewayHeader } from '../../core/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import { boundedStream } from './bounded-stream.ts';
@@ -13,17 +15,17 @@ export interface OutboundFetchOptions {
   trust: Trust;
   /** Ends what is under way when the connection is given up. */
   signal: AbortSignal;
-  /** Credentials and own headers, of the call that is being sent; they replace headers of the same name. */
+  /** Credentials and headers of the connection, for the call that is being sent; they replace headers of the same name. */
   headers(): Record<string, string>;
   /** What carries a key in the address. */
   query(): Record<string, string>;
   /** For whom a session token is sent. */
   sessionUser(): string | undefined;
-  /** Asked when the answer to what was posted is a stream of events; what it gives is told when that has ended. */
+  /** Called when the answer to what was posted is a stream of events; what it gives is called when that has ended. */
   watchAnswer?(body: string): ((end: StreamEnd) => void) | undefined;
 }
 
-/** `fetch` for the SDK's transports, through the only door out: no redirect is followed and every body has its limits. */
+/** `fetch` for the SDK's transports, through the only way out: no redirect is followed and every body has its limits. */
 export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
   return async (address, init = {}) => {
     const method = init.method ?? 'GET';
@@ -40,7 +42,7 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       idleTimeoutMs: limits.mcpStreamIdleMs,
     });
     if (withoutBody.has(status)) {
-      // Leaving the loop gives the connection back.
+      // Leaving the loop releases the connection.
       for await (const _piece of body) break;
       return new Response(null, { status, headers });
     }
@@ -55,4 +57,18 @@ function withQuery(address: string | URL, query: Record<string, string>): string
   const url = new URL(address);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   return url.href;
+}
+
+/** Refuses answers of this gateway: one that lists its own functions as a tool server's has twice as many with every refresh. */
+export function refuseItself(send: SendOutbound, gatewayId: string): SendOutbound {
+  return async (request) => {
+    const response = await send(request);
+    if (response.headers[gatewayHeader] !== gatewayId) return response;
+    // Leaving the loop releases the connection.
+    for await (const _piece of response.body) break;
+    throw new OutboundError(
+      'denied',
+      'this is the address of this gateway itself. This gateway cannot be its own tool server: its functions are there already. Delete the connection.',
+    );
+  };
 }

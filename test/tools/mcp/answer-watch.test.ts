@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createAnswerWatch, requestIdIn } from '../../../src/tools/mcp/answer-watch.ts';
+import { createAnswerWatch, requestIdIn } from '../../../src/tools/mcp/incoming-messages.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import { createErrorOutput } from '../../../src/tools/mcp/error-output.ts';
-import { redactSecrets } from '../../../src/tools/mcp/redact-secrets.ts';
+import { createErrorOutput } from '../../../src/tools/mcp/bounded-stdio-transport.ts';
+import { maskOfEverythingSent } from '../../../src/tools/servers/credentials-of.ts';
 import { mcpRecord } from './mcp-fixture.ts';
 
 const asItIs = (line: string): string => line;
@@ -40,7 +40,7 @@ test.each([
   ['within an address of its own', {}, 'GET https://api.test/?api_key=correct-horse-battery'],
 ])('credentials %s are taken out', (_name, parts, text) => {
   const record = mcpRecord({ process: { command: 'node', args: [], environment: {}, ...parts } });
-  const lines = linesOf([text], (line) => redactSecrets(line, record));
+  const lines = linesOf([text], maskOfEverythingSent(record).text);
   expect(lines).toEqual([expect.stringContaining('[secret]')]);
   expect(lines.join('')).not.toContain('horse');
 });

@@ -17,7 +17,7 @@ function reportOf(catalog: ToolCatalog, record = mcpRecord()): Promise<ToolServe
 describe('the list of a server', () => {
   test('is asked for again when the server says that it has changed', async () => {
     const peer = scriptedPeer([toolOf('first')]);
-    const catalog = mcpCatalog({ ways: peer.ways });
+    const catalog = mcpCatalog({ transports: peer.transports });
     expect(await names(catalog)).toEqual(['first']);
     peer.tools = [toolOf('first'), toolOf('second')];
     await peer.tellChange();
@@ -26,7 +26,7 @@ describe('the list of a server', () => {
 
   test('is not asked for again by a chat', async () => {
     const peer = scriptedPeer([toolOf('first')]);
-    const catalog = mcpCatalog({ ways: peer.ways });
+    const catalog = mcpCatalog({ transports: peer.transports });
     await names(catalog);
     peer.tools = [];
     expect(await names(catalog)).toEqual(['first']);
@@ -34,7 +34,7 @@ describe('the list of a server', () => {
 
   test('may be long, but not without end', async () => {
     const many = Array.from({ length: limits.mcpTools + 2 }, (_value, index) => toolOf(`tool_${index}`));
-    const report = await reportOf(mcpCatalog({ ways: scriptedPeer(many).ways }));
+    const report = await reportOf(mcpCatalog({ transports: scriptedPeer(many).transports }));
     expect(report.functions).toHaveLength(limits.mcpTools);
     expect(report.omitted).toEqual([
       { operation: `tools/call tool_${limits.mcpTools}`, reason: 'a server may have 1000 functions' },
@@ -48,7 +48,7 @@ describe('the list of a server', () => {
     ['need of a task', [toolOf('long', { execution: { taskSupport: 'required' } })], /taskSupport/],
     ['a huge schema', [toolOf('huge', { inputSchema: { type: 'object', description: 'x'.repeat(limits.mcpSchemaBytes) } })], /bytes/],
   ])('leaves out what has %s, and says so', async (_name, tools, reason) => {
-    const report = await reportOf(mcpCatalog({ ways: scriptedPeer([...tools, toolOf('good')]).ways }));
+    const report = await reportOf(mcpCatalog({ transports: scriptedPeer([...tools, toolOf('good')]).transports }));
     expect(report.functions.map(({ name }) => name)).toContain('good');
     expect(report.omitted).toMatchObject([{ reason: expect.stringMatching(reason) }]);
   });
@@ -62,7 +62,7 @@ describe('the list of a server', () => {
   ])('loses what has %s, and nothing else', async (_name, tool, operation, reason) => {
     for (const isLegacy of [true, false]) {
       const tools = [tool, toolOf('good')] as Tool[];
-      const parts = isLegacy ? { ways: scriptedPeer(tools).ways } : { send: httpPeer(tools).send };
+      const parts = isLegacy ? { transports: scriptedPeer(tools).transports } : { send: httpPeer(tools).send };
       const report = await reportOf(mcpCatalog(parts));
       expect(report.functions.map(({ name }) => name)).toEqual(['good']);
       expect(report.omitted).toEqual([{ operation, reason: expect.stringMatching(reason) }]);
@@ -71,13 +71,13 @@ describe('the list of a server', () => {
 
   test('keeps a tool whose output schema is none for its era, and does not check its results', async () => {
     const odd = toolOf('odd', { outputSchema: { type: 'string' } });
-    const report = await reportOf(mcpCatalog({ ways: scriptedPeer([odd]).ways }));
+    const report = await reportOf(mcpCatalog({ transports: scriptedPeer([odd]).transports }));
     expect(report).toMatchObject({ functions: [{ name: 'odd' }], omitted: [] });
   });
 
   test('has descriptions of a length that a model can read', async () => {
     const peer = scriptedPeer([toolOf('wordy', { description: 'word '.repeat(2_000) })]);
-    const [wordy] = (await reportOf(mcpCatalog({ ways: peer.ways }))).functions;
+    const [wordy] = (await reportOf(mcpCatalog({ transports: peer.transports }))).functions;
     expect(wordy?.description).toHaveLength(limits.mcpDescriptionCharacters);
     expect(wordy?.description).toMatch(/…$/);
   });
@@ -89,10 +89,10 @@ describe('a definition that has changed since it was first seen', () => {
   test('is held, and reaches no model, until an administrator agrees to it', async () => {
     const registry = memoryRegistry([mcpRecord()]);
     const peer = scriptedPeer([toolOf('echo'), toolOf('other')]);
-    await names(mcpCatalog({ registry, ways: peer.ways }));
+    await names(mcpCatalog({ registry, transports: peer.transports }));
 
     peer.tools = [evil, toolOf('other')];
-    const catalog = mcpCatalog({ registry, ways: peer.ways });
+    const catalog = mcpCatalog({ registry, transports: peer.transports });
     const offer = await offerOf(catalog);
     expect([...offer.tools.keys()]).toEqual(['other']);
     expect(offer.warnings).toMatchObject([{ code: 'definition_changed', message: expect.stringContaining('"echo"') }]);
@@ -108,16 +108,16 @@ describe('a definition that has changed since it was first seen', () => {
     const accepted = await catalog.inspector.accept(mcpRecord(), new Map([['echo', fingerprint]]), never);
     expect(accepted.held).toBeUndefined();
     expect(await names(catalog)).toEqual(['echo', 'other']);
-    expect(await names(mcpCatalog({ registry, ways: peer.ways }))).toEqual(['echo', 'other']);
+    expect(await names(mcpCatalog({ registry, transports: peer.transports }))).toEqual(['echo', 'other']);
   });
 
   test('is told in one warning of its server, however many have changed', async () => {
     const registry = memoryRegistry([mcpRecord()]);
     const many = (description: string): Tool[] => Array.from({ length: 15 }, (_, index) => toolOf(`tool_${index}`, { description }));
     const peer = scriptedPeer(many('First'));
-    await names(mcpCatalog({ registry, ways: peer.ways }));
+    await names(mcpCatalog({ registry, transports: peer.transports }));
     peer.tools = many('Second');
-    const { warnings } = await offerOf(mcpCatalog({ registry, ways: peer.ways }));
+    const { warnings } = await offerOf(mcpCatalog({ registry, transports: peer.transports }));
     expect(warnings).toEqual([{ code: 'definition_changed', message: expect.stringMatching(/^15 functions of "peer".*and 10 more/) }]);
   });
 
@@ -128,15 +128,15 @@ describe('a definition that has changed since it was first seen', () => {
   ])('is known by its %s too', async (_name, tool, changed) => {
     const registry = memoryRegistry([mcpRecord()]);
     const peer = scriptedPeer([toolOf('echo')]);
-    await names(mcpCatalog({ registry, ways: peer.ways }));
+    await names(mcpCatalog({ registry, transports: peer.transports }));
     peer.tools = [tool];
-    expect((await reportOf(mcpCatalog({ registry, ways: peer.ways }))).held).toMatchObject([{ changed }]);
+    expect((await reportOf(mcpCatalog({ registry, transports: peer.transports }))).held).toMatchObject([{ changed }]);
   });
 
   test('is not agreed to when it has changed once more meanwhile, nor when it is not there', async () => {
     const registry = memoryRegistry([mcpRecord()]);
     const peer = scriptedPeer([toolOf('echo')]);
-    const catalog = mcpCatalog({ registry, ways: peer.ways });
+    const catalog = mcpCatalog({ registry, transports: peer.transports });
     await names(catalog);
     peer.tools = [evil];
     const fingerprint = (await reportOf(catalog)).held?.[0]?.fingerprint ?? '';
@@ -151,7 +151,7 @@ describe('a definition that has changed since it was first seen', () => {
 
   test('is not called by a chat that was offered the one before', async () => {
     const peer = scriptedPeer([toolOf('echo')]);
-    const tool = await requireTool(mcpCatalog({ ways: peer.ways }), 'echo');
+    const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'echo');
     peer.tools = [evil];
     await peer.cut();
     expect(await callTool(tool)).toMatchObject({ code: 'definition_changed' });
@@ -161,7 +161,7 @@ describe('a definition that has changed since it was first seen', () => {
   test('stays held after its function was away', async () => {
     const registry = memoryRegistry([mcpRecord()]);
     const peer = scriptedPeer([toolOf('echo')]);
-    const catalog = mcpCatalog({ registry, ways: peer.ways });
+    const catalog = mcpCatalog({ registry, transports: peer.transports });
     await reportOf(catalog);
     peer.tools = [];
     await reportOf(catalog);
@@ -172,7 +172,7 @@ describe('a definition that has changed since it was first seen', () => {
   test('is another matter at another address, to which an administrator has moved the server', async () => {
     const registry = memoryRegistry([mcpRecord()]);
     const peer = scriptedPeer([toolOf('echo')]);
-    const catalog = mcpCatalog({ registry, ways: peer.ways });
+    const catalog = mcpCatalog({ registry, transports: peer.transports });
     await names(catalog);
     peer.tools = [evil];
     await registry.changeToolServer(mcpRecord({ url: 'http://moved.test/mcp' }));
@@ -181,7 +181,7 @@ describe('a definition that has changed since it was first seen', () => {
 
   test('is not remembered by a mere look', async () => {
     const peer = scriptedPeer([toolOf('echo')]);
-    const catalog = mcpCatalog({ ways: peer.ways });
+    const catalog = mcpCatalog({ transports: peer.transports });
     expect(await catalog.inspector.verify(mcpRecord(), never)).toMatchObject({ ok: true, functions: [{ operation: 'tools/call echo' }] });
     peer.tools = [evil];
     expect((await reportOf(catalog)).held).toBeUndefined();
@@ -191,7 +191,7 @@ describe('a definition that has changed since it was first seen', () => {
 describe('a connection that is lost', () => {
   test('is opened again by the next call', async () => {
     const peer = scriptedPeer([toolOf('echo')]);
-    const tool = await requireTool(mcpCatalog({ ways: peer.ways }), 'echo');
+    const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'echo');
     await peer.cut();
     expect(await callTool(tool)).toEqual({ type: 'result', value: 'echo done' });
     expect(peer).toMatchObject({ connections: 2, calls: ['echo'] });
@@ -202,7 +202,7 @@ describe('a connection that is lost', () => {
       await peer.cut();
       return textResult('paid');
     });
-    const outcome = await callTool(await requireTool(mcpCatalog({ ways: peer.ways }), 'pay'));
+    const outcome = await callTool(await requireTool(mcpCatalog({ transports: peer.transports }), 'pay'));
     expect(outcome).toMatchObject({ type: 'error', code: 'outcome_unknown', state: 'outcome_unknown' });
     expect(peer.calls).toEqual(['pay']);
   });
@@ -212,13 +212,16 @@ describe('a connection that is lost', () => {
       if (peer.calls.length === 1) await peer.cut();
       return textResult('read');
     });
-    expect(await callTool(await requireTool(mcpCatalog({ ways: peer.ways }), 'read'))).toEqual({ type: 'result', value: 'read' });
+    expect(await callTool(await requireTool(mcpCatalog({ transports: peer.transports }), 'read'))).toEqual({
+      type: 'result',
+      value: 'read',
+    });
     expect(peer.calls).toEqual(['read', 'read']);
   });
 
   test('is told as unavailable where nobody answers any more, and nothing was executed', async () => {
     const peer = scriptedPeer([toolOf('echo')]);
-    const tool = await requireTool(mcpCatalog({ ways: peer.ways }), 'echo');
+    const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'echo');
     peer.isDown = true;
     await peer.cut();
     expect(await callTool(tool)).toMatchObject({ code: 'mcp_unavailable', state: 'not_started' });
@@ -229,7 +232,7 @@ describe('a connection that is lost', () => {
   test('costs a chat the functions of that server alone, with a warning', async () => {
     const peer = scriptedPeer([]);
     peer.isDown = true;
-    const { tools, warnings } = await offerOf(mcpCatalog({ ways: peer.ways }));
+    const { tools, warnings } = await offerOf(mcpCatalog({ transports: peer.transports }));
     expect(tools.size).toBe(0);
     expect(warnings).toMatchObject([{ code: 'mcp_unavailable' }]);
   });

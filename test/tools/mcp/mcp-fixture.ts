@@ -5,7 +5,7 @@ import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
 import type { RunContext } from '../../../src/core/run.ts';
 import type { Tool, ToolContext, ToolOffer, ToolOutcome } from '../../../src/core/tool.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
-import type { CreateWays } from '../../../src/tools/mcp/create-transports.ts';
+import type { CreateTransports } from '../../../src/tools/mcp/create-transports.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
@@ -20,17 +20,17 @@ export interface CatalogParts {
   records?: ToolServerRecord[];
   registry?: Registry;
   send?: SendOutbound;
-  ways?: CreateWays;
+  transports?: CreateTransports;
 }
 
-export function mcpCatalog({ records = [mcpRecord()], registry, send, ways }: CatalogParts): ToolCatalog {
+export function mcpCatalog({ records = [mcpRecord()], registry, send, transports }: CatalogParts): ToolCatalog {
   const catalog = createToolCatalog({
     registry: registry ?? memoryRegistry(records),
     send: send ?? scriptedSend().send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 60_000,
     now: () => 0,
-    ...(ways && { createMcpWays: ways }),
+    ...(transports && { createMcpTransports: transports }),
   });
   onTestFinished(() => catalog.close());
   return catalog;

@@ -1,7 +1,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import { createNotificationBudget } from '../../../src/tools/mcp/notification-budget.ts';
+import { createNotificationBudget } from '../../../src/tools/mcp/incoming-messages.ts';
 
 const progress: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } };
 const answer: JSONRPCMessage = { jsonrpc: '2.0', id: 1, result: {} };

@@ -2,7 +2,7 @@ import type { CallToolResult, Tool as McpDefinition } from '@modelcontextprotoco
 import { describe, expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { readToolResult } from '../../../src/tools/mcp/read-tool-result.ts';
-import { structuredFaults } from '../../../src/tools/mcp/check-structured-result.ts';
+import { structuredFaults } from '../../../src/tools/mcp/mcp-tool.ts';
 import { watchWorkerJobs } from '../../_support/worker-jobs.ts';
 
 type Content = CallToolResult['content'];

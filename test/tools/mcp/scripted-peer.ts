@@ -3,7 +3,7 @@ import { createMcpHandler, Server } from '@modelcontextprotocol/server';
 import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { OutboundRequest, SendOutbound } from '../../../src/core/outbound.ts';
-import type { CreateWays } from '../../../src/tools/mcp/create-transports.ts';
+import type { CreateTransports } from '../../../src/tools/mcp/create-transports.ts';
 
 type Answer = CallToolResult | InputRequiredResult;
 export type OnCall = (name: string, args: JsonObject, context: ServerContext) => Promise<Answer> | Answer;
@@ -17,7 +17,7 @@ export interface ScriptedPeer {
   /** How often somebody connected. */
   connections: number;
   isDown: boolean;
-  ways: CreateWays;
+  transports: CreateTransports;
   /** Says that the list has changed. */
   tellChange(): Promise<void>;
   /** Breaks every connection. */
@@ -40,7 +40,7 @@ export function scriptedPeer(tools: Tool[], onCall: OnCall = (name) => textResul
     calls: [],
     connections: 0,
     isDown: false,
-    ways: () => [{ name: 'memory', isLegacy: true, connectTimeoutMs: 5_000, createTransport: () => createTransport() }],
+    transports: () => [{ isLegacy: true, connectTimeoutMs: 5_000, createTransport: () => createTransport() }],
     async tellChange() {
       for (const server of servers) await server.sendToolListChanged();
     },
