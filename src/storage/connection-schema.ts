@@ -113,3 +113,16 @@ export const connectionSchema = z
   });
 
 export type Connection = z.infer<typeof connectionSchema>;
+
+const line = z
+  .string()
+  .regex(/^[^\0]*$/, 'must not hold a null character')
+  .max(10_000);
+
+/** What starts an MCP server as a process. */
+export const processSchema = z.object({
+  id: z.string('is required for a server that is started by a command').min(1, 'is required for a server that is started by a command'),
+  command: line.min(1),
+  args: z.array(line).max(1_000).default([]),
+  env: z.record(z.string(), z.union([line, z.number(), z.boolean()]).transform(String)).default({}),
+});

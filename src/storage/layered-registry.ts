@@ -2,14 +2,14 @@ import { GatewayError } from '../core/errors.ts';
 import type { Origin, Registry, ToolServerRecord } from '../core/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
 
-/** A store that is down is reported this often: every chat asks it. */
+/** How often a store that is down is reported: every chat reads it. */
 const faultReportMs = 60_000;
 
 export interface LayeredRegistryOptions {
-  /** From the environment and the configuration file. They come first, and shadow stored ones of the same id. */
+  /** From the environment and the configuration file. They come first, and hide stored ones of the same id. */
   fixed: readonly ToolServerRecord[];
   store: Registry;
-  /** Told at most once a minute that the store failed and only the fixed tool servers are listed. */
+  /** Called at most once a minute while the store fails and only the fixed tool servers are listed. */
   onFault?: (error: unknown) => void;
   /** Milliseconds since 1970. */
   now?: () => number;
@@ -48,16 +48,16 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
   }
 
   return {
-    ...keysAndFactsOf(store),
+    ...store,
     listToolServers: async (need) => {
       const stored = need === 'all' ? await store.listToolServers(need) : await listStored();
       return [...fixedById.values(), ...stored.filter((record) => !fixedById.has(record.id))];
     },
     findToolServer: async (id) => fixedById.get(id) ?? store.findToolServer(id),
     createToolServer: async (record) => {
-      const holder = fixedById.get(record.id);
-      if (holder !== undefined)
-        throw new GatewayError('conflict', `There is a tool server "${record.id}" already: it comes from ${placeOf(holder.origin)}.`);
+      const fixedOne = fixedById.get(record.id);
+      if (fixedOne !== undefined)
+        throw new GatewayError('conflict', `There is a tool server "${record.id}" already: it comes from ${origins[fixedOne.origin]}.`);
       await store.createToolServer(record);
     },
     changeToolServer: async (record) => {
@@ -70,50 +70,23 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
     },
     replaceToolServers: async (records) => {
       for (const record of records) {
-        const holder = fixedById.get(record.id);
-        if (holder !== undefined && holder.url !== record.url) throw readOnly(holder);
+        const fixedOne = fixedById.get(record.id);
+        if (fixedOne !== undefined && fixedOne.url !== record.url) throw readOnly(fixedOne);
       }
-      // Stored ones behind a fixed one are not in the list that is replaced; they come back when the fixed one goes.
-      const shadowed = (await store.listToolServers('all')).filter((record) => fixedById.has(record.id));
-      await store.replaceToolServers([...records.filter((record) => !fixedById.has(record.id)), ...shadowed]);
+      // Stored ones that a fixed one hides are not in the list that is replaced; they come back when the fixed one is removed.
+      const hidden = (await store.listToolServers('all')).filter((record) => fixedById.has(record.id));
+      await store.replaceToolServers([...records.filter((record) => !fixedById.has(record.id)), ...hidden]);
     },
   };
 }
 
-/** Written out, so that a store whose methods need their object keeps it. */
-function keysAndFactsOf(
-  store: Registry,
-): Omit<
-  Registry,
-  'listToolServers' | 'findToolServer' | 'createToolServer' | 'changeToolServer' | 'deleteToolServer' | 'replaceToolServers'
-> {
-  return {
-    listKeys: () => store.listKeys(),
-    findKeyByHash: (hash) => store.findKeyByHash(hash),
-    createKey: (record) => store.createKey(record),
-    changeKey: (record) => store.changeKey(record),
-    deleteKey: (id) => store.deleteKey(id),
-    readFact: (name) => store.readFact(name),
-    writeFact: (name, value) => store.writeFact(name, value),
-    close: () => store.close(),
-  };
-}
-
 function readOnly({ id, origin }: ToolServerRecord): GatewayError {
-  return new GatewayError('read_only', `Tool server "${id}" comes from ${placeOf(origin)}; change it there and restart the gateway.`);
+  return new GatewayError('read_only', `Tool server "${id}" comes from ${origins[origin]}; change it there and restart the gateway.`);
 }
 
-function placeOf(origin: Origin): string {
-  switch (origin) {
-    case 'environment':
-      return 'the environment (TOOL_SERVER_CONNECTIONS)';
-    case 'file':
-      return 'the configuration file (tool_servers)';
-    case 'bundled':
-      return 'the gateway itself (TOOLWHARF_DEMO)';
-    case 'database':
-      return 'the database';
-    default:
-      return origin satisfies never;
-  }
-}
+const origins: Record<Origin, string> = {
+  environment: 'the environment (TOOL_SERVER_CONNECTIONS)',
+  file: 'the configuration file (tool_servers)',
+  bundled: 'the gateway itself (TOOLWHARF_DEMO)',
+  database: 'the database',
+};

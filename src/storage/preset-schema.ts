@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import { modeNames } from '../core/mode-names.ts';
 import type { PresetRecord } from '../core/preset.ts';
-import { requireModelParams, withoutForeignParams } from './preset-params.ts';
+import { filledFields, invalidField, parseRecord } from './parse-record.ts';
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, 'must consist of at most 64 letters, digits and . _ : -');
 const toolId = z.string().min(1).max(256);
@@ -34,39 +33,46 @@ function isParams(value: unknown): boolean {
 /** What a frontend may send along from an answer of ours. */
 const shownOnly = ['origin', 'created', 'object', 'warnings'];
 
+/** What stands in a request or its `params` and is no parameter of a model, with what to write instead. */
+const foreignParams: ReadonlyMap<string, string> = new Map([
+  ['function_calling', 'write function_calling beside params'],
+  ['max_tool_rounds', 'write max_tool_rounds beside params'],
+  ['tool_timeout_ms', 'write tool_timeout_ms beside params'],
+  ['system', 'write system beside params'],
+  ['tools', 'write tools beside params, with entries as in tool_ids'],
+  ['tool_ids', 'write tools beside params'],
+  ['model', 'write base_model beside params'],
+  ['messages', 'write a role into system, beside params'],
+  ['tool_choice', 'each request says it for itself'],
+  ['stream', 'each request says it for itself'],
+  ['store', 'each request says for itself whether it is stored'],
+]);
+
 type Origin = Pick<PresetRecord, 'origin' | 'createdAt'>;
 
 /** A preset as people write it. @throws GatewayError `invalid_request` that names the field, `unknown_mode` */
 export function parsePreset(value: unknown, origin: Origin): PresetRecord {
-  const preset = parseShape(value, origin);
-  const { mode } = preset;
+  const preset = toPreset(value, origin);
+  const { mode, params } = preset;
   if (mode !== undefined && !modeNames.some((name) => name === mode)) {
     const message = `function_calling: "${mode}" is no mode. Use one of: ${modeNames.join(', ')}.`;
     throw new GatewayError('unknown_mode', message, { param: 'function_calling' });
   }
-  requireModelParams(preset.params);
-  return preset;
+  const foreign = Object.keys(params).find((name) => foreignParams.has(name));
+  if (foreign === undefined) return preset;
+  throw invalidField(['params', foreign], `is no parameter of a model here; ${foreignParams.get(foreign) ?? ''}.`);
 }
 
-/** A preset as it was stored. An older gateway took more; one wrong word must not cost all of them. @throws GatewayError `invalid_request` */
+/** A preset as it was stored. An older gateway accepted more; one wrong word must not cost all of them. @throws GatewayError `invalid_request` */
 export function parseStoredPreset(value: unknown, origin: Origin): PresetRecord {
-  const preset = parseShape(value, origin);
-  return { ...preset, params: withoutForeignParams(preset.params) };
+  const preset = toPreset(value, origin);
+  const params = Object.entries(preset.params).filter(([name]) => !foreignParams.has(name));
+  return { ...preset, params: Object.fromEntries(params) };
 }
 
-function parseShape(value: unknown, { origin, createdAt }: Origin): PresetRecord {
+function toPreset(value: unknown, { origin, createdAt }: Origin): PresetRecord {
   if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'A preset must be an object with id and base_model.');
-  const parsed = schema.safeParse(Object.fromEntries(Object.entries(value).filter(([key]) => !shownOnly.includes(key))));
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const param = issue?.path.join('.') ?? '';
-    throw new GatewayError(
-      'invalid_request',
-      `${param === '' ? 'preset' : param}: ${describeSchemaIssue(issue)}`,
-      param === '' ? {} : { param },
-    );
-  }
-  const { data } = parsed;
+  const data = parseRecord(schema, Object.fromEntries(Object.entries(value).filter(([key]) => !shownOnly.includes(key))));
   return {
     id: data.id,
     origin,
@@ -74,34 +80,38 @@ function parseShape(value: unknown, { origin, createdAt }: Origin): PresetRecord
     baseModel: data.base_model,
     subAgents: data.sub_agents ?? [],
     params: data.params ?? {},
-    ...(data.name ? { name: data.name } : {}),
-    ...(data.description ? { description: data.description } : {}),
-    ...(data.system ? { system: data.system } : {}),
-    ...(data.tools ? { tools: data.tools } : {}),
-    ...(data.function_calling ? { mode: data.function_calling } : {}),
-    ...(data.max_tool_rounds ? { maxToolRounds: data.max_tool_rounds } : {}),
-    ...(data.tool_timeout_ms ? { toolTimeoutMs: data.tool_timeout_ms } : {}),
-    ...(data.needs_approval === null || data.needs_approval === undefined ? {} : { needsApproval: data.needs_approval }),
+    ...filledFields({
+      name: data.name,
+      description: data.description,
+      system: data.system,
+      tools: data.tools,
+      mode: data.function_calling,
+      maxToolRounds: data.max_tool_rounds,
+      toolTimeoutMs: data.tool_timeout_ms,
+      needsApproval: data.needs_approval,
+    }),
   };
 }
 
 /** The shape that `parsePreset` takes; `null` where nothing is set. */
 export function toPresetWire(preset: PresetRecord): JsonObject {
+  const { id, origin, createdAt, baseModel, subAgents, params, name = null, description = null, system = null, tools = null } = preset;
+  const { mode = null, maxToolRounds = null, toolTimeoutMs = null, needsApproval = null } = preset;
   return {
-    id: preset.id,
+    id,
     object: 'preset',
-    origin: preset.origin,
-    created: new Date(preset.createdAt).toISOString(),
-    name: preset.name ?? null,
-    description: preset.description ?? null,
-    base_model: preset.baseModel,
-    system: preset.system ?? null,
-    tools: preset.tools ?? null,
-    sub_agents: preset.subAgents,
-    params: preset.params,
-    function_calling: preset.mode ?? null,
-    max_tool_rounds: preset.maxToolRounds ?? null,
-    tool_timeout_ms: preset.toolTimeoutMs ?? null,
-    needs_approval: preset.needsApproval ?? null,
+    origin,
+    created: new Date(createdAt).toISOString(),
+    name,
+    description,
+    base_model: baseModel,
+    system,
+    tools,
+    sub_agents: subAgents,
+    params,
+    function_calling: mode,
+    max_tool_rounds: maxToolRounds,
+    tool_timeout_ms: toolTimeoutMs,
+    needs_approval: needsApproval,
   };
 }

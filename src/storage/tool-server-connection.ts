@@ -1,12 +1,16 @@
-import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
 import { toDocumentUrl, usualDocumentPath } from '../shared/document-url.ts';
-import { GatewayError } from '../core/errors.ts';
+import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Origin, ToolServerRecord } from '../core/registry.ts';
-import { connectionSchema } from './connection-schema.ts';
+import { connectionSchema, processSchema } from './connection-schema.ts';
 import type { Connection } from './connection-schema.ts';
-import { processScheme, readProcessConnection } from './process-connection.ts';
-import type { ProcessSettings } from './process-connection.ts';
+import { filledFields, invalidField, parseRecord } from './parse-record.ts';
+
+/** How answers name a process, without its arguments and its environment. */
+const processScheme = 'stdio:';
+/** Stands for the URL of a process while its connection is parsed; nothing is ever sent there. */
+const placeholderUrl = 'http://process.invalid';
+const longestUrl = 4_000;
 
 /** Every chat looks at all of them. */
 const maxConnections = 1_000;
@@ -54,7 +58,7 @@ export interface IdSource {
  * @throws GatewayError `invalid_request`; message and `param` name the field, and no value is repeated.
  */
 export function parseToolServerConnection(value: unknown, origin: Origin, { title, taken = new Set() }: IdSource = {}): ToolServerRecord {
-  const connection = checked(value, { place: [], origin });
+  const connection = parseConnection(value, { path: [], origin });
   const wanted = wantedId(connection, title);
   return toRecord(connection, ownId(connection) === '' ? freeId(wanted, new Set(taken)) : wanted, origin);
 }
@@ -69,15 +73,15 @@ export function parseToolServerConnections(
   origin: Origin,
   { taken = new Set(), titles = new Map() }: Pick<IdSource, 'taken'> & { titles?: ReadonlyMap<number, string> } = {},
 ): ToolServerRecord[] {
-  if (!Array.isArray(value)) throw invalid([], 'must be an array of connections');
-  if (value.length > maxConnections) throw invalid([], `must not have more than ${maxConnections} connections`);
-  const connections = value.map((entry: unknown, index) => checked(entry, { place: [index], origin }));
+  if (!Array.isArray(value)) throw invalidField([], 'must be an array of connections');
+  if (value.length > maxConnections) throw invalidField([], `must not have more than ${maxConnections} connections`);
+  const connections = value.map((entry: unknown, index) => parseConnection(entry, { path: [index], origin }));
   const used = new Set(taken);
   // All written ids first: an earlier entry without one must not take a later entry's name.
   for (const [index, connection] of connections.entries()) {
     if (!connection.id) continue;
     const id = legalId(connection.id);
-    if (used.has(id)) throw invalid([index, 'id'], `"${id}" is already used; give each connection its own id`);
+    if (used.has(id)) throw invalidField([index, 'id'], `"${id}" is already used; give each connection its own id`);
     used.add(id);
   }
   return connections.map((connection, index) => {
@@ -87,29 +91,43 @@ export function parseToolServerConnections(
   });
 }
 
-type CheckedConnection = Connection & { process?: ProcessSettings };
-
-function checked(value: unknown, { place, origin }: { place: readonly PropertyKey[]; origin: Origin }): CheckedConnection {
-  const started = readProcessConnection(value, origin);
-  if (started.type === 'wrong') throw invalid([...place, ...started.path], started.problem);
-  const parsed = connectionSchema.safeParse('value' in started ? started.value : value);
-  if (parsed.success) {
-    // Unknown words pass the schema; this one would start what it names.
-    const { process: _foreign, ...data }: Connection = parsed.data;
-    if (started.type === 'named') return { ...data, url: started.url };
-    return started.type === 'process' ? { ...data, process: started.process } : { ...data, ...toDocumentUrl(data.url, data.path) };
-  }
-  const [issue] = parsed.error.issues;
-  throw invalid([...place, ...(issue?.path ?? [])], describeSchemaIssue(issue));
+interface ConnectionContext {
+  path: readonly PropertyKey[];
+  origin: Origin;
 }
 
-function invalid(place: readonly PropertyKey[], problem: string): GatewayError {
-  const path = place.join('.');
-  return new GatewayError(
-    'invalid_request',
-    path === '' ? `the value ${problem}` : `${path}: ${problem}`,
-    path === '' ? {} : { param: path },
-  );
+type ParsedConnection = Connection & { process?: ToolServerRecord['process'] };
+
+function parseConnection(value: unknown, context: ConnectionContext): ParsedConnection {
+  const fields = isJsonObject(value) && value['type'] === 'mcp' ? value : {};
+  if ('command' in fields) return parseProcess(fields, context);
+  const { url } = fields;
+  // As answers show a process, sent back: it names one and starts none.
+  if (typeof url === 'string' && url.startsWith(processScheme) && URL.canParse(url))
+    return { ...parseFields({ ...fields, url: placeholderUrl }, context), url: url.slice(0, longestUrl) };
+  const connection = parseFields(value, context);
+  return { ...connection, ...toDocumentUrl(connection.url, connection.path) };
+}
+
+/**
+ * An MCP server that is started by a command. Whoever may name a command runs what he likes with the gateway's rights: only the configuration file
+ * may, whatever key a request shows.
+ */
+function parseProcess({ command, args, env, ...fields }: JsonObject, context: ConnectionContext): ParsedConnection {
+  const { path, origin } = context;
+  if (origin !== 'file') {
+    const problem = 'starts a process, which only a server in toolwharf.yaml may do; elsewhere give the url of a server';
+    throw invalidField([...path, 'command'], problem);
+  }
+  const info = isJsonObject(fields['info']) ? fields['info'] : {};
+  const { id, env: environment, ...started } = parseRecord(processSchema, { id: fields['id'] ?? info['id'], command, args, env }, path);
+  return { ...parseFields({ ...fields, id, url: placeholderUrl }, context), process: { ...started, environment } };
+}
+
+/** Unknown fields pass the schema; `process` would start what it names. */
+function parseFields(value: unknown, { path }: ConnectionContext): Connection {
+  const { process: _foreign, ...connection }: Connection = parseRecord(connectionSchema, value, path);
+  return connection;
 }
 
 /** Empty where the connection names none that could be used. */
@@ -138,9 +156,9 @@ function freeId(wanted: string, used: Set<string>): string {
   return id;
 }
 
-function toRecord(connection: CheckedConnection, id: string, origin: Origin): ToolServerRecord {
+function toRecord(connection: ParsedConnection, id: string, origin: Origin): ToolServerRecord {
   const { config, info, process } = connection;
-  const asked = connection.id || info?.id;
+  const named = connection.id || info?.id;
   // Open WebUI keeps the text of a document beside an address and says with `spec_type` which of the two counts.
   const spec = connection.spec_type === 'url' ? undefined : connection.spec;
   return {
@@ -156,16 +174,18 @@ function toRecord(connection: CheckedConnection, id: string, origin: Origin): To
     functionFilter: config?.function_name_filter_list ?? [],
     tags: config?.tags ?? [],
     extra: extraOf(connection),
-    ...(process && { process }),
-    ...(asked && asked !== id && { wantedId: asked }),
-    ...(connection.base_path && { basePath: connection.base_path }),
-    ...(spec && { spec: spec as JsonObject | string }),
-    ...(connection.auth_name && { authName: connection.auth_name }),
-    ...(connection.key && { key: connection.key }),
-    ...(info?.name && { name: info.name }),
-    ...(info?.description && { description: info.description }),
-    ...(config?.timeout_ms && { timeoutMs: config.timeout_ms }),
-    ...(config?.max_result_bytes && { maxResultBytes: config.max_result_bytes }),
+    ...filledFields({
+      process,
+      wantedId: named === id ? undefined : named,
+      basePath: connection.base_path,
+      spec: spec as JsonObject | string | undefined,
+      authName: connection.auth_name,
+      key: connection.key,
+      name: info?.name,
+      description: info?.description,
+      timeoutMs: config?.timeout_ms,
+      maxResultBytes: config?.max_result_bytes,
+    }),
   };
 }
 

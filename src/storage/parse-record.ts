@@ -1,0 +1,26 @@
+import type { z } from 'zod';
+import { GatewayError } from '../core/errors.ts';
+import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
+
+/** What people write, by its schema. `path` leads to it in the body or file. @throws GatewayError `invalid_request`, see `invalidField` */
+export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, path: readonly PropertyKey[] = []): Value {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw invalidField([...path, ...(issue?.path ?? [])], describeSchemaIssue(issue));
+}
+
+/** Names the field, in the message and as `param`, and never its value, which may be a secret. */
+export function invalidField(path: readonly PropertyKey[], problem: string): GatewayError {
+  const param = path.join('.');
+  if (param === '') return new GatewayError('invalid_request', `the value ${problem}`);
+  return new GatewayError('invalid_request', `${param}: ${problem}`, { param });
+}
+
+/** The fields that have a value: forms send `null` and the empty text for "not set". */
+export function filledFields<Fields extends object>(
+  fields: Fields,
+): { [Name in keyof Fields]?: Exclude<Fields[Name], null | undefined | ''> } {
+  const filled = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return Object.fromEntries(filled) as ReturnType<typeof filledFields<Fields>>;
+}
