@@ -1,5 +1,5 @@
 import type { ChatServices } from '../chat/loop/answer-chat.ts';
-import { objectionTo } from '../chat/tool-calls/check-edited-arguments.ts';
+import { objectionTo } from '../chat/tool-calls/prepare-tool-call.ts';
 import type { Config } from './config/config.ts';
 import type { RunWaits, WaitingRunStore } from '../core/suspended-run.ts';
 import type { ChatMemories } from '../core/chat-memory.ts';
@@ -27,7 +27,7 @@ export interface ApprovalSurroundings {
 
 export interface Approvals {
   /** What calls of tools need of it. */
-  runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'questions'>;
+  runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'elicitations'>;
   runLog: WritingRunLog;
   waits: RunWaits;
   deskFor(runs: ActiveRuns): ApprovalDecisions;
@@ -49,7 +49,7 @@ export function createApprovals(config: Config, surroundings: ApprovalSurroundin
   return {
     runtime: {
       approvals: createApprovalGate({ askBrowser, remembered, objectionTo, timeoutMs }),
-      questions: { ask: askBrowser, timeoutMs },
+      elicitations: { ask: askBrowser, timeoutMs },
     },
     runLog,
     waits: createRunWaits({

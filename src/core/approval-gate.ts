@@ -11,8 +11,8 @@ export interface ApprovalRequest {
   run: RunContext;
   /** Aborted when nobody waits for the decision any more. */
   signal: AbortSignal;
-  /** Tells whoever reads the run that somebody is asked, and what was answered. */
-  tell(event: RunEvent): void;
+  /** Emits that somebody is asked, and what was answered. */
+  emit(event: RunEvent): void;
 }
 
 /** `args`: as a human changed them; they are checked like a model's before they run. */

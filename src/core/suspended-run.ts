@@ -17,8 +17,8 @@ export interface WaitingCall {
   parameters: JsonObject;
   /** Of the function, as the `ApprovalGate` has given it. */
   definition: string;
-  /** The calls of presets around it, the outermost first, each with its place among the calls of its turn; absent where there are none. */
-  within?: { place: number; callId: string }[];
+  /** The calls of presets around it, the outermost first, each with its index among the calls of its turn; absent where there are none. */
+  within?: { index: number; callId: string }[];
 }
 
 /** A preset that was called as a tool and waits amid its work: what it goes on with. Plain JSON. */
@@ -57,7 +57,7 @@ export interface WaitingRun {
   calls: WaitingCall[];
   /** What the tools gave so far, for the answer's sources. */
   sources: Source[];
-  /** The loop's own words. */
+  /** Its checkpoint, which the loop alone reads. */
   loop: JsonObject;
   /**
    * Present where all calls are decided, the run went on and failed for another reason: whoever sends one of these decisions again goes on with
@@ -105,7 +105,7 @@ export interface WaitingRunStore {
   /** Undefined also for one that cannot be read with the present secret. */
   find(id: string): Promise<FoundWait | undefined>;
   /** Writes a decision down, at most one for each call, whoever asks at the same time. */
-  decide(place: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
+  decide(call: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
   /** Nobody can go on with it any more; false when it is not open. */
   close(id: string): Promise<boolean>;
   /** Ids of those that are open and have not expired before this time. */
@@ -118,7 +118,7 @@ export interface WaitingRunStore {
 export interface RunWait {
   /** Present in a run that goes on. */
   readonly resumed?: ResumedRun;
-  /** A hand-over changes what is answered from here on; the request of the run until then. */
+  /** A hand-off changes what is answered from here on; the request of the run until then. */
   answers(request: ChatRequest): void;
   /** Writes the run down before any token goes out. @throws GatewayError `overloaded`, `storage_unavailable` */
   suspend(calls: readonly WaitingCall[], loop: JsonObject): Promise<PendingApproval>;
@@ -131,14 +131,14 @@ export interface RunWait {
 }
 
 export interface ResumedRun {
-  /** What the run was when it was put away, given once: what comes after a hand-over begins anew. */
-  take(): { loop: JsonObject; sources: readonly Source[] } | undefined;
+  /** What the run was suspended with, given once: what comes after a hand-off begins anew. */
+  takeCheckpoint(): { loop: JsonObject; sources: readonly Source[] } | undefined;
   /** The decision on a call of this id with these arguments; each is given once, and to no other call. */
   takeDecision(callId: string, args: JsonObject): DecidedCall | undefined;
-  /** The decisions on calls within the preset that was called at this place of the turn, as the preset knows them; given once. */
-  takeWithin(place: number): DecidedCall[];
-  /** Where the run stands from now on, should it fail; undefined amid calls, which must not run again. */
-  standsAt(loop: (() => JsonObject) | undefined): void;
+  /** The decisions on calls within the preset that was called at this index of the turn, as the preset knows them; given once. */
+  takeInnerDecisions(index: number): DecidedCall[];
+  /** What the run goes on with from now on, should it fail; undefined amid calls, which must not run again. */
+  setCheckpoint(loop: (() => JsonObject) | undefined): void;
 }
 
 /** Makes the waits of runs; the port through which the door starts them. */

@@ -109,27 +109,23 @@ export interface ToolInvocation {
   timeoutMs: number;
   /** For results of which a tool can fetch more than it returns; absent where no model reads on. */
   results?: ResultStore;
-  /** Shows an event to whoever reads the run; resolves when it was delivered. Absent where nobody reads on. */
-  tell?: (event: RunEvent) => Promise<void>;
-  /** A human is asked: until what this gives is called, no time limit of the call runs. Absent where none does. */
-  pause?: () => () => void;
-  /** Said before an error is returned: the call has not ended but waits; the error is for a model whose run cannot wait. Absent where none can. */
-  waitFor?: (inner: InnerWait) => void;
-  /** What the call itself gave to `waitFor`, and what was decided since. */
+  /** What the call was suspended with (`waitFor`), and what was decided since. */
   resumed?: ResumedInner;
 }
 
 /** Asks a preset as a tool: `args.request` is all it sees. */
 export type AskPreset = (preset: PresetRecord, invocation: ToolInvocation, context?: ToolContext) => Promise<ToolOutcome>;
 
-/** What a running call may tell the runtime. Nothing said after the call has settled has an effect. */
+/** What a running call may do beside giving a result. Nothing has an effect once it has settled. */
 export interface ToolContext {
-  /** The invocation's. */
-  readonly signal: AbortSignal;
   /** Shows what is being done; the idle time begins anew. Resolves when it was delivered to whoever reads the run. */
   status(text: string): Promise<void>;
   /** The same for an amount; `total` where it is known. */
   progress(done: number, total?: number): Promise<void>;
+  /** Emits an event of the run; resolves when it was delivered. */
+  emit(event: RunEvent): Promise<void>;
+  /** A human is asked: until what this gives is called, no time limit of the call runs. */
+  pause(): () => void;
   /**
    * Work that must not be interrupted: a cancellation, the caller's leave and the idle limit wait until it is done; the total limit does not.
    * Rejects with the signal's reason when the call was ended before.
@@ -145,6 +141,8 @@ export interface ToolContext {
   confirm(title: string, message?: string): Promise<boolean>;
   /** The run ends after this round, without another turn of the model. */
   stop(): void;
+  /** The call waits for decisions on calls within it, if it then returns an error `approval_required`, which is for a model whose run cannot wait. */
+  waitFor(inner: InnerWait): void;
 }
 
 /** One function on offer, wherever it runs. The loop cannot tell an OpenAPI server from a browser. */

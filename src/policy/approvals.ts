@@ -48,19 +48,19 @@ export function createApprovalGate({ askBrowser, remembered, objectionTo, timeou
     const { callId } = request;
     const reply = await askUntilItFits(request);
     if (reply.type === 'expired') {
-      tellResponse(request, { id: callId, decision: 'expired' });
+      emitResponse(request, { id: callId, decision: 'expired' });
       const message = `Nobody approved the call of '${request.tool.spec.name}' within ${timeoutMs / 1000}s, so it was not run. Do not call it again unless the user asks for it.`;
       return { type: 'refused', code: 'approval_expired', message };
     }
     if (reply.type !== 'answered') return undefined;
     if (reply.objection !== undefined) {
       const message = `The user changed the arguments of '${request.tool.spec.name}' to some that do not fit, so it was not run: ${reply.objection}`;
-      tellResponse(request, { id: callId, decision: 'reject', message: reply.objection });
+      emitResponse(request, { id: callId, decision: 'reject', message: reply.objection });
       return { type: 'refused', code: 'approval_rejected', message };
     }
     const answer = toAnswer(reply.data);
     if (ownValue(reply.data, 'remember') === true) await remembered.remember(placeOf(request), answer.decision);
-    tellResponse(request, responseData(callId, answer));
+    emitResponse(request, responseData(callId, answer));
     return toDecision(answer, request);
   }
 
@@ -77,15 +77,15 @@ export function createApprovalGate({ askBrowser, remembered, objectionTo, timeou
       if (!(await needsApproval(request))) return { type: 'approved' };
       const known = await remembered.find(placeOf(request));
       if (known !== undefined) {
-        tellResponse(request, { id: callId, decision: known, remembered: true });
+        emitResponse(request, { id: callId, decision: known, remembered: true });
         return toDecision({ decision: known }, request);
       }
       if (run.sessionId === undefined && run.wait === undefined) return nobodyToAsk(tool.spec.name);
-      request.tell({ type: 'approval.request', data: { id: callId, tool: tool.spec.name, args, server: tool.server } });
+      request.emit({ type: 'approval.request', data: { id: callId, tool: tool.spec.name, args, server: tool.server } });
       const asked = run.sessionId === undefined ? undefined : await askSession(request);
       if (asked !== undefined) return asked;
       if (run.wait !== undefined) return { type: 'waiting', definition: definitionOf(tool) };
-      tellResponse(request, { id: callId, decision: 'unavailable' });
+      emitResponse(request, { id: callId, decision: 'unavailable' });
       return nobodyToAsk(tool.spec.name);
     },
   };
@@ -123,8 +123,8 @@ function toDecision(answer: ApprovalAnswer, { tool }: ApprovalRequest): Approval
   };
 }
 
-function tellResponse(request: ApprovalRequest, data: JsonObject): void {
-  request.tell({ type: 'approval.response', data: { ...data, tool: request.tool.spec.name } });
+function emitResponse(request: ApprovalRequest, data: JsonObject): void {
+  request.emit({ type: 'approval.response', data: { ...data, tool: request.tool.spec.name } });
 }
 
 function placeOf({ run, tool }: ApprovalRequest): { callerId: string; chatId: string | undefined; definition: string } {

@@ -9,7 +9,8 @@ import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
 import type { ChatServices } from '../chat/loop/answer-chat.ts';
 import type { PresetBook } from '../core/preset.ts';
 import { requireModels } from '../chat/loop/require-model.ts';
-import { withDelegated } from '../chat/loop/stream-delegation.ts';
+import { pullFrom } from '../shared/emit.ts';
+import type { Emit } from '../shared/emit.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { Drain } from './drain.ts';
@@ -125,8 +126,9 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     }
     // A chat that came over a socket has a channel of its own to it.
     const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
-    const answered = runAsPreset(request, run, services);
-    const events = watchRun(wait?.resumed === undefined ? answered : keepFailedRun(withDelegated(answered), run), leave.signal, {
+    const answer = (emit: Emit<ChatEvent>): Promise<void> => runAsPreset(request, { run, services }, emit);
+    const answered = pullFrom<ChatEvent, void>(wait?.resumed === undefined ? answer : (emit) => keepFailedRun(answer, run, emit));
+    const events = watchRun(answered, leave.signal, {
       onEvent(event) {
         recorder.record(event);
         stats.note(event);

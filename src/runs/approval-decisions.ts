@@ -8,7 +8,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { RunLog } from '../core/run-log.ts';
-import { objectionTo } from '../chat/tool-calls/check-edited-arguments.ts';
+import { objectionTo } from '../chat/tool-calls/prepare-tool-call.ts';
 import type { ActiveRuns } from './active-runs.ts';
 
 export interface ApprovalDecisionsOptions {

@@ -1,7 +1,7 @@
 import type { ChatServices } from '../chat/loop/answer-chat.ts';
-import type { LiveEvents } from '../chat/loop/live-events.ts';
 import { prepareToolCall } from '../chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../chat/tool-calls/run-tool-call.ts';
+import type { ToolCallScope } from '../chat/tool-calls/tool-call-result.ts';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
@@ -14,7 +14,7 @@ import type { ActiveInvocations } from './active-invocations.ts';
 /** Runs one function for a caller outside of a chat, with the checks of a chat. @throws GatewayError `not_found`, `forbidden`, and as `runToolCall` */
 export type InvokeFunction = (
   { idOrName, args }: { idOrName: string; args: JsonObject },
-  { caller, signal, live }: { caller: Caller; signal: AbortSignal; live?: LiveEvents },
+  { caller, signal, emit }: { caller: Caller; signal: AbortSignal; emit?: ToolCallScope['emit'] },
 ) => Promise<InvokedFunction>;
 
 export interface InvokedFunction {
@@ -39,7 +39,7 @@ const longestShownId = 200;
 export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runtime, now }: InvokeOptions): InvokeFunction {
   async function invoke(
     { idOrName, args }: { idOrName: string; args: JsonObject },
-    { caller, signal, live }: { caller: Caller; signal: AbortSignal; live: LiveEvents | undefined },
+    { caller, signal, emit }: { caller: Caller; signal: AbortSignal; emit: ToolCallScope['emit'] },
   ): Promise<InvokedFunction> {
     const run: RunContext = { runId: newId(), caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
     const id = await findId(idOrName, run, tools);
@@ -50,10 +50,11 @@ export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runti
     const call = { id: `call_${newId()}`, name: spec.name, arguments: JSON.stringify(args) };
     const settings = { ...runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
     const prepared = await prepareToolCall(call, new Map([[spec.name, tool]]), run);
-    const { outcome, durationMs } = await runToolCall(prepared, settings, live && { live });
+    const { outcome, durationMs } = await runToolCall(prepared, settings, { emit });
+    signal.throwIfAborted();
     return { id: isToolId(id) ? id : label, name: spec.name, outcome, durationMs };
   }
-  return (call, { caller, signal, live }) => calls.run(caller, signal, (callSignal) => invoke(call, { caller, signal: callSignal, live }));
+  return (call, { caller, signal, emit }) => calls.run(caller, signal, (callSignal) => invoke(call, { caller, signal: callSignal, emit }));
 }
 
 /** What belongs to no server is named as in `tool_ids`. */

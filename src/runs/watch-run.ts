@@ -1,7 +1,6 @@
 import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { RunEnding } from '../core/run-log.ts';
-import { StreamDelegation } from '../chat/loop/stream-delegation.ts';
 
 export interface RunWatcher {
   /** Called for every event of the run, thousands of times in a long answer. */
@@ -14,19 +13,17 @@ export interface RunWatcher {
  * The same events, watched. No generator of its own: each layer of those costs every event of every chat.
  * The signal is the run's: where it is aborted, its reason is why the run ended.
  */
-export function watchRun(first: AsyncGenerator<ChatEvent, unknown>, signal: AbortSignal, watcher: RunWatcher): AsyncGenerator<ChatEvent> {
-  const succession = new StreamDelegation(first);
+export function watchRun(events: AsyncGenerator<ChatEvent, void>, signal: AbortSignal, watcher: RunWatcher): AsyncGenerator<ChatEvent> {
   let hasEnded = false;
   function end(ending: RunEnding): void {
     if (hasEnded) return;
     hasEnded = true;
     watcher.onEnd(ending);
   }
-  async function settle(step: Promise<IteratorResult<ChatEvent, unknown>>): Promise<IteratorResult<ChatEvent>> {
-    let settled: IteratorResult<ChatEvent, unknown>;
+  async function settle(step: Promise<IteratorResult<ChatEvent, void>>): Promise<IteratorResult<ChatEvent>> {
+    let settled: IteratorResult<ChatEvent, void>;
     try {
       settled = await step;
-      if (settled.done === true) settled = await succession.after(settled.value);
     } catch (error) {
       end(endingOf(error, signal));
       throw error;
@@ -37,15 +34,16 @@ export function watchRun(first: AsyncGenerator<ChatEvent, unknown>, signal: Abor
   }
 
   const watched: AsyncGenerator<ChatEvent> = {
-    next: () => settle(succession.events.next()),
+    next: () => settle(events.next()),
     async return(value: unknown) {
       try {
-        return await succession.return(value);
+        await events.return();
+        return { done: true, value };
       } finally {
         end(endingOf(unread, signal));
       }
     },
-    throw: (error) => settle(succession.events.throw(error)),
+    throw: (error) => settle(events.throw(error)),
     [Symbol.asyncIterator]: () => watched,
     async [Symbol.asyncDispose]() {
       await watched.return(undefined);

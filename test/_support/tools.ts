@@ -1,4 +1,3 @@
-import { Rest } from '../../src/chat/loop/stream-delegation.ts';
 import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import { plainRequest } from '../../src/core/plain-request.ts';
@@ -46,12 +45,8 @@ export function chatRequest(overrides: Partial<ChatRequest> = {}): ChatRequest {
 
 export async function collect(events: AsyncIterable<ChatEvent>): Promise<ChatEvent[]> {
   const all: ChatEvent[] = [];
-  const iterator: AsyncIterator<ChatEvent, unknown> = events[Symbol.asyncIterator]();
-  for (;;) {
-    const step = await iterator.next();
-    if (step.done !== true) all.push(step.value);
-    else return step.value instanceof Rest ? [...all, ...(await collect(step.value.events)), step.value.last] : all;
-  }
+  for await (const event of events) all.push(event);
+  return all;
 }
 
 export function textOfEvents(events: readonly ChatEvent[]): string {

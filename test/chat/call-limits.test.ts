@@ -17,7 +17,9 @@ function working(work: Work, options: Partial<Tool> = {}): Tool {
 async function run(tool: Tool, settings: Partial<ToolCallSettings> = {}) {
   const all = callSettings(settings);
   const prepared = await prepareToolCall({ id: 'call-1', name: tool.spec.name, arguments: '{}' }, toolMap(tool), all.run);
-  return runToolCall(prepared, all);
+  const result = await runToolCall(prepared, all);
+  all.run.signal.throwIfAborted();
+  return result;
 }
 
 const never = (): Promise<never> => new Promise(() => undefined);

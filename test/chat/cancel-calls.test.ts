@@ -4,7 +4,7 @@ import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/c
 import { runContext, collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { scriptedRegistry } from './call-registry-fixture.ts';
-import { callSettings, loop, numbered, resultsBefore } from './loop-fixture.ts';
+import { callSettings, loop, runLoop, numbered, resultsBefore } from './loop-fixture.ts';
 
 /** A call that says when it has begun and then ignores everything. */
 function hanging(name: string, options: Partial<Tool> = {}) {
@@ -141,9 +141,14 @@ test('whoever leaves gets a word on every call before the run ends, and nothing 
 });
 
 test('a consumer that stops reading ends the calls under way', async () => {
-  const { tool, begun } = hanging('slow');
-  const reading = loop(new ScriptedModel(calls(['quick', {}], ['slow', {}])), [tool, toolNamed('quick', 1)]);
-  for await (const event of reading) if (event.type === 'run-event' && event.event.type === 'tool.result') break;
+  const { tool, begun } = hanging('slow', { isReadOnly: true });
+  const model = new ScriptedModel(calls(['quick', {}], ['slow', {}]));
+  const reading = runLoop(model, [tool, toolNamed('quick', 1, { isReadOnly: true })], async (events) => {
+    if (eventsOf(events, 'tool.result').length === 0) return;
+    await begun;
+    throw new Error('gone');
+  });
+  await expect(reading).rejects.toThrow('gone');
   expect((await begun).signal.aborted).toBe(true);
 });
 

@@ -2,34 +2,38 @@ import { answerChat } from '../../src/chat/loop/answer-chat.ts';
 import type { ChatServices } from '../../src/chat/loop/answer-chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { defaultSelectionTemplate } from '../../src/chat/modes/prompt/selection-prompt.ts';
-import { withDelegated } from '../../src/chat/loop/stream-delegation.ts';
+import type { Handoff } from '../../src/chat/loop/run-chat.ts';
+import { pullFrom } from '../../src/shared/emit.ts';
 import { defaultContextTemplate } from '../../src/chat/results/inject-file-context.ts';
 import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
 import type { RunContext } from '../../src/core/run.ts';
 
-/** One run with the settings' defaults. */
+/** The events of one run, pulled. */
+export function answerOf(request: ChatRequest, run: RunContext, services: ChatServices): AsyncGenerator<ChatEvent, Handoff | undefined> {
+  return pullFrom((emit) => answerChat(request, { run, services }, emit));
+}
+
+/** The same with the settings' defaults. */
 export function answerIn(
   request: ChatRequest,
   run: RunContext,
   { models, tools }: Pick<ChatServices, 'models' | 'tools'>,
 ): AsyncGenerator<ChatEvent> {
   let id = 0;
-  return withDelegated(
-    answerChat(request, run, {
-      models,
-      tools,
-      continuations: memoryContinuations(),
-      newCallId: () => `call_${++id}`,
-      now: () => 0,
-      settings: {
-        taskModel: undefined,
-        taskModelExternal: undefined,
-        selectionTemplate: defaultSelectionTemplate,
-        contextTemplate: defaultContextTemplate,
-        functionCalling: 'auto',
-        maxToolRounds: 10,
-        toolTimeoutMs: 1_000,
-      },
-    }),
-  );
+  return answerOf(request, run, {
+    models,
+    tools,
+    continuations: memoryContinuations(),
+    newCallId: () => `call_${++id}`,
+    now: () => 0,
+    settings: {
+      taskModel: undefined,
+      taskModelExternal: undefined,
+      selectionTemplate: defaultSelectionTemplate,
+      contextTemplate: defaultContextTemplate,
+      functionCalling: 'auto',
+      maxToolRounds: 10,
+      toolTimeoutMs: 1_000,
+    },
+  });
 }

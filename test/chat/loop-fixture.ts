@@ -1,7 +1,9 @@
 import type { ToolCallSettings } from '../../src/chat/tool-calls/tool-call-result.ts';
 import { runChat } from '../../src/chat/loop/run-chat.ts';
-import type { ChatRun } from '../../src/chat/loop/run-chat.ts';
+import type { ChatRun, Handoff } from '../../src/chat/loop/run-chat.ts';
 import type { ChatEvent } from '../../src/core/chat.ts';
+import type { Emit } from '../../src/shared/emit.ts';
+import { pullFrom } from '../../src/shared/emit.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { Tool } from '../../src/core/tool.ts';
 import type { ScriptedModel } from '../_support/scripted-model.ts';
@@ -16,9 +18,18 @@ export function callSettings(overrides: Partial<ToolCallSettings> = {}): ToolCal
   return { run: runContext(), requestTimeoutMs: undefined, defaultTimeoutMs: 1_000, now: () => 0, ...overrides };
 }
 
-/** One run of the loop over a scripted model. */
+/** One run of the loop over a scripted model, pulled. */
 export function loop(backend: ScriptedModel, tools: Tool[], overrides: Partial<ChatRun> = {}): AsyncGenerator<ChatEvent> {
-  return runChat({
+  return pullFrom((emit) => runLoop(backend, tools, emit, overrides));
+}
+
+export function runLoop(
+  backend: ScriptedModel,
+  tools: Tool[],
+  emit: Emit<ChatEvent>,
+  overrides: Partial<ChatRun> = {},
+): Promise<Handoff | undefined> {
+  const chat: ChatRun = {
     backend,
     model: 'model',
     messages: [{ role: 'user', content: 'Go' }],
@@ -30,12 +41,12 @@ export function loop(backend: ScriptedModel, tools: Tool[], overrides: Partial<C
     parameters: {},
     stream: true,
     maxRounds: 10,
-    path: 'native',
-    isSingleCall: false,
+    choice: { path: 'native', mayFallBack: false, isSingleCall: false },
     settings: callSettings(),
     keepForCaller: async (calls) => [...calls],
     ...overrides,
-  });
+  };
+  return runChat(chat, emit);
 }
 
 /** What the model read as results before its `turn`th answer, counted from 0. */

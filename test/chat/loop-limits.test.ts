@@ -111,7 +111,9 @@ test('after three damaged rounds in a row the model answers without tools', asyn
 
 test('in simple mode a damaged call may be repaired once more, and the first good one ends the calling', async () => {
   const model = new ScriptedModel(calls(['add', { n: 'one' }]), calls(['add', { n: 1 }], ['add', { n: 2 }]), says('Done.'));
-  const events = await collect(loop(model, [toolNamed('add', 'ok', numbered)], { maxRounds: 1, isSingleCall: true }));
+  const events = await collect(
+    loop(model, [toolNamed('add', 'ok', numbered)], { maxRounds: 1, choice: { path: 'native', mayFallBack: false, isSingleCall: true } }),
+  );
   expect(eventsOf(events, 'tool.result').map((data) => data['response'])).toEqual([undefined, 'ok']);
   expect(model.requests[2]?.tools).toEqual([]);
   expect(eventsOf(events, 'limit.reached')).toEqual([]);

@@ -34,7 +34,7 @@ async function decideOn(
     args,
     run,
     signal: new AbortController().signal,
-    tell: (event: RunEvent) => void told.push(event),
+    emit: (event: RunEvent) => void told.push(event),
   };
   return { decision: await gate.decide(request), told };
 }

@@ -1,8 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { answerChat } from '../../src/chat/loop/answer-chat.ts';
+import { pullFrom } from '../../src/shared/emit.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { timeoutMessage } from '../../src/chat/tool-calls/execute-tool-call.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
+import type { ChatEvent } from '../../src/core/chat.ts';
 import type { ModelRequest } from '../../src/core/model.ts';
 import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { chatRequest, offering, runContext, toolNamed } from '../_support/tools.ts';
@@ -223,7 +225,7 @@ describe('a call', () => {
       newCallId: () => 'call',
       now: () => time,
     };
-    for await (const event of answerChat(chatRequest(), runContext(), services)) {
+    for await (const event of pullFrom<ChatEvent, unknown>((emit) => answerChat(chatRequest(), { run: runContext(), services }, emit))) {
       if (event.type === 'run-event' && event.event.type.startsWith('tool.')) log.push([event.event.type, event.event.data]);
     }
     const id = expect.any(String);

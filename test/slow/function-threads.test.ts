@@ -3,7 +3,7 @@ import { createChatStates } from '../../src/tools/functions/run/chat-state.ts';
 import { createFunctionFolder } from '../../src/tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../src/tools/functions/run/function-source.ts';
 import type { ToolContext, ToolOutcome } from '../../src/core/tool.ts';
-import { startCallDeadline } from '../../src/chat/tool-calls/call-deadline.ts';
+import { superviseCall } from '../../src/chat/tool-calls/supervise-call.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';
 import { functionModule, importNatively, toolsFolder } from '../_support/tools-folder.ts';
 
@@ -84,7 +84,8 @@ test('an abort ends the thread though it never looks up [S2-7]', async () => {
 });
 
 test('a critical section in a thread defers the end of the call [S3-9]', async () => {
-  using supervision = startCallDeadline({ idleMs: 10_000, totalMs: 10_000 });
+  using supervision = superviseCall();
+  supervision.startLimits({ idleMs: 10_000, totalMs: 10_000 });
   const { call } = await callInThread(
     worker(`async (args, { critical, status }) => critical(async () => { await status('inside'); await status('still'); return 'done' })`),
     {

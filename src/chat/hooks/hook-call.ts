@@ -1,6 +1,6 @@
 import type { ToolOutcome } from '../../core/tool.ts';
 import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
-import { prepareToolCall } from '../tool-calls/prepare-tool-call.ts';
+import { prepareEditedCall } from '../tool-calls/prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall } from '../tool-calls/prepare-tool-call.ts';
 
 /** What hooks have made of a call that is about to be decided on: the call, perhaps with other arguments, or what stands in place of its run. */
@@ -14,7 +14,7 @@ export interface JudgedCall {
  * @throws GatewayError as `RunHooks`; the run signal's reason
  */
 export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSettings): Promise<JudgedCall> {
-  const { tool, args, call } = prepared;
+  const { tool, args } = prepared;
   const decision = await hooks?.beforeTool({ name: tool.spec.name, args }, run);
   switch (decision?.type) {
     case undefined:
@@ -23,10 +23,8 @@ export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSet
       return { prepared, outcome: { type: 'result', value: decision.value } };
     case 'reject':
       return { prepared, outcome: { type: 'error', code: 'tool_error', message: decision.message, state: 'not_started' } };
-    case 'arguments': {
-      const changed = { ...call, name: tool.spec.name, arguments: JSON.stringify(decision.args) };
-      return { prepared: { ...(await prepareToolCall(changed, new Map([[tool.spec.name, tool]]), run)), call } };
-    }
+    case 'arguments':
+      return { prepared: await prepareEditedCall(prepared, decision.args, run) };
   }
 }
 

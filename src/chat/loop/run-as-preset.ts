@@ -1,7 +1,7 @@
 import type { ApprovalRule } from '../../core/approval.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { Emit } from '../../shared/emit.ts';
 import { limits } from '../../core/limits.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
@@ -10,39 +10,37 @@ import type { ChatServices } from './answer-chat.ts';
 import { applyPresets } from './apply-preset.ts';
 import { requireModel } from './require-model.ts';
 import type { Handoff } from './run-chat.ts';
-import { Rest } from './stream-delegation.ts';
 
 /**
- * One run under the preset that the request names as its model, if it is one, and under those it hands over to.
- * @throws GatewayError as `answerChat`; `forbidden` for a model that the caller's key may not use; `invalid_request` for presets in a circle, `tool_loop` is none: too many hand-overs end with words.
+ * One run under the preset that the request names as its model, if it is one, and under those it hands off to.
+ * @throws GatewayError as `answerChat`; `forbidden` for a model that the caller's key may not use; `invalid_request` for presets in a circle
  */
-export async function* runAsPreset(
+export async function runAsPreset(
   request: ChatRequest,
-  run: RunContext,
-  services: ChatServices & { presets: PresetBook },
-): AsyncGenerator<ChatEvent, Rest | undefined> {
+  { run, services }: { run: RunContext; services: ChatServices & { presets: PresetBook } },
+  emit: Emit<ChatEvent>,
+): Promise<void> {
   let asked = request;
-  let before: string[] | undefined;
+  let functionsBefore: readonly string[] | undefined;
   for (let handoffs = 0; ; handoffs += 1) {
     requireModel(run.caller, asked.model);
     run.wait?.answers(asked);
     const applied = await applyPresets(asked, services.presets);
     const preset = actingPreset(applied.presets);
     const rule = strictestRule(asked.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
-    const approvalRule = strictestRule(run.approvalRule, rule);
-    // A plain model: nothing to change, and every layer costs each event of its answer.
-    const events = answerChat(applied.request, { ...run, preset, approvalRule }, services);
-    const isPlain = preset === undefined && handoffs === 0;
-    const handoff = yield* isPlain ? events : renamed(events, asked.model, before);
-    if (handoff === undefined || handoff instanceof Rest) return handoff;
+    const acting = { ...run, preset, approvalRule: strictestRule(run.approvalRule, rule) };
+    const handoff = await answerChat(applied.request, { run: acting, services }, withStartOf(asked.model, functionsBefore, emit));
+    if (handoff === undefined) return;
     if (handoffs >= limits.handoffs) {
-      yield { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: limits.handoffs } } };
-      yield { type: 'text', text: `The conversation was handed over ${limits.handoffs} times without an answer.` };
-      yield { type: 'finish', reason: 'stop' };
-      yield { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } };
-      return undefined;
+      await emit([
+        { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: limits.handoffs } } },
+        { type: 'text', text: `The conversation was handed over ${limits.handoffs} times without an answer.` },
+        { type: 'finish', reason: 'stop' },
+        { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } },
+      ]);
+      return;
     }
-    before = handoff.functions;
+    functionsBefore = handoff.functions;
     asked = await handedOver({ ...asked, approvalRule: rule }, handoff, services.presets);
   }
 }
@@ -62,31 +60,18 @@ async function handedOver(asked: ChatRequest, { preset, messages }: Handoff, pre
   return { ...asked, model: preset, messages: messagesSoFar, toolIds: undefined, toolChoice: undefined, isHandover: true };
 }
 
-/** The run is known by the model that was asked; a hand-over changes it and starts no other run. */
-async function* renamed(
-  events: AsyncGenerator<ChatEvent, Handoff | Rest | undefined>,
-  model: string,
-  before: readonly string[] | undefined,
-): AsyncGenerator<ChatEvent, Handoff | Rest | undefined> {
-  try {
-    for (let next = await events.next(); ; next = await events.next()) {
-      if (next.done === true) return next.value;
-      const event = next.value;
-      if (event.type !== 'run-event' || event.event.type !== 'run.start') yield event;
-      else if (before !== undefined) yield update({ ...event.event.data, model }, before);
-      else yield { type: 'run-event', event: { type: 'run.start', data: { ...event.event.data, model } } };
-    }
-  } finally {
-    await events.return(undefined);
-  }
-}
-
-/** Another preset has other functions: what came and what went. */
-function update(data: JsonObject, before: readonly string[]): ChatEvent {
-  const functions = Array.isArray(data['functions']) ? data['functions'].filter((name) => typeof name === 'string') : [];
-  const added = functions.filter((name) => !before.includes(name));
-  const removed = before.filter((name) => !functions.includes(name));
-  return { type: 'run-event', event: { type: 'config.update', data: { ...data, added, removed } } };
+/** The run is known by the model that was asked; a hand-off changes it (what came, what went) and starts no other run. */
+function withStartOf(model: string, functionsBefore: readonly string[] | undefined, emit: Emit<ChatEvent>): Emit<ChatEvent> {
+  return (events) => {
+    const [first, ...others] = events;
+    if (first?.type !== 'run-event' || first.event.type !== 'run.start') return emit(events);
+    const data = { ...first.event.data, model };
+    if (functionsBefore === undefined) return emit([{ type: 'run-event', event: { type: 'run.start', data } }, ...others]);
+    const functions = Array.isArray(first.event.data['functions']) ? first.event.data['functions'] : [];
+    const added = functions.filter((name) => typeof name !== 'string' || !functionsBefore.includes(name));
+    const removed = functionsBefore.filter((name) => !functions.includes(name));
+    return emit([{ type: 'run-event', event: { type: 'config.update', data: { ...data, added, removed } } }, ...others]);
+  };
 }
 
 /** What several rules demand together: a call waits where any of them says so. */

@@ -1,8 +1,7 @@
 import type { ChatEvent, ChatMessage, FinishReason, ToolCall } from '../../core/chat.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
-import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
-import { pullFrom } from '../../shared/emit.ts';
+import type { Tool, ToolOffer } from '../../core/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { requestLastAnswer, requestModel } from './request-model.ts';
 import type { Turn } from './request-model.ts';
@@ -15,17 +14,16 @@ import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 import { resultShareBytes, shareAmong } from '../results/truncate-result.ts';
 import { forAnotherModel, messagesOfRound, repairHistory } from './repair-history.ts';
 import { createResultStore } from '../results/stored-results.ts';
-import { betweenRounds, suspendRun } from '../suspend/suspend-run.ts';
-import type { RoundToSuspend } from '../suspend/suspend-run.ts';
+import { suspendRun } from '../suspend/suspend-run.ts';
 import { createReadResultTool, readerNameBeside } from '../results/read-result-tool.ts';
 import { createRoundBudget } from './round-budget.ts';
-import type { RoundBudget } from './round-budget.ts';
-import { limitReached, runRound } from '../tool-calls/run-round.ts';
+import type { ReachedLimit, RoundBudget } from './round-budget.ts';
+import { limitReached, runRound, usageEvents } from '../tool-calls/run-round.ts';
 import { createTurnSeparator } from './separate-turns.ts';
 import type { TurnSeparator } from './separate-turns.ts';
 import { isCut, partitionToolCalls } from '../tool-calls/partition-tool-calls.ts';
-import { isAmidRound, resumedRound, saidIn, turnOf } from '../suspend/loop-checkpoint.ts';
-import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
+import { betweenRounds, isAmidRound, resumedRound, turnOf } from '../suspend/loop-checkpoint.ts';
+import type { LoopCheckpoint, LoopState } from '../suspend/loop-checkpoint.ts';
 
 export interface ChatRun {
   backend: ModelBackend;
@@ -34,7 +32,7 @@ export interface ChatRun {
   messages: ChatMessage[];
   tools: ReadonlyMap<string, Tool>;
   /** What the offer holds back, and the tool that brings it in. */
-  finder?: NonNullable<ToolOffer['finder']>;
+  finder?: ToolOffer['finder'];
   /** The caller's own entries of `tools`, and the names of those that are functions. */
   callerTools: JsonObject[];
   callerNames: ReadonlySet<string>;
@@ -44,84 +42,42 @@ export interface ChatRun {
   stream: boolean;
   /** Rounds of tool calls; after them comes one last round without tools. */
   maxRounds: number;
-  /** `prompt`: the backend is a selection pass, for which one round is its nature. Only a native one may ignore a forced choice. */
-  path: 'native' | 'prompt' | 'react';
-  /** `simple`: only the first call of the first round runs. */
-  isSingleCall: boolean;
+  /** How the backend chooses calls: by a selection only once, and a single call only in the first round. */
+  choice: ModeChoice;
+  /** The form of the answer takes one call of the caller's functions. */
   handsOverOne?: boolean | undefined;
   /** How much the model can read, where that is known. */
-  contextTokens?: number;
+  contextTokens?: number | undefined;
   settings: ToolCallSettings;
-  /** As it was chosen, for a run that is put away. */
-  choice?: ModeChoice;
-  /** What a run that was put away goes on with, in place of `messages`. */
-  resumed?: LoopCheckpoint;
+  /** What a run that was suspended goes on with, in place of `messages`. */
+  resumed?: LoopCheckpoint | undefined;
   /** Keeps what was executed beside calls to the caller's own functions, until the caller answers them; gives the calls as they are handed over. */
   keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
 }
 
-/**
- * Asks the model, runs the tools it calls, and asks again with their results, until it answers without calling any.
- * When a limit ends the calling, no tools are offered any more, so that there always is an answer.
- */
-export async function* runChat(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff | undefined> {
-  const state = beginRun(chat);
-  const { messages, budget, separator } = state;
-  const place = chat.settings.run.wait?.resumed;
-  let resumed = isAmidRound(chat.resumed) ? chat.resumed : undefined;
-  let limit = budget.reached();
-  for (; limit === undefined || resumed !== undefined; limit = budget.reached()) {
-    if (resumed === undefined) place?.standsAt(() => betweenRounds(waitingRound(chat, state).loop));
-    const turn =
-      resumed === undefined
-        ? yield* pullFrom((emit: Emit<ChatEvent>) => requestTurn(chat, state, separator.separate(emit)))
-        : turnOf(resumed);
-    if (resumed === undefined) yield* offerCalledTools(chat.finder, state.tools, turn.toolCalls);
-    const rules = { ...chat, tools: state.tools, forced: forcedNow(chat, state) };
-    const { calls, refused } = resumed === undefined ? partitionToolCalls(turn, rules) : { calls: turn.toolCalls, refused: [] };
-    yield* refused;
-    // Whoever forbids calls still wants an answer, and so does who has seen tools run; where a limit has cut it, another question would end alike.
-    const owesAnswer = turn.toolCalls.length > 0 || budget.used().rounds > 0;
-    if (calls.length === 0 && owesAnswer && turn.isSilent && !isCut(turn)) break;
-    if (calls.length === 0) {
-      yield finish(turn.finishReason);
-      return undefined;
-    }
+/** What comes next in the loop. All but the first three end it. */
+type NextStep =
+  | { type: 'run_again' }
+  | RunTools
+  /** The model is asked to answer without tools: a limit is reached, or it has said nothing. */
+  | { type: 'last_answer'; limit?: ReachedLimit }
+  | { type: 'answer'; finishReason: FinishReason }
+  /** The caller's own functions are the caller's to run. */
+  | { type: 'hand_over'; calls: ToolCall[] }
+  /** Another preset goes on. */
+  | { type: 'hand_off'; preset: string }
+  /** A function has ended the run. */
+  | { type: 'stop' }
+  /** It goes on in another request. */
+  | { type: 'suspended' };
 
-    const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
-    const ownCalls = calls.filter((call) => !chat.callerNames.has(call.name));
-    const around = { ...state.around, resultBytes: shareAmong(state.shareBytes, ownCalls.length) };
-    const round = { tools: state.tools, settings: chat.settings, around, callsLeft: budget.callsLeft(), finderName: finderNameIn(chat) };
-    // Nobody is there any more: what was approved has not begun yet, and may be taken up again.
-    if (place !== undefined) chat.settings.run.signal.throwIfAborted();
-    place?.standsAt(undefined);
-    const reports = yield* runRound(ownCalls, { ...round, ...resumedRound(resumed, ownCalls, chat.settings.run) });
-    resumed = undefined;
-    const isWaiting = reports.some((report) => report.isWaiting === true);
-    if (isWaiting && (yield* suspendRun({ ...waitingRound(chat, state), turn: { ...saidIn(turn), calls }, reports }))) return undefined;
-    messages.push(...messagesOfRound(turn, calls, reports));
-    budget.spend(reports);
-    for (const { outcome } of reports) if (outcome.usage !== undefined) yield { type: 'usage', usage: outcome.usage };
-    if (callerCalls.length > 0) {
-      const handedOver = await chat.keepForCaller(callerCalls, messages.slice(state.historyLength));
-      for (const call of handedOver) yield { type: 'tool-call', call };
-      yield finish('tool_calls', 'tool_calls');
-      return undefined;
-    }
-    const preset = handoffIn(reports);
-    if (preset !== undefined)
-      return { preset, messages: forAnotherModel(messages.slice(state.historyLength)), functions: [...state.tools.keys()] };
-    if (endsRun(reports)) {
-      yield finish('stop');
-      return undefined;
-    }
-    afterRound(state, reports);
-    yield* offerFoundTools(chat.finder, state.tools, reports);
-  }
-  if (limit !== undefined && (limit.limit !== 'tool_rounds' || readsOn(chat))) yield limitReached(limit.limit, limit.value);
-  place?.standsAt(() => betweenRounds(waitingRound(chat, state).loop));
-  yield* lastAnswer(chat, state);
-  return undefined;
+interface RunTools {
+  type: 'run_tools';
+  turn: Turn;
+  /** Those of the turn that may run, the caller's own among them. */
+  calls: ToolCall[];
+  /** Present where the round was suspended amid them. */
+  resumed?: LoopCheckpoint;
 }
 
 /** The conversation goes on under another preset; `messages` are what this run has added to it. */
@@ -132,16 +88,123 @@ export interface Handoff {
   functions: string[];
 }
 
-function handoffIn(reports: readonly ToolCallResult[]): string | undefined {
-  return reports.map(({ followUp }) => (followUp?.type === 'handoff' ? followUp.preset : undefined)).find((preset) => preset !== undefined);
+/**
+ * Requests the model, runs the tools it calls, and requests it again with their results, until it answers without calling any.
+ * When a limit ends the calling, no tools are offered any more, so that there always is an answer.
+ */
+export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Handoff | undefined> {
+  const emit: Emit<ChatEvent> = (events) => (events.length === 0 ? undefined : sink(events));
+  const state = beginLoop(chat);
+  for (let step = firstStep(chat); ;) {
+    switch (step.type) {
+      case 'run_again':
+        step = await runAgain(chat, state, emit);
+        break;
+      case 'run_tools':
+        step = await runTools(step, { chat, state }, emit);
+        break;
+      case 'last_answer':
+        step = await runToLastAnswer(step, { chat, state }, emit);
+        break;
+      case 'answer':
+        // Servers say `tool_calls` where none are handed over; a client would wait for them.
+        await emit([{ type: 'finish', reason: step.finishReason === 'tool_calls' ? 'stop' : step.finishReason }]);
+        return undefined;
+      case 'hand_over': {
+        const calls = await chat.keepForCaller(step.calls, addedMessages(state));
+        await emit([...calls.map((call): ChatEvent => ({ type: 'tool-call', call })), { type: 'finish', reason: 'tool_calls' }]);
+        return undefined;
+      }
+      case 'hand_off':
+        return { preset: step.preset, messages: forAnotherModel(addedMessages(state)), functions: [...state.tools.keys()] };
+      case 'stop':
+        await emit([{ type: 'finish', reason: 'stop' }]);
+        return undefined;
+      case 'suspended':
+        return undefined;
+    }
+  }
 }
 
-interface RunState {
+function firstStep({ resumed }: ChatRun): NextStep {
+  if (!isAmidRound(resumed)) return { type: 'run_again' };
+  return { type: 'run_tools', turn: turnOf(resumed), calls: resumed.turn.calls, resumed };
+}
+
+async function runAgain(chat: ChatRun, state: LoopProgress, emit: Emit<ChatEvent>): Promise<NextStep> {
+  const limit = state.budget.reached();
+  if (limit !== undefined) return { type: 'last_answer', limit };
+  keepCheckpoint(chat, state);
+  const turn = await requestTurn(chat, state, state.separator.separate(emit));
+  await emit(offerCalledTools(chat.finder, state.tools, turn.toolCalls));
+  const rules = { ...chat, isSingleCall: chat.choice.isSingleCall, tools: state.tools, forced: forcedNow(chat, state) };
+  const { calls, refused } = partitionToolCalls(turn, rules);
+  await emit(refused);
+  if (calls.length > 0) return { type: 'run_tools', turn, calls };
+  // Whoever forbids calls still wants an answer, and so does who has seen tools run; where a limit has cut it, another request would end alike.
+  const owesAnswer = turn.toolCalls.length > 0 || state.budget.used().rounds > 0;
+  if (owesAnswer && turn.isSilent && !isCut(turn)) return { type: 'last_answer' };
+  return { type: 'answer', finishReason: turn.finishReason };
+}
+
+interface Loop {
+  chat: ChatRun;
+  state: LoopProgress;
+}
+
+async function runTools({ turn, calls, resumed }: RunTools, { chat, state }: Loop, emit: Emit<ChatEvent>): Promise<NextStep> {
+  const { settings, finder } = chat;
+  const { wait, signal } = settings.run;
+  const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
+  const gatewayCalls = calls.filter((call) => !chat.callerNames.has(call.name));
+  // Nobody is there any more: what was approved has not begun yet, and may be taken up again.
+  if (wait?.resumed !== undefined) signal.throwIfAborted();
+  wait?.resumed?.setCheckpoint(undefined);
+  const round = {
+    tools: state.tools,
+    settings,
+    scope: { ...state.scope, resultBytes: shareAmong(state.shareBytes, gatewayCalls.length) },
+    callsLeft: state.budget.callsLeft(),
+    finderName: readsOn(chat) ? finder?.tool.spec.name : undefined,
+    ...resumedRound(resumed, gatewayCalls, settings.run),
+  };
+  const results = await runRound(gatewayCalls, round, emit);
+  if (results.some(({ suspended }) => suspended !== undefined)) {
+    const isSuspended = await suspendRun({ wait, turn, calls, results, loop: loopState(chat, state), separator: state.separator }, emit);
+    if (isSuspended) return { type: 'suspended' };
+  }
+  state.messages.push(...messagesOfRound(turn, calls, results));
+  state.budget.spend(results);
+  await emit(usageEvents(results));
+  if (callerCalls.length > 0) return { type: 'hand_over', calls: callerCalls };
+  const preset = handoffIn(results);
+  if (preset !== undefined) return { type: 'hand_off', preset };
+  if (endsRun(results)) return { type: 'stop' };
+  if (results.some(({ prepared }) => prepared.type === 'ready')) state.isChoiceOpen = false;
+  offerReader(state);
+  await emit(offerFoundTools(finder, state.tools, results));
+  return { type: 'run_again' };
+}
+
+async function runToLastAnswer(
+  { limit }: Extract<NextStep, { type: 'last_answer' }>,
+  { chat, state }: Loop,
+  emit: Emit<ChatEvent>,
+): Promise<NextStep> {
+  // One round is the nature of a selection, and no limit of the run.
+  if (limit !== undefined && (limit.limit !== 'tool_rounds' || readsOn(chat))) await emit([limitReached(limit.limit, limit.value)]);
+  keepCheckpoint(chat, state);
+  const last = await requestLastAnswer(chat.backend, requestFor(chat, state), state.separator.separate(emit));
+  if (last.isSilent && !isCut(last)) await emit([{ type: 'text', text: 'The model gave no answer after its last tool calls.' }]);
+  return { type: 'answer', finishReason: last.finishReason };
+}
+
+interface LoopProgress {
   messages: ChatMessage[];
   /** Of the repaired history, before this run. */
   historyLength: number;
   tools: Map<string, Tool>;
-  around: ToolCallScope;
+  scope: ToolCallScope;
   /** What one result may hand to the model. */
   shareBytes: number;
   budget: RoundBudget;
@@ -150,35 +213,25 @@ interface RunState {
   isChoiceOpen: boolean;
 }
 
-/** Only a model that may call again can read on in a result that was cut. */
-function readsOn(chat: ChatRun): boolean {
-  return chat.path !== 'prompt' && !chat.isSingleCall;
-}
-
-function finderNameIn(chat: ChatRun): string | undefined {
-  return readsOn(chat) ? chat.finder?.tool.spec.name : undefined;
-}
-
-function beginRun(chat: ChatRun): RunState {
-  const { resumed } = chat;
+function beginLoop(chat: ChatRun): LoopProgress {
+  const { resumed, finder } = chat;
   const messages = resumed?.messages ?? repairHistory(chat.messages);
-  const around: ToolCallScope = { ledger: createDuplicateCallGuard(resumed?.ledger) };
+  const scope: ToolCallScope = { guard: createDuplicateCallGuard(resumed?.guardedCalls) };
+  const tools = new Map(chat.tools);
   if (readsOn(chat)) {
-    around.results = createResultStore(resumed?.results);
-    around.readerName = readerNameBeside(new Set([...chat.tools.keys(), ...chat.callerNames]));
+    scope.results = createResultStore(resumed?.results);
+    scope.readerName = readerNameBeside(new Set([...chat.tools.keys(), ...chat.callerNames]));
+    if (finder !== undefined) tools.set(finder.tool.spec.name, finder.tool);
   }
-  const tools = new Map(
-    chat.finder !== undefined && readsOn(chat) ? [...chat.tools, [chat.finder.tool.spec.name, chat.finder.tool]] : chat.tools,
-  );
   const forced = forcedChoiceIn(chat.toolChoice);
   // What the request demands is on offer, whether or not it fitted.
-  const brought = [...(resumed?.tools ?? []), ...(forced?.type === 'named' ? [forced.name] : [])];
-  for (const tool of brought.flatMap((name) => chat.finder?.shelf.get(name) ?? [])) tools.set(tool.spec.name, tool);
+  const further = [...(resumed?.tools ?? []), ...(forced?.type === 'named' ? [forced.name] : [])];
+  for (const tool of further.flatMap((name) => finder?.shelf.get(name) ?? [])) tools.set(tool.spec.name, tool);
   return {
     messages,
     historyLength: resumed?.historyLength ?? messages.length,
     tools,
-    around,
+    scope,
     shareBytes: resultShareBytes(chat.contextTokens),
     budget: createRoundBudget(chat.maxRounds, chat.settings.now, resumed?.budget),
     separator: createTurnSeparator(),
@@ -186,72 +239,74 @@ function beginRun(chat: ChatRun): RunState {
   };
 }
 
-/** What of the loop is kept when it is put away amid a round. */
-function waitingRound(chat: ChatRun, state: RunState): Pick<RoundToSuspend, 'wait' | 'loop' | 'separator'> {
-  const { messages, historyLength, tools, around, budget, separator, isChoiceOpen } = state;
-  const loop = {
-    choice: chat.choice ?? { path: chat.path, mayFallBack: false, isSingleCall: chat.isSingleCall },
+/** Only a model that may call again can read on in a result that was cut. */
+function readsOn({ choice }: ChatRun): boolean {
+  return choice.path !== 'prompt' && !choice.isSingleCall;
+}
+
+function addedMessages({ messages, historyLength }: LoopProgress): ChatMessage[] {
+  return messages.slice(historyLength);
+}
+
+/** A resumed run that fails goes on from here, with the next request to the model. */
+function keepCheckpoint(chat: ChatRun, state: LoopProgress): void {
+  chat.settings.run.wait?.resumed?.setCheckpoint(() => betweenRounds(loopState(chat, state)));
+}
+
+function loopState({ choice }: ChatRun, { messages, historyLength, tools, scope, budget, isChoiceOpen }: LoopProgress): LoopState {
+  return {
+    choice,
     messages,
     historyLength,
     tools: [...tools.keys()],
-    ledger: around.ledger?.entries() ?? [],
+    guardedCalls: scope.guard?.entries() ?? [],
     budget: budget.used(),
-    results: around.results?.entries() ?? [],
+    results: scope.results?.entries() ?? [],
     isChoiceOpen,
   };
-  return { wait: chat.settings.run.wait, loop, separator };
 }
 
-/** A forced choice is obeyed once: forced again after its call, the model could never answer. */
-function forcedNow(chat: ChatRun, { isChoiceOpen }: RunState): ForcedChoice | undefined {
-  return isChoiceOpen && chat.path === 'native' ? forcedChoiceIn(chat.toolChoice) : undefined;
+/** A forced choice is obeyed once: forced again after its call, the model could never answer. A selection obeys it by itself. */
+function forcedNow({ choice, toolChoice }: ChatRun, { isChoiceOpen }: LoopProgress): ForcedChoice | undefined {
+  return isChoiceOpen && choice.path !== 'prompt' ? forcedChoiceIn(toolChoice) : undefined;
 }
 
-function requestTurn(chat: ChatRun, state: RunState, emit: Emit<ChatEvent>): Promise<Turn> {
+function requestTurn(chat: ChatRun, state: LoopProgress, emit: Emit<ChatEvent>): Promise<Turn> {
   const toolChoice = state.isChoiceOpen || chat.toolChoice === 'none' ? chat.toolChoice : undefined;
   const request = { ...requestFor(chat, state), toolChoice };
   const forced = forcedNow(chat, state);
   return forced === undefined ? requestModel(chat.backend, request, emit) : requestCall(chat.backend, request, { choice: forced, emit });
 }
 
-function requestFor(chat: ChatRun, { messages, tools, budget }: RunState): ModelRequest {
+function requestFor(
+  { model, callerTools, parallelToolCalls, parameters, stream, settings, maxRounds }: ChatRun,
+  { messages, tools, budget }: LoopProgress,
+): ModelRequest {
   return {
-    model: chat.model,
+    model,
     messages,
-    tools: Array.from(tools.values(), (tool): ToolSpec => tool.spec),
-    callerTools: chat.callerTools,
+    tools: Array.from(tools.values(), ({ spec }) => spec),
+    callerTools,
     toolChoice: undefined,
-    parallelToolCalls: chat.parallelToolCalls,
-    parameters: chat.parameters,
-    stream: chat.stream,
-    signal: chat.settings.run.signal,
-    asking: { purpose: 'round', round: budget.used().rounds + 1, maxRounds: chat.maxRounds },
+    parallelToolCalls,
+    parameters,
+    stream,
+    signal: settings.run.signal,
+    asking: { purpose: 'round', round: budget.used().rounds + 1, maxRounds },
   };
 }
 
+function handoffIn(results: readonly ToolCallResult[]): string | undefined {
+  return results.flatMap(({ followUp }) => (followUp?.type === 'handoff' ? [followUp.preset] : []))[0];
+}
+
 /** A function may end the run; silent ones end it when nothing else waits for a reply. */
-function endsRun(reports: readonly ToolCallResult[]): boolean {
-  return reports.some(({ followUp }) => followUp?.type === 'stop') || reports.every(({ followUp }) => followUp?.type === 'no-reply');
+function endsRun(results: readonly ToolCallResult[]): boolean {
+  return results.some(({ followUp }) => followUp?.type === 'stop') || results.every(({ followUp }) => followUp?.type === 'no-reply');
 }
 
-function afterRound(state: RunState, reports: readonly ToolCallResult[]): void {
-  if (reports.some(({ prepared }) => prepared.type === 'ready')) state.isChoiceOpen = false;
-  const { results, readerName } = state.around;
-  if (results === undefined || results.isEmpty || readerName === undefined) return;
-  if (!state.tools.has(readerName)) state.tools.set(readerName, createReadResultTool(readerName, results, state.shareBytes));
-}
-
-async function* lastAnswer(chat: ChatRun, state: RunState): AsyncGenerator<ChatEvent> {
-  const last = yield* pullFrom((emit: Emit<ChatEvent>) =>
-    requestLastAnswer(chat.backend, requestFor(chat, state), state.separator.separate(emit)),
-  );
-  if (last.isSilent && !isCut(last)) {
-    yield { type: 'text', text: 'The model gave no answer after its last tool calls.' };
-  }
-  yield finish(last.finishReason);
-}
-
-/** Servers say `tool_calls` where none are handed over; a client would wait for them. */
-function finish(reason: FinishReason, instead: FinishReason = 'stop'): ChatEvent {
-  return { type: 'finish', reason: reason === 'tool_calls' ? instead : reason };
+/** From the first result on that was cut. */
+function offerReader({ scope: { results, readerName }, tools, shareBytes }: LoopProgress): void {
+  if (results === undefined || results.isEmpty || readerName === undefined || tools.has(readerName)) return;
+  tools.set(readerName, createReadResultTool(readerName, results, shareBytes));
 }

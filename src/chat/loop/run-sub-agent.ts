@@ -10,10 +10,9 @@ import type { AskPreset, ToolContext, ToolInvocation, ToolOutcome } from '../../
 import { addUsage } from '../../core/usage.ts';
 import { runAsPreset } from './run-as-preset.ts';
 import type { ChatServices } from './answer-chat.ts';
+import type { Emit } from '../../shared/emit.ts';
 import { asSentence } from './as-sentence.ts';
-import { withDelegated } from './stream-delegation.ts';
 import { nestedSuspension } from '../suspend/nested-suspension.ts';
-import type { NestedSuspension } from '../suspend/nested-suspension.ts';
 
 /** A sign of life this often keeps the caller's idle limit away. */
 const signMs = 1_000;
@@ -35,16 +34,23 @@ export function createSubAgentRunner(servicesOf: () => ChatServices & { presets:
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
     const inner: RunContext = { ...run, presetPath: path, preset, signal, wait, ...(calls && { calls }) };
     const services = servicesOf();
+    const thinking = pauseWhileAsked(context);
+    const outside = { callId: invocation.callId, context, thinking, now: services.now };
     try {
-      const events = withDelegated(runAsPreset(request, inner, services));
-      await listen(events, said, { invocation, context, wait, now: services.now });
+      await runAsPreset(
+        request,
+        { run: inner, services },
+        emitInto(said, outside, () => wait?.isSuspended === true),
+      );
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof GatewayError) return failure(`${asSentence(error.message)}${wordsOn(said)}`, said);
       throw error;
+    } finally {
+      thinking.end();
     }
     if (wait?.kept !== undefined) {
-      invocation.waitFor?.(wait.kept);
+      context?.waitFor(wait.kept);
       const tools = wait.kept.calls.map(({ tool }) => `'${tool}'`).join(', ');
       const message = `The assistant has to wait for a human's approval of ${tools}, which is not possible just now; it has not finished.`;
       return { ...failure(`${message}${wordsOn(said)}`, said), code: 'approval_required' };
@@ -95,40 +101,44 @@ function callsWithin(calls: CallRegistry, outer: string): CallRegistry {
   return { register: (callId, cancel) => calls.register(idWithin(outer, callId), cancel) };
 }
 
-interface Listening {
-  invocation: ToolInvocation;
+interface Outside {
+  callId: string;
   context: ToolContext | undefined;
-  wait: NestedSuspension | undefined;
+  thinking: ReturnType<typeof pauseWhileAsked>;
   now: () => number;
 }
 
-async function listen(events: AsyncGenerator<ChatEvent>, said: Said, { invocation, context, wait, now }: Listening): Promise<void> {
-  let toldAt = now();
-  const thinking = pauseWhileAsked(invocation);
-  try {
-    for await (const event of events) {
-      // What it says about its waiting is said by the outer run.
-      if (event.type === 'text' && wait?.isSuspended !== true) said.text += event.text;
-      else if (event.type === 'usage') said.usage = addUsage(said.usage, event.usage);
-      else if (event.type === 'run-event') {
-        thinking.note(event.event);
-        noteCall(event.event, said);
-        await tell(event.event, invocation);
-      }
-      const isCall = event.type === 'run-event' && event.event.type === 'tool.call';
-      if (isCall) await context?.status(`uses ${nameIn(event.event)}`);
-      if (isCall) toldAt = now();
-      if (now() - toldAt < signMs) continue;
-      toldAt = now();
-      await context?.progress(said.text.length);
+/** Keeps what is said, and shows what is done among the outer run's events. What it says about its waiting is said by the outer run. */
+function emitInto(said: Said, { callId, context, thinking, now }: Outside, isSuspended: () => boolean): Emit<ChatEvent> {
+  let shownAt = now();
+
+  async function show(events: readonly RunEvent[]): Promise<void> {
+    for (const event of events) {
+      thinking.note(event);
+      noteCall(event, said);
+      if (!eventsOfCall.has(event.type)) await context?.emit(nested(event, callId));
+      if (event.type !== 'tool.call') continue;
+      await context?.status(`uses ${nameIn(event)}`);
+      shownAt = now();
     }
-  } finally {
-    thinking.end();
+    if (now() - shownAt < signMs) return;
+    shownAt = now();
+    await context?.progress(said.text.length);
   }
+
+  return (events) => {
+    const runEvents: RunEvent[] = [];
+    for (const event of events) {
+      if (event.type === 'text' && !isSuspended()) said.text += event.text;
+      else if (event.type === 'usage') said.usage = addUsage(said.usage, event.usage);
+      else if (event.type === 'run-event') runEvents.push(event.event);
+    }
+    return runEvents.length > 0 || now() - shownAt >= signMs ? show(runEvents) : undefined;
+  };
 }
 
 /** Whoever is asked over a session may think for long: as long as an approval within is awaited, no limit of the call runs. */
-function pauseWhileAsked({ pause }: ToolInvocation): { note(event: RunEvent): void; end(): void } {
+function pauseWhileAsked(context: ToolContext | undefined): { note(event: RunEvent): void; end(): void } {
   const asked = new Set<unknown>();
   let goOn: (() => void) | undefined;
   function end(): void {
@@ -139,7 +149,7 @@ function pauseWhileAsked({ pause }: ToolInvocation): { note(event: RunEvent): vo
     note({ type, data: { id } }) {
       if (type === 'approval.request') asked.add(id);
       if (type === 'approval.response' || type === 'tool.result') asked.delete(id);
-      if (asked.size > 0) goOn ??= pause?.();
+      if (asked.size > 0) goOn ??= context?.pause();
       else end();
     },
     end,
@@ -154,19 +164,18 @@ function nameIn({ data: { tool } }: RunEvent): string {
   return typeof tool === 'string' ? tool : 'a tool';
 }
 
-/** Its beginning and end are those of the call, and its progress is told as the call's. */
-const ownEvents: ReadonlySet<EventType> = new Set(['run.start', 'run.end', 'tool.progress']);
+/** Its beginning and end are those of the call, and its progress is shown as the call's. */
+const eventsOfCall: ReadonlySet<EventType> = new Set(['run.start', 'run.end', 'tool.progress']);
 
 /** `id` and `within` lead from the outermost call inwards, so that nothing is taken for the outer run's own. */
-async function tell({ type, data }: RunEvent, { tell: toRun, callId }: ToolInvocation): Promise<void> {
-  if (toRun === undefined || ownEvents.has(type)) return;
+function nested({ type, data }: RunEvent, callId: string): RunEvent {
   const { id, within } = data;
-  await toRun({
+  return {
     type,
     data: {
       ...data,
       ...(typeof id === 'string' && { id: idWithin(callId, id) }),
       within: typeof within === 'string' ? idWithin(callId, within) : callId,
     },
-  });
+  };
 }

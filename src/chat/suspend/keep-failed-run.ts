@@ -1,31 +1,31 @@
 import type { ChatEvent } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { Emit } from '../../shared/emit.ts';
 import type { RunContext } from '../../core/run.ts';
 import { asSentence } from '../loop/as-sentence.ts';
 
 /**
- * The events of a run that goes on after decisions. Where it fails, most likely because its model does, what was approved must neither be lost nor be
+ * Answers with a run that goes on after decisions. Where it fails, most likely because its model does, what was approved must neither be lost nor be
  * done twice: the run is kept as it stands between two rounds, and whoever sends the same decision again goes on with it. Not where somebody has
- * cancelled it, and not amid calls.
+ * cancelled it, not amid calls, and not once its end was emitted.
  */
-export async function* keepFailedRun(events: AsyncGenerator<ChatEvent>, { wait, signal }: RunContext): AsyncGenerator<ChatEvent> {
-  const mayKeep = (): boolean => !isCancelled(signal) && wait?.isSuspended !== true;
+export async function keepFailedRun(
+  answer: (emit: Emit<ChatEvent>) => Promise<void>,
+  { wait, signal }: RunContext,
+  emit: Emit<ChatEvent>,
+): Promise<void> {
   let isOver = false;
   try {
-    for await (const event of events) {
-      isOver = event.type === 'run-event' && event.event.type === 'run.end';
-      yield event;
-    }
-    isOver = true;
+    await answer((events) => {
+      isOver ||= events.some((event) => event.type === 'run-event' && event.event.type === 'run.end');
+      return emit(events);
+    });
   } catch (error) {
-    isOver = true;
-    if (!mayKeep() || !(await wait?.keepForRetry())) throw error;
+    const mayKeep = !isOver && !isCancelled(signal) && wait?.isSuspended !== true;
+    if (!mayKeep || !(await wait?.keepForRetry())) throw error;
     const message = 'The run failed after its calls were decided. What they gave is kept: send the same decision again to go on.';
-    yield { type: 'run-event', event: { type: 'warning', data: { code: 'kept_for_retry', message } } };
+    await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'kept_for_retry', message } } }]);
     throw signal.aborted ? error : withCure(error);
-  } finally {
-    // Whoever reads no further has not read the answer.
-    if (!isOver && mayKeep()) await wait?.keepForRetry();
   }
 }
 
@@ -37,8 +37,8 @@ export function isCancelled({ aborted, reason }: AbortSignal): boolean {
 function withCure(error: unknown): unknown {
   if (!(error instanceof GatewayError)) return error;
   const { code, message, status, param, retryAfter } = error;
-  const words = `${asSentence(message)} Nothing that was approved runs twice: send the same decision once more to go on.`;
-  return new GatewayError(code, words, {
+  const instead = `${asSentence(message)} Nothing that was approved runs twice: send the same decision once more to go on.`;
+  return new GatewayError(code, instead, {
     status,
     ...(param !== null && { param }),
     ...(retryAfter !== undefined && { retryAfter }),

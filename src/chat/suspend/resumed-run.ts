@@ -2,26 +2,23 @@ import type { DecidedCall, ResumedRun } from '../../core/suspended-run.ts';
 import type { Source } from '../../core/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
-export interface WhatItWas {
-  loop: JsonObject;
-  sources: readonly Source[];
-}
-
 export interface TrackedRun extends ResumedRun {
   /** What it would go on with if it failed now, and the decisions for that; undefined amid its calls. */
-  place(): { loop: JsonObject; left: DecidedCall[] } | undefined;
+  retryFrom(): { loop: JsonObject; left: DecidedCall[] } | undefined;
 }
 
-/** What a run that goes on is given: its loop once, and each decision once, to the call that was shown. */
-export function createResumedRun({ loop, sources }: WhatItWas, decided: readonly DecidedCall[]): TrackedRun {
+/** What a resumed run is given: its checkpoint once, and each decision once, to the call that was shown. */
+export function createResumedRun(
+  { loop, sources }: { loop: JsonObject; sources: readonly Source[] },
+  decided: readonly DecidedCall[],
+): TrackedRun {
   let left = [...decided];
   let isTaken = false;
   /** Until calls begin, all of it is still to be done. */
-  let hasBegun = false;
-  let standing: (() => JsonObject) | undefined;
+  let checkpoint: (() => JsonObject) | 'as_suspended' | undefined = 'as_suspended';
 
   return {
-    take() {
+    takeCheckpoint() {
       if (isTaken) return undefined;
       isTaken = true;
       return { loop, sources };
@@ -33,19 +30,18 @@ export function createResumedRun({ loop, sources }: WhatItWas, decided: readonly
       const index = left.findIndex(isFor);
       return index < 0 ? undefined : left.splice(index, 1)[0];
     },
-    takeWithin(place) {
-      const isWithin = ({ call }: DecidedCall): boolean => call.within?.[0]?.place === place;
+    takeInnerDecisions(index) {
+      const isWithin = ({ call }: DecidedCall): boolean => call.within?.[0]?.index === index;
       const taken = left.filter(isWithin);
       left = left.filter((each) => !isWithin(each));
       return taken.map(({ call, answer }) => ({ call: { ...call, within: call.within?.slice(1) ?? [] }, answer }));
     },
-    standsAt(at) {
-      hasBegun = true;
-      standing = at;
+    setCheckpoint(next) {
+      checkpoint = next;
     },
-    place() {
-      if (!hasBegun) return { loop, left: [...decided] };
-      return standing === undefined ? undefined : { loop: standing(), left: [] };
+    retryFrom() {
+      if (checkpoint === 'as_suspended') return { loop, left: [...decided] };
+      return checkpoint && { loop: checkpoint(), left: [] };
     },
   };
 }

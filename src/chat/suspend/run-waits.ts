@@ -27,7 +27,7 @@ export interface RunWaitsOptions {
 
 type RunOnItsWay = Parameters<RunWaits['begin']>[0];
 
-/** Puts runs away until somebody decides: written down first, then told with tokens. */
+/** Suspends runs until somebody decides: stored first, then announced with tokens. */
 export function createRunWaits(options: RunWaitsOptions): RunWaits {
   function waitOf(
     run: RunOnItsWay & { model: string },
@@ -43,17 +43,17 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
       async suspend(calls, loop) {
         const { id, callerId, model, sources } = run;
         const expires = options.now() + limits.approvalTokenMs;
-        const told = { request, calls: [...calls], sources: [...sources], loop };
-        const waiting: WaitingRun = { id, callerId, waitId: options.newId(), expires, model, ...told };
+        const progress = { request, calls: [...calls], sources: [...sources], loop };
+        const waiting: WaitingRun = { id, callerId, waitId: options.newId(), expires, model, ...progress };
         await keep(waiting, limits.waitingRunsPerCaller, options);
         isSuspended = true;
         return toPendingApproval(waiting, options.tokens);
       },
       async keepForRetry() {
-        const place = isSuspended ? undefined : before?.resumed.place();
-        if (before === undefined || place === undefined) return false;
+        const checkpoint = isSuspended ? undefined : before?.resumed.retryFrom();
+        if (before === undefined || checkpoint === undefined) return false;
         const { waited, decided } = before;
-        const { loop, left } = place;
+        const { loop, left } = checkpoint;
         // Those of before stand first among the new ones, once the run has told them.
         const sources = run.sources.length < waited.sources.length ? waited.sources : [...run.sources];
         // Under the same tokens, for as long as they hold.

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/run.ts';
 import { ToolError } from '../../core/tool.ts';
 import type { ToolContext } from '../../core/tool.ts';
-import type { Supervision } from './call-deadline.ts';
+import type { Supervision } from './supervise-call.ts';
 import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
 
 /** How functions ask the user; absent where nobody could be asked. */
@@ -16,7 +16,7 @@ export interface Elicitations {
 
 export interface ElicitingCall {
   run: RunContext;
-  questions: Elicitations | undefined;
+  elicitations: Elicitations | undefined;
   supervision: Supervision;
   tool: string;
   args: JsonObject;
@@ -26,13 +26,16 @@ export interface ElicitingCall {
 const signMs = 250;
 
 /** What a running function may ask its user. A question ends with its call. */
-export function createElicitation({ run, questions, supervision, tool, args }: ElicitingCall): Pick<ToolContext, 'ask' | 'confirm'> {
+export function createElicitation({ run, elicitations, supervision, tool, args }: ElicitingCall): Pick<ToolContext, 'ask' | 'confirm'> {
   async function put(type: 'confirmation' | 'input', data: JsonObject): Promise<JsonObject | undefined> {
-    if (questions === undefined) throw unavailable(tool);
+    if (elicitations === undefined) throw unavailable(tool);
     const { signal } = supervision;
     const sign = setInterval(() => supervision.touch(), signMs);
     try {
-      const reply = await questions.ask({ type, data: { run_id: run.runId, ...data } }, { run, signal, timeoutMs: questions.timeoutMs });
+      const reply = await elicitations.ask(
+        { type, data: { run_id: run.runId, ...data } },
+        { run, signal, timeoutMs: elicitations.timeoutMs },
+      );
       if (reply.type === 'answered') return reply.data;
       if (reply.type === 'unavailable') throw unavailable(tool);
       if (reply.type === 'disconnected')

@@ -1,4 +1,3 @@
-import type { InnerWait } from '../../core/suspended-run.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { ToolError } from '../../core/tool.ts';
@@ -6,16 +5,15 @@ import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/
 import { hasUnknownEnd, isRepeatable } from './duplicate-call-guard.ts';
 import type { ReadyCall } from './prepare-tool-call.ts';
 import type { ToolCallScope, ToolCallSettings, ToolFault } from './tool-call-result.ts';
-import type { Ending, Supervision } from './call-deadline.ts';
+import type { Ending, Supervision } from './supervise-call.ts';
 
 export interface Execution {
   prepared: ReadyCall;
   settings: ToolCallSettings;
+  scope: ToolCallScope;
   supervision: Supervision;
   context: ToolContext;
-  around: ToolCallScope;
   timeoutMs: number;
-  waitFor: (inner: InnerWait) => void;
 }
 
 /**
@@ -23,7 +21,8 @@ export interface Execution {
  * @throws GatewayError `tool_failed` where the tool's definition ends the run, and nothing else.
  */
 export async function executeToolCall(execution: Execution): Promise<{ outcome: ToolOutcome; attempts: number }> {
-  const { prepared, supervision } = execution;
+  const { prepared, settings, supervision, timeoutMs } = execution;
+  supervision.startLimits({ idleMs: timeoutMs, totalMs: settings.totalTimeoutMs ?? limits.toolTotalTimeoutMs });
   const first = await attempt(execution);
   if (!mayRetry(prepared.tool, first)) return { outcome: first, attempts: 1 };
   const { promise: rested, resolve } = Promise.withResolvers<undefined>();
@@ -36,19 +35,16 @@ export async function executeToolCall(execution: Execution): Promise<{ outcome: 
 }
 
 async function attempt(execution: Execution): Promise<ToolOutcome> {
-  const { prepared, settings, supervision, context, timeoutMs, around, waitFor } = execution;
+  const { prepared, settings, supervision, context, timeoutMs } = execution;
   const { tool, call, args } = prepared;
-  const { results, live, inner } = around;
+  const { results, inner } = execution.scope;
   const invocation: ToolInvocation = {
     callId: call.id,
     args,
     run: settings.run,
     signal: supervision.signal,
     timeoutMs,
-    waitFor,
-    pause: () => supervision.pause(),
     ...(results && { results }),
-    ...(live && { tell: (event) => live.deliver(event) }),
     ...(inner && { resumed: inner }),
   };
   try {
@@ -98,12 +94,12 @@ async function failedOutcome(execution: Execution, error: unknown): Promise<Tool
   // A guardrail ends the run, whatever becomes of exceptions.
   if (error instanceof GatewayError && error.code === 'tool_failed') throw error;
   if (typeof onError === 'function') {
-    const told = await Promise.race([toldBy(onError, error, execution), execution.supervision.ended]);
-    return told.type === 'error' ? told : endedOutcome(execution.prepared.tool, told);
+    const outcome = await Promise.race([messageBy(onError, error, execution), execution.supervision.ended]);
+    return outcome.type === 'error' ? outcome : endedOutcome(execution.prepared.tool, outcome);
   }
   // These two were written to be read; the text of any other exception may hold anything.
-  const isTold = error instanceof ToolError || error instanceof GatewayError;
-  const outcome: ToolOutcome = isTold
+  const isReadable = error instanceof ToolError || error instanceof GatewayError;
+  const outcome: ToolOutcome = isReadable
     ? { type: 'error', code: error instanceof ToolError ? error.code : 'tool_error', message: error.message }
     : maskFault(error, execution.prepared, execution.settings);
   if (onError === 'abort')
@@ -112,7 +108,7 @@ async function failedOutcome(execution: Execution, error: unknown): Promise<Tool
 }
 
 /** What `onError` makes of an exception. It may fail too, and in JavaScript anything may come of it. */
-async function toldBy(
+async function messageBy(
   onError: (error: unknown) => unknown,
   error: unknown,
   { prepared, settings }: Execution,

@@ -3,7 +3,7 @@ import type { ToolCall } from '../../core/chat.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { Tool, ToolErrorCode } from '../../core/tool.ts';
+import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tool.ts';
 import { coerceArguments } from './coerce-arguments.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { checkValue } from '../../validation/check-value.ts';
@@ -29,6 +29,9 @@ export interface RefusedCall {
   message: string;
 }
 
+/** `name`: the offered one. */
+export type FunctionSchema = Pick<ToolSpec, 'name' | 'parameters'>;
+
 /** Whose call it is; the signal ends a check that takes long. */
 export interface CallingRun {
   caller: { readonly id: string };
@@ -46,11 +49,30 @@ export async function prepareToolCall(
 ): Promise<PreparedCall> {
   const fitted = fitToolCall(call, tools, finderName);
   if (fitted.type === 'refused') return fitted;
-  const { tool, args } = fitted;
-  const problems = await argumentProblems(args, tool.spec.parameters, { caller, signal });
-  if (problems.length === 0) return fitted;
-  const message = `Invalid arguments for '${tool.spec.name}': ${problems.join('; ')}.`;
-  return { type: 'refused', call, tool, args, code: 'args_invalid', message };
+  return withCheckedArguments(fitted, { caller, signal });
+}
+
+/** The same call with arguments that a hook or a human has put in place of the model's; they are checked like these. @throws the signal's reason */
+export async function prepareEditedCall({ call, tool }: ReadyCall, args: JsonObject, run: CallingRun): Promise<PreparedCall> {
+  const fitted = fitArguments(JSON.stringify(args), tool.spec);
+  return fitted.type === 'refused' ? { ...fitted, call, tool } : withCheckedArguments({ ...fitted, call, tool }, run);
+}
+
+/** Why arguments that a human has changed do not fit the function, in words for that human; undefined where they do. */
+export async function objectionTo(args: JsonObject, spec: FunctionSchema, run: CallingRun): Promise<string | undefined> {
+  const fitted = fitArguments(JSON.stringify(args), spec);
+  return fitted.type === 'refused' ? fitted.message : misfitOf(fitted.args, spec, run);
+}
+
+async function withCheckedArguments(ready: ReadyCall, run: CallingRun): Promise<PreparedCall> {
+  const { call, tool, args } = ready;
+  const message = await misfitOf(args, tool.spec, run);
+  return message === undefined ? ready : { type: 'refused', call, tool, args, code: 'args_invalid', message };
+}
+
+async function misfitOf(args: JsonObject, { name, parameters }: FunctionSchema, run: CallingRun): Promise<string | undefined> {
+  const problems = await argumentProblems(args, parameters, run);
+  return problems.length === 0 ? undefined : `Invalid arguments for '${name}': ${problems.join('; ')}.`;
 }
 
 /**
@@ -60,25 +82,31 @@ export async function prepareToolCall(
 export function fitToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName?: string): PreparedCall {
   const match = findOfferedName(call.name, [...tools.keys()]);
   const tool = match.type === 'unknown' ? undefined : tools.get(match.name);
-  const refuse = (code: ToolErrorCode, message: string): PreparedCall => ({ type: 'refused', call, tool, code, message });
-  if (match.type === 'unknown' || tool === undefined)
-    return refuse('tool_not_found', unknownName(call.name, match.type === 'unknown' ? match.candidates : [], finderName));
-  if (Buffer.byteLength(call.arguments) > limits.argumentsBytes) {
-    return refuse(
-      'args_too_large',
-      `The arguments of '${tool.spec.name}' are larger than ${limits.argumentsBytes} bytes. Call it again with less.`,
-    );
+  if (match.type === 'unknown' || tool === undefined) {
+    const message = unknownName(call.name, match.type === 'unknown' ? match.candidates : [], finderName);
+    return { type: 'refused', call, tool, code: 'tool_not_found', message };
   }
-  const parsed = parseArguments(call.arguments);
+  const fitted = fitArguments(call.arguments, tool.spec);
+  if (fitted.type === 'refused') return { ...fitted, call, tool };
+  const repairs = match.type === 'repaired' ? [`name: "${call.name}" read as "${match.name}"`, ...fitted.repairs] : fitted.repairs;
+  return { ...fitted, call, tool, repairs };
+}
+
+function fitArguments(
+  text: string,
+  { name, parameters }: FunctionSchema,
+): Pick<ReadyCall, 'type' | 'args' | 'repairs'> | Pick<RefusedCall, 'type' | 'code' | 'message'> {
+  if (Buffer.byteLength(text) > limits.argumentsBytes) {
+    const message = `The arguments of '${name}' are larger than ${limits.argumentsBytes} bytes. Call it again with less.`;
+    return { type: 'refused', code: 'args_too_large', message };
+  }
+  const parsed = parseArguments(text);
   if (parsed === undefined) {
-    return refuse(
-      'args_not_json',
-      `The arguments of '${tool.spec.name}' are not a JSON object. Call it again with one, such as {"key": "value"}.`,
-    );
+    const message = `The arguments of '${name}' are not a JSON object. Call it again with one, such as {"key": "value"}.`;
+    return { type: 'refused', code: 'args_not_json', message };
   }
-  const { args, changes } = coerceArguments(parsed, tool.spec.parameters);
-  const repairs = match.type === 'repaired' ? [`name: "${call.name}" read as "${match.name}"`, ...changes] : changes;
-  return { type: 'ready', call, tool, args, repairs };
+  const { args, changes } = coerceArguments(parsed, parameters);
+  return { type: 'ready', args, repairs: changes };
 }
 
 /**

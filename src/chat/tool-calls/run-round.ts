@@ -1,31 +1,30 @@
 import type { ResumedInner } from '../../core/suspended-run.ts';
 import type { ChatEvent, ToolCall } from '../../core/chat.ts';
+import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { CallRegistry } from '../../core/run.ts';
 import type { Tool, ToolFile } from '../../core/tool.ts';
 import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
 import { sourceOf } from '../results/cite-sources.ts';
-import { createLiveEvents } from '../loop/live-events.ts';
-import { createPendingCall } from './pending-call.ts';
-import type { PendingCall } from './pending-call.ts';
 import { prepareToolCall } from './prepare-tool-call.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
-import { orderOf, scheduleCalls } from './schedule-calls.ts';
-import type { ScheduledCall } from './schedule-calls.ts';
+import { queueEvents } from './queue-events.ts';
+import { runToolCall } from './run-tool-call.ts';
+import { orderOf, takeTurns } from './take-turns.ts';
+import type { CallInRound } from './take-turns.ts';
 
 export interface ToolRound {
   tools: ReadonlyMap<string, Tool>;
   settings: ToolCallSettings;
   /** Kept over the rounds of a run. */
-  around: ToolCallScope;
+  scope: ToolCallScope;
   /** How many calls the run may still make. Default: as many as a round may have. */
   callsLeft?: number;
   /** Of the function that brings others in, where there is one. */
   finderName?: string | undefined;
-  /** A round that was put away amid its calls: those that had settled, by place. The others were told and counted then. */
+  /** Of a round that was suspended amid its calls: those that had settled, by index. The others were emitted and counted then. */
   resumed?: ReadonlyMap<number, ToolCallResult>;
-  /** The same for presets that were amid their work, by place. */
+  /** The same for presets that were amid their work, by index. */
   inner?: ReadonlyMap<number, InnerCall>;
 }
 
@@ -35,85 +34,59 @@ export interface InnerCall extends ResumedInner {
 }
 
 /**
- * Runs the calls of one round; reports come in call order. Yields `tool.call` for all of them first, then progress, results and sources.
- * One failing call never harms its siblings, and every call is reported, also when the run is left.
- * @throws the run signal's reason after the reports; GatewayError `tool_failed`.
+ * Runs the calls of one round; results come in call order. Emits `tool.call` for all of them first, then progress, results and sources.
+ * One failing call never harms its siblings, and every call has a result, also when the run is left.
+ * @throws the run signal's reason after the results; GatewayError as `runToolCall`; what `emit` throws
  */
-export async function* runRound(calls: readonly ToolCall[], round: ToolRound): AsyncGenerator<ChatEvent, ToolCallResult[]> {
-  const { settings } = round;
-  const { signal, calls: registry } = settings.run;
-  const live = createLiveEvents();
+export async function runRound(calls: readonly ToolCall[], round: ToolRound, emit: Emit<ChatEvent>): Promise<ToolCallResult[]> {
+  const { settings, resumed } = round;
+  const { signal: runSignal } = settings.run;
   const prepared: PreparedCall[] = [];
   for (const [index, call] of calls.entries()) prepared.push(await prepareInRound(call, index, round));
-  const pending = prepared.map((call, place) => {
-    const settled = round.resumed?.get(place);
-    if (settled !== undefined) return settledCall(settled);
-    const inner = round.inner?.get(place);
-    return createPendingCall(call, settings, { ...round.around, live, ...(inner && { inner }) });
-  });
-  const forget = pending.map((call) => registerCall(call, registry));
-  const leave = (): void => pending.forEach((call) => call.end({ type: 'left' }));
-  signal.addEventListener('abort', leave, { once: true });
-  try {
-    if (round.resumed === undefined) {
-      yield* limitEvents(calls.length, round);
-      for (const call of prepared) yield { type: 'run-event', event: { type: 'tool.call', data: callData(call) } };
-    }
-    if (signal.aborted) leave();
-    void scheduleCalls(toScheduled(pending, prepared, round));
-    const reports: ToolCallResult[] = [];
-    for (const call of pending) {
-      const report = yield* live.until(call.report);
-      const isOld = round.resumed?.has(reports.length) === true;
-      reports.push(report);
-      if (!isOld && !isUnfinished(report)) yield* toolCallEvents(report);
-    }
-    signal.throwIfAborted();
-    return reports;
-  } finally {
-    signal.removeEventListener('abort', leave);
-    for (const forgetCall of forget) forgetCall();
-    leave();
-    live.close();
-  }
-}
 
-function settledCall(report: ToolCallResult): PendingCall {
-  return {
-    call: report.prepared.call,
-    report: Promise.resolve(report),
-    approve: async () => 'over',
-    start: async () => 'over',
-    hold: () => undefined,
-    end: () => undefined,
+  const queue = queueEvents(emit);
+  const end = new AbortController();
+  const scope: ToolCallScope = {
+    ...round.scope,
+    signal: AbortSignal.any([runSignal, end.signal]),
+    emit: (event) => queue.emit([{ type: 'run-event', event }]),
   };
-}
-
-/** Until it has settled, a call can be cancelled from elsewhere. Gives what ends that earlier. */
-function registerCall(call: PendingCall, registry: CallRegistry | undefined): () => void {
-  const forget = registry?.register(call.call.id, () => call.end({ type: 'cancelled' })) ?? ((): void => undefined);
-  call.report.then(forget, forget);
-  return forget;
+  const { turns, open } = takeTurns(callsInRound(prepared, round));
+  const running = prepared.map(async (call, index): Promise<ToolCallResult> => {
+    const turn = turns[index];
+    const inner = round.inner?.get(index);
+    const settled = resumed?.get(index);
+    if (settled === undefined) return runToolCall(call, settings, { ...scope, ...(turn && { turn }), ...(inner && { inner }) });
+    turn?.end('over');
+    return settled;
+  });
+  // Whoever fails while an earlier call is awaited is met in its place.
+  for (const call of running) call.catch(() => undefined);
+  const unlessFailed = <Value>(work: Promise<Value>): Promise<Value> => Promise.race([work, queue.failed]);
+  try {
+    if (resumed === undefined) await unlessFailed(queue.emit([...limitEvents(calls.length, round), ...prepared.map(callEvent)]));
+    open();
+    const results: ToolCallResult[] = [];
+    for (const [index, call] of running.entries()) {
+      const result = await unlessFailed(call);
+      results.push(result);
+      if (result.suspended === undefined && resumed?.has(index) !== true) await unlessFailed(queue.emit(resultEvents(result)));
+    }
+    runSignal.throwIfAborted();
+    return results;
+  } finally {
+    end.abort();
+  }
 }
 
 /**
  * Approvals are asked for at once, except for a call that its like before it may make one too many: whether it may run is known when those have
  * ended.
  */
-function toScheduled(pending: readonly PendingCall[], prepared: readonly PreparedCall[], { around, resumed }: ToolRound): ScheduledCall[] {
-  const toRun = prepared.map((call, place) => (call.type === 'ready' && resumed?.has(place) !== true ? call : undefined));
-  const mayObject = around.ledger?.mayObject(toRun);
-  return pending.map((call, place): ScheduledCall => {
-    const own = toRun[place];
-    return {
-      // What has settled already need not wait for its turn.
-      order: own === undefined ? 'parallel' : orderOf(own.tool),
-      isCheckedLate: mayObject?.[place] === true,
-      check: (onAsked) => call.approve(onAsked),
-      run: () => call.start(),
-      hold: () => call.hold(),
-    };
-  });
+function callsInRound(prepared: readonly PreparedCall[], { scope, resumed }: ToolRound): CallInRound[] {
+  const toRun = prepared.map((call, index) => (call.type === 'ready' && resumed?.has(index) !== true ? call : undefined));
+  const mayObject = scope.guard?.mayObject(toRun);
+  return toRun.map((call, index) => ({ order: orderOf(call?.tool), isCheckedLate: mayObject?.[index] === true }));
 }
 
 async function prepareInRound(
@@ -121,55 +94,50 @@ async function prepareInRound(
   index: number,
   { tools, settings, resumed, inner, finderName, callsLeft = limits.callsPerRound }: ToolRound,
 ): Promise<PreparedCall> {
-  const code = 'tool_error';
-  if (index >= limits.callsPerRound) {
-    const message = `More than ${limits.callsPerRound} calls in one turn: this one was not run. Call it again in the next turn.`;
-    return { type: 'refused', call, tool: undefined, code, message };
-  }
-  if (index >= callsLeft) {
-    const message = `More than ${limits.callsPerRun} calls in one answer: this one was not run. Answer with what is known.`;
-    return { type: 'refused', call, tool: undefined, code, message };
-  }
+  const refuse = (message: string): PreparedCall => ({ type: 'refused', call, tool: undefined, code: 'tool_error', message });
+  if (index >= limits.callsPerRound)
+    return refuse(`More than ${limits.callsPerRound} calls in one turn: this one was not run. Call it again in the next turn.`);
+  if (index >= callsLeft)
+    return refuse(`More than ${limits.callsPerRun} calls in one answer: this one was not run. Answer with what is known.`);
   const prepared = await prepareToolCall(call, tools, { ...settings.run, finderName });
   if (resumed === undefined) return prepared;
-  if (prepared.type === 'refused') return prepared.code === 'tool_not_found' ? goneTool(prepared) : prepared;
-  return { ...prepared, args: inner?.get(index)?.args ?? prepared.args };
+  if (prepared.type === 'ready') return { ...prepared, args: inner?.get(index)?.args ?? prepared.args };
+  if (prepared.code !== 'tool_not_found') return prepared;
+  const message = `'${call.name}' is no longer offered, so its call, which waited for approval, was not run.`;
+  return { ...prepared, message };
 }
 
-function goneTool(prepared: PreparedCall): PreparedCall {
-  const message = `'${prepared.call.name}' is no longer offered, so its call, which waited for approval, was not run.`;
-  return { ...prepared, type: 'refused', code: 'tool_not_found', message };
-}
-
-function* limitEvents(count: number, { callsLeft = limits.callsPerRound }: ToolRound): Generator<ChatEvent> {
-  if (count > limits.callsPerRound) yield limitReached('calls_per_round', limits.callsPerRound);
-  if (Math.min(count, limits.callsPerRound) > callsLeft) yield limitReached('calls_per_run', limits.callsPerRun);
+function limitEvents(count: number, { callsLeft = limits.callsPerRound }: ToolRound): ChatEvent[] {
+  return [
+    ...(count > limits.callsPerRound ? [limitReached('calls_per_round', limits.callsPerRound)] : []),
+    ...(Math.min(count, limits.callsPerRound) > callsLeft ? [limitReached('calls_per_run', limits.callsPerRun)] : []),
+  ];
 }
 
 export function limitReached(limit: string, value: number, more: JsonObject = {}): ChatEvent {
   return { type: 'run-event', event: { type: 'limit.reached', data: { limit, value, ...more } } };
 }
 
-function callData(prepared: PreparedCall): JsonObject {
+function callEvent(prepared: PreparedCall): ChatEvent {
   const { call, tool } = prepared;
   const args = prepared.args ?? call.arguments.slice(0, 2_000);
   const repairs = prepared.type === 'ready' && prepared.repairs.length > 0 ? { repairs: prepared.repairs } : {};
-  return { id: call.id, tool: tool?.spec.name ?? call.name, args, server: tool?.server ?? null, ...repairs };
+  const data = { id: call.id, tool: tool?.spec.name ?? call.name, args, server: tool?.server ?? null, ...repairs };
+  return { type: 'run-event', event: { type: 'tool.call', data } };
 }
 
-/** It goes on in another request, together with the rest of its round. */
-export function isUnfinished({ isWaiting, isHeld }: ToolCallResult): boolean {
-  return isWaiting === true || isHeld === true;
-}
-
-export function* toolCallEvents(report: ToolCallResult): Generator<ChatEvent> {
-  yield { type: 'run-event', event: { type: 'tool.result', data: resultData(report) } };
-  if (report.cutFromBytes !== undefined) {
-    const value = Buffer.byteLength(report.text);
-    yield limitReached('result_bytes', value, { id: report.prepared.call.id, bytes: report.cutFromBytes, code: 'output_truncated' });
+export function resultEvents(result: ToolCallResult): ChatEvent[] {
+  const events: ChatEvent[] = [{ type: 'run-event', event: { type: 'tool.result', data: resultData(result) } }];
+  if (result.cutFromBytes !== undefined) {
+    const bytes = { id: result.prepared.call.id, bytes: result.cutFromBytes, code: 'output_truncated' };
+    events.push(limitReached('result_bytes', Buffer.byteLength(result.text), bytes));
   }
-  const source = sourceOf(report);
-  if (source !== undefined) yield { type: 'source', source };
+  const source = sourceOf(result);
+  return source === undefined ? events : [...events, { type: 'source', source }];
+}
+
+export function usageEvents(results: readonly ToolCallResult[]): ChatEvent[] {
+  return results.flatMap(({ outcome: { usage } }): ChatEvent[] => (usage === undefined ? [] : [{ type: 'usage', usage }]));
 }
 
 /** For a client that shows it. A large one is named only: an event is a line, and is kept with its run. */

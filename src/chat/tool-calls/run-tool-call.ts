@@ -1,24 +1,220 @@
+import { limits } from '../../core/limits.ts';
+import type { InnerWait } from '../../core/suspended-run.ts';
+import type { FollowUp, ToolContext, ToolOutcome } from '../../core/tool.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
+import { createElicitation } from './elicit-input.ts';
+import { executeToolCall, maskFault } from './execute-tool-call.ts';
+import { prepareEditedCall } from './prepare-tool-call.ts';
+import type { PreparedCall, ReadyCall, RefusedCall } from './prepare-tool-call.ts';
+import { superviseCall } from './supervise-call.ts';
+import type { Supervision } from './supervise-call.ts';
+import { timeoutOf, toToolCallResult } from './tool-call-result.ts';
 import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
-import { createPendingCall } from './pending-call.ts';
-import type { PreparedCall } from './prepare-tool-call.ts';
+import { onlyTurn } from './take-turns.ts';
+import type { Turn } from './take-turns.ts';
 
 /**
- * Runs a prepared call by itself, as in a chat. A failure of any kind is a value; thrown are only the caller's leave (the signal's reason)
- * and GatewayError `tool_failed`.
+ * Runs one tool call, from what `prepareToolCall` has made of it to what the model reads of it. Every failure is a value, also when the call is
+ * cancelled or the run is left: before its start it never starts, while it runs see `Supervision.end`.
+ * @throws GatewayError `tool_failed`, `refused_by_hook` or `hook_failed`, where the definition of the tool or a hook ends the run
  */
-export async function runToolCall(prepared: PreparedCall, settings: ToolCallSettings, around: ToolCallScope = {}): Promise<ToolCallResult> {
-  const { signal } = settings.run;
-  signal.throwIfAborted();
-  const pending = createPendingCall(prepared, settings, around);
-  const leave = (): void => pending.end({ type: 'left' });
-  signal.addEventListener('abort', leave, { once: true });
+export async function runToolCall(prepared: PreparedCall, settings: ToolCallSettings, scope: ToolCallScope = {}): Promise<ToolCallResult> {
+  const { turn = onlyTurn } = scope;
+  using supervision = superviseCall();
+  const release = endFromOutside(prepared, { settings, scope, turn, supervision });
+  let result: ToolCallResult | undefined;
   try {
-    await pending.approve();
-    await pending.start();
-    const report = await pending.report;
-    signal.throwIfAborted();
-    return report;
+    result = await runInSteps(prepared, { settings, scope, turn, supervision });
+    return result;
   } finally {
-    signal.removeEventListener('abort', leave);
+    release();
+    turn.end(result?.suspended === undefined ? 'over' : 'suspended');
   }
+}
+
+interface Circumstances {
+  settings: ToolCallSettings;
+  scope: ToolCallScope;
+  turn: Turn;
+  supervision: Supervision;
+}
+
+/** Steps 1 and 2, finding the function and checking the arguments, are done by `prepareToolCall` before any call of a round begins. */
+async function runInSteps(given: PreparedCall, circumstances: Circumstances): Promise<ToolCallResult> {
+  const { settings, scope, turn, supervision } = circumstances;
+  let prepared = given;
+  let hasBegun = false;
+  const notRun = (outcome: ToolOutcome): ToolCallResult => toToolCallResult({ prepared, outcome, durationMs: 0 }, scope);
+  const refuse = ({ code, message }: Pick<RefusedCall, 'code' | 'message'>): ToolCallResult => {
+    const { call, tool, args } = prepared;
+    prepared = { type: 'refused', call, tool, ...(args && { args }), code, message };
+    return notRun({ type: 'error', code, message, state: 'not_started' });
+  };
+  const unlessEnded = async <Value>(work: Promise<Value>): Promise<Value> => {
+    const value = await Promise.race([work, supervision.aborted]);
+    supervision.signal.throwIfAborted();
+    return value;
+  };
+  try {
+    if (prepared.type === 'refused') return notRun(refusalOf(prepared));
+
+    // A preset that goes on with its work was let through when it began.
+    if (scope.inner === undefined) {
+      if ((await unlessEnded(turn.toCheck())) === 'held') return { ...notRun(heldBack), suspended: { type: 'held' } };
+
+      // 3. Refuse what was called too often with the same arguments.
+      const objection = scope.guard?.objection(prepared.tool, prepared.args);
+      if (objection !== undefined) return refuse(objection);
+
+      // 4. Ask hooks, before any human: they may change the arguments, or answer or refuse the call.
+      const judged = await unlessEnded(judgeCall(prepared, settings));
+      prepared = judged.prepared;
+      if (prepared.type === 'refused') return notRun(refusalOf(prepared));
+      if (judged.outcome !== undefined) return { ...notRun(judged.outcome), isByHook: true };
+
+      // 5. Ask for approval, which may change the arguments too.
+      const approved = await unlessEnded(approve(prepared, circumstances));
+      if (approved.type === 'waiting')
+        return { ...notRun(notDecided(prepared)), suspended: { type: 'approval', definition: approved.definition } };
+      if (approved.type === 'error') return notRun(approved);
+      prepared = approved;
+      if (prepared.type === 'refused') return notRun(refusalOf(prepared));
+    }
+
+    // 6. Wait for its turn; calls before it may have made it one too many.
+    if ((await unlessEnded(turn.toRun())) === 'held') return { ...notRun(heldBack), suspended: { type: 'held' } };
+    const objection = scope.guard?.begin(prepared.tool, prepared.args, scope.inner !== undefined);
+    if (objection !== undefined) return refuse(objection);
+
+    hasBegun = true;
+    return await runReady(prepared, circumstances);
+  } catch (error) {
+    if (hasBegun || !supervision.signal.aborted) throw error;
+    return notRun(notStarted);
+  }
+}
+
+/** Until the call has settled, it can be cancelled by itself, and ends with its run or its round. */
+function endFromOutside(
+  { call }: PreparedCall,
+  { settings: { run }, scope: { signal = run.signal }, supervision }: Circumstances,
+): () => void {
+  const forget = run.calls?.register(call.id, () => supervision.end({ type: 'cancelled' }));
+  const leave = (): void => supervision.end({ type: 'left' });
+  if (signal.aborted) leave();
+  else signal.addEventListener('abort', leave, { once: true });
+  return () => {
+    forget?.();
+    signal.removeEventListener('abort', leave);
+  };
+}
+
+type Approval = PreparedCall | Extract<ToolOutcome, { type: 'error' }> | { type: 'waiting'; definition: string };
+
+async function approve(prepared: ReadyCall, { settings, scope, turn, supervision }: Circumstances): Promise<Approval> {
+  const { call, tool, args } = prepared;
+  const { run, approvals } = settings;
+  if (approvals === undefined) return prepared;
+  try {
+    const decision = await approvals.decide({
+      callId: call.id,
+      tool,
+      args,
+      run,
+      signal: supervision.signal,
+      emit(event) {
+        void scope.emit?.(event);
+        if (event.type === 'approval.request') turn.waitForHuman();
+      },
+    });
+    if (decision.type === 'waiting') return decision;
+    if (decision.type === 'refused') return { type: 'error', code: decision.code, message: decision.message, state: 'not_started' };
+    return decision.args === undefined ? prepared : await prepareEditedCall(prepared, decision.args, run);
+  } catch (error) {
+    supervision.signal.throwIfAborted();
+    return { ...maskFault(error, prepared, settings), state: 'not_started' };
+  }
+}
+
+async function runReady(prepared: ReadyCall, circumstances: Circumstances): Promise<ToolCallResult> {
+  const { settings, scope, supervision } = circumstances;
+  const { tool, args } = prepared;
+  const { run, cache } = settings;
+  const started = settings.now();
+
+  // 7. Run it, within its time limits.
+  const cached = cache?.find(run.caller, tool, args);
+  const { context, said } = createContext(prepared, circumstances);
+  const { outcome, attempts } =
+    cached === undefined
+      ? await executeToolCall({ prepared, settings, scope, supervision, context, timeoutMs: timeoutOf(tool, settings) })
+      : { outcome: { type: 'result' as const, value: cached.value }, attempts: 0 };
+  scope.guard?.settle(tool, args, outcome);
+  const followUp: FollowUp | undefined = said.isStopped ? { type: 'stop' } : outcome.type === 'result' ? outcome.followUp : undefined;
+  const mayKeep = cached === undefined && outcome.type === 'result' && outcome.isTruncated !== true && followUp === undefined;
+  if (mayKeep) cache?.keep({ caller: run.caller, tool, args, value: outcome.value });
+
+  // 8. Ask hooks about the result.
+  const judged = await judgeResult(prepared, outcome, settings);
+
+  // 9. Truncate what is too large for the model, and keep the whole for reading on.
+  const durationMs = Math.max(0, Math.round(settings.now() - started));
+  const result = toToolCallResult({ prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }) }, scope);
+  // A call that was ended meanwhile waits for nothing.
+  const wait = judged.type === 'error' && judged.code === 'approval_required' ? said.inner : undefined;
+  return wait === undefined ? result : { ...result, suspended: { type: 'inner', wait } };
+}
+
+/** What a running call may do beside giving a result. Nothing has an effect once it has settled. */
+function createContext(
+  { call, tool, args }: ReadyCall,
+  { settings, scope, supervision }: Circumstances,
+): { context: ToolContext; said: { isStopped: boolean; inner?: InnerWait } } {
+  const said: { isStopped: boolean; inner?: InnerWait } = { isStopped: false };
+  let shown = 0;
+  async function showProgress(data: JsonObject): Promise<void> {
+    if (supervision.isOver) return;
+    supervision.touch();
+    shown += 1;
+    if (shown > limits.progressEventsPerCall) return;
+    await scope.emit?.({ type: 'tool.progress', data: { id: call.id, tool: tool.spec.name, ...data } });
+  }
+  const { run, elicitations } = settings;
+  const context: ToolContext = {
+    status: (text) => showProgress({ status: text }),
+    progress: (done, total) => showProgress({ progress: done, ...(total !== undefined && { total }) }),
+    emit: async (event) => scope.emit?.(event),
+    pause: () => supervision.pause(),
+    critical: (work) => supervision.critical(work),
+    ...createElicitation({ run, elicitations, supervision, tool: tool.spec.name, args }),
+    stop: () => void (said.isStopped = true),
+    waitFor: (inner) => void (said.inner = inner),
+  };
+  return { context, said };
+}
+
+function refusalOf({ code, message }: RefusedCall): ToolOutcome {
+  return { type: 'error', code, message };
+}
+
+const notStarted = {
+  type: 'error',
+  code: 'tool_cancelled',
+  message: 'The call was cancelled before it had started; nothing of it was done.',
+  state: 'not_started',
+} as const;
+
+/** What the model reads where the run cannot wait either. */
+const heldBack = {
+  type: 'error',
+  code: 'tool_cancelled',
+  message: 'A call before this one needs an approval that cannot be waited for just now, so this one was not run.',
+  state: 'not_started',
+} as const;
+
+/** The same of the call that needs the approval. */
+function notDecided({ tool }: ReadyCall): ToolOutcome {
+  const message = `'${tool.spec.name}' needs a human's approval, which cannot be waited for just now; it was not run.`;
+  return { type: 'error', code: 'approval_required', message, state: 'not_started' };
 }

@@ -3,16 +3,23 @@ import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/result-store.ts';
 import type { RunContext } from '../../core/run.ts';
+import type { RunEvent } from '../../core/run-event.ts';
 import type { ApprovalGate } from '../../core/approval-gate.ts';
 import type { FollowUp, Tool, ToolOutcome } from '../../core/tool.ts';
 import type { Elicitations } from './elicit-input.ts';
 import type { DuplicateCallGuard } from './duplicate-call-guard.ts';
 import { truncateResult } from '../results/truncate-result.ts';
-import type { LiveEvents } from '../loop/live-events.ts';
+import type { Turn } from './take-turns.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
 import type { ResultCache } from '../results/result-cache.ts';
 import { extractDataUris } from '../results/extract-data-uris.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
+
+/**
+ * Why a call goes on in another request. `approval`: there comes the decision on it; `definition`: the function's, as the gate has given it. `inner`:
+ * there come those on calls within it. `held`: it stands behind such a call.
+ */
+export type Suspension = { type: 'approval'; definition: string } | { type: 'inner'; wait: InnerWait } | { type: 'held' };
 
 /** How one call of a run ended. */
 export interface ToolCallResult {
@@ -29,14 +36,8 @@ export interface ToolCallResult {
   isByHook?: true;
   /** The size before it was cut. */
   cutFromBytes?: number;
-  /** It has not run, or not to its end: a decision on it, or on calls within it, comes in another request. */
-  isWaiting?: true;
-  /** It has not run, because it stands behind a call that waits so. */
-  isHeld?: true;
-  /** Of a call that waits for a decision on itself: the function's, as the gate has given it. */
-  definition?: string;
-  /** Of a call that waits: why, where calls within it wait. */
-  inner?: InnerWait;
+  /** Present where it has not run to its end, but goes on in another request; `outcome` is for a run that cannot wait for that. */
+  suspended?: Suspension;
 }
 
 export interface ToolCallSettings {
@@ -48,7 +49,7 @@ export interface ToolCallSettings {
   /** Of one call, with all progress. Default: `limits.toolTotalTimeoutMs`. */
   totalTimeoutMs?: number;
   approvals?: ApprovalGate;
-  questions?: Elicitations;
+  elicitations?: Elicitations;
   cache?: ResultCache;
   hooks?: RunHooks;
   /** Told of every exception that is masked. */
@@ -66,16 +67,21 @@ export interface ToolFault {
   error: unknown;
 }
 
-/** What the calls of one run share. */
+/** What a call has around it, in its run and its round. */
 export interface ToolCallScope {
-  ledger?: DuplicateCallGuard;
-  live?: LiveEvents;
+  guard?: DuplicateCallGuard;
+  /** Emits an event; resolves when it was delivered. Never rejects. Absent where nobody reads on. */
+  emit?: ((event: RunEvent) => Promise<void>) | undefined;
   /** Absent where no model reads on. */
   results?: ResultStore;
   readerName?: string;
   /** What a result may hand to the model; a tool's own limit comes first. */
   resultBytes?: number;
-  /** For one call: what it goes on with. It was let through when it began. */
+  /** Ends the call; the run's where it is absent. */
+  signal?: AbortSignal;
+  /** In the order of its round; absent for a call that has no others beside it. */
+  turn?: Turn;
+  /** What a suspended call goes on with. It was let through when it began. */
   inner?: ResumedInner;
 }
 
@@ -97,21 +103,18 @@ function withFilesApart(outcome: ToolOutcome): ToolOutcome {
 }
 
 /** A result beyond its limit would push the question out of the model's context: it is cut, and kept for reading on. */
-export function reportOf(
-  {
-    attempts = 0,
-    ...ended
-  }: Pick<ToolCallResult, 'prepared' | 'outcome' | 'durationMs' | 'followUp' | 'isWaiting' | 'inner'> & { attempts?: number },
-  around: ToolCallScope,
+export function toToolCallResult(
+  { attempts = 0, ...ended }: Pick<ToolCallResult, 'prepared' | 'outcome' | 'durationMs' | 'followUp'> & { attempts?: number },
+  scope: ToolCallScope,
 ): ToolCallResult {
-  const { prepared } = ended;
   const outcome = withFilesApart(ended.outcome);
-  const maxBytes = prepared.tool?.maxResultBytes ?? around.resultBytes ?? limits.toolResultBytes;
-  const options = { maxBytes, results: around.results, readerName: around.readerName ?? '' };
+  const maxBytes = ended.prepared.tool?.maxResultBytes ?? scope.resultBytes ?? limits.toolResultBytes;
+  const options = { maxBytes, results: scope.results, readerName: scope.readerName ?? '' };
   if (outcome.type === 'error') {
     const message = truncateResult(outcome.message, { ...options, results: undefined }).text;
     const detail = outcome.detail === undefined ? {} : { detail: outcome.detail };
-    return { ...ended, attempts, outcome: { ...outcome, message }, text: JSON.stringify({ error: message, ...detail }) };
+    const text = JSON.stringify({ error: message, ...detail });
+    return { ...ended, attempts, outcome: { ...outcome, message }, text };
   }
   const whole = valueText(outcome.value);
   const { text, isCut } = truncateResult(whole, options);

@@ -47,9 +47,9 @@ function createServer({ authInfo, era }: McpRequestContext, options: McpHandlerO
     const { name: idOrName, arguments: args = {} } = params;
     // From the second era of the protocol on each request names its own level, which the SDK respects.
     const isLogging = era === 'modern' || levels.includesInfo(caller.id);
-    const live = createMcpProgress(progressChannel(context, idOrName, isLogging));
+    const emit = createMcpProgress(progressChannel(context, idOrName, isLogging));
     try {
-      const { outcome } = await invoke({ idOrName, args: args as JsonObject }, { caller, signal: context.mcpReq.signal, live });
+      const { outcome } = await invoke({ idOrName, args: args as JsonObject }, { caller, signal: context.mcpReq.signal, emit });
       return toMcpResult(outcome);
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;

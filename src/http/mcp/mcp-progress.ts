@@ -1,4 +1,4 @@
-import type { LiveEvents } from '../../chat/loop/live-events.ts';
+import type { RunEvent } from '../../core/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** `progress` of the protocol: a number that grows with every message. */
@@ -12,7 +12,7 @@ export interface McpProgress {
 export type McpProgressChannel = { progress(progress: McpProgress): Promise<void> } | { log(text: string): Promise<void> };
 
 /** Passes on what a call reports while it runs. A client that is gone does not fail the call. */
-export function createMcpProgress(channel: McpProgressChannel): LiveEvents {
+export function createMcpProgress(channel: McpProgressChannel): (event: RunEvent) => Promise<void> {
   let last: number | undefined;
   let pending: JsonObject | undefined;
 
@@ -37,20 +37,11 @@ export function createMcpProgress(channel: McpProgressChannel): LiveEvents {
     return report;
   }
 
-  return {
-    async progress(_call, data: JsonObject) {
-      if ('progress' in channel) {
-        const whole = await joined(data);
-        return whole === undefined ? undefined : channel.progress(toProgress(whole)).catch(() => undefined);
-      }
-      if (typeof data['status'] === 'string') await channel.log(data['status']).catch(() => undefined);
-    },
-    tell: () => undefined,
-    deliver: () => Promise.resolve(),
-    async *until(pending) {
-      yield* [];
-      return await pending;
-    },
-    close: () => undefined,
+  return async ({ type, data }) => {
+    if (type !== 'tool.progress') return;
+    if ('progress' in channel) {
+      const whole = await joined(data);
+      if (whole !== undefined) await channel.progress(toProgress(whole)).catch(() => undefined);
+    } else if (typeof data['status'] === 'string') await channel.log(data['status']).catch(() => undefined);
   };
 }

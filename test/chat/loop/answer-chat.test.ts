@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { answerChat } from '../../../src/chat/loop/answer-chat.ts';
+import { answerOf } from '../chat-services.ts';
 import type { ChatServices } from '../../../src/chat/loop/answer-chat.ts';
 import { memoryContinuations } from '../../_support/continuations.ts';
 import { defaultSelectionTemplate } from '../../../src/chat/modes/prompt/selection-prompt.ts';
@@ -36,7 +36,7 @@ const selection = (name: string, parameters: unknown = {}) => says(JSON.stringif
 
 test('native mode offers the functions, runs the call, and answers with its source', async () => {
   const model = new ScriptedModel(calls(['get_time', {}]), says('It is noon.'));
-  const events = await collect(answerChat(chatRequest(), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
+  const events = await collect(answerOf(chatRequest(), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
   expect(model.requests[0]?.tools.map((spec) => spec.name)).toEqual(['get_time']);
   expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: '{\n  "time": "12:00"\n}' });
   expect(textOfEvents(events)).toBe('It is noon.');
@@ -57,7 +57,7 @@ test('functions that a backend refuses behind their results are not called again
   const refusal = new GatewayError('tools_unsupported', 'does not support tools');
   const model = new ScriptedModel(calls(['get_time', {}]), [refusal], says('Noon.'));
   const models = finderOf({ model });
-  const events = await collect(answerChat(chatRequest(), runContext(), services({ models, tools: offering(clock) })));
+  const events = await collect(answerOf(chatRequest(), runContext(), services({ models, tools: offering(clock) })));
   expect(eventsOf(events, 'tool.call')).toHaveLength(1);
   expect(model.requests[2]?.tools).toEqual([]);
   expect(model.requests[2]?.messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringContaining('12:00') });
@@ -76,7 +76,7 @@ test.each<[string, Partial<ChatRequest>]>([
   const refusal = new GatewayError('tools_unsupported', "Invalid value: 'This model does not support tools'.");
   const model = new ScriptedModel([refusal], selection('get_time'), says('Noon.'));
   const models = finderOf({ model });
-  const events = await collect(answerChat(chatRequest(fields), runContext(), services({ models, tools: offering(clock) })));
+  const events = await collect(answerOf(chatRequest(fields), runContext(), services({ models, tools: offering(clock) })));
   expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', []]);
 });
 
@@ -88,7 +88,7 @@ test('functions that a backend refuses amid the answer from their results are no
     selection('get_time'),
     says('Noon.'),
   );
-  const answer = answerChat(chatRequest(), runContext(), services({ models: finderOf({ model }), tools: offering(clock) }));
+  const answer = answerOf(chatRequest(), runContext(), services({ models: finderOf({ model }), tools: offering(clock) }));
   const events: ChatEvent[] = [];
   const reading = async (): Promise<void> => {
     for await (const event of answer) events.push(event);
@@ -106,7 +106,7 @@ test('default mode asks for a selection, appends the result to the user message,
       { role: 'user', content: 'What time is it?' },
     ],
   });
-  const events = await collect(answerChat(request, runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
+  const events = await collect(answerOf(request, runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
   expect(model.requests).toHaveLength(2);
   expect(model.requests[0]).toMatchObject({ tools: [], stream: false });
   expect(model.requests[0]?.messages.at(-1)?.content).toBe('Query: History:\nQuery: What time is it?');
@@ -125,7 +125,7 @@ test('a source comes before the text it supports [S4-41]', async () => {
     const first = mode === 'native' ? calls(['get_time', {}]) : selection('get_time');
     const model = new ScriptedModel(first, says('Noon.'));
     const events = await collect(
-      answerChat(chatRequest({ mode }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+      answerOf(chatRequest({ mode }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
     );
     const types = events.map((event) => event.type);
     expect(types.indexOf('source')).toBeLessThan(types.indexOf('text'));
@@ -136,7 +136,7 @@ test('a source comes before the text it supports [S4-41]', async () => {
 test('a selection of nothing leads straight to the answer', async () => {
   const model = new ScriptedModel(says('{"tool_calls": []}'), says('Hello.'));
   const events = await collect(
-    answerChat(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+    answerOf(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
   );
   expect(textOfEvents(events)).toBe('Hello.');
   expect(eventsOf(events, 'tool.call')).toEqual([]);
@@ -145,7 +145,7 @@ test('a selection of nothing leads straight to the answer', async () => {
 test('a selection that fails costs the tools and not the answer, and says so', async () => {
   const model = new ScriptedModel([new GatewayError('upstream_timeout', 'The backend was silent.')], says('Hello.'));
   const events = await collect(
-    answerChat(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+    answerOf(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
   );
   expect(textOfEvents(events)).toBe('Hello.');
   expect(eventsOf(events, 'selection')[0]).toMatchObject({ error: { code: 'upstream_timeout' } });
@@ -158,7 +158,7 @@ test('a selection cut by the token limit runs nothing', async () => {
   ];
   const model = new ScriptedModel(cut, says('Hello.'));
   const events = await collect(
-    answerChat(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+    answerOf(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
   );
   expect(eventsOf(events, 'tool.call')).toEqual([]);
 });
@@ -174,7 +174,7 @@ test.each([
   };
   const models = finderOf({ model: chat, ...tasks }, { isLocal });
   const settings = { taskModel: 'small', taskModelExternal: 'remote-small' };
-  await collect(answerChat(chatRequest({ mode: 'default' }), runContext(), services({ models, tools: offering(clock), settings })));
+  await collect(answerOf(chatRequest({ mode: 'default' }), runContext(), services({ models, tools: offering(clock), settings })));
   expect(tasks[asked]?.requests).toHaveLength(1);
   expect(chat.requests).toHaveLength(1);
 });
@@ -182,7 +182,7 @@ test.each([
 test('a task model that is not there leaves the choice to the chat model', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const events = await collect(
-    answerChat(
+    answerOf(
       chatRequest({ mode: 'default' }),
       runContext(),
       services({ models: finderOf({ model }), tools: offering(clock), settings: { taskModelExternal: 'gone' } }),
@@ -194,15 +194,11 @@ test('a task model that is not there leaves the choice to the chat model', async
 
 test('auto goes native where the model can, and by prompt where its capabilities say it cannot', async () => {
   const able = new ScriptedModel(says('Hello.'));
-  await collect(answerChat(chatRequest(), runContext(), services({ models: finderOf({ model: able }), tools: offering(clock) })));
+  await collect(answerOf(chatRequest(), runContext(), services({ models: finderOf({ model: able }), tools: offering(clock) })));
   expect(able.requests[0]?.tools).toHaveLength(1);
   const unable = new ScriptedModel(says('{"tool_calls":[]}'), says('Hello.'));
   await collect(
-    answerChat(
-      chatRequest(),
-      runContext(),
-      services({ models: finderOf({ model: unable }, { nativeTools: 'no' }), tools: offering(clock) }),
-    ),
+    answerOf(chatRequest(), runContext(), services({ models: finderOf({ model: unable }, { nativeTools: 'no' }), tools: offering(clock) })),
   );
   expect(unable.requests[0]?.tools).toEqual([]);
 });
@@ -210,7 +206,7 @@ test('auto goes native where the model can, and by prompt where its capabilities
 test('auto remembers that a backend refuses tools and answers the same request by prompt', async () => {
   const model = new ScriptedModel([new GatewayError('tools_unsupported', 'does not support tools')], selection('get_time'), says('Noon.'));
   const models = finderOf({ model });
-  const events = await collect(answerChat(chatRequest(), runContext(), services({ models, tools: offering(clock) })));
+  const events = await collect(answerOf(chatRequest(), runContext(), services({ models, tools: offering(clock) })));
   expect(textOfEvents(events)).toBe('Noon.');
   expect(models.forgotten).toEqual(['model']);
 });
@@ -218,14 +214,14 @@ test('auto remembers that a backend refuses tools and answers the same request b
 test('native mode keeps the refusal of a backend without tools as an error', async () => {
   const model = new ScriptedModel([new GatewayError('tools_unsupported', 'does not support tools')]);
   const run = collect(
-    answerChat(chatRequest({ mode: 'native' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+    answerOf(chatRequest({ mode: 'native' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
   );
   await expect(run).rejects.toMatchObject({ code: 'tools_unsupported' });
 });
 
 test('an unknown mode is refused with the known ones', async () => {
   const run = collect(
-    answerChat(chatRequest({ mode: 'magic' }), runContext(), services({ models: finderOf({ model: new ScriptedModel() }) })),
+    answerOf(chatRequest({ mode: 'magic' }), runContext(), services({ models: finderOf({ model: new ScriptedModel() }) })),
   );
   await expect(run).rejects.toMatchObject({ code: 'unknown_mode', status: 400, message: expect.stringContaining('native') });
 });
@@ -233,7 +229,7 @@ test('an unknown mode is refused with the known ones', async () => {
 test('simple mode runs one call and then answers', async () => {
   const model = new ScriptedModel(calls(['get_time', {}], ['get_time', {}]), says('Noon.'));
   const events = await collect(
-    answerChat(chatRequest({ mode: 'simple' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
+    answerOf(chatRequest({ mode: 'simple' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
   );
   expect(eventsOf(events, 'tool.call')).toHaveLength(1);
   expect(model.requests[1]?.tools).toEqual([]);
@@ -248,13 +244,13 @@ test('without gateway tools the request passes unchanged, own functions and choi
     { type: 'finish', reason: 'stop' },
   ]);
   const request = chatRequest({ callerFunctions: [{ name: 'mine', wire }], parameters: { n: 2, temperature: 0 }, toolChoice: 'auto' });
-  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }) })));
+  await collect(answerOf(request, runContext(), services({ models: finderOf({ model }) })));
   expect(model.requests[0]).toMatchObject({ callerTools: [wire], toolChoice: 'auto', parameters: { n: 2, temperature: 0 } });
 });
 
 test('several choices are refused beside tools of the gateway', async () => {
   const run = collect(
-    answerChat(
+    answerOf(
       chatRequest({ parameters: { n: 2 } }),
       runContext(),
       services({ models: finderOf({ model: new ScriptedModel() }), tools: offering(clock) }),
@@ -268,7 +264,7 @@ test('a call to a function of the caller ends the round, and what the gateway ex
   const model = new ScriptedModel(calls(['get_time', {}], ['mine', { a: 1 }]), says('Done.'));
   const shared = services({ models: finderOf({ model }), tools: offering(clock) });
   const request = chatRequest({ callerFunctions: [{ name: 'mine', wire }] });
-  const events = await collect(answerChat(request, runContext(), shared));
+  const events = await collect(answerOf(request, runContext(), shared));
   const returned = events.flatMap((event) => (event.type === 'tool-call' ? [event.call] : []));
   expect(returned).toMatchObject([{ name: 'mine', arguments: '{"a":1}' }]);
   expect(events.at(-2)).toEqual({ type: 'finish', reason: 'tool_calls' });
@@ -282,7 +278,7 @@ test('a call to a function of the caller ends the round, and what the gateway ex
       { role: 'tool', toolCallId: own.id, content: 'mine says 1' },
     ],
   });
-  await collect(answerChat(answered, runContext(), shared));
+  await collect(answerOf(answered, runContext(), shared));
   const history = model.requests[1]?.messages ?? [];
   expect(history.map((message) => message.role)).toEqual(['user', 'assistant', 'tool', 'tool']);
   expect(history[1]).toMatchObject({ toolCalls: [{ name: 'get_time' }, { name: 'mine' }] });
@@ -295,7 +291,7 @@ test('in a prompt-based mode the functions of the caller join the selection', as
   };
   const model = new ScriptedModel(selection('mine', { a: 1 }));
   const request = chatRequest({ mode: 'default', callerFunctions: [{ name: 'mine', wire }] });
-  const events = await collect(answerChat(request, runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
+  const events = await collect(answerOf(request, runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
   expect(JSON.stringify(model.requests[0]?.messages[0])).toContain('mine');
   expect(events.flatMap((event) => (event.type === 'tool-call' ? [event.call] : []))).toMatchObject([
     { name: 'mine', arguments: '{"a":1}' },
@@ -311,7 +307,7 @@ test('variables are put into system prompts once, and not into what a user wrote
       { role: 'user', content: 'I am {{USER_NAME}}' },
     ],
   });
-  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }) })));
+  await collect(answerOf(request, runContext(), services({ models: finderOf({ model }) })));
   expect(model.requests[0]?.messages.map((message) => message.content)).toEqual([
     'You talk to Ada {{CURRENT_DATE}} on 2026-01-01; {{OTHER}} stays.',
     'I am {{USER_NAME}}',
@@ -324,7 +320,7 @@ test.each([
 ])('an inline file is a source and stands before the model as $place message for $owner', async ({ owner, place }) => {
   const model = new ScriptedModel(says('Hello.'));
   const request = chatRequest({ files: [{ name: 'notes.txt', content: 'The <b>code</b> is 7. {{QUERY}}' }] });
-  const events = await collect(answerChat(request, runContext(), services({ models: finderOf({ model }, { owner }) })));
+  const events = await collect(answerOf(request, runContext(), services({ models: finderOf({ model }, { owner }) })));
   expect(events.find((event) => event.type === 'source')).toMatchObject({ source: { source: { name: 'notes.txt' } } });
   const first = model.requests[0]?.messages[0];
   expect(first?.role).toBe(place);
@@ -335,14 +331,14 @@ test('a template of files may repeat the query, and its variables are put in [S4
   const model = new ScriptedModel(says('Hello.'));
   const request = chatRequest({ files: [{ name: 'a', content: 'A' }], variables: { '{{USER_NAME}}': 'Ada' } });
   const settings = { contextTemplate: '{{CONTEXT}} for {{USER_NAME}}: {{QUERY}}' };
-  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }), settings })));
+  await collect(answerOf(request, runContext(), services({ models: finderOf({ model }), settings })));
   expect(model.requests[0]?.messages[0]?.content).toBe('<source id="1" name="a">A</source> for Ada: What time is it?');
 });
 
 test('files join the answer of a prompt-based mode, not the choice [S4-25]', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const request = chatRequest({ mode: 'default', files: [{ name: 'a', content: 'The document' }] });
-  await collect(answerChat(request, runContext(), services({ models: finderOf({ model }, { owner: 'ollama' }), tools: offering(clock) })));
+  await collect(answerOf(request, runContext(), services({ models: finderOf({ model }, { owner: 'ollama' }), tools: offering(clock) })));
   expect(JSON.stringify(model.requests[0]?.messages)).not.toContain('The document');
   expect(model.requests[1]?.messages[0]?.content).toMatch(/The document[^]*What time is it\?\n\nTool `server\/get_time` Output/);
 });
@@ -351,7 +347,7 @@ test('a tool that the provider runs itself goes along with the answer of a promp
   const model = new ScriptedModel(says('{"tool_calls":[]}'), says('Hello.'));
   const hosted = { type: 'web_search' };
   await collect(
-    answerChat(
+    answerOf(
       chatRequest({ mode: 'default', hostedTools: [hosted] }),
       runContext(),
       services({ models: finderOf({ model }), tools: offering(clock) }),
@@ -365,7 +361,7 @@ test('a call meant for a function of the caller never ends at a like-named funct
   const model = new ScriptedModel(calls(['getNow', {}]));
   const twin = toolNamed('get_now_3d3f22', 'wrong');
   const events = await collect(
-    answerChat(
+    answerOf(
       chatRequest({ callerFunctions: [{ name: 'get_now', wire }] }),
       runContext(),
       services({ models: finderOf({ model }), tools: offering(twin) }),

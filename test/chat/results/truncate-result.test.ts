@@ -117,6 +117,7 @@ test('what the reader is called gives way to what is offered already', async () 
 
 test('where no further call is possible, nothing is offered to read on', async () => {
   const model = new ScriptedModel(calls(['page', {}]), says('Done.'));
-  await collect(loop(model, [toolNamed('page', 'x'.repeat(5_000))], { contextTokens: 1_000, path: 'prompt', maxRounds: 1 }));
+  const choice = { path: 'prompt', mayFallBack: false, isSingleCall: false } as const;
+  await collect(loop(model, [toolNamed('page', 'x'.repeat(5_000))], { contextTokens: 1_000, choice, maxRounds: 1 }));
   expect(resultsBefore(model, 1)[0]).toMatch(/of 5000 are left out\.\]/u);
 });

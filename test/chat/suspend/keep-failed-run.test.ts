@@ -3,6 +3,7 @@ import type { RunWait } from '../../../src/core/suspended-run.ts';
 import type { ChatEvent } from '../../../src/core/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { keepFailedRun } from '../../../src/chat/suspend/keep-failed-run.ts';
+import type { Emit } from '../../../src/shared/emit.ts';
 import { runContext } from '../../_support/tools.ts';
 
 const hello: ChatEvent = { type: 'text', text: 'Hello' };
@@ -11,12 +12,7 @@ const gone = new DOMException('The client left', 'AbortError');
 const cancelled = new GatewayError('run_cancelled', 'The run was cancelled.');
 const fault = new GatewayError('upstream_unreachable', 'The backend is gone.', { retryAfter: '5' });
 
-async function* eventsOf(...steps: (ChatEvent | Error)[]): AsyncGenerator<ChatEvent> {
-  for (const step of steps) {
-    if (step instanceof Error) throw step;
-    yield step;
-  }
-}
+type Step = ChatEvent | Error;
 
 interface Seen {
   isKept: boolean;
@@ -24,16 +20,18 @@ interface Seen {
   error?: unknown;
 }
 
-/** Reads at most `count` events. */
-async function read(
-  events: AsyncGenerator<ChatEvent>,
-  {
-    reason,
-    count = 10,
-    hasPlace = true,
-    isSuspended = false,
-  }: { reason?: Error; count?: number; hasPlace?: boolean; isSuspended?: boolean } = {},
-): Promise<Seen> {
+interface Reading {
+  /** Why the run's signal is aborted at the first event. */
+  reason?: Error;
+  /** After so many events the reader stops. */
+  count?: number;
+  hasPlace?: boolean;
+  isSuspended?: boolean;
+}
+
+const stopped = new Error('nobody reads on');
+
+async function read(steps: Step[], { reason, count = 10, hasPlace = true, isSuspended = false }: Reading = {}): Promise<Seen> {
   const seen: Seen = { isKept: false, events: [] };
   const leave = new AbortController();
   const wait: RunWait = {
@@ -43,23 +41,24 @@ async function read(
     abandon: async () => undefined,
     isSuspended,
   };
-  const kept = keepFailedRun(events, runContext({ wait, signal: leave.signal }));
-  try {
-    while (seen.events.length < count) {
-      const next = await kept.next();
-      if (next.done === true) return seen;
-      seen.events.push(next.value);
-      if (reason !== undefined) leave.abort(reason);
+  const emit: Emit<ChatEvent> = (events) => {
+    if (seen.events.length >= count) throw stopped;
+    seen.events.push(...events);
+    if (reason !== undefined) leave.abort(reason);
+    return undefined;
+  };
+  const answer = async (emitInner: Emit<ChatEvent>): Promise<void> => {
+    for (const step of steps) {
+      if (step instanceof Error) throw step;
+      await emitInner([step]);
     }
-    await kept.return(undefined);
-  } catch (error) {
-    seen.error = error;
-  }
+  };
+  await keepFailedRun(answer, runContext({ wait, signal: leave.signal }), emit).catch((error: unknown) => (seen.error = error));
   return seen;
 }
 
 test('a fault keeps the run, is told with the cure, and stays the fault that it was', async () => {
-  const { isKept, events, error } = await read(eventsOf(hello, fault));
+  const { isKept, events, error } = await read([hello, fault]);
   expect([isKept, events.map(({ type }) => type)]).toEqual([true, ['text', 'run-event']]);
   expect(error).toMatchObject({
     code: 'upstream_unreachable',
@@ -70,15 +69,15 @@ test('a fault keeps the run, is told with the cure, and stays the fault that it 
 });
 
 test.each<[string, Parameters<typeof read>, boolean, unknown]>([
-  ['a fault of our own', [eventsOf(new TypeError('oops'))], true, expect.objectContaining({ message: 'oops' })],
-  ['a client that has left', [eventsOf(hello, gone), { reason: gone }], true, gone],
-  ['a reader that stops', [eventsOf(hello, hello), { count: 1 }], true, undefined],
-  ['a cancellation', [eventsOf(hello, cancelled), { reason: cancelled }], false, cancelled],
-  ['a cancellation that nobody reads', [eventsOf(hello, hello), { count: 1, reason: cancelled }], false, undefined],
-  ['a fault amid calls', [eventsOf(hello, fault), { hasPlace: false }], false, fault],
-  ['a fault of a run that waits already', [eventsOf(hello, fault), { isSuspended: true }], false, fault],
-  ['an answer that was read to its end', [eventsOf(hello, end)], false, undefined],
-  ['a reader that stops behind the end', [eventsOf(hello, end), { count: 2 }], false, undefined],
+  ['a fault of our own', [[new TypeError('oops')]], true, expect.objectContaining({ message: 'oops' })],
+  ['a client that has left', [[hello, gone], { reason: gone }], true, gone],
+  ['a reader that stops', [[hello, hello], { count: 1 }], true, stopped],
+  ['a cancellation', [[hello, cancelled], { reason: cancelled }], false, cancelled],
+  ['a cancellation that nobody reads', [[hello, hello], { count: 1, reason: cancelled }], false, stopped],
+  ['a fault amid calls', [[hello, fault], { hasPlace: false }], false, fault],
+  ['a fault of a run that waits already', [[hello, fault], { isSuspended: true }], false, fault],
+  ['an answer that was read to its end', [[hello, end]], false, undefined],
+  ['a reader that stops behind the end', [[hello, end], { count: 2 }], false, undefined],
 ])('%s', async (_name, given, isKept, error) => {
   const seen = await read(...given);
   expect([seen.isKept, seen.error]).toEqual([isKept, error]);

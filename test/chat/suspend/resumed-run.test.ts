@@ -7,7 +7,7 @@ const decided = (id: string, within?: WaitingCall['within']): DecidedCall => ({
   call: { ...waitingCall(id), ...(within && { within }) },
   answer: { decision: 'approve' },
 });
-const outer = { place: 1, callId: 'outer' };
+const outer = { index: 1, callId: 'outer' };
 const was = { loop: { version: 1 }, sources: [] };
 const args = { amount: 5 };
 
@@ -15,8 +15,8 @@ describe('decisions on calls within a preset', () => {
   const all = [
     decided('own'),
     decided('in', [outer]),
-    decided('deep', [outer, { place: 0, callId: 'middle' }]),
-    decided('in', [{ ...outer, place: 2 }]),
+    decided('deep', [outer, { index: 0, callId: 'middle' }]),
+    decided('in', [{ ...outer, index: 2 }]),
   ];
 
   test('are for nobody outside of it, whatever ids they have', () => {
@@ -28,14 +28,14 @@ describe('decisions on calls within a preset', () => {
 
   test('are given to it once, as it knows its calls', () => {
     const run = createResumedRun(was, all);
-    const given = run.takeWithin(1);
+    const given = run.takeInnerDecisions(1);
     expect(given.map(({ call }) => [call.id, call.within])).toEqual([
       ['in', []],
-      ['deep', [{ place: 0, callId: 'middle' }]],
+      ['deep', [{ index: 0, callId: 'middle' }]],
     ]);
-    expect([run.takeWithin(1), run.takeWithin(0)]).toEqual([[], []]);
+    expect([run.takeInnerDecisions(1), run.takeInnerDecisions(0)]).toEqual([[], []]);
     const inner = createResumedRun(was, given);
-    expect([inner.takeDecision('deep', args), inner.takeDecision('in', args)?.call.id, inner.takeWithin(0).length]).toEqual([
+    expect([inner.takeDecision('deep', args), inner.takeDecision('in', args)?.call.id, inner.takeInnerDecisions(0).length]).toEqual([
       undefined,
       'in',
       1,
@@ -43,15 +43,15 @@ describe('decisions on calls within a preset', () => {
   });
 });
 
-describe('where a run that goes on stands', () => {
-  test('is where it was until calls begin, nowhere amid them, and then where it says', () => {
+describe('what a resumed run goes on with if it fails', () => {
+  test('is what it was suspended with until calls begin, nothing amid them, and then its checkpoint', () => {
     const run = createResumedRun(was, [decided('own')]);
-    expect(run.place()).toEqual({ loop: was.loop, left: [decided('own')] });
+    expect(run.retryFrom()).toEqual({ loop: was.loop, left: [decided('own')] });
     run.takeDecision('own', args);
-    expect(run.place()?.left).toEqual([decided('own')]);
-    run.standsAt(undefined);
-    expect(run.place()).toBeUndefined();
-    run.standsAt(() => ({ round: 2 }));
-    expect(run.place()).toEqual({ loop: { round: 2 }, left: [] });
+    expect(run.retryFrom()?.left).toEqual([decided('own')]);
+    run.setCheckpoint(undefined);
+    expect(run.retryFrom()).toBeUndefined();
+    run.setCheckpoint(() => ({ round: 2 }));
+    expect(run.retryFrom()).toEqual({ loop: { round: 2 }, left: [] });
   });
 });

@@ -63,7 +63,7 @@ test('a resumed run gives its loop once, and each decision to the call that it i
   const run: WaitingRun = waitingRun({ calls: [waitingCall('one'), { ...waitingCall('one-2'), callId: 'one', args: { amount: 6 } }] });
   const decided = run.calls.map((call) => ({ call, answer: { decision: 'approve' as const } }));
   const { resumed } = openWaits().waits.resume(run, decided, []);
-  expect([resumed?.take(), resumed?.take()]).toEqual([{ loop: run.loop, sources: [] }, undefined]);
+  expect([resumed?.takeCheckpoint(), resumed?.takeCheckpoint()]).toEqual([{ loop: run.loop, sources: [] }, undefined]);
   const idOf = (amount: number): string | undefined => resumed?.takeDecision('one', { amount })?.call.id;
   expect([idOf(7), idOf(6), idOf(6), idOf(5), idOf(5)]).toEqual([undefined, 'one-2', undefined, 'one', undefined]);
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createElicitation } from '../../../src/chat/tool-calls/elicit-input.ts';
-import { startCallDeadline } from '../../../src/chat/tool-calls/call-deadline.ts';
-import type { Ending } from '../../../src/chat/tool-calls/call-deadline.ts';
+import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
+import type { Ending } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { ElicitationReply } from '../../../src/core/elicitation.ts';
 import { runContext } from '../../_support/tools.ts';
 
@@ -9,11 +9,12 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function openCall(reply: Promise<ElicitationReply>) {
-  const supervision = startCallDeadline({ idleMs: 1_000, totalMs: 60_000 });
+  const supervision = superviseCall();
+  supervision.startLimits({ idleMs: 1_000, totalMs: 60_000 });
   const endings: Ending[] = [];
   void supervision.ended.then((ending) => endings.push(ending));
-  const questions = { ask: () => reply, timeoutMs: 300_000 };
-  return { supervision, endings, user: createElicitation({ run: runContext(), questions, supervision, tool: 'work', args: {} }) };
+  const elicitations = { ask: () => reply, timeoutMs: 300_000 };
+  return { supervision, endings, user: createElicitation({ run: runContext(), elicitations, supervision, tool: 'work', args: {} }) };
 }
 
 test('the idle time does not run while a user thinks, and runs again afterwards', async () => {

@@ -149,7 +149,7 @@ test('a gate is asked for each call between its check and its start, and what on
     decide: async (request: ApprovalRequest): Promise<ApprovalDecision> => {
       asked.push(request);
       if (request.tool.spec.name !== 'pay') return { type: 'approved' };
-      request.tell({ type: 'approval.request', data: {} });
+      request.emit({ type: 'approval.request', data: {} });
       return decision.promise;
     },
   };

@@ -59,13 +59,15 @@ export function callTool(
   { args = {}, run = {}, context = {}, signal = new AbortController().signal }: CallParts = {},
 ): Promise<ToolOutcome> {
   const silent: ToolContext = {
-    signal,
     status: async () => undefined,
     progress: async () => undefined,
+    emit: async () => undefined,
+    pause: () => () => undefined,
     critical: async (work) => work(),
     ask: async () => undefined,
     confirm: async () => false,
     stop: () => undefined,
+    waitFor: () => undefined,
     ...context,
   };
   return tool.run({ callId: 'call-1', args, run: runContext(run), signal, timeoutMs: 30_000 }, silent);

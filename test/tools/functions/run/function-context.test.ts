@@ -5,6 +5,9 @@ import { createChatStates } from '../../../../src/tools/functions/run/chat-state
 import type { FunctionContext, ToolDefinition } from '../../../../src/tools/functions/define/function-definition.ts';
 import { createFunctionTool } from '../../../../src/tools/functions/run/function-tool.ts';
 import type { Tool } from '../../../../src/core/tool.ts';
+import type { ToolCallResult } from '../../../../src/chat/tool-calls/tool-call-result.ts';
+import type { ChatEvent } from '../../../../src/core/chat.ts';
+import { pullFrom } from '../../../../src/shared/emit.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { callSettings } from '../../../chat/loop-fixture.ts';
 import { runContext, toolMap } from '../../../_support/tools.ts';
@@ -30,7 +33,9 @@ function round(execute: Execute, options: Partial<ToolDefinition> = {}) {
     },
   };
   const tools = toolMap(functionTool(execute, options));
-  const events = runRound([call], { tools, settings: callSettings({ run: runContext({ calls }) }), around: {} });
+  const events = pullFrom<ChatEvent, ToolCallResult[]>((emit) =>
+    runRound([call], { tools, settings: callSettings({ run: runContext({ calls }) }), scope: {} }, emit),
+  );
   return { events, cancel: () => cancel() };
 }
 

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { startCallDeadline } from '../../../src/chat/tool-calls/call-deadline.ts';
-import type { Ending } from '../../../src/chat/tool-calls/call-deadline.ts';
+import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
+import type { Ending } from '../../../src/chat/tool-calls/supervise-call.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
 function watched(limits: { idleMs: number; totalMs: number }) {
-  const call = startCallDeadline(limits);
+  const call = superviseCall();
+  call.startLimits(limits);
   const endings: Ending[] = [];
   void call.ended.then((ending) => endings.push(ending));
   return { call, endings };

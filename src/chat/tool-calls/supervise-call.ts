@@ -1,14 +1,23 @@
 /** Why a call is ended from outside. */
 export type Ending = { type: 'cancelled' } | { type: 'left' } | { type: 'timeout'; limitMs: number };
 
-/** Watches over one running call: its time limits, its critical sections, and what is to end it. */
+/** Watches over one call: its time limits, its critical sections, and what is to end it. */
 export interface Supervision {
   /** For the tool; aborted when the call is ended. */
   readonly signal: AbortSignal;
+  /** Rejects with the signal's reason when the call is ended. */
+  readonly aborted: Promise<never>;
   /** Resolves when the call is ended; never when it comes to a result of its own. */
   readonly ended: Promise<Ending>;
+  /** It was ended, or has settled. */
+  readonly isOver: boolean;
   /** The first ending stands. It takes effect at once, or when the critical sections are done. */
   end(ending: Ending): void;
+  /**
+   * The call runs from now on. `idleMs` without a sign of progress end it, `totalMs` in any case: even a critical section must not hold a run for
+   * ever.
+   */
+  startLimits(limits: { idleMs: number; totalMs: number }): void;
   /** A sign of progress: the idle time begins anew. */
   touch(): void;
   critical<Value>(work: () => Promise<Value> | Value): Promise<Value>;
@@ -17,15 +26,20 @@ export interface Supervision {
   [Symbol.dispose](): void;
 }
 
-/** `idleMs` without a sign of progress end a call, `totalMs` in any case: even a critical section must not hold a run for ever. */
-export function startCallDeadline({ idleMs, totalMs }: { idleMs: number; totalMs: number }): Supervision {
+export function superviseCall(): Supervision {
   const abort = new AbortController();
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  // Only a call that waits for something awaits it.
+  aborted.catch(() => undefined);
   let ending: Ending | undefined;
+  let isOver = false;
   let criticalSections = 0;
 
   function takeEffect(why: Ending): void {
-    abort.abort(reasonOf(why));
+    const reason = reasonOf(why);
+    abort.abort(reason);
+    reject(reason);
     resolve(why);
   }
   function end(why: Ending): void {
@@ -33,8 +47,9 @@ export function startCallDeadline({ idleMs, totalMs }: { idleMs: number; totalMs
     ending = why;
     if (criticalSections === 0) takeEffect(why);
   }
-  const idleLimitMs = Math.min(idleMs, totalMs);
-  let totalLeftMs = totalMs;
+  let idleLimitMs = Number.POSITIVE_INFINITY;
+  let totalLimitMs = Number.POSITIVE_INFINITY;
+  let totalLeftMs = Number.POSITIVE_INFINITY;
   let startedAt = 0;
   let pauses = 0;
   let idle: NodeJS.Timeout | undefined;
@@ -43,7 +58,7 @@ export function startCallDeadline({ idleMs, totalMs }: { idleMs: number; totalMs
     startedAt = performance.now();
     idle = setTimeout(() => end({ type: 'timeout', limitMs: idleLimitMs }), idleLimitMs);
     total = setTimeout(() => {
-      ending ??= { type: 'timeout', limitMs: totalMs };
+      ending ??= { type: 'timeout', limitMs: totalLimitMs };
       takeEffect(ending);
     }, totalLeftMs);
   }
@@ -52,12 +67,21 @@ export function startCallDeadline({ idleMs, totalMs }: { idleMs: number; totalMs
     clearTimeout(total);
     totalLeftMs = Math.max(0, totalLeftMs - (performance.now() - startedAt));
   }
-  start();
 
   return {
     signal: abort.signal,
+    aborted,
     ended,
+    get isOver() {
+      return isOver || abort.signal.aborted;
+    },
     end,
+    startLimits({ idleMs, totalMs }) {
+      idleLimitMs = Math.min(idleMs, totalMs);
+      totalLimitMs = totalMs;
+      totalLeftMs = totalMs;
+      start();
+    },
     touch() {
       if (pauses === 0) idle?.refresh();
     },
@@ -84,6 +108,7 @@ export function startCallDeadline({ idleMs, totalMs }: { idleMs: number; totalMs
       }
     },
     [Symbol.dispose]() {
+      isOver = true;
       // Whoever has paused it may call later; nothing begins again then.
       pauses = Number.POSITIVE_INFINITY;
       clearTimeout(idle);

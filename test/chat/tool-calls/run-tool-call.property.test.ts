@@ -1,13 +1,14 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createDuplicateCallGuard } from '../../src/chat/tool-calls/duplicate-call-guard.ts';
-import type { ToolCallResult } from '../../src/chat/tool-calls/tool-call-result.ts';
-import { createPendingCall } from '../../src/chat/tool-calls/pending-call.ts';
-import type { PendingCall } from '../../src/chat/tool-calls/pending-call.ts';
-import { fitToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
-import type { Tool, ToolContext, ToolOutcome } from '../../src/core/tool.ts';
-import { runContext, toolMap, toolNamed } from '../_support/tools.ts';
-import { callSettings, numbered } from './loop-fixture.ts';
+import { createDuplicateCallGuard } from '../../../src/chat/tool-calls/duplicate-call-guard.ts';
+import type { ToolCallResult } from '../../../src/chat/tool-calls/tool-call-result.ts';
+import { runToolCall } from '../../../src/chat/tool-calls/run-tool-call.ts';
+import { onlyTurn } from '../../../src/chat/tool-calls/take-turns.ts';
+import type { TurnAnswer } from '../../../src/chat/tool-calls/take-turns.ts';
+import { fitToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
+import type { Tool, ToolContext, ToolOutcome } from '../../../src/core/tool.ts';
+import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
+import { callSettings, numbered } from '../loop-fixture.ts';
 
 type Ended = 'result' | 'error' | 'not_started' | 'cancelled' | 'outcome_unknown';
 
@@ -26,7 +27,8 @@ interface Model {
 
 /** The real thing, with handles on what its tool does. */
 interface LiveCall {
-  pending: PendingCall;
+  start: () => void;
+  end: (why: 'cancelled' | 'left') => void;
   answer: PromiseWithResolvers<ToolOutcome>;
   leaveCritical: (() => void) | undefined;
   context: ToolContext | undefined;
@@ -43,8 +45,18 @@ const quiet = async (): Promise<void> => {
 };
 
 function addCall(real: Real, isReadOnly: boolean): void {
+  const turn = Promise.withResolvers<TurnAnswer>();
+  const leave = new AbortController();
+  let cancelCall = (): void => undefined;
+  const calls = {
+    register(_id: string, cancel: () => void) {
+      cancelCall = cancel;
+      return () => undefined;
+    },
+  };
   const live: LiveCall = {
-    pending: undefined as unknown as PendingCall,
+    start: () => turn.resolve('go'),
+    end: (why) => (why === 'left' ? leave.abort() : cancelCall()),
     answer: Promise.withResolvers(),
     leaveCritical: undefined,
     context: undefined,
@@ -61,9 +73,10 @@ function addCall(real: Real, isReadOnly: boolean): void {
     },
   };
   const call = { id: `call-${real.calls.length}`, name: 'work', arguments: JSON.stringify({ n: real.calls.length }) };
-  const settings = callSettings({ defaultTimeoutMs: 60_000, run: runContext() });
-  live.pending = createPendingCall(fitToolCall(call, toolMap(tool)), settings, { ledger: createDuplicateCallGuard() });
-  void live.pending.report.then((report) => live.settlements.push(report));
+  const settings = callSettings({ defaultTimeoutMs: 60_000, run: runContext({ calls, signal: leave.signal }) });
+  const scope = { guard: createDuplicateCallGuard(), turn: { ...onlyTurn, toRun: () => turn.promise } };
+  const running = runToolCall(fitToolCall(call, toolMap(tool)), settings, scope);
+  void running.then((result) => live.settlements.push(result));
   real.calls.push(live);
 }
 
@@ -119,7 +132,7 @@ const add = (isReadOnly: boolean): Step => ({
 
 const start = (index: number): Step =>
   step('start', index, (call, live) => {
-    void live.pending.start();
+    live.start();
     if (call.phase === 'waiting') call.phase = 'running';
   });
 
@@ -133,7 +146,7 @@ const answerWith = (index: number, isError: boolean): Step =>
 
 const end = (index: number, type: 'cancelled' | 'left'): Step =>
   step(type, index, (call, live) => {
-    live.pending.end({ type });
+    live.end(type);
     if (call.phase === 'waiting') settle(call, 'not_started');
     else if (call.inCritical) call.isEnding = true;
     else settle(call, call.isReadOnly ? 'cancelled' : 'outcome_unknown');
@@ -176,9 +189,9 @@ test('whatever happens to calls and in whatever order, each settles exactly once
         await fc.asyncModelRun(() => ({ model: { calls: [] }, real }), commands);
       } finally {
         // Open time limits would hold the test's process.
-        for (const { pending, answer, leaveCritical: leave } of real.calls) {
+        for (const { end: endCall, answer, leaveCritical: leave } of real.calls) {
           leave?.();
-          pending.end({ type: 'left' });
+          endCall('left');
           answer.resolve({ type: 'result', value: 1 });
         }
       }
