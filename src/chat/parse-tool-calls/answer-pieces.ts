@@ -56,17 +56,28 @@ export type AnswerPiece =
 export type Reading =
   /** No call begins here; `at` is as far as it looked. */
   | { type: 'none'; at: number }
-  /** Sound JSON that is no call: what stands inside is data. */
+  /** Sound JSON that is no call: what it holds is data. */
   | { type: 'data'; end: number }
-  /** Calls, or an explicit empty choice. */
-  | { type: 'entries'; end: number; entries: ReadEntry[] };
+  | Entries;
+
+/** Calls, or an explicit empty choice. */
+export interface Entries {
+  type: 'entries';
+  end: number;
+  entries: ReadEntry[];
+}
 
 export function noCall(at: number): Reading {
   return { type: 'none', at };
 }
 
-export function entriesTo(end: number, ...entries: ReadEntry[]): Reading {
+export function entriesTo(end: number, ...entries: ReadEntry[]): Entries {
   return { type: 'entries', end, entries };
+}
+
+/** Calls with the marks around them, up to `end`. */
+export function withText(reading: Entries, text: string, end: number): Entries {
+  return entriesTo(end, ...reading.entries.map((entry) => ({ ...entry, text })));
 }
 
 export function readCall(name: string, args: JsonObject, text: string): ReadCall {

@@ -1,4 +1,4 @@
-import { damagedCall, entriesTo, plainName } from './answer-pieces.ts';
+import { damagedCall, entriesTo, plainName, withText } from './answer-pieces.ts';
 import type { Reading } from './answer-pieces.ts';
 import { readJsonArguments } from './json-calls.ts';
 import type { ReadContext } from './read-context.ts';
@@ -25,10 +25,7 @@ export function readHarmonyMessage(context: ReadContext, at: number): HarmonyMes
   const name = plainName(to);
   const start = input.skipSpace(end);
   const reading = readJsonArguments(context, start, name);
-  if (reading.type === 'entries') {
-    const text = input.text.slice(at, reading.end);
-    return { type: 'call', reading: { ...reading, entries: reading.entries.map((entry) => ({ ...entry, text })) } };
-  }
+  if (reading.type === 'entries') return { type: 'call', reading: withText(reading, input.text.slice(at, reading.end), reading.end) };
   const close = input.find('<|', start, maxDamage);
   const stop = close < 0 ? start : close;
   return { type: 'call', reading: entriesTo(stop, damagedCall('malformed', input.text.slice(at, stop), name)) };

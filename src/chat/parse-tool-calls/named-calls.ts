@@ -1,13 +1,14 @@
 import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, noCall, plainName, readCall } from './answer-pieces.ts';
+import { damagedCall, entriesTo, noCall, plainName, readCall, withText } from './answer-pieces.ts';
 import type { Reading } from './answer-pieces.ts';
 import { cutOff } from './answer-text.ts';
 import type { AnswerText } from './answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
+import { objectOfEntries } from './parse-json.ts';
 import { readPythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from './read-context.ts';
-import { toArgumentsObject, typeParameter, withoutOuterBreaks } from './type-parameter.ts';
+import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 
 /** What a single call of Kimi or DeepSeek begins with. DeepSeek writes full-width bars; distilled models write ASCII ones. */
 export const namedOpenings = ['<｜tool▁call▁begin｜>', '<|tool▁call▁begin|>', '<|tool_call_begin|>'];
@@ -61,8 +62,7 @@ function readArguments(context: ReadContext, { at, name, start }: NamedCall): Re
   const closeAt = input.skipSpace(fenceEnd);
   const close = input.firstOf(callEnds, closeAt);
   const end = close === undefined ? fenceEnd : closeAt + close.length;
-  const text = input.text.slice(at, end);
-  return entriesTo(end, ...reading.entries.map((entry) => ({ ...entry, text })));
+  return withText(reading, input.text.slice(at, end), end);
 }
 
 /** A call that cannot be read is left behind up to the mark that ends it, so that the next one is found. */
@@ -114,7 +114,7 @@ function readKeysAndValues(context: ReadContext, { at, name, start }: NamedCall,
   // The closing mark may have been taken for a stop word, but not where the answer was cut.
   if (input.firstOf(closes, position) === undefined && (!isAtEnd || input.isCut))
     return damagedTo(position, isAtEnd ? 'truncated' : 'malformed');
-  return entriesTo(position, readCall(name, toArgumentsObject(args), input.text.slice(at, position)));
+  return entriesTo(position, readCall(name, objectOfEntries(args), input.text.slice(at, position)));
 }
 
 type Tagged = { text: string; end: number } | 'truncated' | 'malformed';

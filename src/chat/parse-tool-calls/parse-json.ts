@@ -65,3 +65,8 @@ function isSound(value: JsonValue, depth: number): boolean {
   for (const key in value) if (!isSound(value[key] ?? null, depth - 1)) return false;
   return true;
 }
+
+/** Arguments that were not written as JSON, without `__proto__` as those of JSON. */
+export function objectOfEntries(entries: [string, JsonValue][]): JsonObject {
+  return Object.fromEntries(entries.filter(([key]) => key !== '__proto__'));
+}

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { matchEnd, spaceEnd } from './answer-text.ts';
+import { objectOfEntries } from './parse-json.ts';
 
 /** A literal, or undefined. */
 export function parsePythonLiteral(text: string): JsonValue | undefined {
@@ -80,7 +81,7 @@ class LiteralReader {
       return [name, this.#value(0)];
     });
     if (new Set(entries.map(([name]) => name)).size < entries.length) throw new NoLiteral();
-    return toObject(entries);
+    return objectOfEntries(entries);
   }
 
   #value(depth: number): JsonValue {
@@ -88,7 +89,7 @@ class LiteralReader {
     this.#skipSpace();
     const character = this.#text[this.#position];
     if (character === '"' || character === "'") return this.#string(character);
-    if (character === '{') return toObject(this.#bracketed('}', () => this.#entry(depth + 1)));
+    if (character === '{') return objectOfEntries(this.#bracketed('}', () => this.#entry(depth + 1)));
     if (character === '[') return this.#bracketed(']', () => this.#value(depth + 1));
     if (character === '(') {
       const items = this.#bracketed(')', () => this.#value(depth + 1));
@@ -183,9 +184,4 @@ class LiteralReader {
   #expect(character: string): void {
     if (!this.#accepts(character)) throw new NoLiteral();
   }
-}
-
-/** `__proto__` is left out, as with JSON. */
-function toObject(entries: [string, JsonValue][]): JsonObject {
-  return Object.fromEntries(entries.filter(([key]) => key !== '__proto__'));
 }

@@ -12,8 +12,9 @@ export function readPythonicList(context: ReadContext, at: number, enclosure: En
   const first = input.skipSpace(at + 1);
   const nameEnd = input.nameEnd(first);
   if (!mayBeCall(context, enclosure, { start: first, nameEnd })) return noCall(nameEnd);
-  const { end, isClosed } = findBracketEnd(input, at, takesExpressions(context, enclosure));
-  const members = membersOf(input.text, at + 1, isClosed === true ? end - 1 : end);
+  const { end, isClosed, commas } = findBracketEnd(input, at, takesExpressions(context, enclosure));
+  const ends = [...commas, isClosed === true ? end - 1 : end];
+  const members = ends.map((memberEnd, index) => input.text.slice((ends[index - 1] ?? at) + 1, memberEnd));
   const reason = end >= input.text.length ? 'truncated' : 'malformed';
   const entries: ReadEntry[] = [];
   for (const [index, member] of members.entries()) {
@@ -68,40 +69,48 @@ function takesExpressions(context: ReadContext, { isMarked }: Enclosure): boolea
 }
 
 const closings: Partial<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
-const literals = /[\s\w\-+./,=:\u0100-\uffff]*/y;
+const literals = /[\s\w\-+./=:\u0100-\uffff]*/y;
 /** Never `<`, which may begin a mark. */
-const expressions = /[\s\w\-+./,=:\u0100-\uffff*%!&^~@#$?|>\\;]*/y;
+const expressions = /[\s\w\-+./=:\u0100-\uffff*%!&^~@#$?|>\\;]*/y;
 
-/**
- * End of the bracket at `start`. Outside strings only what literals consist of may stand there, or expressions; anything else shows that it is prose.
- * `isClosed` is false when the answer ended inside, and undefined when it is prose: then `end` is where that was seen.
- */
-export function findBracketEnd(input: AnswerText, start: number, takesOperators: boolean): { end: number; isClosed: boolean | undefined } {
+export interface BracketEnd {
+  end: number;
+  /** False when the answer ended inside; undefined when it is prose, as was seen at `end`. */
+  isClosed: boolean | undefined;
+  /** Where commas separate what the bracket holds. */
+  commas: number[];
+}
+
+/** Outside strings only what literals consist of may stand in the bracket at `start`, or expressions; anything else shows that it is prose. */
+export function findBracketEnd(input: AnswerText, start: number, takesOperators: boolean): BracketEnd {
   const { text } = input;
   const last = start + limits.argumentsBytes;
   const expected: string[] = [];
+  const commas: number[] = [];
   let end = start;
   do {
     end = Math.min(matchEnd(takesOperators ? expressions : literals, text, end) ?? end, last + 1);
     if (end >= text.length && end <= last) {
       input.need(end);
-      return { end, isClosed: false };
+      return { end, isClosed: false, commas };
     }
     const character = text.charAt(end);
-    if (end > last || expected.length > limits.jsonDepth) return { end, isClosed: undefined };
+    if (end > last || expected.length > limits.jsonDepth) return { end, isClosed: undefined, commas };
     if (character === '"' || character === "'") {
       const stringEnd = input.stringEnd(end);
-      if (stringEnd === tooFar) return { end, isClosed: undefined };
-      if (stringEnd === cutOff) return { end: text.length, isClosed: false };
+      if (stringEnd === tooFar) return { end, isClosed: undefined, commas };
+      if (stringEnd === cutOff) return { end: text.length, isClosed: false, commas };
       end = stringEnd;
       continue;
     }
     const closing = closings[character];
     if (closing !== undefined) expected.push(closing);
-    else if (expected.pop() !== character) return { end, isClosed: undefined };
+    else if (character === ',') {
+      if (expected.length === 1) commas.push(end);
+    } else if (expected.pop() !== character) return { end, isClosed: undefined, commas };
     end += 1;
   } while (expected.length > 0);
-  return { end, isClosed: true };
+  return { end, isClosed: true, commas };
 }
 
 /** Spaces and the longest operator or word that is looked for behind a call. */
@@ -138,37 +147,4 @@ function parseArguments(inside: string, name: string): ReturnType<typeof parsePy
 /** A name before a bracket. */
 export function calledName(written: string): string {
   return plainName(written).replace(/\.call$/, '');
-}
-
-const outsideStrings = /["'(){}[\],]/g;
-
-/** What the commas outside all brackets and strings separate, from `begin` to `end` of the text. */
-function membersOf(text: string, begin: number, end: number): string[] {
-  const members: string[] = [];
-  let depth = 0;
-  let start = begin;
-  for (let at = nextOf(outsideStrings, text, begin); at < end; at = nextOf(outsideStrings, text, at + 1)) {
-    const character = text.charAt(at);
-    if (character === '"' || character === "'") at = closingQuote(text, at);
-    else if (character !== ',') depth += '([{'.includes(character) ? 1 : -1;
-    else if (depth === 0) {
-      members.push(text.slice(start, at));
-      start = at + 1;
-    }
-  }
-  members.push(text.slice(start, end));
-  return members;
-}
-
-function nextOf(pattern: RegExp, text: string, from: number): number {
-  pattern.lastIndex = from;
-  return pattern.exec(text)?.index ?? text.length;
-}
-
-/** Position of the closing quote, or the end of the text. */
-function closingQuote(text: string, start: number): number {
-  const quote = text.charAt(start);
-  let at = start + 1;
-  while (at < text.length && text[at] !== quote) at += text[at] === '\\' ? 2 : 1;
-  return at;
 }

@@ -1,6 +1,6 @@
 import { limits } from '../../core/limits.ts';
 import { damagedCall, entriesTo, noCall } from './answer-pieces.ts';
-import type { ReadEntry, Reading } from './answer-pieces.ts';
+import type { Entries, ReadEntry, Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
 import { readJsonCalls, readQuotedJson, visibleName } from './json-calls.ts';
 import { namedOpenings, readNamedCall } from './named-calls.ts';
@@ -75,7 +75,7 @@ export class BlockReader {
     const reading = readInAnyForm(this.#context, position, this.#enclosure);
     if (reading.type === 'none' && this.#enclosure.isMarked) {
       const damaged = skipDamaged(this.#context, this.#enclosure, { position, failedAt: reading.at });
-      if (damaged !== undefined) return { ...damaged, entries: [...this.#entries, ...damaged.entries] };
+      if (damaged !== undefined) return entriesTo(damaged.end, ...this.#entries, ...damaged.entries);
     }
     if (reading.type !== 'entries') return this.#isRead ? entriesTo(this.#end, ...this.#entries) : reading;
     for (const entry of reading.entries)
@@ -109,7 +109,7 @@ function skipDamaged(
   { input }: ReadContext,
   { open, closes }: Enclosure,
   { position, failedAt }: { position: number; failedAt: number },
-): Extract<Reading, { type: 'entries' }> | undefined {
+): Entries | undefined {
   const mark = closes[0];
   if (!'{["'.includes(input.at(position))) return undefined;
   const close = mark === undefined ? -1 : input.find(mark, position, failedAt - position + maxRecovery);
@@ -119,5 +119,5 @@ function skipDamaged(
   const end = stop === close && mark !== undefined ? close + mark.length : stop;
   const text = input.text.slice(position, stop);
   const name = visibleName(text);
-  return name === undefined ? undefined : { type: 'entries', end, entries: [damagedCall('malformed', text, name)] };
+  return name === undefined ? undefined : entriesTo(end, damagedCall('malformed', text, name));
 }

@@ -44,11 +44,6 @@ function isOfType(value: JsonValue, type: string): boolean {
   return typeof value === type;
 }
 
-/** `__proto__` is left out, as with JSON. */
-export function toArgumentsObject(entries: [string, JsonValue][]): JsonObject {
-  return Object.fromEntries(entries.filter(([key]) => key !== '__proto__'));
-}
-
 /** Without at most one line break at each end: models set values on lines of their own. */
 export function withoutOuterBreaks(text: string): string {
   return text.replace(/^\r?\n/, '').replace(/\r?\n$/, '');

@@ -1,13 +1,13 @@
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, noCall, plainName, readCall } from './answer-pieces.ts';
+import { damagedCall, entriesTo, noCall, plainName, readCall, withText } from './answer-pieces.ts';
 import type { Reading } from './answer-pieces.ts';
 import { cutOff } from './answer-text.ts';
 import type { AnswerText } from './answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
-import { parseStrictly } from './parse-json.ts';
-import { toArgumentsObject, typeParameter, withoutOuterBreaks } from './type-parameter.ts';
+import { objectOfEntries, parseStrictly } from './parse-json.ts';
+import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 import type { ReadContext } from './read-context.ts';
 
 /** Marks of one spelling of a call in tags. Names end with `nameEnd`, and the tag that holds one with `>`. */
@@ -62,8 +62,7 @@ export function readXmlCall(context: ReadContext, at: number): Reading {
   if (reading.type !== 'entries') return skipDamaged(input, call);
   const after = input.skipSpace(reading.end);
   const end = input.startsWith(form.close, after) ? after + form.close.length : reading.end;
-  const text = input.text.slice(at, end);
-  return entriesTo(end, ...reading.entries.map((entry) => ({ ...entry, text })));
+  return withText(reading, input.text.slice(at, end), end);
 }
 
 function readParameters(context: ReadContext, call: OpenCall, start: number): Reading {
@@ -130,7 +129,7 @@ function skipDamaged(input: AnswerText, { at, form, name }: OpenCall): Reading {
 
 /** One parameter `arguments` that the function does not have holds all the arguments. */
 function unwrapped(entries: [string, JsonValue][], context: ReadContext, name: string): JsonObject {
-  const all = toArgumentsObject(entries);
+  const all = objectOfEntries(entries);
   const inner = entries.length === 1 && context.schemaOf(name, 'arguments') === undefined ? ownValue(all, 'arguments') : undefined;
   const decoded = typeof inner === 'string' ? parseStrictly(inner) : inner;
   return isJsonObject(decoded) ? decoded : all;

@@ -7,10 +7,9 @@ import { findOfferedName } from '../../tool-calls/find-offered-name.ts';
 import { findPlaceholder } from '../../parse-tool-calls/find-placeholder.ts';
 import { runAside } from '../../../workers/run-aside.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
-import { findSelection } from './find-selection.ts';
-import type { SelectionAnswer } from './find-selection.ts';
 import type { DamageReason } from '../../parse-tool-calls/answer-pieces.ts';
-import type { Selection } from '../../parse-tool-calls/parse-selection.ts';
+import { findSelection } from '../../parse-tool-calls/parse-selection.ts';
+import type { Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
 import { argumentProblems, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 
 /** One call of a selection: it fits, or its function is known and it must not run as it is. */
@@ -64,7 +63,7 @@ export async function readSelection(
 const inPlaceCharacters = { answer: 8_000, earlier: 200_000 };
 /** Many times what the longest answer takes. */
 const readingMs = 5_000;
-const readingJob = jobOf<typeof findSelection>(import.meta.url, './find-selection', 'findSelection');
+const readingJob = jobOf<typeof findSelection>(import.meta.url, '../../parse-tool-calls/parse-selection', 'findSelection');
 
 /** Long answers and conversations are read in a thread: in one full of beginnings of calls, each of them has to be looked into. */
 async function findInTurn(given: SelectionAnswer, run: CallingRun): Promise<Selection> {
