@@ -3,27 +3,27 @@ import type { Caller } from '../core/caller.ts';
 import type { ChatEvent, ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { RunLog, RunRecorder } from '../core/run-log.ts';
+import type { Emit } from '../shared/emit.ts';
 import type { RunContext } from '../core/run.ts';
 import { runAsPreset } from '../chat/loop/run-as-preset.ts';
 import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
 import type { ChatServices } from '../chat/loop/answer-chat.ts';
 import type { PresetBook } from '../core/preset.ts';
 import { requireModels } from '../chat/loop/require-model.ts';
-import { pullFrom } from '../shared/emit.ts';
-import type { Emit } from '../shared/emit.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { Drain } from './drain.ts';
-import { inLegacyForm } from './legacy-answer.ts';
 import { RunStats } from './run-stats.ts';
 import { RunEnd } from './run-end.ts';
 import type { SessionEvents } from './session-feed.ts';
 import { endingOf, watchRun } from './watch-run.ts';
+import type { RunWatcher } from './watch-run.ts';
 
-/** A run on its way: its events, and what aborts it. */
+/** A run on its way. */
 export interface StartedRun {
   run: RunContext;
-  events: AsyncGenerator<ChatEvent>;
+  /** Begins to work; to be called once. Resolves at the end of the run, and rejects with what it fails by. */
+  stream: (emit: Emit<ChatEvent>) => Promise<void>;
   stats: RunStats;
   /** Seconds since 1970, where the answer is kept under that time; otherwise the present. */
   created?: number;
@@ -35,7 +35,7 @@ export interface StartedRun {
  */
 export interface ActiveRuns {
   /**
-   * The controller's abort ends the run. What is started has to be read, at least its first event.
+   * The controller's abort ends the run. What is started has to be streamed.
    * @throws GatewayError `server_shutting_down`, `invalid_api_key` when the key was deleted, `model_not_found` when the key may not use it.
    */
   start: (request: ChatRequest, caller: Caller, leave: AbortController) => StartedRun;
@@ -127,8 +127,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     // A chat that came over a socket has a channel of its own to it.
     const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
     const answer = (emit: Emit<ChatEvent>): Promise<void> => runAsPreset(request, { run, services }, emit);
-    const answered = pullFrom<ChatEvent, void>(wait?.resumed === undefined ? answer : (emit) => keepFailedRun(answer, run, emit));
-    const events = watchRun(answered, leave.signal, {
+    const watcher: RunWatcher = {
       onEvent(event) {
         recorder.record(event);
         stats.note(event);
@@ -151,8 +150,14 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
           over();
         }
       },
-    });
-    return { run, stats, events: request.reply?.isLegacy === true ? inLegacyForm(events) : events };
+    };
+    const stream = (emit: Emit<ChatEvent>): Promise<void> =>
+      watchRun(wait?.resumed === undefined ? answer : (passOn) => keepFailedRun(answer, run, passOn), {
+        signal: leave.signal,
+        watcher,
+        emit,
+      });
+    return { run, stats, stream };
   }
 
   return {

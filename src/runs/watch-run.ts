@@ -1,6 +1,8 @@
 import type { ChatEvent } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { RunEnding } from '../core/run-log.ts';
+import { StopReading } from '../shared/emit.ts';
+import type { Emit } from '../shared/emit.ts';
 
 export interface RunWatcher {
   /** Called for every event of the run, thousands of times in a long answer. */
@@ -9,50 +11,22 @@ export interface RunWatcher {
   onEnd(ending: RunEnding): void;
 }
 
-/**
- * The same events, watched. No generator of its own: each layer of those costs every event of every chat.
- * The signal is the run's: where it is aborted, its reason is why the run ended.
- */
-export function watchRun(events: AsyncGenerator<ChatEvent, void>, signal: AbortSignal, watcher: RunWatcher): AsyncGenerator<ChatEvent> {
-  let hasEnded = false;
-  function end(ending: RunEnding): void {
-    if (hasEnded) return;
-    hasEnded = true;
-    watcher.onEnd(ending);
+/** Runs, and reports its events and its end. The signal is the run's: where it is aborted, its reason is why the run ended. */
+export async function watchRun(
+  run: (emit: Emit<ChatEvent>) => Promise<unknown>,
+  { signal, watcher, emit }: { signal: AbortSignal; watcher: RunWatcher; emit: Emit<ChatEvent> },
+): Promise<void> {
+  try {
+    await run((events) => {
+      for (const event of events) watcher.onEvent(event);
+      return emit(events);
+    });
+  } catch (error) {
+    watcher.onEnd(endingOf(error, signal));
+    throw error;
   }
-  async function settle(step: Promise<IteratorResult<ChatEvent, void>>): Promise<IteratorResult<ChatEvent>> {
-    let settled: IteratorResult<ChatEvent, void>;
-    try {
-      settled = await step;
-    } catch (error) {
-      end(endingOf(error, signal));
-      throw error;
-    }
-    if (settled.done === true) end({ status: 'completed' });
-    else watcher.onEvent(settled.value);
-    return settled;
-  }
-
-  const watched: AsyncGenerator<ChatEvent> = {
-    next: () => settle(events.next()),
-    async return(value: unknown) {
-      try {
-        await events.return();
-        return { done: true, value };
-      } finally {
-        end(endingOf(unread, signal));
-      }
-    },
-    throw: (error) => settle(events.throw(error)),
-    [Symbol.asyncIterator]: () => watched,
-    async [Symbol.asyncDispose]() {
-      await watched.return(undefined);
-    },
-  };
-  return watched;
+  watcher.onEnd({ status: 'completed' });
 }
-
-const unread = new GatewayError('run_cancelled', 'The answer was not read to its end.');
 
 /** Why a run ended before its end, in the words that its client gets; ours alone for a fault of our own. */
 export function endingOf(error: unknown, signal: AbortSignal): RunEnding {
@@ -61,6 +35,8 @@ export function endingOf(error: unknown, signal: AbortSignal): RunEnding {
     const { code, message } = cause;
     return { status: code === 'run_cancelled' ? 'cancelled' : 'failed', error: { code, message } };
   }
+  if (cause instanceof StopReading)
+    return { status: 'cancelled', error: { code: 'run_cancelled', message: 'The answer was not read to its end.' } };
   // The words of an abort are ours as well: a client that left, that stopped reading, whose session is gone.
   if (signal.aborted && cause instanceof DOMException)
     return { status: 'cancelled', error: { code: 'run_cancelled', message: `${cause.message}.` } };

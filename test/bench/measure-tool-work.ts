@@ -91,8 +91,7 @@ async function runOnce(calls: number, chunks: number, log: ActiveRunsOptions['lo
   };
   runCount += 1;
   const starter = createActiveRuns({ services, newRunId: () => `run-${runCount}`, log });
-  const { events } = starter.start(chatRequest({ maxToolRounds: 100 }), caller, new AbortController());
-  for await (const _ of events);
+  await starter.start(chatRequest({ maxToolRounds: 100 }), caller, new AbortController()).stream(() => undefined);
 }
 
 let runCount = 0;

@@ -14,6 +14,7 @@ import { createBrowserRelay } from '../../src/relay/browser-relay.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';
 import type { RelayBus } from '../../src/relay/bus.ts';
+import { emitFrom } from '../../src/shared/emit.ts';
 
 export const ada: Caller = { id: 'ada', role: 'user', isOpen: false };
 export const bob: Caller = { id: 'bob', role: 'user', isOpen: false };
@@ -74,7 +75,8 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
       const runId = `run_${chats.length + 1}`;
       chats.push({ body, signal, caller, runId });
       const run = { runId, caller, chatId: undefined, messageId: undefined, sessionId, signal };
-      return { runId, events: script({ body, signal, relay, invocation: { callId: 'call_1', args: {}, run, signal, timeoutMs: 2_000 } }) };
+      const events = script({ body, signal, relay, invocation: { callId: 'call_1', args: {}, run, signal, timeoutMs: 2_000 } });
+      return { runId, stream: (emit) => emitFrom(events, emit) };
     },
     ...rest,
   });

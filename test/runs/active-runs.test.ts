@@ -9,10 +9,12 @@ import type { ModelBackend } from '../../src/core/model.ts';
 import type { Tool, ToolOutcome } from '../../src/core/tool.ts';
 import { createCancellableCalls } from '../../src/runs/cancellable-calls.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
-import type { ActiveRuns, ActiveRunsOptions } from '../../src/runs/active-runs.ts';
+import type { ActiveRuns, ActiveRunsOptions, StartedRun } from '../../src/runs/active-runs.ts';
+import type { ChatEvent } from '../../src/core/chat.ts';
 import { calls, finderOf, says, ScriptedModel, generatedBy } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
-import { chatRequest, collect, eventsOf, offering, textOfEvents, toolNamed } from '../_support/tools.ts';
+import { chatRequest, eventsOf, offering, textOfEvents, toolNamed } from '../_support/tools.ts';
+import { StopReading } from '../../src/shared/emit.ts';
 
 const ada: Caller = { id: 'ada', role: 'user', isOpen: false };
 const bob: Caller = { id: 'bob', role: 'user', isOpen: false };
@@ -58,6 +60,12 @@ function endless(): { tool: Tool; callId: Promise<string> } {
 /** Which of them it is depends on what is known of the call. */
 const cancelled: unknown = expect.stringMatching(/^(?:tool_cancelled|outcome_unknown)$/);
 
+async function read(stream: StartedRun['stream']): Promise<ChatEvent[]> {
+  const all: ChatEvent[] = [];
+  await stream((events) => void all.push(...events));
+  return all;
+}
+
 describe('cancelling a call', () => {
   test.each([ada, admin])('by $id ends this call, and the run goes on', async (caller) => {
     const { tool, callId } = endless();
@@ -66,8 +74,8 @@ describe('cancelling a call', () => {
       tool,
       toolNamed('quick', 'done'),
     );
-    const { run, events } = runs.start(chatRequest(), ada, new AbortController());
-    const told = collect(events);
+    const { run, stream } = runs.start(chatRequest(), ada, new AbortController());
+    const told = read(stream);
     const id = await callId;
     expect(runs.cancelCall(run.runId, id, bob)).toBe(false);
     expect(runs.cancelCall(run.runId, 'other', ada)).toBe(false);
@@ -111,18 +119,21 @@ describe('the end of a run', () => {
     return { ...runs.start(chatRequest(), ada, leave), runs, endings, leave };
   };
 
-  test('is known for a run that nobody has begun to read', async () => {
-    const { events, runs, endings } = started([says('Hello.')]);
+  test('is known for a run whose reader stops', async () => {
+    const { stream, runs, endings } = started([says('Hello.')]);
     expect(runs.countRunning()).toBe(1);
-    await events.return(undefined);
+    const enough = new StopReading();
+    const stopping = stream(() => {
+      throw enough;
+    });
+    await expect(stopping).rejects.toBe(enough);
     expect(runs.countRunning()).toBe(0);
     expect(endings).toMatchObject([{ status: 'cancelled', error: { code: 'run_cancelled' } }]);
   });
 
-  test('comes once, also when the reader says goodbye after it', async () => {
-    const { events, endings } = started([says('Hello.')]);
-    await collect(events);
-    await events.return(undefined);
+  test('comes once', async () => {
+    const { stream, endings } = started([says('Hello.')]);
+    await read(stream);
     expect(endings).toEqual([{ status: 'completed' }]);
   });
 
@@ -140,8 +151,8 @@ describe('the end of a run', () => {
     ['a shutdown', new GatewayError('server_shutting_down', 'Closed.'), { status: 'failed', error: { code: 'server_shutting_down' } }],
     ['a defect', new TypeError('CANARY'), { status: 'failed', error: { code: 'internal_error' } }],
   ])('says what %s was', async (_what, reason, ending) => {
-    const { events, endings, leave } = started([[{ type: 'text', text: 'He' }, never]]);
-    const told = collect(events);
+    const { stream, endings, leave } = started([[{ type: 'text', text: 'He' }, never]]);
+    const told = read(stream);
     leave.abort(reason);
     await expect(told).rejects.toBe(reason);
     expect(endings).toMatchObject([ending]);
@@ -154,16 +165,16 @@ describe('the end of a run', () => {
       while (!signal.aborted) await nextTick();
       throw new GatewayError('upstream_incomplete', 'The answer was cut.');
     });
-    const { events, run, runs, endings } = started(backend);
-    const told = collect(events);
+    const { stream, run, runs, endings } = started(backend);
+    const told = read(stream);
     runs.cancel(run.runId, ada);
     await expect(told).rejects.toMatchObject({ code: 'upstream_incomplete' });
     expect(endings).toMatchObject([{ status: 'cancelled', error: { code: 'run_cancelled' } }]);
   });
 
   test('of a deleted key is that of its runs, and it starts no other', async () => {
-    const { events, runs, endings } = started([[{ type: 'text', text: 'He' }, never]]);
-    const told = collect(events);
+    const { stream, runs, endings } = started([[{ type: 'text', text: 'He' }, never]]);
+    const told = read(stream);
     runs.cancelAllOf('bob');
     expect(() => runs.start(chatRequest(), bob, new AbortController())).toThrow('The key was deleted');
     runs.cancelAllOf('ada');

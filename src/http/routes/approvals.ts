@@ -5,8 +5,9 @@ import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
 import { limits } from '../../core/limits.ts';
-import { createAnswerRun } from '../dialects/chat-completions/answer-run.ts';
-import type { AnswerOptions } from '../dialects/chat-completions/answer-run.ts';
+import { createAnswerRun } from '../dialects/answer-run.ts';
+import type { AnswerOptions } from '../dialects/answer-run.ts';
+import { chatCompletionFormat } from '../dialects/chat-completions/openai-wire.ts';
 import type { ApprovalDecisions, GivenDecision } from '../../runs/approval-decisions.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
 
@@ -31,8 +32,9 @@ export const approvalRoutes: FastifyPluginAsync<ApprovalRouteOptions> = async (a
     const leave = new AbortController();
     const { run, decided } = decision;
     const started = await options.runs.resume(run, decided, { caller, leave });
-    const { includeUsage = false, includeEvents = false } = run.request.reply ?? {};
-    return answerRun({ request, reply, leave }, started, { model: run.model, stream: run.request.stream, includeUsage, includeEvents });
+    const form = run.request.reply ?? { includeUsage: false, includeEvents: false };
+    const format = chatCompletionFormat(form, request.headers);
+    return answerRun({ request, reply, leave }, started, { model: run.model, stream: run.request.stream, format });
   });
 };
 

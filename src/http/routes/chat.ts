@@ -3,9 +3,10 @@ import type { Caller } from '../../core/caller.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Release } from '../../core/rate-limit.ts';
-import { createAnswerRun } from '../dialects/chat-completions/answer-run.ts';
-import type { AnswerOptions } from '../dialects/chat-completions/answer-run.ts';
+import { createAnswerRun } from '../dialects/answer-run.ts';
+import type { AnswerOptions } from '../dialects/answer-run.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
+import { chatCompletionFormat } from '../dialects/chat-completions/openai-wire.ts';
 import { takeOverAdmission } from '../auth/limit-callers.ts';
 import { parseChatBody } from '../dialects/chat-completions/parse-chat-body.ts';
 import type { ParsedChat } from '../dialects/chat-completions/parse-chat-body.ts';
@@ -29,7 +30,8 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     const leave = new AbortController();
     const chat = { ...parsed.request, reply: { includeUsage, includeEvents, ...(isLegacy && { isLegacy }) } };
     const started = options.startRun(chat, request.caller, leave);
-    return answerRun({ request, reply, leave }, started, { model, stream, includeUsage, includeEvents });
+    const format = chatCompletionFormat({ includeUsage, includeEvents, isLegacy }, request.headers);
+    return answerRun({ request, reply, leave }, started, { model, stream, format });
   }
 
   async function startInBackground(request: FastifyRequest, parsed: ParsedChat): Promise<unknown> {

@@ -7,7 +7,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { FairMap } from '../../shared/fair-map.ts';
-import { parseMetadata } from '../dialects/chat-completions/stored-completion.ts';
+import { parseMetadata } from '../dialects/chat-completions/store-completions.ts';
 import { limits } from '../../core/limits.ts';
 import { parseInput } from '../parse-input.ts';
 

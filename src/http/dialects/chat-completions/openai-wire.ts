@@ -1,39 +1,49 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../core/chat.ts';
 import { CallerWarnings } from '../../../core/caller-warning.ts';
-import type { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { RunEvent } from '../../../core/run-event.ts';
 import { addUsage } from '../../../core/usage.ts';
 import { errorBody } from '../../error-handler.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+import { inLegacyForm } from './legacy-functions.ts';
 
-/** What every chunk of one answer repeats. */
-export interface AnswerHead {
-  id: string;
-  /** Seconds since 1970. */
-  created: number;
-  model: string;
-}
-
-export interface ChunkOptions {
+export interface CompletionOptions {
   includeUsage: boolean;
   includeEvents: boolean;
-  /** Sources come as an event too. */
-  sourcesAreEvents?: boolean;
+  /** Calls in OpenAI's first form. */
+  isLegacy?: boolean | undefined;
 }
 
-/** Turns a run's events into the text of server-sent events, one OpenAI chunk each. */
-export interface ChunkEncoder {
-  /** Empty for events that this client does not see. */
-  encode: (event: ChatEvent) => string;
-  /** The end of a complete stream: usage when asked for, then `[DONE]`. */
-  end: () => string;
+/** OpenAI's completions and chunks, with the gateway's extensions. `headers` are the request's. */
+export function chatCompletionFormat(options: CompletionOptions, headers: IncomingHttpHeaders): AnswerFormat {
+  const format: AnswerFormat = {
+    stream: (head) => createChunkEncoder(head, { ...options, sourcesAreEvents: keepsEventsAlone(headers) }),
+    collect: createCompletionCollector,
+  };
+  return options.isLegacy === true ? inLegacyForm(format) : format;
 }
 
-export const streamEnd = 'data: [DONE]\n\n';
+/**
+ * Open WebUI shows the `sources` of the first such chunk alone and keeps none; what comes as an event it shows and keeps. Nothing tells it apart
+ * but its HTTP client.
+ */
+function keepsEventsAlone(headers: IncomingHttpHeaders): boolean {
+  return headers['user-agent']?.includes('aiohttp/') === true;
+}
 
-export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): ChunkEncoder {
+/** The id of a run's completion, streamed and not. */
+export function completionId(runId: string): string {
+  return `chatcmpl-${runId}`;
+}
+
+/** Server-sent events, one OpenAI chunk each. */
+function createChunkEncoder(
+  { runId, created, model }: AnswerHead,
+  options: CompletionOptions & { sourcesAreEvents: boolean },
+): StreamEncoder {
   // Written once a run, not once a chunk: the text of a delta is all that differs.
-  const prefix = `data: ${JSON.stringify({ id: head.id, object: 'chat.completion.chunk', created: head.created, model: head.model }).slice(0, -1)}`;
+  const prefix = `data: ${JSON.stringify({ id: completionId(runId), object: 'chat.completion.chunk', created, model }).slice(0, -1)}`;
   const chunk = (fields: JsonObject): string => `${prefix},${JSON.stringify(fields).slice(1)}\n\n`;
   const deltaChunk = (delta: JsonObject, choice = 0): string => chunk({ choices: [{ index: choice, delta, finish_reason: null }] });
   const textPrefix = `${prefix},"choices":[{"index":0,"delta":{"content":`;
@@ -48,7 +58,7 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
     return deltaChunk({ role: 'assistant', content: '' }, choice);
   };
   const sourceChunk = (source: JsonObject): string => {
-    const asEvent = options.sourcesAreEvents === true && { event: { type: 'source', data: source } };
+    const asEvent = options.sourcesAreEvents && { event: { type: 'source', data: source } };
     return chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], sources: [source], ...asEvent });
   };
   const runEventChunk = (event: RunEvent): string => {
@@ -70,6 +80,8 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
   };
 
   return {
+    contentType: 'text/event-stream; charset=utf-8',
+    keepAlive: ': keep-alive\n\n',
     encode(event) {
       switch (event.type) {
         case 'text':
@@ -102,16 +114,13 @@ export function createChunkEncoder(head: AnswerHead, options: ChunkOptions): Chu
           return event satisfies never;
       }
     },
-    end: () => (options.includeUsage ? chunk({ choices: [], usage: usage ?? emptyUsage }) : '') + streamEnd,
+    end: () => `${options.includeUsage ? chunk({ choices: [], usage: usage ?? emptyUsage }) : ''}data: [DONE]\n\n`,
+    // After it the stream ends without `[DONE]`.
+    failure: (error) => `data: ${JSON.stringify(errorBody(error))}\n\n`,
   };
 }
 
 const emptyUsage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-
-/** An error after the first byte: one frame, after which the stream ends without `[DONE]`. */
-export function errorFrame(error: GatewayError): string {
-  return `data: ${JSON.stringify(errorBody(error))}\n\n`;
-}
 
 interface CollectedChoice {
   text: string;
@@ -122,27 +131,8 @@ interface CollectedChoice {
   fields: JsonObject;
 }
 
-/** The same run as one completion: reads the events to their end. */
-export async function collectCompletion(
-  head: AnswerHead,
-  events: AsyncIterable<ChatEvent>,
-  watch: (event: ChatEvent) => void = () => undefined,
-): Promise<JsonObject> {
-  const collector = createCompletionCollector(head);
-  for await (const event of events) {
-    watch(event);
-    collector.add(event);
-  }
-  return collector.completion();
-}
-
-/** A completion in the making, for whoever passes the events on. */
-export interface CompletionCollector {
-  add(event: ChatEvent): void;
-  completion(): JsonObject;
-}
-
-export function createCompletionCollector(head: AnswerHead): CompletionCollector {
+/** One completion. */
+export function createCompletionCollector({ runId, created, model }: AnswerHead): AnswerCollector {
   const choices = new Map<number, CollectedChoice>();
   const choiceAt = (index = 0): CollectedChoice => {
     const known = choices.get(index);
@@ -171,13 +161,13 @@ export function createCompletionCollector(head: AnswerHead): CompletionCollector
     else if (event.type === 'extra') response = { ...response, ...event.fields };
   }
 
-  function completion(): JsonObject {
+  function body(): JsonObject {
     choiceAt(0);
     return {
-      id: head.id,
+      id: completionId(runId),
       object: 'chat.completion',
-      created: head.created,
-      model: head.model,
+      created,
+      model,
       choices: [...choices].toSorted(([left], [right]) => left - right).map(([index, choice]) => completedChoice(index, choice)),
       ...(usage === undefined ? {} : { usage }),
       ...response,
@@ -186,7 +176,7 @@ export function createCompletionCollector(head: AnswerHead): CompletionCollector
     };
   }
 
-  return { add, completion };
+  return { add, body };
 }
 
 function completedChoice(index: number, choice: CollectedChoice): JsonObject {

@@ -1,6 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../../../core/caller.ts';
-import type { ChatEvent } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { ownValue } from '../../../shared/json.ts';
@@ -8,6 +7,7 @@ import { limits } from '../../../core/limits.ts';
 import type { RateLimiter } from '../../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession } from '../../../relay/session.ts';
+import type { StartedRun } from '../../../runs/active-runs.ts';
 import { toGatewayError } from '../../error-handler.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import type { RunStats } from '../../../runs/run-stats.ts';
@@ -17,7 +17,7 @@ import type { ChatHead } from './socket-wire.ts';
 /** Starts a run for a body in OpenAI's shape; the signal ends it. @throws GatewayError when the body is wrong. */
 export type StartChat = (options: { body: JsonObject; caller: Caller; sessionId: string; signal: AbortSignal }) => {
   runId: string;
-  events: AsyncGenerator<ChatEvent>;
+  stream: StartedRun['stream'];
   stats?: RunStats;
 };
 
@@ -64,11 +64,11 @@ export function createSocketChats({ relay, startChat, defaultModel, cancelRun, l
 
   async function stream(body: JsonObject, session: RelaySession, caller: Caller): Promise<void> {
     const leave = new AbortController();
-    const { runId, events, stats } = startChat({ body, caller, sessionId: session.id, signal: leave.signal });
+    const { runId, stream: streamRun, stats } = startChat({ body, caller, sessionId: session.id, signal: leave.signal });
     running.set(runId, { callerId: caller.id, leave });
     try {
       const head = { runId, model: textField(body, 'model') ?? '', chatId: textField(body, 'chat_id'), messageId: textField(body, 'id') };
-      await streamToSession({ relay, sessionId: session.id, caller, head, events, stats, leave, log });
+      await streamToSession({ relay, sessionId: session.id, caller, head, stream: streamRun, stats, leave, log });
     } finally {
       running.delete(runId);
     }
@@ -110,7 +110,7 @@ export interface StreamToSessionOptions {
   sessionId: string;
   caller: Caller;
   head: ChatHead;
-  events: AsyncGenerator<ChatEvent>;
+  stream: StartedRun['stream'];
   /** For the chat's line in the log; absent: it has none. */
   stats?: RunStats | undefined;
   /** Aborted when the session is gone; an abort from elsewhere ends the answer as cancelled. */
@@ -127,7 +127,7 @@ export async function streamToSession({
   sessionId,
   caller,
   head,
-  events,
+  stream,
   stats,
   leave,
   log,
@@ -155,12 +155,14 @@ export async function streamToSession({
 
   try {
     await send(frames.start());
-    for await (const event of events) {
-      await sendAll(frames.of(event));
+    await stream((events) => {
+      leave.signal.throwIfAborted();
+      const list = events.flatMap((event) => frames.of(event));
       // The calls of a round come in one go, and then the run waits for their results: that is the moment to announce them.
-      if (event.type === 'run-event' && event.event.type === 'tool.call') flush = setImmediate(() => void sendAll(frames.pendingCalls()));
-      if (leave.signal.aborted) break;
-    }
+      if (events.some((event) => event.type === 'run-event' && event.event.type === 'tool.call'))
+        flush = setImmediate(() => void sendAll(frames.pendingCalls()));
+      return list.length === 0 ? undefined : sendAll(list);
+    });
     await sendAll(frames.pendingCalls());
     await send(leave.signal.aborted ? frames.cancelled() : frames.end());
   } catch (error) {

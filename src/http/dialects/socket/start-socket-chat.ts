@@ -14,8 +14,8 @@ export function startSocketChat(runs: ActiveRuns): StartChat {
     const leave = new AbortController();
     if (signal.aborted) leave.abort(signal.reason);
     signal.addEventListener('abort', () => leave.abort(signal.reason), { once: true });
-    const { run, events, stats } = runs.start(parseChatBody(body).request, caller, leave);
-    return { runId: run.runId, events, stats };
+    const { run, stream, stats } = runs.start(parseChatBody(body).request, caller, leave);
+    return { runId: run.runId, stream, stats };
   };
 }
 
@@ -34,7 +34,7 @@ export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions
   return async ({ request }: ParsedChat, caller: Caller, release: Release): Promise<string | undefined> => {
     const sessionId = request.sessionId ?? '';
     const leave = new AbortController();
-    const { run, events, stats } = startOr(release, () => runs.start(request, caller, leave));
+    const { run, stream, stats } = startOr(release, () => runs.start(request, caller, leave));
     const first = Promise.withResolvers<boolean>();
     const watched: BrowserRelay = {
       ...relay,
@@ -45,7 +45,7 @@ export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions
       },
     };
     const head = { runId: run.runId, model: request.model, chatId: request.chatId, messageId: request.messageId };
-    void streamToSession({ relay: watched, sessionId, caller, head, events, stats, leave, log }).finally(() => {
+    void streamToSession({ relay: watched, sessionId, caller, head, stream, stats, leave, log }).finally(() => {
       release();
       first.resolve(false);
     });

@@ -6,7 +6,8 @@ import { limits } from '../../../../src/core/limits.ts';
 import type { RunContext } from '../../../../src/core/run.ts';
 import { storeCompletions } from '../../../../src/http/dialects/chat-completions/store-completions.ts';
 import { RunStats } from '../../../../src/runs/run-stats.ts';
-import type { ActiveRuns } from '../../../../src/runs/active-runs.ts';
+import type { ActiveRuns, StartedRun } from '../../../../src/runs/active-runs.ts';
+import { StopReading } from '../../../../src/shared/emit.ts';
 
 const caller = { id: 'ada', role: 'user', isOpen: false } as const;
 const finish: ChatEvent = { type: 'finish', reason: 'stop' };
@@ -21,18 +22,15 @@ function requestOf(fields: Partial<ChatRequest> = {}): ChatRequest {
 function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = Promise.resolve() } = {}) {
   const saved: StoredChat[] = [];
   const warnings: string[] = [];
-  const begun: AsyncGenerator<ChatEvent>[] = [];
-  async function* say(): AsyncGenerator<ChatEvent> {
-    yield* events;
-  }
+  const begun: StartedRun['stream'][] = [];
   const runs: Pick<ActiveRuns, 'start' | 'resume' | 'drain'> = {
     start(_request: ChatRequest, _caller: unknown, leave: AbortController) {
-      begun.push(say());
-      return {
-        run: { runId: 'r1', caller, signal: leave.signal } as unknown as RunContext,
-        events: begun.at(-1) ?? say(),
-        stats: new RunStats(() => 0),
+      const stream: StartedRun['stream'] = async (emit) => {
+        for (const event of events) await emit([event]);
       };
+      begun.push(stream);
+      const run = { runId: 'r1', caller, signal: leave.signal } as unknown as RunContext;
+      return { run, stream, stats: new RunStats(() => 0) };
     },
     resume: async (_run: unknown, _decided: unknown, who: { leave: AbortController }) => runs.start(requestOf(), caller, who.leave),
     drain: async () => undefined,
@@ -50,52 +48,61 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
   return { starter, saved, warnings, begun, leave, start: (request: ChatRequest) => starter.start(request, caller, leave) };
 }
 
+async function read(stream: StartedRun['stream']): Promise<ChatEvent[]> {
+  const all: ChatEvent[] = [];
+  await stream((events) => void all.push(...events));
+  return all;
+}
+
 test('an answer is stored with the second that it shows', async () => {
   const { start, saved } = starterOf(hello);
-  const { created, events } = start(requestOf());
-  expect(await Array.fromAsync(events)).toEqual(hello);
+  const { created, stream } = start(requestOf());
+  expect(await read(stream)).toEqual(hello);
   expect(created).toBe(5);
   expect(saved).toMatchObject([
     { id: 'chatcmpl-r1', callerId: 'ada', created: 5_999, completion: { created: 5 }, texts: { question: 'Hi', answer: 'Hello.' } },
   ]);
 });
 
-test('a request without store, and every one where nothing is stored, has the run’s own events', () => {
+test('a request without store, and every one where nothing is stored, has the run’s own stream', () => {
   const { store: _store, ...plain } = requestOf();
   const storing = starterOf(hello);
-  expect(storing.start(plain).events).toBe(storing.begun[0]);
+  expect(storing.start(plain).stream).toBe(storing.begun[0]);
   const other = starterOf(hello, { isStoring: false });
-  expect(other.start(requestOf()).events).toBe(other.begun[0]);
+  expect(other.start(requestOf()).stream).toBe(other.begun[0]);
 });
 
 const approval = { type: 'approval', approval: { run_id: 'r1', calls: [], token: 't' } } as unknown as ChatEvent;
 
 test('an answer that waits for an approval is not stored, because of its tokens', async () => {
   const { start, saved } = starterOf([approval, ...hello]);
-  await Array.fromAsync(start(requestOf()).events);
+  await read(start(requestOf()).stream);
   expect(saved).toEqual([]);
 });
 
 test('an answer that goes on after an approval is stored for the one who asked, whoever has decided', async () => {
   const { starter, saved, leave } = starterOf(hello);
   const waiting = { id: 'r1', callerId: 'bob', request: requestOf({ store: { metadata: { a: '1' } } }) } as unknown as WaitingRun;
-  const { events } = await starter.resume(waiting, [], { caller, leave });
-  await Array.fromAsync(events);
+  const { stream } = await starter.resume(waiting, [], { caller, leave });
+  await read(stream);
   expect(saved).toMatchObject([{ id: 'chatcmpl-r1', callerId: 'bob', metadata: { a: '1' }, texts: { answer: 'Hello.' } }]);
 });
 
 test('an answer that was cut off, or whose run was ended, is not stored', async () => {
   const left = starterOf(hello);
-  for await (const _event of left.start(requestOf()).events) break;
+  const stopping = left.start(requestOf()).stream(() => {
+    throw new StopReading();
+  });
+  await expect(stopping).rejects.toThrow(StopReading);
   const ended = starterOf(hello);
-  for await (const _event of ended.start(requestOf()).events) ended.leave.abort();
+  await ended.start(requestOf()).stream(() => ended.leave.abort() as undefined);
   expect([left.saved, ended.saved]).toEqual([[], []]);
 });
 
 test('an answer that is too large is passed on whole and not stored', async () => {
   const half: ChatEvent = { type: 'text', text: 'x'.repeat(limits.storedChatCharacters / 2 + 1) };
   const { start, saved, warnings } = starterOf([half, half, finish]);
-  expect(await Array.fromAsync(start(requestOf()).events)).toEqual([half, half, finish]);
+  expect(await read(start(requestOf()).stream)).toEqual([half, half, finish]);
   expect(saved).toEqual([]);
   expect(warnings).toEqual([expect.stringContaining('larger than')]);
 });
@@ -103,14 +110,11 @@ test('an answer that is too large is passed on whole and not stored', async () =
 test('a shutdown waits for what is being stored', async () => {
   const gate = Promise.withResolvers<void>();
   const { start, starter, saved } = starterOf(hello, { mayStore: gate.promise });
-  const { events } = start(requestOf());
-  await events.next();
-  await events.next();
-  const end = events.next();
+  const end = read(start(requestOf()).stream);
   await new Promise(setImmediate);
   const drained = starter.drain(1_000).then(() => saved.length);
   await new Promise(setImmediate);
   gate.resolve();
   expect(await drained).toBe(1);
-  expect(await end).toMatchObject({ done: true });
+  expect(await end).toEqual(hello);
 });

@@ -1,20 +1,27 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import type { ChatEvent } from '../../../../src/core/chat.ts';
-import { GatewayError } from '../../../../src/core/errors.ts';
-import { streamReply } from '../../../../src/http/dialects/chat-completions/stream-reply.ts';
+import type { ChatEvent } from '../../../src/core/chat.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { streamReply } from '../../../src/http/dialects/stream-reply.ts';
+import { emitFrom } from '../../../src/shared/emit.ts';
 
 /** A server whose only route streams the given events, with short patience. */
-async function serverOf(events: () => AsyncGenerator<ChatEvent>) {
+async function serverOf(events: () => AsyncGenerator<ChatEvent, void>) {
   const app = fastify({ forceCloseConnections: true });
   app.get('/', (_request, reply) =>
-    streamReply(reply, events(), {
-      encode: (event) => (event.type === 'text' ? `data: ${event.text}\n\n` : ''),
-      end: () => 'data: end\n\n',
+    streamReply(reply, (emit) => emitFrom(events(), emit), {
+      encoder: {
+        contentType: 'text/event-stream',
+        keepAlive: ': keep-alive\n\n',
+        encode: (event) => (event.type === 'text' ? `data: ${event.text}\n\n` : ''),
+        end: () => 'data: end\n\n',
+        failure: () => '',
+      },
+      watch: () => undefined,
       failure: (error) => `data: failed ${(error as Error).message}\n\n`,
-      headers: { 'content-type': 'text/event-stream' },
       stallMs: 1_000,
-      patience: { headersMs: 40, keepAliveMs: 40 },
+      headersMs: 40,
+      keepAliveMs: 40,
       leave: new AbortController(),
     }),
   );

@@ -1,7 +1,7 @@
-import type { ChatEvent, Source } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
-import { toGatewayError } from '../../error-handler.ts';
+import type { ChatEvent, Source } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { toGatewayError } from '../error-handler.ts';
 
 /**
  * What a run has done, for the error it may end with: a model that fails after its tools have run must not cost what they gave, and whoever asks
