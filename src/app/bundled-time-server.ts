@@ -4,7 +4,7 @@ import type { Registry, ToolServerRecord } from '../core/registry.ts';
 
 const bundledId = 'time';
 /** Written with the record, so that a deleted one is not registered again. */
-const registeredFact = 'bundled_time_registered';
+export const bundledTimeFact = 'bundled_time_registered';
 
 export interface RunningTimeServer {
   url: string;
@@ -47,7 +47,7 @@ async function planFor(store: Registry, fixed: readonly ToolServerRecord[], demo
     }
     const isTaken = [...fixed, ...stored].some(({ id }) => id === bundledId);
     if (demo === true) return isTaken ? 'hide' : 'register';
-    const isFirst = fixed.length === 0 && stored.length === 0 && (await store.readFact(registeredFact)) === undefined;
+    const isFirst = fixed.length === 0 && stored.length === 0 && (await store.readFact(bundledTimeFact)) === undefined;
     return isFirst ? 'register' : 'hide';
   } catch (error) {
     if (!isAbout(error, 'storage_unavailable')) throw error;
@@ -71,7 +71,7 @@ async function register(store: Registry, server: RunningTimeServer): Promise<voi
 }
 
 async function writeRegisteredFact(store: Registry): Promise<void> {
-  if ((await store.readFact(registeredFact)) === undefined) await store.writeFact(registeredFact, 'yes');
+  if ((await store.readFact(bundledTimeFact)) === undefined) await store.writeFact(bundledTimeFact, 'yes');
 }
 
 function isAbout(error: unknown, code: ErrorCode): boolean {

@@ -1,5 +1,5 @@
-import { addEnvFile, readConfig } from '../app/config/config.ts';
-import { readTextFile } from '../app/config/read-text-file.ts';
+import { addEnvFile, readConfig, readTextFile } from '../app/config/config.ts';
+
 import type { SendOutbound } from '../core/outbound.ts';
 import { readText } from '../core/outbound.ts';
 import { createOutbound } from '../policy/outbound-request.ts';

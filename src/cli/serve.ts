@@ -1,8 +1,7 @@
-import { readTextFile } from '../app/config/read-text-file.ts';
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
-import { addEnvFile, ConfigError, readConfig, readConfigFile } from '../app/config/config.ts';
-import { listSettings } from '../app/config/describe-settings.ts';
+import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile } from '../app/config/config.ts';
+import { listSettings } from '../app/config/read-settings.ts';
 import { openBundledTimeServer } from '../app/bundled-time-server.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { claimDatabase, openDataFolder } from '../storage/data-folder.ts';

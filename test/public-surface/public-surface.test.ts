@@ -65,7 +65,7 @@ describe('the public surface', () => {
   });
 
   test('settings: variables with their defaults, and the keys of toolwharf.yaml beside them', async () => {
-    const [sections = ''] = scan(/^const sections = \[([^\]]*)\]/gm);
+    const [sections = ''] = scan(/^export const sections = \[([^\]]*)\]/gm);
     await expectMembers('settings', [
       ...settings.map((setting) => `${setting.name} = ${setting.default}`),
       ...[...sections.matchAll(/'(\w+)'/g)].map(([, name]) => `toolwharf.yaml: ${name}`),
@@ -210,10 +210,10 @@ function routesOf({ server }: TestApp): { method: 'GET' | 'POST' | 'PUT' | 'PATC
 
 /** The keys of all zod objects in the sources: what stands within the outermost braces of each, before a colon or a comma. */
 function fieldsOf(source: string): string[] {
-  return [...source.matchAll(/\.(?:strictO|looseO|o)bject\(\{/g)].flatMap(({ index, 0: opening }) => {
+  return [...source.matchAll(/\.(?:(?:strictO|looseO|o)bject|extend)\(\s*\{/g)].flatMap(({ index, 0: opening }) => {
     const fields: string[] = [];
-    const start = index + opening.length;
-    let depth = 0;
+    const start = index + opening.length - 1;
+    let depth = -1;
     for (const { 0: token, 1: name, 2: quoted } of source
       .slice(start)
       .matchAll(/[([{]|[)\]}]|(?<=[{,]\s*)(?:(\w+)|'([^']+)')(?=\s*[:,}])/g)) {

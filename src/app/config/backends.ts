@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
-import type { JsonValue } from '../../shared/json.ts';
 import { ConfigError, InvalidValue } from './config-error.ts';
+import { readSection } from './config-file.ts';
 import type { ConfigFile } from './config-file.ts';
-import type { SettingPlace, SettingsReader } from './read-settings.ts';
+import type { SettingOrigin, SettingsReader } from './read-settings.ts';
 import { httpUrl } from './setting-values.ts';
 
 /** A server of models. */
@@ -43,101 +42,95 @@ const url = z.string().transform((value, context) => {
 });
 const line = z.string().regex(/^[^\r\n\0]+$/, 'must be one line of text');
 
-const backendSchema = z.strictObject({
-  type: z.enum(['openai', 'ollama']),
-  url,
-  key: line.nullish(),
-  prefix: line.nullish(),
-  name: line.nullish(),
-  headers: z.record(z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'is not a header name'), line).nullish(),
-  max_context: z.int().min(512).max(16_777_216).nullish(),
-  schemas: z.enum(['plain', 'openai', 'ollama', 'gemini', 'llama-cpp']).nullish(),
-});
-const backendsSchema = z.array(backendSchema).max(maxBackends).nullish();
+const backendSchema = z
+  .strictObject({
+    type: z.enum(['openai', 'ollama']),
+    url,
+    key: line.nullish(),
+    prefix: line.nullish(),
+    name: line.nullish(),
+    headers: z.record(z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'is not a header name'), line).nullish(),
+    max_context: z.int().min(512).max(16_777_216).nullish(),
+    schemas: z.enum(['plain', 'openai', 'ollama', 'gemini', 'llama-cpp']).nullish(),
+  })
+  .transform(({ type: kind, url, key, prefix, name, headers, max_context: maxContext, schemas }): Unnamed => ({
+    kind,
+    url,
+    name: name ?? undefined,
+    headers: headers ?? {},
+    maxContext: maxContext ?? defaultMaxContext,
+    isExplicit: true,
+    ...(key && { key }),
+    ...(schemas && { schemas }),
+    ...(prefix && { prefix: prefix.replace(/\/+$/, '') }),
+  }));
+const backendsSchema = z.array(backendSchema).max(maxBackends).default([]);
 
 type Unnamed = Omit<BackendConfig, 'name'> & { name?: string | undefined };
+
+const defaults = { headers: {}, maxContext: defaultMaxContext, isExplicit: true } as const;
 
 /**
  * Ollama servers, then OpenAI ones, from the variables; then the file's `backends` in its own order.
  * The Ollama at the default address is there until another one is configured, or the file says `ollama_base_urls: []`.
  */
 export function readBackends(settings: SettingsReader, file: ConfigFile | undefined): BackendConfig[] {
-  const listed = listedBackends(file);
-  const ollama = ollamaBackends(settings, listed);
-  return named([...ollama, ...openaiBackends(settings), ...listed]);
+  const cure = 'write a list such as [{type: openai, url: https://llm.example/v1, key: "${LLM_KEY}"}]';
+  const listed = readSection(file, backendsSchema, { name: 'backends', cure });
+  return named([...ollamaBackends(settings, listed), ...openaiBackends(settings), ...listed]);
 }
 
 function ollamaBackends(settings: SettingsReader, listed: readonly Unnamed[]): Unnamed[] {
-  const explicit =
-    settings.readAt('OLLAMA_BASE_URLS', 'environment') ??
-    settings.readAt('OLLAMA_BASE_URL', 'environment') ??
-    settings.readAt('OLLAMA_BASE_URLS', 'file') ??
-    settings.readAt('OLLAMA_BASE_URL', 'file');
+  const { values: explicit } = readEither(settings, ['OLLAMA_BASE_URLS', 'OLLAMA_BASE_URL']);
   if (explicit === undefined && listed.some((backend) => backend.kind === 'ollama')) return [];
   const urls = explicit ?? settings.read('OLLAMA_BASE_URLS');
   const isExplicit = explicit !== undefined;
-  return urls.filter((entry) => entry !== '').map((entry) => ({ ...blank, kind: 'ollama', url: entry, isExplicit }));
+  return urls.filter((url) => url !== '').map((url) => ({ ...defaults, kind: 'ollama', url, isExplicit }));
 }
 
-const blank = { headers: {}, maxContext: defaultMaxContext, isExplicit: true } as const;
-
 function openaiBackends(settings: SettingsReader): Unnamed[] {
-  const urls = pairedList(settings, 'URL');
-  const keys = pairedList(settings, 'KEY');
-  // By position, the file's keys would go to whichever servers the environment names.
-  if (urls.place === 'environment' && keys.place === 'file') {
-    throw new ConfigError('OPENAI_API_BASE_URLS is set in the environment and openai_api_keys in the file; set both in one place.');
-  }
-  const count = urls.values.length === 0 && keys.values.length === 1 ? 1 : urls.values.length;
-  if (keys.values.length > count) {
+  const { values: urls = [], origin: urlOrigin } = readEither(settings, ['OPENAI_API_BASE_URLS', 'OPENAI_API_BASE_URL']);
+  const { values: keys = [], origin: keyOrigin } = readEither(settings, ['OPENAI_API_KEYS', 'OPENAI_API_KEY']);
+  // Paired by position, the file's keys would go to whichever servers the environment names.
+  if (urlOrigin === 'environment' && keyOrigin === 'file')
+    throw new ConfigError('OPENAI_API_BASE_URLS is set in the environment and openai_api_keys in the file; set both in the same one.');
+  const count = urls.length === 0 && keys.length === 1 ? 1 : urls.length;
+  if (keys.length > count) {
     throw new ConfigError(
-      `OPENAI_API_KEYS: ${keys.values.length} keys for ${count} addresses in OPENAI_API_BASE_URLS; set as many addresses as keys, in the same order.`,
+      `OPENAI_API_KEYS: ${keys.length} keys for ${count} addresses in OPENAI_API_BASE_URLS; set as many addresses as keys, in the same order.`,
     );
   }
   return Array.from({ length: count }, (_, index) => {
-    const key = keys.values[index] ?? '';
-    const entry = urls.values[index] ?? '';
-    return { ...blank, kind: 'openai', url: entry === '' ? openaiUrl : entry, ...(key !== '' && { key }) };
+    const key = keys[index] ?? '';
+    return { ...defaults, kind: 'openai', url: urls[index] || openaiUrl, ...(key !== '' && { key }) };
   });
 }
 
-function pairedList(settings: SettingsReader, kind: 'URL' | 'KEY'): { values: string[]; place: SettingPlace | undefined } {
-  const [plural, singular] =
-    kind === 'URL' ? (['OPENAI_API_BASE_URLS', 'OPENAI_API_BASE_URL'] as const) : (['OPENAI_API_KEYS', 'OPENAI_API_KEY'] as const);
-  for (const place of ['environment', 'file'] as const) {
-    const values = settings.readAt(plural, place) ?? settings.readAt(singular, place);
-    if (values !== undefined) return { values, place };
+type ListSetting =
+  | 'OLLAMA_BASE_URLS'
+  | 'OLLAMA_BASE_URL'
+  | 'OPENAI_API_BASE_URLS'
+  | 'OPENAI_API_BASE_URL'
+  | 'OPENAI_API_KEYS'
+  | 'OPENAI_API_KEY';
+
+/** The first of two names that is set, those of the environment before those of the file. */
+function readEither(settings: SettingsReader, names: readonly ListSetting[]): { values?: string[]; origin?: SettingOrigin } {
+  for (const origin of ['environment', 'file'] as const) {
+    for (const name of names) {
+      const values = settings.readFrom(origin, name);
+      if (values !== undefined) return { values, origin };
+    }
   }
-  return { values: [], place: undefined };
+  return {};
 }
 
-function listedBackends(file: ConfigFile | undefined): Unnamed[] {
-  if (file === undefined) return [];
-  const entries: JsonValue | undefined = file.entries['backends'];
-  const parsed = backendsSchema.safeParse(entries);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new ConfigError(`${['backends', ...(issue?.path ?? [])].join('.')} in ${file.path}: ${describeSchemaIssue(issue)}.`);
-  }
-  return (parsed.data ?? []).map((entry) => ({
-    kind: entry.type,
-    url: entry.url,
-    name: entry.name ?? undefined,
-    headers: entry.headers ?? {},
-    maxContext: entry.max_context ?? defaultMaxContext,
-    isExplicit: true,
-    ...(entry.key && { key: entry.key }),
-    ...(entry.schemas && { schemas: entry.schemas }),
-    ...(entry.prefix && { prefix: entry.prefix.replace(/\/+$/, '') }),
-  }));
-}
-
-/** Names that were given stay; the others are the kind with a number from the second on. */
+/** A backend without a name is called by its kind, with a number from the second on. */
 function named(backends: readonly Unnamed[]): BackendConfig[] {
   const taken = new Set<string>();
   for (const { name } of backends) {
     if (name === undefined) continue;
-    if (taken.has(name)) throw new ConfigError(`backends: the name "${name}" is used twice; give each backend its own.`);
+    if (taken.has(name)) throw new ConfigError(`backends: the name "${name}" is used twice; give each backend another one.`);
     taken.add(name);
   }
   return backends.map((backend) => ({ ...backend, name: backend.name ?? freeName(backend.kind, taken) }));

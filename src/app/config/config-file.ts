@@ -1,17 +1,19 @@
 import { parseDocument } from 'yaml';
+import type { z } from 'zod';
+import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { ConfigError } from './config-error.ts';
 import { settingNames } from './settings.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
 
-/** What stands in the file and in no variable. */
-const sections = ['backends', 'models', 'tool_servers', 'toolsets', 'hooks', 'tools_dir'];
+/** What can be set in the file only. */
+export const sections = ['backends', 'models', 'tool_servers', 'toolsets', 'hooks', 'tools_dir'] as const;
 
-/** The file cannot name itself, and its tool servers stand under `tool_servers`. */
+/** The file cannot name itself, and has its tool servers in `tool_servers`. */
 const variablesOnly = new Set(['TOOLWHARF_CONFIG', 'TOOL_SERVER_CONNECTIONS']);
 
-const knownKeys = [
+const knownKeys: string[] = [
   ...sections,
   ...settingNames()
     .filter((name) => !variablesOnly.has(name))
@@ -33,7 +35,7 @@ export interface ConfigFileSource {
 /**
  * YAML (JSON is a part of it) with the settings under their variables' names in lower case, and the sections above.
  * `${NAME}` in a value becomes that variable's value after parsing, so that a value cannot change the file's structure; `$${` is a literal `${`.
- * @throws ConfigError naming the place.
+ * @throws ConfigError naming the path of the value
  */
 export function parseConfigFile({ path, text, environment }: ConfigFileSource): ConfigFile {
   const document = parseDocument(text);
@@ -44,7 +46,22 @@ export function parseConfigFile({ path, text, environment }: ConfigFileSource): 
   if (content === null || content === undefined) return { path, entries: {} };
   if (!isJsonObject(content)) throw new ConfigError(`${path} must hold settings by name, as in "port: 8080".`);
   for (const key of Object.keys(content)) requireKnown(key, path);
-  return { path, entries: expandObject(content, { path, environment, place: [] }) };
+  return { path, entries: expandObject(content, { path, environment, pointer: [] }) };
+}
+
+/**
+ * A section of the file, as its schema has it; without a file, what the schema makes of nothing.
+ * @throws ConfigError
+ */
+export function readSection<Value>(
+  file: ConfigFile | undefined,
+  schema: z.ZodType<Value>,
+  { name, cure }: { name: (typeof sections)[number]; cure: string },
+): Value {
+  const parsed = schema.safeParse(file?.entries[name] ?? undefined);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new ConfigError(`${[name, ...(issue?.path ?? [])].join('.')} in ${file?.path}: ${describeSchemaIssue(issue)}; ${cure}.`);
 }
 
 function firstLine(message: string): string {
@@ -62,7 +79,8 @@ function requireKnown(key: string, path: string): void {
 interface Expansion {
   path: string;
   environment: NodeJS.ProcessEnv;
-  place: string[];
+  /** Keys and indices that lead to the value. */
+  pointer: string[];
 }
 
 function expand(value: JsonValue | undefined, expansion: Expansion): JsonValue {
@@ -76,13 +94,13 @@ function expandObject(object: JsonObject, expansion: Expansion): JsonObject {
 }
 
 function within(expansion: Expansion, key: string): Expansion {
-  return { ...expansion, place: [...expansion.place, key] };
+  return { ...expansion, pointer: [...expansion.pointer, key] };
 }
 
-function expandText(text: string, { path, environment, place }: Expansion): string {
+function expandText(text: string, { path, environment, pointer }: Expansion): string {
   return text.replaceAll(/\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g, (match, name: string | undefined) => {
     if (match === '$${') return '${';
-    const where = `${path}: ${place.join('.')}`;
+    const where = `${path}: ${pointer.join('.')}`;
     if (name === undefined)
       throw new ConfigError(`${where} has a "\${" without a variable's name; write \${NAME}, or $\${ for the characters.`);
     const value = environment[name];

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { readBackends } from './backends.ts';
@@ -8,12 +9,12 @@ import type { ConfigFile } from './config-file.ts';
 import { readModuleSections } from './module-sections.ts';
 import type { ModuleSettings } from './module-sections.ts';
 import { createSettingsReader } from './read-settings.ts';
-import type { SettingsReader } from './read-settings.ts';
+import type { SettingFields, SettingsReader } from './read-settings.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { ownValue } from '../../shared/json.ts';
 import type { PresetRecord } from '../../core/preset.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { deepFreeze } from '../../shared/deep-freeze.ts';
+import { ownValue } from '../../shared/json.ts';
 import { parsePreset } from '../../storage/preset-schema.ts';
 import { parseToolServerConnections } from '../../storage/tool-server-connection.ts';
 
@@ -21,46 +22,20 @@ export { ConfigError } from './config-error.ts';
 export { settings } from './settings.ts';
 export type { BackendConfig } from './backends.ts';
 
-/** Everything an operator decides. Times in milliseconds. Holds secrets: it is never logged or returned as a whole. */
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  /** Without a slash at its end; undefined: the address that is listened on. */
-  readonly publicUrl: string | undefined;
+/**
+ * Everything an operator decides: the settings that have a field in the table, and what is made of the others and of the file's sections. Times in
+ * milliseconds. Holds secrets: it is never logged or returned as a whole.
+ */
+export interface Config extends SettingFields {
   /** In the order in which a model id is looked up. */
   readonly backends: readonly BackendConfig[];
   readonly toolServers: readonly ToolServerRecord[];
   /** `models` of the file. */
   readonly presets: readonly PresetRecord[];
-  readonly taskModel: string | undefined;
-  readonly taskModelExternal: string | undefined;
-  /** Undefined: the built-in template. */
-  readonly selectionTemplate: string | undefined;
-  readonly ragTemplate: string | undefined;
-  readonly functionCalling: string;
-  readonly maxToolRounds: number;
-  readonly toolTimeoutMs: number;
-  readonly toolTotalTimeoutMs: number;
-  readonly browserToolTimeoutMs: number;
-  readonly approvalTimeoutMs: number;
-  readonly dataDir: string;
   readonly databaseUrl: string;
-  /** Whether `store: true` of a chat is obeyed. */
-  readonly storeChats: boolean;
-  readonly adminKey: string | undefined;
-  readonly secret: string | undefined;
-  /** Undefined: the demo model is listed until a backend is configured. */
-  readonly demo: boolean | undefined;
   readonly egress: { readonly mode: 'public' | 'any' | 'none'; readonly allow: readonly string[] };
   /** Origins as browsers send them, or `*`. Empty: the same origin only. */
   readonly corsOrigins: readonly string[];
-  readonly firstByteTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly clientStallTimeoutMs: number;
-  readonly drainTimeoutMs: number;
-  readonly wsPingIntervalMs: number;
-  readonly bodyLimitBytes: number;
-  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
   readonly logFormat: 'json' | 'pretty';
   /** The operator's own code: functions and hooks. */
   readonly modules: ModuleSettings;
@@ -69,6 +44,8 @@ export interface Config {
 /** Reads a file as text; undefined when it does not exist. */
 export type ReadFile = (path: string) => string | undefined;
 
+export const readTextFile: ReadFile = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined);
+
 const defaultPath = './toolwharf.yaml';
 
 /**
@@ -76,42 +53,19 @@ const defaultPath = './toolwharf.yaml';
  * @throws ConfigError for the first wrong value.
  */
 export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, isTerminal = false): Config {
-  requireNoPlanned(environment);
+  // Somebody who sets it expects several replicas to work together, and they would not.
+  if ((environment['REDIS_URL'] ?? '').trim() !== '') throw new ConfigError(`REDIS_URL: ${withoutRedis}; unset it.`);
   const file = readConfigFile(environment, readFile);
   const settings = createSettingsReader(environment, file);
-  const dataDir = settings.read('TOOLWHARF_DATA_DIR');
+  const fields = settings.readFields();
   const config: Config = {
-    host: settings.read('HOST'),
-    port: settings.read('PORT'),
-    publicUrl: settings.read('PUBLIC_URL'),
+    ...fields,
     backends: readBackends(settings, file),
     toolServers: readToolServers(settings, file),
     presets: readPresets(file),
-    taskModel: settings.read('TASK_MODEL'),
-    taskModelExternal: settings.read('TASK_MODEL_EXTERNAL'),
-    selectionTemplate: settings.read('TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE'),
-    ragTemplate: settings.read('RAG_TEMPLATE'),
-    functionCalling: settings.read('FUNCTION_CALLING'),
-    maxToolRounds: settings.read('CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS'),
-    toolTimeoutMs: settings.read('TOOL_TIMEOUT_MS'),
-    toolTotalTimeoutMs: settings.read('TOOL_TOTAL_TIMEOUT_MS'),
-    browserToolTimeoutMs: settings.read('BROWSER_TOOL_TIMEOUT_MS'),
-    approvalTimeoutMs: settings.read('APPROVAL_TIMEOUT_MS'),
-    dataDir,
-    databaseUrl: settings.read('DATABASE_URL') ?? `sqlite:${dataDir.replace(/\/+$/, '')}/toolwharf.db`,
-    storeChats: settings.read('STORE_CHATS'),
-    adminKey: settings.read('TOOLWHARF_ADMIN_KEY'),
-    secret: settings.read('TOOLWHARF_SECRET'),
-    demo: settings.read('TOOLWHARF_DEMO'),
+    databaseUrl: settings.read('DATABASE_URL') ?? `sqlite:${fields.dataDir.replace(/\/+$/, '')}/toolwharf.db`,
     egress: { mode: settings.read('TOOL_SERVER_EGRESS'), allow: settings.read('TOOL_SERVER_ALLOW') ?? [] },
     corsOrigins: settings.read('CORS_ALLOW_ORIGIN') ?? [],
-    firstByteTimeoutMs: settings.read('UPSTREAM_FIRST_BYTE_TIMEOUT_MS'),
-    idleTimeoutMs: settings.read('UPSTREAM_IDLE_TIMEOUT_MS'),
-    clientStallTimeoutMs: settings.read('CLIENT_STALL_TIMEOUT_MS'),
-    drainTimeoutMs: settings.read('DRAIN_TIMEOUT_MS'),
-    wsPingIntervalMs: settings.read('WS_PING_INTERVAL_MS'),
-    bodyLimitBytes: settings.read('BODY_LIMIT_BYTES'),
-    logLevel: settings.read('LOG_LEVEL'),
     logFormat: settings.read('LOG_FORMAT') ?? (isTerminal ? 'pretty' : 'json'),
     modules: readModuleSections(file),
   };
@@ -125,7 +79,7 @@ const notFromEnvFile = new Set(['DATABASE_URL', 'REDIS_URL', 'TOOLWHARF_CONFIG']
 
 /**
  * Adds the variables of the `.env` beside the configuration file to the environment, where what is set already stays. Without a configuration file
- * the `.env` of a folder may be anybody's, and is left alone. Gives the path of the `.env` that was read.
+ * the `.env` of a folder may belong to another program, and is left alone. Gives the path of the `.env` that was read.
  * @throws ConfigError for a file that cannot be read
  */
 export function addEnvFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): string | undefined {
@@ -138,7 +92,7 @@ export function addEnvFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): 
   return envPath;
 }
 
-/** The file that `TOOLWHARF_CONFIG` names, or the one at the usual place; undefined when there is none. @throws ConfigError */
+/** The file that `TOOLWHARF_CONFIG` names, or the one at the usual path; undefined when there is none. @throws ConfigError */
 export function readConfigFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): ConfigFile | undefined {
   const { path, isNamed } = configPath(environment);
   const text = readText(path, readFile);
@@ -160,10 +114,10 @@ function readText(path: string, readFile: ReadFile): string | undefined {
   }
 }
 
-/** Those of the environment first. An id may stand in one of the two places only. */
+/** Those of the environment first. An id may stand in only one of the two. */
 function readToolServers(settings: SettingsReader, file: ConfigFile | undefined): ToolServerRecord[] {
   const fromEnvironment = parseNamed('TOOL_SERVER_CONNECTIONS', () =>
-    parseToolServerConnections(settings.readAt('TOOL_SERVER_CONNECTIONS', 'environment') ?? [], 'environment'),
+    parseToolServerConnections(settings.readFrom('environment', 'TOOL_SERVER_CONNECTIONS') ?? [], 'environment'),
   );
   if (file === undefined) return fromEnvironment;
   const taken = new Set(fromEnvironment.map((record) => record.id));
@@ -193,9 +147,4 @@ function parseNamed<Value>(name: string, parse: () => Value): Value {
     if (!(error instanceof GatewayError)) throw error;
     throw new ConfigError(`${name}: ${error.message}`);
   }
-}
-
-/** Whoever sets it expects several replicas to work together, and they would not. */
-function requireNoPlanned(environment: NodeJS.ProcessEnv): void {
-  if ((environment['REDIS_URL'] ?? '').trim() !== '') throw new ConfigError(`REDIS_URL: ${withoutRedis}; unset it.`);
 }

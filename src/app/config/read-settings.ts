@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ShownSetting } from '../../http/routes/gateway.ts';
 import { ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import { ConfigError, InvalidValue } from './config-error.ts';
 import type { ConfigFile } from './config-file.ts';
-import { settingTable } from './settings.ts';
+import { settingNames, settingTable } from './settings.ts';
 import type { Setting, SettingName } from './settings.ts';
 
 type Table = typeof settingTable;
@@ -10,42 +12,59 @@ type ValueOf<Name extends SettingName> = ReturnType<Table[Name]['parse']>;
 /** Settings with a fallback always have a value. */
 type Read<Name extends SettingName> = Table[Name] extends { fallback: string } ? ValueOf<Name> : ValueOf<Name> | undefined;
 
-export type SettingPlace = 'environment' | 'file';
+/** The settings that have a field of their own in `Config`, under its name. */
+export type SettingFields = {
+  readonly [Name in SettingName as Table[Name] extends { field: infer Field extends string } ? Field : never]: Read<Name>;
+};
+
+export type SettingOrigin = 'environment' | 'file';
 
 export interface SettingsReader {
   /** The environment's value, else the file's, else the fallback. @throws ConfigError */
   read<Name extends SettingName>(name: Name): Read<Name>;
-  /** The value at one place; undefined when it is not set there. @throws ConfigError */
-  readAt<Name extends SettingName>(name: Name, place: SettingPlace): ValueOf<Name> | undefined;
+  /** The value in one of the two; undefined when it is not set there. @throws ConfigError */
+  readFrom<Name extends SettingName>(origin: SettingOrigin, name: Name): ValueOf<Name> | undefined;
+  /** @throws ConfigError */
+  readFields(): SettingFields;
 }
 
 /** Templates keep their spaces and line ends; everything else may come from a file with a final line break. */
 const untrimmed = new Set<SettingName>(['TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE', 'RAG_TEMPLATE']);
 
 /** The longest part of a wrong value that an error shows. */
-const shownLength = 60;
+const maxQuotedCharacters = 60;
+/** The longest part of a value in a list of settings: templates are pages long. */
+const maxShownCharacters = 120;
 
 export function createSettingsReader(environment: NodeJS.ProcessEnv, file: ConfigFile | undefined): SettingsReader {
-  function rawAt(name: SettingName, place: SettingPlace): JsonValue | undefined {
-    const raw = place === 'environment' ? environment[name] : file && ownValue(file.entries, name.toLowerCase());
+  function rawValue(origin: SettingOrigin, name: SettingName): JsonValue | undefined {
+    const raw = origin === 'environment' ? environment[name] : file && ownValue(file.entries, name.toLowerCase());
     const value = typeof raw === 'string' && !untrimmed.has(name) ? raw.trim() : raw;
     return value === '' || value === null ? undefined : value;
   }
 
-  function readAt<Name extends SettingName>(name: Name, place: SettingPlace): ValueOf<Name> | undefined {
-    const raw = rawAt(name, place);
+  function readFrom<Name extends SettingName>(origin: SettingOrigin, name: Name): ValueOf<Name> | undefined {
+    const raw = rawValue(origin, name);
     if (raw === undefined) return undefined;
-    const shownName = place === 'environment' ? name : `${name.toLowerCase()} in ${file?.path ?? 'the file'}`;
-    return parse(name, raw, shownName);
+    return parse(name, raw, origin === 'environment' ? name : `${name.toLowerCase()} in ${file?.path}`);
   }
 
   function read<Name extends SettingName>(name: Name): Read<Name> {
     const { fallback }: Setting<unknown> = settingTable[name];
-    const found = readAt(name, 'environment') ?? readAt(name, 'file') ?? (fallback === undefined ? undefined : parse(name, fallback, name));
+    const found =
+      readFrom('environment', name) ?? readFrom('file', name) ?? (fallback === undefined ? undefined : parse(name, fallback, name));
     return found as Read<Name>;
   }
 
-  return { read, readAt };
+  function readFields(): SettingFields {
+    const fields = settingNames().flatMap((name) => {
+      const { field }: Setting<unknown> = settingTable[name];
+      return field === undefined ? [] : [[field, read(name)] as const];
+    });
+    return Object.fromEntries(fields) as SettingFields;
+  }
+
+  return { read, readFrom, readFields };
 }
 
 function parse<Name extends SettingName>(name: Name, raw: JsonValue, shownName: string): ValueOf<Name> {
@@ -54,14 +73,40 @@ function parse<Name extends SettingName>(name: Name, raw: JsonValue, shownName: 
     return setting.parse(raw) as ValueOf<Name>;
   } catch (error) {
     if (!(error instanceof InvalidValue)) throw error;
-    const shown = setting.isSecret === true ? 'its value' : show(error.part ?? raw);
+    const shown = setting.isSecret === true ? 'its value' : quote(error.part ?? raw);
     throw new ConfigError(`${shownName}: ${shown} ${error.problem}; ${error.cure}.`);
   }
 }
 
-function show(value: JsonValue): string {
+function quote(value: JsonValue): string {
   const written = typeof value === 'string' ? value : JSON.stringify(value);
   // A password before the @ of an address must not be printed, nor a key that was put into the wrong variable.
   if (/@|\bsk-/.test(written)) return 'its value';
-  return `"${written.length > shownLength ? `${written.slice(0, shownLength)}…` : written}"`;
+  return `"${written.length > maxQuotedCharacters ? `${written.slice(0, maxQuotedCharacters)}…` : written}"`;
+}
+
+/** Every setting with the value in force. @throws ConfigError */
+export function listSettings(environment: NodeJS.ProcessEnv, file: ConfigFile | undefined): ShownSetting[] {
+  const reader = createSettingsReader(environment, file);
+  return settingNames().map((name) => {
+    const { fallback, shownDefault, parse, isSecret }: Setting<unknown> = settingTable[name];
+    const origin = (['environment', 'file'] as const).find((candidate) => reader.readFrom(candidate, name) !== undefined);
+    const value: unknown = origin && reader.readFrom(origin, name);
+    const isDefault = origin === undefined || (fallback !== undefined && isDeepStrictEqual(value, parse(fallback)));
+    if (isDefault) return { name, origin: 'default', value: fallback ?? shownDefault ?? null };
+    return { name, origin, value: isSecret === true ? 'set' : show(value) };
+  });
+}
+
+function show(value: unknown): string {
+  const written = (Array.isArray(value) ? value.join('; ') : String(value)).replaceAll(/\s+/g, ' ');
+  // A key that was put into the wrong variable must not be printed.
+  if (/\bsk-/.test(written)) return 'set';
+  return written.length > maxShownCharacters ? `${written.slice(0, maxShownCharacters)}… (${written.length} characters)` : written;
+}
+
+/** Variables that begin like the gateway's and are none of them: a misspelt one would have no effect without a word. */
+export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
+  const known = new Set<string>(settingNames());
+  return Object.keys(environment).filter((name) => name.startsWith('TOOLWHARF_') && !known.has(name));
 }

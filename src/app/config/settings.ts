@@ -22,6 +22,8 @@ import {
 import type { ParseValue } from './setting-values.ts';
 
 export interface Setting<Value> {
+  /** Its name in `Config`; absent where several settings make one field, or its default depends on something else. */
+  readonly field?: string;
   /** The default, written as an operator would write it; it goes through `parse` like any other value. */
   readonly fallback?: string;
   /** The default in words, where it is not a fixed value. */
@@ -34,11 +36,15 @@ export interface Setting<Value> {
 
 const noUnlimited = '; there is no unlimited, so that every answer ends';
 
-/** Every variable, its default, its meaning and its check: the only list of them. The table in docs/configuration.md is pinned to it. */
+/**
+ * Every setting: its variable (in the file the same name in lower case), its field of `Config`, default, check and meaning. What reads settings,
+ * `toolwharf doctor`, `GET /api/settings` and the table in docs/configuration.md go by this list.
+ */
 export const settingTable = {
-  HOST: { fallback: '127.0.0.1', parse: hostName, meaning: 'address to listen on' },
-  PORT: { fallback: '8080', parse: wholeNumber(0, 65_535), meaning: 'port to listen on; 0 takes a free one' },
+  HOST: { field: 'host', fallback: '127.0.0.1', parse: hostName, meaning: 'address to listen on' },
+  PORT: { field: 'port', fallback: '8080', parse: wholeNumber(0, 65_535), meaning: 'port to listen on; 0 takes a free one' },
   PUBLIC_URL: {
+    field: 'publicUrl',
     shownDefault: 'the address it listens on',
     parse: (value) => httpUrl(text(value)),
     meaning: 'where people and tool servers reach the gateway: the issuer of [session tokens](openapi-tools.md#session-tokens)',
@@ -66,33 +72,62 @@ export const settingTable = {
     meaning: 'the same, used when OPENAI_API_KEYS is not set',
   },
   TOOL_SERVER_CONNECTIONS: { parse: json, isSecret: true, meaning: "JSON array of tool servers in Open WebUI's shape" },
-  TASK_MODEL: { parse: text, meaning: 'model that selects tools when the chat model is local' },
-  TASK_MODEL_EXTERNAL: { parse: text, meaning: 'model that selects tools when the chat model is external' },
+  TASK_MODEL: { field: 'taskModel', parse: text, meaning: 'model that selects tools when the chat model is local' },
+  TASK_MODEL_EXTERNAL: { field: 'taskModelExternal', parse: text, meaning: 'model that selects tools when the chat model is external' },
   TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE: {
+    field: 'selectionTemplate',
     shownDefault: 'built in',
     parse: templateWith('{{TOOLS}}'),
     meaning: 'prompt of the tool selection, with `{{TOOLS}}` in it',
   },
   RAG_TEMPLATE: {
+    field: 'ragTemplate',
     shownDefault: 'built in',
     parse: templateWith('{{CONTEXT}}'),
     meaning: 'text around files and sources for the model, with `{{CONTEXT}}` and, if wanted, `{{QUERY}}` in it',
   },
-  FUNCTION_CALLING: { fallback: 'auto', parse: oneOf(modeNames), meaning: `default mode of choosing tools: ${modeNames.join(', ')}` },
+  FUNCTION_CALLING: {
+    field: 'functionCalling',
+    fallback: 'auto',
+    parse: oneOf(modeNames),
+    meaning: `default mode of choosing tools: ${modeNames.join(', ')}`,
+  },
   CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS: {
+    field: 'maxToolRounds',
     fallback: String(limits.toolRounds),
     parse: wholeNumber(1, limits.maxToolRounds, noUnlimited),
     meaning: `rounds of tool calls in one answer, 1 to ${limits.maxToolRounds}`,
   },
-  TOOL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'time limit of one tool call; a report of progress starts it again' },
-  TOOL_TOTAL_TIMEOUT_MS: { fallback: '300000', parse: delayMs, meaning: 'time limit of one tool call, whatever progress it reports' },
-  BROWSER_TOOL_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: "time limit of one tool call that runs in the user's browser" },
+  TOOL_TIMEOUT_MS: {
+    field: 'toolTimeoutMs',
+    fallback: '30000',
+    parse: delayMs,
+    meaning: 'time limit of one tool call; a report of progress starts it again',
+  },
+  TOOL_TOTAL_TIMEOUT_MS: {
+    field: 'toolTotalTimeoutMs',
+    fallback: '300000',
+    parse: delayMs,
+    meaning: 'time limit of one tool call, whatever progress it reports',
+  },
+  BROWSER_TOOL_TIMEOUT_MS: {
+    field: 'browserToolTimeoutMs',
+    fallback: '60000',
+    parse: delayMs,
+    meaning: "time limit of one tool call that runs in the user's browser",
+  },
   APPROVAL_TIMEOUT_MS: {
+    field: 'approvalTimeoutMs',
     fallback: '300000',
     parse: delayMs,
     meaning: "how long a user may take over a websocket for an approval, or to answer a function's question",
   },
-  TOOLWHARF_DATA_DIR: { fallback: './data', parse: text, meaning: 'folder of everything that the gateway keeps; created when missing' },
+  TOOLWHARF_DATA_DIR: {
+    field: 'dataDir',
+    fallback: './data',
+    parse: text,
+    meaning: 'folder of everything that the gateway keeps; created when missing',
+  },
   DATABASE_URL: {
     shownDefault: 'sqlite:<data dir>/toolwharf.db',
     parse: sqliteAddress,
@@ -100,12 +135,19 @@ export const settingTable = {
     meaning: 'the database, as `sqlite:<file>`',
   },
   STORE_CHATS: {
+    field: 'storeChats',
     fallback: 'false',
     parse: flag,
     meaning: '`true`: chats sent with `"store": true` are kept for 30 days and can be searched by the function `search_chats`',
   },
-  TOOLWHARF_ADMIN_KEY: { parse: credential(1), isSecret: true, meaning: 'an administrator key of your own choice, which is never stored' },
+  TOOLWHARF_ADMIN_KEY: {
+    field: 'adminKey',
+    parse: credential(1),
+    isSecret: true,
+    meaning: 'an administrator key of your own choice, which is never stored',
+  },
   TOOLWHARF_SECRET: {
+    field: 'secret',
     shownDefault: 'generated into the data folder',
     parse: credential(16),
     isSecret: true,
@@ -113,6 +155,7 @@ export const settingTable = {
       'signs approvals and session tokens, encrypts stored credentials, and is part of the hash of every key; at least 16 characters',
   },
   TOOLWHARF_DEMO: {
+    field: 'demo',
     shownDefault: 'while nothing else is configured',
     parse: flag,
     meaning:
@@ -129,17 +172,44 @@ export const settingTable = {
     parse: listOf(';', browserOrigin),
     meaning: '`;`-separated origins of pages that may use the gateway, or `*`',
   },
-  UPSTREAM_FIRST_BYTE_TIMEOUT_MS: { fallback: '120000', parse: delayMs, meaning: 'how long a backend may take to begin its answer' },
-  UPSTREAM_IDLE_TIMEOUT_MS: { fallback: '60000', parse: delayMs, meaning: 'how long a backend may pause within its answer' },
-  CLIENT_STALL_TIMEOUT_MS: { fallback: '30000', parse: delayMs, meaning: 'how long a client may read nothing of its answer' },
+  UPSTREAM_FIRST_BYTE_TIMEOUT_MS: {
+    field: 'firstByteTimeoutMs',
+    fallback: '120000',
+    parse: delayMs,
+    meaning: 'how long a backend may take to begin its answer',
+  },
+  UPSTREAM_IDLE_TIMEOUT_MS: {
+    field: 'idleTimeoutMs',
+    fallback: '60000',
+    parse: delayMs,
+    meaning: 'how long a backend may pause within its answer',
+  },
+  CLIENT_STALL_TIMEOUT_MS: {
+    field: 'clientStallTimeoutMs',
+    fallback: '30000',
+    parse: delayMs,
+    meaning: 'how long a client may read nothing of its answer',
+  },
   DRAIN_TIMEOUT_MS: {
+    field: 'drainTimeoutMs',
     fallback: '25000',
     parse: wholeNumber(0, longestDelayMs),
     meaning: 'how long running answers may take to finish after SIGTERM',
   },
-  WS_PING_INTERVAL_MS: { fallback: '25000', parse: delayMs, meaning: 'how often websockets are pinged, to find those that are half open' },
-  BODY_LIMIT_BYTES: { fallback: String(limits.bodyBytes), parse: wholeNumber(1024, 2 ** 30), meaning: 'largest request body (10 MiB)' },
+  WS_PING_INTERVAL_MS: {
+    field: 'wsPingIntervalMs',
+    fallback: '25000',
+    parse: delayMs,
+    meaning: 'how often websockets are pinged, to find those that are half open',
+  },
+  BODY_LIMIT_BYTES: {
+    field: 'bodyLimitBytes',
+    fallback: String(limits.bodyBytes),
+    parse: wholeNumber(1024, 2 ** 30),
+    meaning: 'largest request body (10 MiB)',
+  },
   LOG_LEVEL: {
+    field: 'logLevel',
     fallback: 'info',
     parse: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     meaning: 'trace, debug, info, warn, error, fatal or silent',

@@ -1,12 +1,14 @@
-import { addEnvFile, readConfig, readConfigFile } from '../../app/config/config.ts';
+import { addEnvFile, readConfig, readConfigFile, readTextFile } from '../../app/config/config.ts';
 import type { Config, ReadFile } from '../../app/config/config.ts';
-import { describeSettings, findUnknownVariables } from '../../app/config/describe-settings.ts';
-import { readTextFile } from '../../app/config/read-text-file.ts';
+import { sections } from '../../app/config/config-file.ts';
+import { findUnknownVariables, listSettings } from '../../app/config/read-settings.ts';
+
 import { isJsonObject } from '../../shared/json.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry } from '../../core/registry.ts';
-import { examineFolder, examineNode, examinePort, isInContainer } from './examine-machine.ts';
-import { countBroken, toReport } from './finding.ts';
+import { isInContainer } from './container-loopback.ts';
+import { examineFolder, examineNode, examinePort } from './examine-machine.ts';
+import { countBroken, fact, ok, toReport, warning } from './finding.ts';
 import type { Finding, Section } from './finding.ts';
 import { examineFunctions } from './examine-functions.ts';
 import { examineModels } from './examine-models.ts';
@@ -27,7 +29,7 @@ import { version } from '../../app/version.ts';
 /** What tests replace. */
 export interface DoctorParts {
   readFile: ReadFile;
-  /** Default: what is stored, behind what the environment and the file hold, for a look only. */
+  /** Default: what is stored, behind what the environment and the file hold, read-only. */
   openRegistry?: (config: Config) => Promise<Registry>;
   isContainer?: boolean;
   importModule?: ImportModule;
@@ -38,22 +40,21 @@ export interface DoctorParts {
  * something is broken. @throws ConfigError for a wrong setting, GatewayError for a data folder that does not answer
  */
 export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
-  const left: Finding[] = [];
+  const leftBehind: Finding[] = [];
   addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile);
   await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
-  // As in the gateway: what a module leaves behind must not take the report away.
+  // As in the gateway: a promise or exception that a module leaves behind must not end the report.
   guardUserCode(config, {
-    error: ({ err, module = 'a module' }, message) =>
-      void left.push({ level: 'warning', text: `${module} leaves behind: ${String(err)}`, cure: message }),
+    error: ({ err, module = 'a module' }, message) => void leftBehind.push(warning(`${module} leaves behind: ${String(err)}`, message)),
   });
   const examined = await examineGateway(environment, { readFile: readTextFile });
-  const sections = left.length === 0 ? examined : [...examined, { title: 'Code of your own', findings: left }];
+  const sections = leftBehind.length === 0 ? examined : [...examined, { title: 'Code of your own', findings: leftBehind }];
   const text = `toolwharf ${version}: what is in force, and what is wrong\n\n${toReport(sections)}`;
   process.stdout.write(text, () => process.exit(countBroken(sections) > 0 ? 1 : 0));
 }
 
-/** As the gateway asks tool servers with `auth_type: "session"`; they fetch its key only while it runs. */
+/** Requests to tool servers with `auth_type: "session"`, as the gateway sends them; the servers can fetch its public key only while it runs. */
 function withTokens(config: Config, send: SendOutbound): SendOutbound {
   const secret = findSecret(config.dataDir, config.secret);
   if (secret === undefined) return send;
@@ -61,7 +62,7 @@ function withTokens(config: Config, send: SendOutbound): SendOutbound {
   return withSessionTokens(send, createSessionTokens({ secret, issuer, now: Date.now }));
 }
 
-/** Looks at everything the gateway would use, with the modules that serve chats, and changes nothing. */
+/** Examines everything the gateway would use, with the modules that serve chats, and changes nothing. */
 export async function examineGateway(environment: NodeJS.ProcessEnv, parts: DoctorParts): Promise<Section[]> {
   const config = readConfig(environment, parts.readFile);
   const { openRegistry = openStored, isContainer = isInContainer() } = parts;
@@ -75,7 +76,7 @@ export async function examineGateway(environment: NodeJS.ProcessEnv, parts: Doct
       examineToolServers(store, withTokens(config, outbound.send), isContainer),
       examineFunctions(config, parts.importModule),
     ]);
-    const known = { models: models.ids, toolServers: store.toolServers, shelf: functions.shelf };
+    const known = { models: models.ids, toolServers: store.toolServers, functions: functions.functions };
     const presets = await examinePresets(store.presets, known);
     return [
       { title: 'This machine', findings: [examineNode(process.versions.node), folder, port] },
@@ -94,7 +95,7 @@ export async function examineGateway(environment: NodeJS.ProcessEnv, parts: Doct
   }
 }
 
-/** `/ready` needs no key, and nobody else's has these two lists. */
+/** `/ready` needs no key, and no other program's has these two lists. */
 async function isGateway(config: Config, send: SendOutbound): Promise<boolean> {
   try {
     const { text } = await getLocally(`${localUrl(config)}/ready`, send);
@@ -106,35 +107,27 @@ async function isGateway(config: Config, send: SendOutbound): Promise<boolean> {
 }
 
 function examineAccess(config: Config, keys: number): Finding {
-  if (config.adminKey !== undefined) return { level: 'ok', text: 'A key is needed: TOOLWHARF_ADMIN_KEY is set' };
-  if (keys > 0) return { level: 'ok', text: `A key is needed: ${keys} ${keys === 1 ? 'is' : 'are'} stored` };
+  if (config.adminKey !== undefined) return ok('A key is needed: TOOLWHARF_ADMIN_KEY is set');
+  if (keys > 0) return ok(`A key is needed: ${keys} ${keys === 1 ? 'is' : 'are'} stored`);
   if (isLoopbackName(config.host))
-    return {
-      level: 'ok',
-      text: `Open to this machine: chats need no key, changes that of each start; ${config.host} cannot be reached from elsewhere`,
-    };
-  return {
-    level: 'warning',
-    text: `${config.host} can be reached from elsewhere and no key is configured: the start makes an administrator key and prints it once`,
-    cure: 'Note that key, or set TOOLWHARF_ADMIN_KEY, for example to the output of `openssl rand -hex 24`.',
-  };
+    return ok(`Open to this machine: chats need no key, changes that of each start; ${config.host} cannot be reached from elsewhere`);
+  return warning(
+    `${config.host} can be reached from elsewhere and no key is configured: the start makes an administrator key and prints it once`,
+    'Note that key, or set TOOLWHARF_ADMIN_KEY, for example to the output of `openssl rand -hex 24`.',
+  );
 }
 
 function examineSettings(environment: NodeJS.ProcessEnv, readFile: ReadFile): Finding[] {
   const file = readConfigFile(environment, readFile);
-  const inForce = describeSettings(environment, file).map(({ name, place, shown }): Finding => {
-    return { level: 'fact', text: `${place === 'environment' ? name : `${name.toLowerCase()} in ${file?.path ?? 'the file'}`} = ${shown}` };
+  const changed = listSettings(environment, file).flatMap(({ name, origin, value }) => {
+    if (origin === 'default') return [];
+    return [fact(`${origin === 'environment' ? name : `${name.toLowerCase()} in ${file?.path}`} = ${value}`)];
   });
-  const sections = ['backends', 'tool_servers', 'models', 'toolsets', 'hooks', 'tools_dir'].filter(
-    (name) => file?.entries[name] !== undefined,
+  const present = sections.filter((name) => file?.entries[name] !== undefined);
+  const fromFile = present.length === 0 ? [] : [fact(`${file?.path} holds ${present.join(', ')}`)];
+  const unknown = findUnknownVariables(environment).map((name) =>
+    warning(`${name} is no setting and has no effect`, 'Correct its name; docs/configuration.md lists them all.'),
   );
-  const unknown = findUnknownVariables(environment).map((name): Finding => ({
-    level: 'warning',
-    text: `${name} is no setting and has no effect`,
-    cure: 'Correct its name; docs/configuration.md lists them all.',
-  }));
-  const fromFile: Finding[] =
-    sections.length === 0 ? [] : [{ level: 'fact', text: `${file?.path ?? 'the file'} holds ${sections.join(', ')}` }];
-  const findings = [...inForce, ...fromFile, ...unknown];
-  return findings.length === 0 ? [{ level: 'fact', text: 'none' }] : findings;
+  const findings = [...changed, ...fromFile, ...unknown];
+  return findings.length === 0 ? [fact('none')] : findings;
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Config } from '../../app/config/config.ts';
-import { count } from './finding.ts';
+import { broken, count, note, ok } from './finding.ts';
 import type { Finding } from './finding.ts';
 import { buildFunctionRegistry, emptyFunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
@@ -17,7 +17,7 @@ const shownNames = 10;
 
 export interface FunctionExamination {
   findings: Finding[];
-  shelf: FunctionRegistry;
+  functions: FunctionRegistry;
 }
 
 /**
@@ -30,25 +30,24 @@ export async function examineFunctions(
 ): Promise<FunctionExamination> {
   const hooks = await Promise.all(modules.hooks.map((entry) => examineHook(entry, load)));
   const { toolsDir, toolsets } = modules;
-  if (toolsDir === undefined) return { findings: hooks, shelf: emptyFunctionRegistry };
-  if (statSync(toolsDir, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    const text = `tools_dir: there is no folder ${toolsDir}, so the gateway does not start`;
-    return { findings: [{ level: 'broken', text, cure: 'Create it, or correct the path.' }, ...hooks], shelf: emptyFunctionRegistry };
-  }
-  const remarks: Finding[] = [];
-  const warn = (text: string): void => void remarks.push({ level: 'warning', text });
+  const without = (...findings: Finding[]): FunctionExamination => ({
+    findings: [...findings, ...hooks],
+    functions: emptyFunctionRegistry,
+  });
+  if (toolsDir === undefined) return without();
+  if (statSync(toolsDir, { throwIfNoEntry: false })?.isDirectory() !== true)
+    return without(broken(`tools_dir: there is no folder ${toolsDir}, so the gateway does not start`, 'Create it, or correct the path.'));
+  const warnings: Finding[] = [];
+  const warn = (text: string): void => void warnings.push({ level: 'warning', text });
   try {
     const { modules: found } = await readFolder(toolsDir, [], { load, retriesBroken: false });
-    const settled = await Promise.all(found.map(untilLoaded));
-    const shelf = buildFunctionRegistry(settled, { versions: versionsOf(settled), settings: toolsets, warn });
-    const none: Finding[] = settled.length === 0 ? [{ level: 'note', text: `tools_dir: ${toolsDir} holds no module yet` }] : [];
-    return { findings: [...none, ...settled.map(describeModule), ...remarks, ...hooks], shelf };
+    const loaded = await Promise.all(found.map(untilLoaded));
+    const functions = buildFunctionRegistry(loaded, { versions: versionsOf(loaded), settings: toolsets, warn });
+    const none = loaded.length === 0 ? [note(`tools_dir: ${toolsDir} holds no module yet`)] : [];
+    return { findings: [...none, ...loaded.map(describeModule), ...warnings, ...hooks], functions };
   } catch (error) {
     const text = `tools_dir: ${toolsDir} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-    return {
-      findings: [{ level: 'broken', text, cure: 'Correct the path, or the rights of the folder.' }, ...hooks],
-      shelf: emptyFunctionRegistry,
-    };
+    return without(broken(text, 'Correct the path, or the permissions of the folder.'));
   }
 }
 
@@ -64,21 +63,20 @@ function versionsOf(modules: readonly FolderModule[]): Map<string, ToolsetVersio
 }
 
 function describeModule({ path, loaded, problem }: FolderModule): Finding {
-  if (loaded === undefined)
-    return { level: 'broken', text: problem ?? path, cure: 'Correct the file; a gateway that runs loads it again by itself.' };
+  if (loaded === undefined) return broken(problem ?? path, 'Correct the file; a gateway that runs loads it again by itself.');
   const { functions, toolsets } = loaded.offer;
   const names = [...functions.map(({ name }) => name), ...toolsets.flatMap(({ id, tools }) => tools.map(({ name }) => `${id}/${name}`))];
   const more = names.length > shownNames ? `, and ${names.length - shownNames} more` : '';
-  return { level: 'ok', text: `${basename(path)}: ${count(names.length, 'function')} (${names.slice(0, shownNames).join(', ')}${more})` };
+  return ok(`${basename(path)}: ${count(names.length, 'function')} (${names.slice(0, shownNames).join(', ')}${more})`);
 }
 
 async function examineHook(entry: Config['modules']['hooks'][number], load: ImportModule): Promise<Finding> {
   try {
     const hook = toHook(entry, (await loadModule(entry.path, { load })).exports, () => 'call');
     const { name: _name, timeoutMs: _timeoutMs, onFailure, ...functions } = hook;
-    return { level: 'ok', text: `hook ${entry.name}: ${Object.keys(functions).join(', ')}; when it fails: ${onFailure}` };
+    return ok(`hook ${entry.name}: ${Object.keys(functions).join(', ')}; when it fails: ${onFailure}`);
   } catch (error) {
     const text = `hook ${entry.name}: ${error instanceof Error ? error.message : String(error)}`;
-    return { level: 'broken', text, cure: 'The gateway does not start without it: correct it, or take it out of hooks.' };
+    return broken(text, 'The gateway does not start without it: correct it, or take it out of hooks.');
   }
 }

@@ -1,48 +1,31 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { constants, existsSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { access, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
+import { broken, note, ok } from './finding.ts';
 import type { Finding } from './finding.ts';
 
 /** The release that the tests run on. */
 const testedNode = 24;
 
 export function examineNode(version: string): Finding {
-  const isTested = Number(version.split('.')[0]) >= testedNode;
-  if (isTested) return { level: 'ok', text: `Node.js ${version}` };
-  return {
-    level: 'note',
-    text: `Node.js ${version} runs toolwharf, which is tested on Node.js ${testedNode}`,
-    cure: 'Install Node.js 24.',
-  };
+  if (Number(version.split('.')[0]) >= testedNode) return ok(`Node.js ${version}`);
+  return note(`Node.js ${version} runs toolwharf, which is tested on Node.js ${testedNode}`, `Install Node.js ${testedNode}.`);
 }
 
-/** Docker and Podman leave these files; elsewhere nothing is said about containers. */
-export function isInContainer(): boolean {
-  return existsSync('/.dockerenv') || existsSync('/run/.containerenv');
-}
-
-/** Inside a container, 127.0.0.1 is the container. */
-export function loopbackInContainer(url: string): string {
-  const target = new URL(url);
-  target.hostname = 'host.docker.internal';
-  return `Inside a container ${new URL(url).hostname} is the container itself: use ${target.origin}, and let that server listen on 0.0.0.0.`;
-}
-
-/** Whether the data folder can be written: by writing, because rights alone tell nothing of read-only file systems and full disks. */
+/** Whether the data folder can be written: by writing, because permissions alone say nothing about read-only file systems and full disks. */
 export async function examineFolder(folder: string): Promise<Finding> {
   const path = resolve(folder);
   try {
     const existing = await nearestExisting(path);
     if (existing === path) await writeAndDelete(path);
     else await access(existing, constants.W_OK | constants.X_OK);
-    const text = existing === path ? `Data folder ${path} can be written` : `Data folder ${path} will be created at the start`;
-    return { level: 'ok', text };
+    return ok(`Data folder ${path} ${existing === path ? 'can be written' : 'will be created at the start'}`);
   } catch (error) {
     const code = codeOf(error);
-    return { level: 'broken', text: `Data folder ${path} cannot be written (${code})`, cure: folderCure(code) };
+    return broken(`Data folder ${path} cannot be written (${code})`, folderCure(code));
   }
 }
 
@@ -75,22 +58,22 @@ async function writeAndDelete(folder: string): Promise<void> {
   }
 }
 
-export interface Address {
+interface Address {
   host: string;
   port: number;
 }
 
-/** Whether the gateway could listen there now. `isGateway` tells whether the one who does already is a toolwharf. */
+/** Whether the gateway could listen there now. `isGateway` finds out whether a toolwharf listens there already. */
 export async function examinePort({ host, port }: Address, isGateway: () => Promise<boolean>): Promise<Finding> {
   const failure = await tryToListen({ host, port });
   const where = `${host}:${port}`;
-  if (failure === undefined) return { level: 'ok', text: port === 0 ? `A free port of ${host} is taken at the start` : `${where} is free` };
+  if (failure === undefined) return ok(port === 0 ? `A free port of ${host} is taken at the start` : `${where} is free`);
   if (failure === 'EADDRINUSE') {
-    if (await isGateway()) return { level: 'ok', text: `A toolwharf runs at ${where}` };
-    return { level: 'broken', text: `${where} is taken by another program`, cure: 'Set PORT to another one, or end what listens there.' };
+    if (await isGateway()) return ok(`A toolwharf runs at ${where}`);
+    return broken(`${where} is taken by another program`, 'Set PORT to another one, or end what listens there.');
   }
-  if (failure === 'EACCES') return { level: 'broken', text: `Port ${port} needs more rights`, cure: 'Set PORT to one above 1023.' };
-  return { level: 'broken', text: `${host} is no address of this machine (${failure})`, cure: 'Correct HOST, for example to 127.0.0.1.' };
+  if (failure === 'EACCES') return broken(`Port ${port} needs more rights`, 'Set PORT to one above 1023.');
+  return broken(`${host} is no address of this machine (${failure})`, 'Correct HOST, for example to 127.0.0.1.');
 }
 
 /** The code of the failure, or undefined. */

@@ -1,14 +1,15 @@
 import type { PresetRecord } from '../../core/preset.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
+import { ok, warning } from './finding.ts';
 import type { Finding } from './finding.ts';
 import { validatePreset } from '../../app/validate-preset.ts';
 import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 
-/** What the other looks have found. */
+/** What the other examinations have found. */
 export interface KnownNames {
   models: ReadonlySet<string>;
   toolServers: readonly ToolServerRecord[];
-  shelf: FunctionRegistry;
+  functions: FunctionRegistry;
 }
 
 /** Whether what each preset names is there: by name, without asking a tool server for its functions. */
@@ -21,26 +22,26 @@ export async function examinePresets(presets: readonly PresetRecord[], known: Kn
   };
   const findings = await Promise.all(
     presets.map(async (preset): Promise<Finding[]> => {
-      const doubts = await validatePreset(preset, around);
-      const where = preset.origin === 'file' ? 'its entry below `models`' : `PATCH /api/presets/${preset.id}`;
-      if (doubts.length === 0) return [{ level: 'ok', text: `${preset.id}: on ${preset.baseModel}` }];
-      return doubts.map((doubt) => ({ level: 'warning', text: `${preset.id}: ${doubt}`, cure: `Correct it: ${where}.` }));
+      const problems = await validatePreset(preset, around);
+      const entry = preset.origin === 'file' ? 'its entry below `models`' : `PATCH /api/presets/${preset.id}`;
+      if (problems.length === 0) return [ok(`${preset.id}: on ${preset.baseModel}`)];
+      return problems.map((problem) => warning(`${preset.id}: ${problem}`, `Correct it: ${entry}.`));
     }),
   );
   return findings.flat();
 }
 
-function isKnown(toolId: string, presets: readonly PresetRecord[], { toolServers, shelf }: KnownNames): boolean {
+function isKnown(toolId: string, presets: readonly PresetRecord[], { toolServers, functions }: KnownNames): boolean {
   const { kind, rest = '' } = /^(?<kind>server|function|toolset|preset):(?<rest>.+)$/.exec(toolId)?.groups ?? {};
   const [head = '', member] = rest.replace(/^(?:openapi|mcp):/, '').split('/');
   switch (kind) {
     case 'server':
       return toolServers.some(({ id }) => id === head);
     case 'function':
-      return shelf.functions.some(({ id, definition }) => id === toolId || definition.name === rest);
+      return functions.functions.some(({ id, definition }) => id === toolId || definition.name === rest);
     case 'toolset':
-      if (member === undefined) return shelf.toolsets.has(head);
-      return shelf.functions.some(({ toolsets, definition }) => toolsets.has(head) && definition.name === member);
+      if (member === undefined) return functions.toolsets.has(head);
+      return functions.functions.some(({ toolsets, definition }) => toolsets.has(head) && definition.name === member);
     case 'preset':
       return presets.some(({ id }) => id === rest);
     case undefined:

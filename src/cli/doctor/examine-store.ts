@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
+import { bundledTimeFact } from '../../app/bundled-time-server.ts';
 import type { Config } from '../../app/config/config.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { PresetRecord } from '../../core/preset.ts';
 import type { Registry, ToolServerRecord } from '../../core/registry.ts';
-import { count } from './finding.ts';
+import { broken, count, note } from './finding.ts';
 import type { Finding } from './finding.ts';
 import { derivePepper, markOf } from '../../admin/derive-key-hash.ts';
 import { createLayeredRegistry } from '../../storage/layered-registry.ts';
@@ -48,22 +49,21 @@ function withoutDatabase(toolServers: readonly ToolServerRecord[]): Registry {
 /** A store that cannot be read costs its own entries only. */
 export async function examineStore(config: Config, openRegistry: (config: Config) => Promise<Registry>): Promise<StoreExamination> {
   const findings: Finding[] = [];
-  const note = (error: unknown): void => {
+  const report = (error: unknown): void => {
     const text = `What is stored cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-    const cure = 'Mend or restore the database that DATABASE_URL names, or start with an empty data folder.';
-    findings.push({ level: 'broken', text, cure });
+    findings.push(broken(text, 'Repair or restore the database that DATABASE_URL names, or start with an empty data folder.'));
   };
   const registry = await openRegistry(config).catch((error: unknown) => {
-    note(error);
+    report(error);
     return withoutDatabase(config.toolServers);
   });
   try {
-    const keys = await registry.listKeys().catch(note);
+    const keys = await registry.listKeys().catch(report);
     const toolServers = await registry.listToolServers().catch(() => config.toolServers);
-    const fact = await registry.readFact('bundled_time_registered').catch(() => undefined);
+    const fact = await registry.readFact(bundledTimeFact).catch(() => undefined);
     findings.push(...examineKeys(config, keys ?? []));
     const presetStore = createPresetStore({ registry, fixed: config.presets, now: Date.now });
-    const presets = await presetStore.list().catch(note);
+    const presets = await presetStore.list().catch(report);
     return { toolServers, keys: keys?.length ?? 0, isUsed: fact !== undefined, presets: presets ?? config.presets, findings };
   } finally {
     await registry.close();
@@ -80,16 +80,9 @@ function examineKeys(config: Config, keys: StoredKeys): Finding[] {
   const expired = keys.filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= Date.now());
   const cure =
     'Set the secret they were made with; or delete them (GET and DELETE /api/keys, with TOOLWHARF_ADMIN_KEY where no key works) and make new ones.';
+  const all = count(keys.length, 'key');
   return [
-    ...(useless.length === 0
-      ? []
-      : [
-          {
-            level: 'broken',
-            text: `${useless.length} of ${count(keys.length, 'key')} made with another TOOLWHARF_SECRET: refused`,
-            cure,
-          } as const,
-        ]),
-    ...(expired.length === 0 ? [] : [{ level: 'note', text: `${expired.length} of ${count(keys.length, 'key')} expired` } as const]),
+    ...(useless.length === 0 ? [] : [broken(`${useless.length} of ${all} made with another TOOLWHARF_SECRET: refused`, cure)]),
+    ...(expired.length === 0 ? [] : [note(`${expired.length} of ${all} expired`)]),
   ];
 }

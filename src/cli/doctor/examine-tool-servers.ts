@@ -1,10 +1,9 @@
 import pLimit from 'p-limit';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import { loopbackInContainer } from './examine-machine.ts';
-import { count } from './finding.ts';
+import { containerLoopbackCure } from './container-loopback.ts';
+import { broken, count, fact, note, ok, warning } from './finding.ts';
 import type { Finding } from './finding.ts';
-import { isContainerLoopback } from '../../app/is-container-loopback.ts';
 import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
 import { openServer } from '../../tools/servers/open-registered-server.ts';
 import type { OpenedServer, Opening } from '../../tools/servers/open-registered-server.ts';
@@ -21,60 +20,56 @@ export async function examineToolServers(
   send: SendOutbound,
   isContainer: boolean,
 ): Promise<Finding[]> {
-  if (records.length === 0)
-    return [{ level: 'fact', text: isUsed ? 'none registered' : 'none configured: the bundled time server is there as `time`' }];
+  if (records.length === 0) return [fact(isUsed ? 'none registered' : 'none configured: the bundled time server is there as `time`')];
   const limit = pLimit(parallelServers);
-  // A look remembers nothing.
+  // The doctor stores nothing.
   const facts = { readFact: async () => undefined, writeFact: async () => undefined };
   const mcp = createMcpServers({ send, facts, version, onListChanged: () => undefined, onProcessEnded: () => undefined });
   const open: OpenServer = (record, signal) =>
-    openServer(record, send, { signal, isChecked: false, openMcp: (...asked) => mcp.verify(...asked) });
+    openServer(record, send, { signal, isChecked: false, openMcp: (...request) => mcp.verify(...request) });
   const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, open, isContainer ? send : undefined))));
   return findings.flat();
 }
 
 type OpenServer = (record: ToolServerRecord, signal: AbortSignal) => Promise<Opening>;
 
-/** `sendInContainer` is there inside of one. */
+/** `sendInContainer`: undefined outside of containers. */
 async function examineServer(record: ToolServerRecord, open: OpenServer, sendInContainer: SendOutbound | undefined): Promise<Finding[]> {
   const { id, url, isEnabled, origin, process: started } = record;
-  if (!isEnabled) return [{ level: 'note', text: `${id}: disabled` }];
-  if (origin === 'bundled') return [{ level: 'ok', text: `${id}: bundled, runs with the gateway` }];
-  // Its document is given ten seconds by the module itself, which never rejects.
+  if (!isEnabled) return [note(`${id}: disabled`)];
+  if (origin === 'bundled') return [ok(`${id}: bundled, runs with the gateway`)];
+  // It has a time limit of its own and never rejects.
   const opening = await open(record, new AbortController().signal);
   if (opening.type === 'opened') return describeOpened(record, opening.server);
-  const text = `${id} (${placeOf(record)}): ${opening.reason}`;
+  const text = `${id} (${addressOf(record)}): ${opening.reason}`;
   if (opening.type === 'unsupported') {
     const isUnreadable = Array.isArray(record.extra['unreadable_secrets']);
-    const change = isUnreadable ? `Give them anew: PATCH /api/tool-servers/${id} with new values` : 'Change its entry';
-    return [{ level: 'broken', text, cure: `${change}, or set "config": {"enable": false}.` }];
+    const change = isUnreadable ? `Set them again: PATCH /api/tool-servers/${id} with new values` : 'Change its entry';
+    return [broken(text, `${change}, or set "config": {"enable": false}.`)];
   }
-  const isLost = sendInContainer !== undefined && started === undefined && (await isContainerLoopback(url, sendInContainer));
-  const cure = isLost ? loopbackInContainer(url) : 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.';
-  return [{ level: 'broken', text, cure }];
+  const isLocal = sendInContainer !== undefined && started === undefined;
+  const containerCure = isLocal ? await containerLoopbackCure(url, sendInContainer) : undefined;
+  return [broken(text, containerCure ?? 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.')];
 }
 
-function placeOf({ url, process: started }: ToolServerRecord): string {
+function addressOf({ url, process: started }: ToolServerRecord): string {
   return started?.command ?? new URL(url).origin;
 }
 
 function describeOpened(record: ToolServerRecord, { functions, withheld, conversion }: OpenedServer): Finding[] {
   const { id, isDefault } = record;
   const { operations, omitted, warnings } = conversion;
-  const name = `${id} (${placeOf(record)})`;
+  const name = `${id} (${addressOf(record)})`;
   const filtered = operations.length === functions.length ? '' : ` of ${operations.length}`;
   const use = isDefault ? '' : ', offered only where a request names it';
-  const head: Finding =
+  const head =
     functions.length > 0
-      ? { level: 'ok', text: `${name}: ${count(functions.length, 'function')}${filtered}${use}` }
-      : { level: 'warning', text: `${name}: offers no function`, cure: emptyCure(withheld) };
-  const shown = omitted
-    .slice(0, shownOmissions)
-    .map(({ operation, reason }): Finding => ({ level: 'note', text: `${id}: ${operation} is left out: ${reason}` }));
+      ? ok(`${name}: ${count(functions.length, 'function')}${filtered}${use}`)
+      : warning(`${name}: offers no function`, emptyCure(withheld));
+  const shown = omitted.slice(0, shownOmissions).map(({ operation, reason }) => note(`${id}: ${operation} is left out: ${reason}`));
   const rest = omitted.length - shown.length;
-  const more: Finding[] = rest > 0 ? [{ level: 'note', text: `${id}: ${rest} more left out` }] : [];
-  const remarks = warnings.slice(0, shownOmissions).map((text): Finding => ({ level: 'note', text: `${id}: ${text}` }));
-  return [head, ...shown, ...more, ...remarks];
+  const more = rest > 0 ? [note(`${id}: ${rest} more left out`)] : [];
+  return [head, ...shown, ...more, ...warnings.slice(0, shownOmissions).map((text) => note(`${id}: ${text}`))];
 }
 
 function emptyCure([first]: OpenedServer['withheld']): string {

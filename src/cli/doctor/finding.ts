@@ -1,13 +1,19 @@
-/** `fact`: says what is. `note`: worth knowing. `warning`: works, but not as somebody may think. `broken`: something does not work until it is mended. */
+/** `note`: worth knowing. `warning`: works, but maybe not as intended. `broken`: something does not work until it is repaired. */
 export type Level = 'ok' | 'fact' | 'note' | 'warning' | 'broken';
 
 export interface Finding {
   level: Level;
   /** Names the thing; holds no secret. */
   text: string;
-  /** What to do. */
+  /** What to do about it. */
   cure?: string;
 }
+
+export const ok = (text: string): Finding => ({ level: 'ok', text });
+export const fact = (text: string): Finding => ({ level: 'fact', text });
+export const note = (text: string, cure?: string): Finding => ({ level: 'note', text, ...(cure !== undefined && { cure }) });
+export const warning = (text: string, cure: string): Finding => ({ level: 'warning', text, cure });
+export const broken = (text: string, cure: string): Finding => ({ level: 'broken', text, cure });
 
 export interface Section {
   title: string;
@@ -31,9 +37,9 @@ function linesOf({ level, text, cure }: Finding): string[] {
   return [`  ${marks[level]}${text}`, ...(cure === undefined ? [] : [`${indent}-> ${cure}`])];
 }
 
-function verdict(count: number): string {
-  if (count === 0) return 'Nothing is broken.';
-  return count === 1 ? 'One thing is broken; its cure stands below it.' : `${count} things are broken; the cure stands below each.`;
+function verdict(broken: number): string {
+  if (broken === 0) return 'Nothing is broken.';
+  return broken === 1 ? 'One thing is broken; its cure stands below it.' : `${broken} things are broken; the cure stands below each.`;
 }
 
 /** `1 model`, `2 models`. */

@@ -78,19 +78,21 @@ const limits = z
   )
   .transform((given): JsonObject => Object.fromEntries(Object.entries(given).filter(([, value]) => typeof value === 'number')));
 
-const fields = {
-  name: z.string('must be a name').trim().min(1, 'must be a name').max(maxNameLength),
-  role: z.enum(['admin', 'user'], 'must be "admin" or "user"'),
-  expires_at: time.nullish(),
-  models: z.array(z.string().min(1).max(256)).max(maxEntries).nullish(),
-  tools: z.array(toolEntry).max(maxEntries).nullish(),
-  limits: limits.nullish(),
-};
 // Strict: a misspelt restriction would make a key that may do everything.
-const newKey = z.strictObject(fields, {
-  error: ({ code }) =>
-    code === 'unrecognized_keys' ? 'is not a field of a key; those are name, role, expires_at, models, tools and limits' : undefined,
-});
+const newKey = z.strictObject(
+  {
+    name: z.string('must be a name').trim().min(1, 'must be a name').max(maxNameLength),
+    role: z.enum(['admin', 'user'], 'must be "admin" or "user"'),
+    expires_at: time.nullish(),
+    models: z.array(z.string().min(1).max(256)).max(maxEntries).nullish(),
+    tools: z.array(toolEntry).max(maxEntries).nullish(),
+    limits: limits.nullish(),
+  },
+  {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? 'is not a field of a key; those are name, role, expires_at, models, tools and limits' : undefined,
+  },
+);
 const changedKey = newKey.partial();
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault */

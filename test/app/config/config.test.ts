@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listSettings } from '../../../src/app/config/describe-settings.ts';
+import { listSettings } from '../../../src/app/config/read-settings.ts';
 import { addEnvFile, ConfigError, readConfig, settings } from '../../../src/app/config/config.ts';
 
 const noFile = (): undefined => undefined;
@@ -217,7 +217,7 @@ describe('backends', () => {
 
   it("never sends the file's keys to addresses of the environment", () => {
     const problem = problemOf(() => readFile('openai_api_keys: [CANARY]', { OPENAI_API_BASE_URLS: 'http://elsewhere' }));
-    expect(problem).toMatch(/set both in one place/);
+    expect(problem).toMatch(/set both in the same one/);
     expect(problem).not.toContain('CANARY');
   });
 

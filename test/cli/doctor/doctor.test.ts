@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfigFile } from '../../../src/app/config/config.ts';
-import { describeSettings, findUnknownVariables } from '../../../src/app/config/describe-settings.ts';
+import { findUnknownVariables, listSettings } from '../../../src/app/config/read-settings.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
 import { startTimeServer } from '../../../src/demo/time-server.ts';
 import { examineGateway } from '../../../src/cli/doctor/doctor.ts';
@@ -350,20 +350,21 @@ describe('settings in force', () => {
       CORS_ALLOW_ORIGIN: 'http://a.test;http://b.test',
     };
     const file = readConfigFile(environment, () => text);
-    const shown = describeSettings(environment, file);
+    const shown = listSettings(environment, file).filter(({ origin }) => origin !== 'default');
     expect(shown).toEqual([
-      { name: 'PORT', place: 'environment', shown: '9002' },
-      { name: 'OPENAI_API_KEY', place: 'file', shown: 'set' },
-      { name: 'TOOLWHARF_ADMIN_KEY', place: 'environment', shown: 'set' },
-      { name: 'CORS_ALLOW_ORIGIN', place: 'environment', shown: 'http://a.test; http://b.test' },
-      { name: 'LOG_LEVEL', place: 'file', shown: 'debug' },
+      { name: 'PORT', origin: 'environment', value: '9002' },
+      { name: 'OPENAI_API_KEY', origin: 'file', value: 'set' },
+      { name: 'TOOLWHARF_ADMIN_KEY', origin: 'environment', value: 'set' },
+      { name: 'CORS_ALLOW_ORIGIN', origin: 'environment', value: 'http://a.test; http://b.test' },
+      { name: 'LOG_LEVEL', origin: 'file', value: 'debug' },
     ]);
     expect(JSON.stringify(shown)).not.toContain('secret');
   });
 
   test('shortens what is long, and hides a key in the wrong place', () => {
-    const shown = describeSettings({ RAG_TEMPLATE: `{{CONTEXT}}\n${'word '.repeat(100)}`, TASK_MODEL: 'sk-live-123' }, undefined);
-    expect(shown).toMatchObject([{ shown: 'set' }, { shown: expect.stringMatching(/^\{\{CONTEXT\}\} word .*… \(\d+ characters\)$/) }]);
+    const listed = listSettings({ RAG_TEMPLATE: `{{CONTEXT}}\n${'word '.repeat(100)}`, TASK_MODEL: 'sk-live-123' }, undefined);
+    const shown = listed.filter(({ origin }) => origin !== 'default');
+    expect(shown).toMatchObject([{ value: 'set' }, { value: expect.stringMatching(/^\{\{CONTEXT\}\} word .*… \(\d+ characters\)$/) }]);
   });
 
   test('finds variables that are misspelt', () => {
