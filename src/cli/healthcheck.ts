@@ -1,5 +1,6 @@
 import { addEnvFile, readConfig, readTextFile } from '../app/config/config.ts';
 
+import { localUrl } from '../app/config/local-url.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { readText } from '../core/outbound.ts';
 import { createOutbound } from '../policy/outbound-request.ts';
@@ -29,12 +30,6 @@ export async function healthcheck(environment: NodeJS.ProcessEnv): Promise<void>
 function fail(reason: string): void {
   process.stderr.write(`toolwharf: not healthy: ${reason}\n`);
   process.exitCode = 1;
-}
-
-/** Where the gateway of this configuration is reached from this machine: an address that stands for all becomes the loopback one. */
-export function localUrl({ host, port }: { host: string; port: number }): string {
-  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`;
 }
 
 /** @throws OutboundError, or the time limit's reason */

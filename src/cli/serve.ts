@@ -2,7 +2,7 @@ import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile } from '../app/config/config.ts';
 import { listSettings } from '../app/config/read-settings.ts';
-import { openBundledTimeServer } from '../app/bundled-time-server.ts';
+import { openBundledTimeServer } from './bundled-time-server.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { claimDatabase, openDataFolder } from '../storage/data-folder.ts';
 import { databaseFile } from '../storage/sqlite/open-database.ts';
@@ -12,7 +12,7 @@ import { openStores } from '../storage/open-stores.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { isLoopbackName } from '../http/auth/authenticate.ts';
 import { createLogger } from '../observability/logger.ts';
-import { guardUserCode } from '../app/guard-user-code.ts';
+import { guardUserCode } from './guard-user-code.ts';
 import { version } from '../app/version.ts';
 
 /** Every chat reads the registry. Nobody who changes the file from another process notices so short a delay. */

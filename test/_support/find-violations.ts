@@ -28,7 +28,10 @@ const garden = ['client', 'console', 'demo'];
 
 /** Who may import a package. Packages that are not listed have no home of their own. */
 const homes: { packages: RegExp; files: RegExp }[] = [
-  { packages: /^(?:fastify|@fastify\/.+)$/, files: /^src\/(?:http\/.+|app\/build-app|cli\/serve|demo\/time-server)\.ts$/ },
+  {
+    packages: /^(?:fastify|@fastify\/.+)$/,
+    files: /^src\/(?:http\/.+|app\/(?:build-app|register-routes)|cli\/serve|demo\/time-server)\.ts$/,
+  },
   { packages: /^undici$/, files: /^src\/policy\/outbound-request\.ts$/ },
   { packages: /^pino(?:-pretty)?$/, files: /^src\/observability\/logger\.ts$/ },
   { packages: /^ollama$/, files: /^src\/models\/ollama\/.+\.ts$/ },

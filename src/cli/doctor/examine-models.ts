@@ -1,5 +1,5 @@
 import type { BackendConfig, Config } from '../../app/config/config.ts';
-import { createBackends } from '../../app/create-backends.ts';
+import { createBackends } from '../../app/compose-models.ts';
 import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';

@@ -2,7 +2,7 @@ import type { PresetRecord } from '../../core/preset.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { ok, warning } from './finding.ts';
 import type { Finding } from './finding.ts';
-import { validatePreset } from '../../app/validate-preset.ts';
+import { validatePreset } from '../../admin/validate-preset.ts';
 import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 
 /** What the other examinations have found. */

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { bundledTimeFact } from '../../app/bundled-time-server.ts';
+import { bundledTimeFact } from '../bundled-time-server.ts';
 import type { Config } from '../../app/config/config.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { PresetRecord } from '../../core/preset.ts';

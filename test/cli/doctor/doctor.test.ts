@@ -17,7 +17,7 @@ import type { DoctorParts } from '../../../src/cli/doctor/doctor.ts';
 import { examineFolder, examineNode } from '../../../src/cli/doctor/examine-machine.ts';
 import { countBroken, toReport } from '../../../src/cli/doctor/finding.ts';
 import type { Finding, Section } from '../../../src/cli/doctor/finding.ts';
-import { localUrl } from '../../../src/cli/healthcheck.ts';
+import { localUrl } from '../../../src/app/config/local-url.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 import { startOllamaServer } from '../../_support/ollama-server.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Config } from './config/config.ts';
+import type { Config } from '../app/config/config.ts';
 import { userModuleBehind } from '../tools/functions/load/user-code.ts';
 
 interface FaultFields {

@@ -1,0 +1,68 @@
+import type { ChatServices } from '../chat/loop/answer-chat.ts';
+import { objectionTo } from '../chat/tool-calls/prepare-tool-call.ts';
+import type { AppContext } from './app-context.ts';
+import type { Storage } from './compose-storage.ts';
+import type { RunWaits } from '../core/suspended-run.ts';
+import type { SendElicitation } from '../core/elicitation.ts';
+import { createApprovalDecisions } from '../runs/approval-decisions.ts';
+import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
+import type { ActiveRuns } from '../runs/active-runs.ts';
+import { createRunLog } from '../observability/run-log.ts';
+import type { WritingRunLog } from '../observability/run-log.ts';
+import { createApprovalTokens } from '../policy/approval-tokens.ts';
+import { createApprovalGate } from '../policy/approvals.ts';
+import { createRememberedApprovals } from '../policy/remembered-approvals.ts';
+import { createRunWaits } from '../chat/suspend/run-waits.ts';
+
+export interface Approvals {
+  /** How tool calls ask for an approval, and functions for input. */
+  runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'elicitations'>;
+  runLog: WritingRunLog;
+  /** Runs that wait for an approval elsewhere. */
+  waits: RunWaits;
+  decisionsFor(runs: ActiveRuns): ApprovalDecisions;
+}
+
+/** Approvals, and the log of runs, which also shows the runs that wait for one. */
+export function composeApprovals(
+  { config, logger, now, newId }: AppContext,
+  { storage, askBrowser }: { storage: Storage; askBrowser: SendElicitation },
+): Approvals {
+  const { waitingRuns: store, chatMemory } = storage;
+  // Without a secret the runs are in memory, and end with the process.
+  const tokens = createApprovalTokens(config.secret ?? newId(), now);
+  const remembered = createRememberedApprovals({
+    memory: chatMemory.approval,
+    now,
+    onFault: (error) => logger.error({ err: error }, 'remembered decisions cannot be stored or read just now; users are asked again'),
+  });
+  const timeoutMs = config.approvalTimeoutMs;
+  const runLog = createRunLog({ store: storage.runs, now, logger, waitingIds: () => store.openIds(now()) });
+
+  async function failGivenUp(runIds: readonly string[]): Promise<void> {
+    const message = 'This run waited for an approval when the store was full, and its caller had the most in it. Ask again.';
+    for (const id of runIds) {
+      logger.error({ run_id: id }, 'a run that waited for an approval was given up: its caller had the most in a store that is full');
+      const recorder = await runLog.resume(id).catch(() => undefined);
+      recorder?.end({ status: 'failed', error: { code: 'overloaded', message } });
+    }
+  }
+
+  return {
+    runtime: {
+      approvals: createApprovalGate({ askBrowser, remembered, objectionTo, timeoutMs }),
+      elicitations: { ask: askBrowser, timeoutMs },
+    },
+    runLog,
+    waits: createRunWaits({
+      store,
+      tokens,
+      flushLog: () => runLog.flush(),
+      onGivenUp: failGivenUp,
+      onFault: (error) => logger.error({ err: error }, 'a cancelled run that waits for an approval cannot be closed just now'),
+      newId,
+      now,
+    }),
+    decisionsFor: (runs) => createApprovalDecisions({ store, tokens, remembered, log: runLog, runs }),
+  };
+}

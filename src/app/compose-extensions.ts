@@ -1,0 +1,75 @@
+import { statSync } from 'node:fs';
+import type { AppContext } from './app-context.ts';
+import type { Config } from './config/config.ts';
+import { ConfigError } from './config/config.ts';
+import { createRunHooks } from '../chat/hooks/run-hooks.ts';
+import type { RunHooks } from '../chat/hooks/run-hooks.ts';
+import type { ChatMemory } from '../core/chat-memory.ts';
+import type { Hook } from '../core/hooks.ts';
+import { createChatStates } from '../tools/functions/run/chat-state.ts';
+import { createFunctionFolder } from '../tools/functions/load/function-folder.ts';
+import { createFunctionSource } from '../tools/functions/run/function-source.ts';
+import { toHook } from '../tools/functions/run/hook-module.ts';
+import { importModule, loadModule } from '../tools/functions/load/load-module.ts';
+import type { ImportModule } from '../tools/functions/load/load-module.ts';
+import type { ToolSource } from '../tools/catalog/tool-source.ts';
+
+/** The operator's own functions and hooks, in this process. */
+export interface Extensions {
+  sources: ToolSource[];
+  hooks?: RunHooks;
+  /** Loads the functions, and watches their folder from now on. */
+  start(): void;
+  /** Closes the toolsets. */
+  close(): Promise<void>;
+}
+
+/**
+ * Loads hooks, without which no chat may run, and opens the folder of functions, whose modules may be broken.
+ * @throws ConfigError for a hook that cannot be loaded, and for a folder that is not there
+ */
+export async function composeExtensions(
+  { config: { modules }, logger, now, newId }: AppContext,
+  { memory, load = importModule }: { memory: ChatMemory; load: ImportModule | undefined },
+): Promise<Extensions> {
+  const opened = await Promise.all(modules.hooks.map((entry) => openHook(entry, load, () => `call_${newId()}`)));
+  const runHooks = createRunHooks(opened, ({ hook, runId, error }) => logger.error({ err: error, hook, run_id: runId }, 'a hook failed'));
+  const hooks = opened.length === 0 ? {} : { hooks: runHooks };
+  const path = modules.toolsDir;
+  if (path === undefined) return { sources: [], ...hooks, start: () => undefined, close: () => Promise.resolve() };
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new ConfigError(`tools_dir: there is no folder ${path}; create it, or correct the path.`);
+  const folder = createFunctionFolder({
+    folder: path,
+    toolsets: modules.toolsets,
+    log: ({ level, message, functions }) => logger[level]({ ...(functions && { functions }) }, message),
+    load,
+  });
+  const source = createFunctionSource({
+    folder,
+    path,
+    states: createChatStates({
+      memory,
+      now,
+      onFault: (error) => logger.error({ err: error }, 'the state of functions cannot be stored or read just now'),
+    }),
+    onFault: (id, error) => logger.warn({ err: error, tool: id }, 'isEnabled of a function failed; the function is not offered'),
+  });
+  return {
+    sources: [source],
+    ...hooks,
+    start() {
+      void folder.reload();
+      folder.watch();
+    },
+    close: () => folder.close(),
+  };
+}
+
+async function openHook(entry: Config['modules']['hooks'][number], load: ImportModule, newCallId: () => string): Promise<Hook> {
+  try {
+    return toHook(entry, (await loadModule(entry.path, { load })).exports, newCallId);
+  } catch (error) {
+    throw new ConfigError(`hooks: ${error instanceof Error ? error.message : String(error)}; correct it, or take it out of hooks.`);
+  }
+}

@@ -1,0 +1,74 @@
+import type { AppContext } from './app-context.ts';
+import type { Config } from './config/config.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { ModelBackend } from '../core/model.ts';
+import type { PresetBook } from '../core/preset.ts';
+import type { SendOutbound } from '../core/outbound.ts';
+import { createDemoBackend, demoModel } from '../models/demo/demo-model.ts';
+import { createModelCatalog } from '../models/model-catalog.ts';
+import type { CatalogBackend, ModelCatalog } from '../models/model-catalog.ts';
+import { withPresets } from '../models/preset-models.ts';
+import { constrainOutput, ollamaForms, openAiForms } from '../models/constrain-output.ts';
+import { createOllamaBackend, listOllamaModels } from '../models/ollama/ollama.ts';
+import { createOpenAiBackend, embed, listOpenAiModels } from '../models/openai/openai-compatible.ts';
+import type { OpenAiConnection } from '../models/openai/openai-compatible.ts';
+import { repairFunctions } from '../models/schema-profiles/repair-functions.ts';
+import { profileOf } from '../models/schema-profiles/to-profile.ts';
+
+export interface Models {
+  models: ModelCatalog;
+  /** Passes an embeddings request on to the backend that lists its model, and its answer, which is JSON, as it came. */
+  embed: (body: JsonObject, signal: AbortSignal) => Promise<{ status: number; body: Uint8Array }>;
+}
+
+/** The catalog of models, with the presets in front. `given` replaces the configured backends. */
+export function composeModels(
+  { config, now }: AppContext,
+  { presets, send, given }: { presets: PresetBook; send: SendOutbound; given: CatalogBackend[] | undefined },
+): Models {
+  const { backends, embedders } = createBackends(config, send);
+  const models = withPresets(createModelCatalog({ backends: given ?? backends, now }), presets);
+  return {
+    models,
+    async embed(body, signal) {
+      const model = body['model'];
+      if (typeof model !== 'string') throw new GatewayError('invalid_request', 'model: must name a model', { param: 'model' });
+      const found = await models.require(model, signal);
+      const connection = embedders.get(found.backend);
+      if (connection === undefined) throw new GatewayError('invalid_request', `model: ${model} has no embeddings.`, { param: 'model' });
+      return embed(connection, send, { body: { ...body, model: found.name }, signal });
+    },
+  };
+}
+
+interface Backends {
+  backends: CatalogBackend[];
+  /** Where each backend answers embeddings requests. */
+  embedders: Map<ModelBackend, OpenAiConnection>;
+}
+
+/** The configured backends, and the demo model while none is configured; an Ollama found at the default address does not hide it. */
+export function createBackends(config: Config, send: SendOutbound): Backends {
+  const { firstByteTimeoutMs, idleTimeoutMs } = config;
+  const embedders: Backends['embedders'] = new Map();
+  const backends = config.backends.map((entry): CatalogBackend => {
+    const { kind, name, url, prefix, schemas } = entry;
+    const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
+    const common = { name, ...(prefix !== undefined && { prefix }) };
+    if (kind === 'ollama') {
+      const backend = constrainOutput(repairFunctions(createOllamaBackend(connection, send), 'ollama'), ollamaForms);
+      // Ollama serves OpenAI's embeddings below /v1.
+      embedders.set(backend, { ...connection, baseUrl: `${url}/v1` });
+      return { ...common, isLocal: true, backend, list: (signal) => listOllamaModels(connection, send, signal) };
+    }
+    const repaired = repairFunctions(createOpenAiBackend(connection, send), schemas ?? profileOf(url));
+    const backend = constrainOutput(repaired, openAiForms);
+    embedders.set(backend, connection);
+    return { ...common, isLocal: false, backend, list: (signal) => listOpenAiModels(connection, send, signal) };
+  });
+  if (config.demo ?? !config.backends.some((entry) => entry.isExplicit)) {
+    backends.push({ name: 'demo', isLocal: true, backend: createDemoBackend(), list: async () => [demoModel] });
+  }
+  return { backends, embedders };
+}

@@ -1,0 +1,55 @@
+import type { ChatServices } from '../chat/loop/answer-chat.ts';
+import type { PresetBook } from '../core/preset.ts';
+import { storeCompletions } from '../http/dialects/chat-completions/store-completions.ts';
+import { createSessionEvents } from '../http/dialects/socket/session-events.ts';
+import type { BrowserRelay } from '../relay/browser-relay.ts';
+import { createActiveInvocations } from '../runs/active-invocations.ts';
+import { createActiveRuns } from '../runs/active-runs.ts';
+import type { ActiveRuns } from '../runs/active-runs.ts';
+import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
+import { createInvokeFunction } from '../runs/invoke-function.ts';
+import type { InvokeFunction } from '../runs/invoke-function.ts';
+import type { AppContext } from './app-context.ts';
+import type { Approvals } from './compose-approvals.ts';
+import type { Storage } from './compose-storage.ts';
+
+export interface Runs {
+  runs: ActiveRuns;
+  /** Runs one function outside of a chat. */
+  invoke: InvokeFunction;
+  decisions: ApprovalDecisions;
+  /** Ends what a key has under way; after its deletion nothing else begins. */
+  endAllOf: (callerId: string, cause: 'deleted' | 'changed' | 'expired') => void;
+  /** Nothing begins any more; resolves when everything has ended, at the latest after `DRAIN_TIMEOUT_MS`. */
+  drain(): Promise<void>;
+}
+
+export interface RunParts {
+  services: ChatServices & { presets: PresetBook };
+  storage: Storage;
+  approvals: Approvals;
+  relay: BrowserRelay;
+}
+
+/** What is under way: runs of chats, calls of functions outside of them, and decisions on runs that wait. */
+export function composeRuns({ config, logger, now, newId }: AppContext, { services, storage, approvals, relay }: RunParts): Runs {
+  const { runLog, waits } = approvals;
+  const active = createActiveRuns({ services, newRunId: newId, log: runLog, waits, sessionEvents: createSessionEvents(relay) });
+  const runs = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
+  const calls = createActiveInvocations();
+  const { tools, runtime } = services;
+  return {
+    runs,
+    invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, now }),
+    decisions: approvals.decisionsFor(runs),
+    endAllOf(callerId, cause) {
+      const verb = cause === 'expired' ? 'has' : 'was';
+      if (cause === 'deleted') runs.cancelAllOf(callerId);
+      else runs.cancelEvery(callerId, `The run was cancelled, because the key it was started with ${verb} ${cause}.`);
+      calls.cancelAllOf(callerId, cause);
+    },
+    async drain() {
+      await Promise.all([runs.drain(config.drainTimeoutMs), calls.drain(config.drainTimeoutMs)]);
+    },
+  };
+}

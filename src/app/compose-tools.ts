@@ -1,0 +1,39 @@
+import type { CallBrowser } from '../core/browser-call.ts';
+import type { SendOutbound } from '../core/outbound.ts';
+import type { AskPreset } from '../core/tool.ts';
+import { createHistoryTool } from '../tools/catalog/history-tool.ts';
+import { createPresetTools } from '../tools/catalog/preset-tools.ts';
+import { createToolCatalog } from '../tools/catalog/tool-catalog.ts';
+import type { ToolCatalog } from '../tools/catalog/tool-catalog.ts';
+import type { AppContext } from './app-context.ts';
+import type { Extensions } from './compose-extensions.ts';
+import type { Storage } from './compose-storage.ts';
+import { logServerNews } from './startup-warnings.ts';
+import { version } from './version.ts';
+
+export interface ToolParts {
+  storage: Storage;
+  extensions: Extensions;
+  runSubAgent: AskPreset;
+  send: SendOutbound;
+  callBrowser: CallBrowser;
+  /** By which other gateways, and it itself, know this one. */
+  gatewayId: string;
+}
+
+/** The catalog of everything that can be called: tool servers, MCP servers, the operator's functions, presets, and the search of stored chats. */
+export function composeTools({ config, logger, now }: AppContext, parts: ToolParts): ToolCatalog {
+  const { storage, extensions, runSubAgent, send, callBrowser, gatewayId } = parts;
+  const history = config.storeChats ? [createHistoryTool(storage.chats)] : [];
+  return createToolCatalog({
+    registry: storage.registry,
+    send,
+    clientVersion: version,
+    gatewayId,
+    callBrowser,
+    browserToolTimeoutMs: config.browserToolTimeoutMs,
+    sources: [...history, ...extensions.sources, createPresetTools({ presets: storage.presets, ask: runSubAgent })],
+    now,
+    onServerNews: logServerNews(logger),
+  });
+}

@@ -1,0 +1,84 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { createToolServerAdmin } from '../admin/tool-server-admin.ts';
+import { createPresetValidator } from '../admin/validate-preset.ts';
+import type { RunLog } from '../core/run-log.ts';
+import type { RateLimiter } from '../core/rate-limit.ts';
+import { createDefaultModel } from '../http/dialects/socket/default-model.ts';
+import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
+import { approvalRoutes } from '../http/routes/approvals.ts';
+import { chatRoute } from '../http/routes/chat.ts';
+import { gatewayRoutes } from '../http/routes/gateway.ts';
+import type { ShownSetting } from '../http/routes/gateway.ts';
+import { keyRoutes } from '../http/routes/keys.ts';
+import { mcpRoute } from '../http/routes/mcp.ts';
+import { modelRoutes } from '../http/routes/models.ts';
+import { openWebUiConfigRoutes } from '../http/routes/open-webui-config.ts';
+import { presetRoutes } from '../http/routes/presets.ts';
+import { runRoutes } from '../http/routes/runs.ts';
+import { socketRoute } from '../http/routes/socket.ts';
+import { storedChatRoutes } from '../http/routes/stored-chats.ts';
+import { toolServerRoutes } from '../http/routes/tool-servers.ts';
+import { toolRoutes } from '../http/routes/tools.ts';
+import type { BrowserRelay } from '../relay/browser-relay.ts';
+import { toPresetWire } from '../storage/preset-schema.ts';
+import { parseToolServerConnection, parseToolServerConnections } from '../storage/tool-server-connection.ts';
+import type { ToolCatalog } from '../tools/catalog/tool-catalog.ts';
+import type { AppContext } from './app-context.ts';
+import type { Access } from './compose-access.ts';
+import type { Models } from './compose-models.ts';
+import type { Runs } from './compose-runs.ts';
+import type { Storage } from './compose-storage.ts';
+import { version } from './version.ts';
+
+export interface RouteParts extends Models, Runs, Access {
+  context: AppContext;
+  storage: Storage;
+  tools: ToolCatalog;
+  relay: BrowserRelay;
+  limiter: RateLimiter;
+  runLog: RunLog;
+  keySet: () => Promise<object>;
+  settings: readonly ShownSetting[];
+  gatewayId: string;
+}
+
+/** Every route of the gateway, with the services that it needs. */
+export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
+  const { context, storage, models, embed, tools, runs, invoke, decisions, relay, limiter, authenticator, keys, gatewayId } = parts;
+  const { config, now } = context;
+  const { registry, presets, chats } = storage;
+  const { corsOrigins: allowedOrigins, clientStallTimeoutMs: stallMs, storeChats: isStoring } = config;
+  const { inspector } = tools;
+
+  await app.register(gatewayRoutes, { ...parts, version, isDraining: () => runs.isDraining(), registry });
+  await app.register(socketRoute, {
+    relay,
+    authenticateToken: authenticator.findByToken,
+    openCaller: authenticator.findOpenCaller,
+    allowedOrigins,
+    pingIntervalMs: config.wsPingIntervalMs,
+    startChat: startSocketChat(runs),
+    cancelRun: runs.cancel,
+    limiter,
+    defaultModel: createDefaultModel(models),
+  });
+  const runInBackground = createBackgroundRuns({ runs, relay, log: app.log });
+  await app.register(chatRoute, { startRun: runs.start, runInBackground, stallMs, now });
+  await app.register(modelRoutes, { models, embed });
+  await app.register(storedChatRoutes, { store: chats, isStoring });
+  await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
+  await app.register(approvalRoutes, { decisions, runs, stallMs, now });
+  await app.register(toolRoutes, { tools, invoke });
+  await app.register(mcpRoute, { tools, invoke, version, gatewayId, allowedOrigins });
+
+  await app.register(keyRoutes, { keys, hasFixedKey: config.adminKey !== undefined, now });
+  await app.register(presetRoutes, { presets, toWire: toPresetWire, findUnknown: createPresetValidator({ presets, models, tools }) });
+  const admin = createToolServerAdmin({
+    registry,
+    inspector,
+    parseConnection: parseToolServerConnection,
+    parseConnections: parseToolServerConnections,
+  });
+  await app.register(toolServerRoutes, { admin, inspector });
+  await app.register(openWebUiConfigRoutes, { admin, inspector });
+};

@@ -1,0 +1,55 @@
+import cors from '@fastify/cors';
+import { fastify, LogController } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { RateLimiter } from '../core/rate-limit.ts';
+import type { Authenticator } from './auth/authenticate.ts';
+import { installGuard } from './auth/guard.ts';
+import { installCallerLimits } from './auth/limit-callers.ts';
+import { installJsonBodies } from './body/json-bodies.ts';
+import { refuseMalformedRequest, refuseMalformedUrl } from './body/malformed-requests.ts';
+import { installErrorHandling } from './error-handler.ts';
+
+export interface ServerOptions {
+  logger: FastifyBaseLogger;
+  authenticator: Authenticator;
+  limiter: RateLimiter;
+  bodyLimitBytes: number;
+  corsOrigins: readonly string[];
+  /** Milliseconds since 1970. */
+  now: () => number;
+  newId: () => string;
+}
+
+/** Fastify with everything that stands before the routes: limits of requests, errors, CORS, and the guard, in this order. */
+export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { logger, authenticator, limiter, bodyLimitBytes, corsOrigins, now, newId } = options;
+  const server = fastify({
+    loggerInstance: logger,
+    bodyLimit: bodyLimitBytes,
+    // Longer than the largest body takes at the slowest pace that is allowed, six kilobytes a second. It does not cut answers.
+    requestTimeout: 30 * 60_000,
+    // Model ids hold slashes and digests; the default of 100 characters would turn a long one into a 414.
+    // Base URLs with a slash too many are the most common mistake; roles and limits go by the route that was found, whatever its spelling.
+    routerOptions: { maxParamLength: 1_024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+    genReqId: () => newId(),
+    childLoggerFactory: (...[log, bindings, options, { method, url = '' }]) =>
+      log.child({ ...bindings, method, path: url.split('?', 1)[0]?.slice(0, 200) }, options),
+    // The start and end of every request would be two lines each; the run logs one.
+    logController: new LogController({ disableRequestLogging: true }),
+    forceCloseConnections: true,
+    frameworkErrors: refuseMalformedUrl,
+    clientErrorHandler: refuseMalformedRequest,
+  });
+  server.server.headersTimeout = 30_000;
+  installJsonBodies(server, { ownerOf: (request) => request.caller.id });
+  installErrorHandling(server);
+  if (corsOrigins.length > 0)
+    await server.register(cors, {
+      origin: corsOrigins.includes('*') ? '*' : [...corsOrigins],
+      methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      exposedHeaders: ['x-toolwharf-run-id', 'x-request-id', 'retry-after'],
+    });
+  installGuard(server, { authenticator, now });
+  installCallerLimits(server, limiter);
+  return server;
+}
