@@ -307,17 +307,20 @@ describe('startTimeServer', () => {
       'has sent half a request',
       'GET /get_current_utc_time HTTP/1.1\r\nhost: time\r\n\r\nPOST /format_time HTTP/1.1\r\ncontent-length: 9\r\nhost: t\r\n\r\n{',
     ],
-  ])('closes at once although a client %s, and may be closed twice', async (_what, sent) => {
-    const server = await start();
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-    socket.write(sent);
-    await once(socket, 'data');
-    const started = performance.now();
-    await Promise.all([server.close(), once(socket, 'close')]);
-    await server.close();
-    expect(performance.now() - started).toBeLessThan(3_000);
-    await expect(fetch(server.url)).rejects.toThrow('fetch failed');
-  });
+  ])(
+    'closes at once although a client %s, and may be closed twice',
+    async (_what, sent) => {
+      const server = await start();
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+      socket.write(sent);
+      await once(socket, 'data');
+      await Promise.all([server.close(), once(socket, 'close')]);
+      await server.close();
+      await expect(fetch(server.url)).rejects.toThrow('fetch failed');
+      // Node itself would wait five seconds for a connection that is kept.
+    },
+    4_000,
+  );
 
   it('closes when its signal is aborted', async () => {
     const controller = new AbortController();

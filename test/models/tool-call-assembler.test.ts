@@ -2,7 +2,6 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { ToolCallAssembler, makeCallId } from '../../src/models/tool-call-assembler.ts';
-import { threadMilliseconds } from '../_support/thread-time.ts';
 
 const names = new Set(['get', 'get_time', 'get_weather', 'roll_dice']);
 
@@ -209,26 +208,22 @@ describe('ToolCallAssembler', () => {
     expect(ids[0]).toMatch(/^call_[0-9a-f]{24}$/);
   });
 
-  it('keeps no more of a call than shows that it is too long, in linear time', () => {
+  it('keeps no more of a call than shows that it is too long', () => {
     const pieces = Array.from({ length: 100_000 }, () => fragment(0, undefined, 'get_time', '{"deep":'));
     const assembler = new ToolCallAssembler();
-    const started = threadMilliseconds();
     for (const piece of pieces) assembler.add(piece);
     const [call] = assembler.finish();
     expect(call?.arguments.length).toBe(limits.argumentsBytes + 1);
-    expect(threadMilliseconds(started)).toBeLessThan(1_000);
   });
 
   it.each([
     ['with functions on offer', names],
     ['without', new Set<string>()],
-  ])('cuts a name that goes on, in linear time, so that it is no function: %s', (_, known) => {
+  ])('cuts a name that goes on, so that it is no function: %s', (_, known) => {
     const pieces = Array.from({ length: 20_000 }, (_piece, count) => fragment(0, 'a', String(count).padStart(100, 'x'), ''));
     const assembler = new ToolCallAssembler({ names: known });
-    const started = threadMilliseconds();
     for (const piece of pieces) assembler.add(piece);
     const calls = assembler.finish();
-    expect(threadMilliseconds(started)).toBeLessThan(1_000);
     const start = pieces.slice(0, 3).map((_piece, count) => String(count).padStart(100, 'x'));
     expect(calls.map((call) => call.name)).toEqual([`${start.join('').slice(0, 256)}…`]);
   });

@@ -5,7 +5,6 @@ import { limits } from '../../src/core/limits.ts';
 import type { OutboundResponse } from '../../src/core/outbound.ts';
 import { answerFault, isToolsUnsupported, reportedFault, toUpstreamError } from '../../src/models/upstream-errors.ts';
 import { createSecretMask } from '../../src/shared/secrets/secret-mask.ts';
-import { threadMilliseconds } from '../_support/thread-time.ts';
 
 const json = 'application/json';
 const noSecrets = createSecretMask([]);
@@ -229,8 +228,8 @@ describe('isToolsUnsupported', () => {
   });
 
   it('takes little time over any text', () => {
-    const started = threadMilliseconds();
-    for (const bit of ['tool ', 'does not support ', 'function calling is ', "'"]) isToolsUnsupported(bit.repeat(100_000));
-    expect(threadMilliseconds(started)).toBeLessThan(200);
+    // Work that grew with the square of the text would run into the time limit of the test.
+    for (const bit of ['tool ', 'does not support ', 'function calling is ', "'"])
+      expect(isToolsUnsupported(bit.repeat(100_000))).toBe(false);
   });
 });

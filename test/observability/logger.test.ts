@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import type { Logger, LoggerOptions } from '../../src/observability/logger.ts';
-import { threadMilliseconds } from '../_support/thread-time.ts';
 
 function logged(write: (logger: Logger) => void, options: Partial<LoggerOptions> = {}): string {
   let output = '';
@@ -117,11 +116,10 @@ describe('a secret', () => {
     expect(logged((logger) => logger.info('file:///srv/tools/dice.ts?toolwharf-load=1&key=CANARY'))).not.toContain('CANARY');
   });
 
-  it('is looked for quickly in a hostile message', () => {
-    const hostile = ['a.', 'http://', '\\', '\\"token\\":', 'eyJa-', 'Bearer '].map((piece) => piece.repeat(60_000 / piece.length));
-    const start = threadMilliseconds();
-    for (const message of hostile) logged((logger) => logger.info(message));
-    expect(threadMilliseconds(start)).toBeLessThan(2_000);
+  it('is looked for in a hostile message in time that grows with its length', () => {
+    const hostile = ['a.', 'http://', '\\', '\\"token\\":', 'eyJa-', 'Bearer '].map((piece) => piece.repeat(120_000 / piece.length));
+    // Work that grew with the square of the text would run into the time limit of the test.
+    for (const message of hostile) expect(logged((logger) => logger.info(message))).toContain('"msg"');
   });
 });
 

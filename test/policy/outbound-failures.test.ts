@@ -62,10 +62,8 @@ describe('before the answer', () => {
 
   it('a peer that says nothing is a timeout at the first-byte limit, and its connection ends', async () => {
     const peer = await startPeer(() => {});
-    const started = performance.now();
     const error = await failureOf(openDoor().send({ url: peer.origin, firstByteTimeoutMs: 60 }));
     expect(error).toMatchObject({ failure: 'timeout', message: `${peer.origin} did not answer within 0.06 s.` });
-    expect(performance.now() - started).toBeLessThan(5_000);
     await expect.poll(() => peer.connections[0]?.destroyed).toBe(true);
   });
 
@@ -189,10 +187,8 @@ describe('amid the body', () => {
   it('a silent peer is a timeout at the idle limit, and its connection ends', async () => {
     const peer = await startPeer((socket) => socket.write(`${head}content-length: 10\r\n\r\nabc`));
     const response = await openDoor().send({ url: peer.origin, idleTimeoutMs: 60 });
-    const started = performance.now();
     const error = await failureOf(textOf(response));
     expect(error).toMatchObject({ failure: 'timeout', message: `${peer.origin} sent nothing for 0.06 s.` });
-    expect(performance.now() - started).toBeLessThan(5_000);
     await expect.poll(() => peer.connections[0]?.destroyed).toBe(true);
   });
 });

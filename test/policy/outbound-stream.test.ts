@@ -112,9 +112,7 @@ describe('leaving', () => {
         for await (const piece of response.body) expect(Buffer.from(piece).toString()).toBe('one');
       })();
       setTimeout(() => abort.abort(reason), 30);
-      const started = performance.now();
       await expect(reading).rejects.toBe(reason);
-      expect(performance.now() - started).toBeLessThan(5_000);
       await expect.poll(() => peer.connections.every(({ destroyed }) => destroyed), { interval: 2, timeout: 5_000 }).toBe(true);
     },
   );

@@ -8,12 +8,10 @@ afterEach(closeAll);
 describe('the connection limit', () => {
   it('ends a call whose name never resolves', async () => {
     const door = openDoor({ connectTimeoutMs: 60, lookup: () => {} });
-    const started = performance.now();
     await expect(door.send({ url: 'http://tools.example/' })).rejects.toMatchObject({
       failure: 'timeout',
       message: 'http://tools.example does not accept a connection in time. Is it running, and does a firewall let it through?',
     });
-    expect(performance.now() - started).toBeLessThan(5_000);
   });
 
   it('ends a call whose peer never finishes the TLS handshake', async () => {
@@ -26,12 +24,10 @@ describe('the connection limit', () => {
   it('does not hold up a caller who leaves', async () => {
     const peer = await startPeer(() => {});
     const signal = AbortSignal.timeout(50);
-    const started = performance.now();
     const error: unknown = await openDoor()
       .send({ url: peer.origin.replace('http:', 'https:'), signal })
       .catch((error) => error);
     expect(error).toBe(signal.reason);
-    expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
 

@@ -68,11 +68,9 @@ test.each([true, false])('a client that leaves ends the call to the backend at o
   const leave = new AbortController();
   const asked = post(url, { ...question, stream }, leave.signal).then((response) => response.text());
   await vi.waitFor(() => expect(backend.requests).toBe(1));
-  const left = performance.now();
   leave.abort();
   await expect(asked).rejects.toThrow(/abort/i);
   await vi.waitFor(() => expect(backend.abandoned).toBe(1), { interval: 5 });
-  expect(performance.now() - left).toBeLessThan(5_000);
 });
 
 test('a client that leaves during a tool call ends that call at once, and the model is not asked again', async () => {
