@@ -30,16 +30,14 @@ describe('time limits', () => {
   afterEach(() => void vi.useRealTimers());
 
   test.each([
-    ['the tool', { tool: 100, request: 200, preset: 300 }, 0.1],
-    ['the request', { request: 200, preset: 300 }, 0.2],
-    ['the preset', { preset: 300 }, 0.3],
+    ['the tool', { tool: 100, request: 200 }, 0.1],
+    ['the request', { request: 200 }, 0.2],
     ['the default', {}, 0.4],
     // Zero never means "no limit".
-    ['the default, when the others say zero', { tool: 0, request: 0, preset: 0 }, 0.4],
-  ])('%s decides', async (_who, limit: { tool?: number; request?: number; preset?: number }, seconds) => {
+    ['the default, when the others say zero', { tool: 0, request: 0 }, 0.4],
+  ])('%s decides', async (_who, limit: { tool?: number; request?: number }, seconds) => {
     const tool = working(never, limit.tool === undefined ? {} : { timeoutMs: limit.tool });
-    const preset = limit.preset === undefined ? {} : { presetTimeoutMs: limit.preset };
-    const report = run(tool, { requestTimeoutMs: limit.request, ...preset, defaultTimeoutMs: 400 });
+    const report = run(tool, { requestTimeoutMs: limit.request, defaultTimeoutMs: 400 });
     await vi.advanceTimersByTimeAsync(1_000);
     expect((await report).text).toBe(`{"error":"Tool 'work' timed out after ${seconds}s"}`);
   });

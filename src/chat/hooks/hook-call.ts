@@ -3,28 +3,23 @@ import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
 import { prepareEditedCall } from '../tool-calls/prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall } from '../tool-calls/prepare-tool-call.ts';
 
-/** What hooks have made of a call that is about to be decided on: the call, perhaps with other arguments, or what stands in place of its run. */
-export interface JudgedCall {
-  prepared: PreparedCall;
-  outcome?: ToolOutcome;
-}
-
 /**
- * Before anybody is asked for an approval, so that a human sees the arguments that run, and is not asked for what is refused anyway.
+ * The call as hooks leave it, perhaps with other arguments, or what stands in place of its run. Before anybody is asked for an approval, so that a human
+ * sees the arguments that run, and is not asked for what is refused anyway.
  * @throws GatewayError as `RunHooks`; the run signal's reason
  */
-export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSettings): Promise<JudgedCall> {
+export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSettings): Promise<PreparedCall | ToolOutcome> {
   const { tool, args } = prepared;
   const decision = await hooks?.beforeTool({ name: tool.spec.name, args }, run);
   switch (decision?.type) {
     case undefined:
-      return { prepared };
+      return prepared;
     case 'result':
-      return { prepared, outcome: { type: 'result', value: decision.value } };
+      return { type: 'result', value: decision.value };
     case 'reject':
-      return { prepared, outcome: { type: 'error', code: 'tool_error', message: decision.message, state: 'not_started' } };
+      return { type: 'error', code: 'tool_error', message: decision.message, state: 'not_started' };
     case 'arguments':
-      return { prepared: await prepareEditedCall(prepared, decision.args, run) };
+      return prepareEditedCall(prepared, decision.args, run);
   }
 }
 

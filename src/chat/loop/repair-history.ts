@@ -58,13 +58,12 @@ function withCanonicalArguments(call: ToolCall): ToolCall {
 export function messagesOfRound(
   { text, thought }: Pick<Turn, 'text' | 'thought'>,
   calls: readonly ToolCall[],
-  reports: readonly ToolCallResult[],
+  results: readonly ToolCallResult[],
 ): ChatMessage[] {
-  const reportOf = new Map(reports.map((report) => [report.prepared.call, report]));
+  const resultOfCall = new Map(results.map((result) => [result.call, result]));
   const canonical = calls.map((call) => {
-    const prepared = reportOf.get(call)?.prepared;
-    if (prepared === undefined) return call;
-    return { ...call, name: nameInHistory(prepared), arguments: argumentsInHistory(prepared) };
+    const result = resultOfCall.get(call);
+    return result === undefined ? call : { ...call, name: nameInHistory(result), arguments: argumentsInHistory(result) };
   });
   const assistant: AssistantMessage = {
     role: 'assistant',
@@ -72,7 +71,7 @@ export function messagesOfRound(
     toolCalls: canonical,
     ...(thought && { extra: thought }),
   };
-  return [assistant, ...reports.map(toolMessage)];
+  return [assistant, ...results.map(toolMessage)];
 }
 
 /** For another model, behind another backend: what only the first one knows how to read would be refused there. */
@@ -88,28 +87,28 @@ export function forAnotherModel(messages: readonly ChatMessage[]): ChatMessage[]
 const longestName = 64;
 
 /** A name that nobody offers may be anything a model can write. */
-function nameInHistory({ tool, call }: ToolCallResult['prepared']): string {
-  return tool?.spec.name ?? (call.name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').slice(0, longestName) || 'unknown');
+function nameInHistory({ tool, call }: ToolCallResult): string {
+  return tool?.name ?? (call.name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').slice(0, longestName) || 'unknown');
 }
 
 /** Of a call that could not be prepared what the model wrote, so that it can go on under a right name; of unreadable and too large ones nothing. */
-function argumentsInHistory({ args, call }: ToolCallResult['prepared']): string {
+function argumentsInHistory({ args, call }: ToolCallResult): string {
   if (args !== undefined) return JSON.stringify(args);
   return Buffer.byteLength(call.arguments) > limits.argumentsBytes ? '{}' : withCanonicalArguments(call).arguments;
 }
 
 /** What only the model needs stands behind the value: where the new thing is, how to get the next page. */
-function wordsFor({ outcome, text }: ToolCallResult): string {
+function contentFor({ outcome, text }: ToolCallResult): string {
   return outcome.type === 'result' && outcome.note !== undefined ? `${text}\n\n[${outcome.note}]` : text;
 }
 
-function toolMessage(report: ToolCallResult): ToolMessage {
-  const { call, tool } = report.prepared;
+function toolMessage(result: ToolCallResult): ToolMessage {
+  const { call, tool } = result;
   return {
     role: 'tool',
     toolCallId: call.id,
-    content: wordsFor(report),
-    name: nameInHistory(report.prepared),
+    content: contentFor(result),
+    name: nameInHistory(result),
     label: tool?.label ?? call.name,
   };
 }

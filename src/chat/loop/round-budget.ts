@@ -11,8 +11,8 @@ export interface ReachedLimit {
 export interface RoundBudget {
   reached(): ReachedLimit | undefined;
   callsLeft(): number;
-  spend(reports: readonly ToolCallResult[]): void;
-  /** What was spent, for a run that is put away. */
+  spend(results: readonly ToolCallResult[]): void;
+  /** What was spent, for a run that is suspended. */
   used(): BudgetUse;
 }
 
@@ -22,9 +22,9 @@ export interface BudgetUse {
   calls: number;
 }
 
-/** A round in which no call could run (unknown names, damaged arguments, repetitions) is a question asked again, and has a budget of its own. */
+/** A round in which no call could run (unknown names, damaged arguments, repetitions) is a request made again, and has a budget of its own. */
 export function createRoundBudget(maxRounds: number, now: () => number, used?: BudgetUse): RoundBudget {
-  // Time that a run was put away counts for nobody.
+  // Time during which a run was suspended does not count.
   const started = now();
   let { rounds, reasks, calls } = used ?? { rounds: 0, reasks: 0, calls: 0 };
   return {
@@ -36,11 +36,11 @@ export function createRoundBudget(maxRounds: number, now: () => number, used?: B
       return undefined;
     },
     callsLeft: () => limits.callsPerRun - calls,
-    spend(reports) {
-      const hasRun = reports.length === 0 || reports.some(({ prepared }) => prepared.type === 'ready');
+    spend(results) {
+      const hasRun = results.length === 0 || results.some(({ isReady }) => isReady);
       if (hasRun) rounds++;
       reasks = hasRun ? 0 : reasks + 1;
-      calls += reports.length;
+      calls += results.length;
     },
     used: () => ({ rounds, reasks, calls }),
   };

@@ -180,7 +180,7 @@ async function runTools({ turn, calls, resumed }: RunTools, { chat, state }: Loo
   const preset = handoffIn(results);
   if (preset !== undefined) return { type: 'hand_off', preset };
   if (endsRun(results)) return { type: 'stop' };
-  if (results.some(({ prepared }) => prepared.type === 'ready')) state.isChoiceOpen = false;
+  if (results.some(({ isReady }) => isReady)) state.isChoiceOpen = false;
   offerReader(state);
   await emit(offerFoundTools(finder, state.tools, results));
   return { type: 'run_again' };

@@ -5,7 +5,6 @@ import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/run.ts';
-import type { Tool } from '../../core/tool.ts';
 import type { Turn } from '../loop/request-model.ts';
 import type { GuardedCall } from '../tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
@@ -39,12 +38,9 @@ export interface LoopState {
   isChoiceOpen: boolean;
 }
 
-/** A result without what only this process knows. `index`: among the calls of the turn that the gateway runs. */
-interface SettledCall extends Omit<ToolCallResult, 'prepared' | 'suspended'> {
+/** `index`: among the calls of the turn that the gateway runs. */
+interface SettledCall extends Omit<ToolCallResult, 'call'> {
   index: number;
-  isReady: boolean;
-  args?: JsonObject;
-  tool?: Pick<Tool, 'label' | 'server' | 'kind'> & { name: string };
 }
 
 /** A round that has calls which wait, with the results that it has. */
@@ -52,8 +48,8 @@ export function amidRound(
   loop: LoopState,
   { turn: { text, thought }, calls, results }: { turn: Turn; calls: ToolCall[]; results: readonly ToolCallResult[] },
 ): JsonObject {
-  const inner = results.flatMap(({ suspended, prepared }, index) =>
-    suspended?.type === 'inner' ? [{ index, args: prepared.args ?? {}, run: suspended.wait.run }] : [],
+  const inner = results.flatMap(({ suspended, args = {} }, index) =>
+    suspended?.type === 'inner' ? [{ index, args, run: suspended.wait.run }] : [],
   );
   return toJson({
     ...loop,
@@ -73,18 +69,9 @@ function toJson(checkpoint: LoopCheckpoint): JsonObject {
   return checkpoint as unknown as JsonObject;
 }
 
-function toSettledCall({ prepared, outcome, ...rest }: ToolCallResult, index: number): SettledCall {
-  const { tool, args } = prepared;
-  // Its usage was emitted when the run was suspended.
-  const { usage: _usage, ...kept } = outcome;
-  return {
-    ...rest,
-    outcome: kept,
-    index,
-    isReady: prepared.type === 'ready',
-    ...(args !== undefined && { args }),
-    ...(tool !== undefined && { tool: { name: tool.spec.name, label: tool.label, server: tool.server, kind: tool.kind } }),
-  };
+/** Its usage was emitted when the run was suspended. */
+function toSettledCall({ call: _call, outcome: { usage: _usage, ...outcome }, ...rest }: ToolCallResult, index: number): SettledCall {
+  return { ...rest, outcome, index };
 }
 
 /** What a run goes on with, with the sources that it has gathered; given to the first that asks. @throws GatewayError `conflict` */
@@ -115,28 +102,12 @@ export function resumedRound(
   const resumed = new Map<number, ToolCallResult>();
   for (const { index, ...settled } of loop.settled) {
     const call = calls[index];
-    if (call !== undefined) resumed.set(index, toResult(settled, call));
+    if (call !== undefined) resumed.set(index, { ...settled, call });
   }
   const inner = new Map<number, InnerCall>();
   for (const { index, args, run } of loop.inner ?? [])
     inner.set(index, { args, run, decided: wait?.resumed?.takeInnerDecisions(index) ?? [] });
   return { resumed, inner };
-}
-
-function toResult({ isReady, args = {}, tool, ...rest }: Omit<SettledCall, 'index'>, call: ToolCall): ToolCallResult {
-  const known = tool && settledTool(tool);
-  if (isReady && known !== undefined) return { ...rest, prepared: { type: 'ready', call, tool: known, args, repairs: [] } };
-  const code = rest.outcome.type === 'error' ? rest.outcome.code : 'tool_error';
-  return { ...rest, prepared: { type: 'refused', call, tool: known, args, code, message: '' } };
-}
-
-/** Has run, and never runs again. */
-function settledTool({ name, ...tool }: NonNullable<SettledCall['tool']>): Tool {
-  return {
-    ...tool,
-    spec: { name, description: '', parameters: {} },
-    run: () => Promise.reject(new Error(`${name} has settled already`)),
-  };
 }
 
 /** The calls that wait, those within presets too, each with an id of its own: some models number their calls anew, or not at all. */
@@ -149,19 +120,14 @@ export function toWaitingCalls(results: readonly ToolCallResult[]): WaitingCall[
     used.add(id);
     return id;
   }
-  return results.flatMap(({ prepared, suspended }, index): WaitingCall[] => {
-    if (prepared.type === 'refused' || suspended === undefined || suspended.type === 'held') return [];
-    const { call, tool, args } = prepared;
-    if (suspended.type === 'inner') {
-      const outer = { index, callId: call.id };
-      return suspended.wait.calls.map((each) => ({
-        ...each,
-        id: unique(idWithin(call.id, each.id)),
-        within: [outer, ...(each.within ?? [])],
-      }));
-    }
-    const { name, parameters } = tool.spec;
-    const { definition } = suspended;
-    return [{ id: unique(call.id), callId: call.id, tool: name, label: tool.label, args, parameters, definition }];
+  return results.flatMap(({ call, suspended }, index): WaitingCall[] => {
+    if (suspended?.type === 'approval') return [{ ...suspended.waiting, id: unique(call.id) }];
+    if (suspended?.type !== 'inner') return [];
+    const outer = { index, callId: call.id };
+    return suspended.wait.calls.map((inner) => ({
+      ...inner,
+      id: unique(idWithin(call.id, inner.id)),
+      within: [outer, ...(inner.within ?? [])],
+    }));
   });
 }

@@ -129,7 +129,7 @@ function callEvent(prepared: PreparedCall): ChatEvent {
 export function resultEvents(result: ToolCallResult): ChatEvent[] {
   const events: ChatEvent[] = [{ type: 'run-event', event: { type: 'tool.result', data: resultData(result) } }];
   if (result.cutFromBytes !== undefined) {
-    const bytes = { id: result.prepared.call.id, bytes: result.cutFromBytes, code: 'output_truncated' };
+    const bytes = { id: result.call.id, bytes: result.cutFromBytes, code: 'output_truncated' };
     events.push(limitReached('result_bytes', Buffer.byteLength(result.text), bytes));
   }
   const source = sourceOf(result);
@@ -146,9 +146,8 @@ function fileData({ type, name, sizeBytes, url }: ToolFile): JsonObject {
   return { type, size_bytes: sizeBytes, ...(name !== undefined && { name }), ...(isShown && { url }) };
 }
 
-function resultData({ prepared, outcome, durationMs, attempts, isByHook }: ToolCallResult): JsonObject {
-  const name = prepared.tool?.spec.name ?? prepared.call.name;
-  const head = { id: prepared.call.id, tool: name, duration_ms: durationMs, ...(attempts > 1 && { attempts }) };
+function resultData({ call, tool, outcome, durationMs, attempts, isByHook }: ToolCallResult): JsonObject {
+  const head = { id: call.id, tool: tool?.name ?? call.name, duration_ms: durationMs, ...(attempts > 1 && { attempts }) };
   if (outcome.type === 'error') {
     const { code, message, state } = outcome;
     return { ...head, error: { code, message, ...(state !== undefined && { state }) } };

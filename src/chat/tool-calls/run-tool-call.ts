@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import type { InnerWait } from '../../core/suspended-run.ts';
+import type { InnerWait, WaitingCall } from '../../core/suspended-run.ts';
 import type { FollowUp, ToolContext, ToolOutcome } from '../../core/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
@@ -69,14 +69,14 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
 
       // 4. Ask hooks, before any human: they may change the arguments, or answer or refuse the call.
       const judged = await unlessEnded(judgeCall(prepared, settings));
-      prepared = judged.prepared;
+      if (judged.type === 'result' || judged.type === 'error') return { ...notRun(judged), isByHook: true };
+      prepared = judged;
       if (prepared.type === 'refused') return notRun(refusalOf(prepared));
-      if (judged.outcome !== undefined) return { ...notRun(judged.outcome), isByHook: true };
 
       // 5. Ask for approval, which may change the arguments too.
       const approved = await unlessEnded(approve(prepared, circumstances));
       if (approved.type === 'waiting')
-        return { ...notRun(notDecided(prepared)), suspended: { type: 'approval', definition: approved.definition } };
+        return { ...notRun(notDecided(prepared)), suspended: { type: 'approval', waiting: waitingCall(prepared, approved.definition) } };
       if (approved.type === 'error') return notRun(approved);
       prepared = approved;
       if (prepared.type === 'refused') return notRun(refusalOf(prepared));
@@ -135,6 +135,11 @@ async function approve(prepared: ReadyCall, { settings, scope, turn, supervision
     supervision.signal.throwIfAborted();
     return { ...maskFault(error, prepared, settings), state: 'not_started' };
   }
+}
+
+function waitingCall({ call, tool, args }: ReadyCall, definition: string): Omit<WaitingCall, 'id'> {
+  const { name, parameters } = tool.spec;
+  return { callId: call.id, tool: name, label: tool.label, args, parameters, definition };
 }
 
 async function runReady(prepared: ReadyCall, circumstances: Circumstances): Promise<ToolCallResult> {

@@ -1,5 +1,6 @@
-import type { InnerWait, ResumedInner } from '../../core/suspended-run.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import type { ToolCall } from '../../core/chat.ts';
+import type { InnerWait, ResumedInner, WaitingCall } from '../../core/suspended-run.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/result-store.ts';
 import type { RunContext } from '../../core/run.ts';
@@ -16,14 +17,20 @@ import { extractDataUris } from '../results/extract-data-uris.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
 
 /**
- * Why a call goes on in another request. `approval`: there comes the decision on it; `definition`: the function's, as the gate has given it. `inner`:
- * there come those on calls within it. `held`: it stands behind such a call.
+ * Why a call goes on in another request. `approval`: there comes the decision on it. `inner`: there come those on calls within it. `held`: it stands
+ * behind such a call.
  */
-export type Suspension = { type: 'approval'; definition: string } | { type: 'inner'; wait: InnerWait } | { type: 'held' };
+export type Suspension = { type: 'approval'; waiting: Omit<WaitingCall, 'id'> } | { type: 'inner'; wait: InnerWait } | { type: 'held' };
 
-/** How one call of a run ended. */
+/** How one call of a run ended. Plain data, but for what it is suspended with. */
 export interface ToolCallResult {
-  prepared: PreparedCall;
+  call: ToolCall;
+  /** Absent where there is no function of that name. */
+  tool?: { name: string; label: string };
+  /** As far as they could be read. */
+  args?: JsonObject;
+  /** Its function was found, its arguments fit, and it was not one too many. */
+  isReady: boolean;
   /** What the model reads of it stands in `value` and `message`: cut where it was too large. */
   outcome: ToolOutcome;
   /** What the model reads: the result as text, or `{"error": "…"}`. */
@@ -42,9 +49,8 @@ export interface ToolCallResult {
 
 export interface ToolCallSettings {
   run: RunContext;
-  /** The request's own limit; a tool's own one comes first. */
+  /** Of the request or its preset; a tool's own one comes first. */
   requestTimeoutMs: number | undefined;
-  presetTimeoutMs?: number;
   defaultTimeoutMs: number;
   /** Of one call, with all progress. Default: `limits.toolTotalTimeoutMs`. */
   totalTimeoutMs?: number;
@@ -85,10 +91,10 @@ export interface ToolCallScope {
   inner?: ResumedInner;
 }
 
-/** The tool's, else the request's, else the preset's, else the default. None of them may be zero: that would not mean "none". */
-export function timeoutOf(tool: Tool, { requestTimeoutMs, presetTimeoutMs, defaultTimeoutMs }: ToolCallSettings): number {
+/** The tool's, else that of the request or its preset, else the default. None of them may be zero: that would not mean "none". */
+export function timeoutOf(tool: Tool, { requestTimeoutMs, defaultTimeoutMs }: ToolCallSettings): number {
   const isLimit = (value: number | undefined): value is number => value !== undefined && value > 0;
-  return [tool.timeoutMs, requestTimeoutMs, presetTimeoutMs].find(isLimit) ?? defaultTimeoutMs;
+  return [tool.timeoutMs, requestTimeoutMs].find(isLimit) ?? defaultTimeoutMs;
 }
 
 /** Objects and arrays are JSON with two spaces, so that sources read well; text stays text. */
@@ -104,20 +110,27 @@ function withFilesApart(outcome: ToolOutcome): ToolOutcome {
 
 /** A result beyond its limit would push the question out of the model's context: it is cut, and kept for reading on. */
 export function toToolCallResult(
-  { attempts = 0, ...ended }: Pick<ToolCallResult, 'prepared' | 'outcome' | 'durationMs' | 'followUp'> & { attempts?: number },
+  {
+    prepared,
+    attempts = 0,
+    ...given
+  }: Pick<ToolCallResult, 'outcome' | 'durationMs' | 'followUp'> & { prepared: PreparedCall; attempts?: number },
   scope: ToolCallScope,
 ): ToolCallResult {
-  const outcome = withFilesApart(ended.outcome);
-  const maxBytes = ended.prepared.tool?.maxResultBytes ?? scope.resultBytes ?? limits.toolResultBytes;
+  const { call, tool, args } = prepared;
+  const known = { ...(tool && { tool: { name: tool.spec.name, label: tool.label } }), ...(args && { args }) };
+  const ended = { ...given, call, ...known, isReady: prepared.type === 'ready', attempts };
+  const outcome = withFilesApart(given.outcome);
+  const maxBytes = tool?.maxResultBytes ?? scope.resultBytes ?? limits.toolResultBytes;
   const options = { maxBytes, results: scope.results, readerName: scope.readerName ?? '' };
   if (outcome.type === 'error') {
     const message = truncateResult(outcome.message, { ...options, results: undefined }).text;
     const detail = outcome.detail === undefined ? {} : { detail: outcome.detail };
     const text = JSON.stringify({ error: message, ...detail });
-    return { ...ended, attempts, outcome: { ...outcome, message }, text };
+    return { ...ended, outcome: { ...outcome, message }, text };
   }
   const whole = valueText(outcome.value);
   const { text, isCut } = truncateResult(whole, options);
-  if (!isCut) return { ...ended, attempts, outcome, text };
-  return { ...ended, attempts, outcome: { ...outcome, value: text, isTruncated: true }, text, cutFromBytes: Buffer.byteLength(whole) };
+  if (!isCut) return { ...ended, outcome, text };
+  return { ...ended, outcome: { ...outcome, value: text, isTruncated: true }, text, cutFromBytes: Buffer.byteLength(whole) };
 }
