@@ -1,10 +1,12 @@
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import type { ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 
-/** A provider's own tools are run by the provider, whatever the mode: they go along with the answer. */
-export function hostedTools(callerTools: readonly JsonObject[]): JsonObject[] {
-  return callerTools.filter((entry) => !isJsonObject(entry['function']));
+/** A request for words. A provider's own tools stay in it: the provider runs them, whatever the mode. */
+export function withoutFunctions(request: ModelRequest): ModelRequest {
+  const hostedTools = request.callerTools.filter((entry) => !isJsonObject(entry['function']));
+  return { ...request, tools: [], callerTools: hostedTools, toolChoice: undefined, parallelToolCalls: undefined };
 }
 
 /** The caller's own functions in the words of the gateway's. */

@@ -3,7 +3,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { withRemedies } from '../../../shared/with-remedies.ts';
-import { hostedTools } from '../../tool-choice/caller-functions.ts';
+import { withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { inlineToolResults } from '../../results/inline-tool-results.ts';
 
 export interface LateRefusal {
@@ -30,7 +30,7 @@ export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): M
             onRefusal(error);
             const message = 'The backend refused functions after it had called some; the answer is given from their results.';
             await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } }]);
-            return { to: plain, request: withoutFunctions(request) };
+            return { to: plain, request: withInlineResults(request) };
           },
         });
       } catch (error) {
@@ -50,14 +50,10 @@ function hasCalled({ messages, asking }: ModelRequest): boolean {
   return messages.at(-1)?.role === 'tool' || asking?.purpose === 'last_answer' || (asking?.round ?? 1) > 1;
 }
 
-function withoutFunctions(request: ModelRequest): ModelRequest {
+function withInlineResults(request: ModelRequest): ModelRequest {
   return {
-    ...request,
+    ...withoutFunctions(request),
     messages: inlineToolResults(request.messages),
-    tools: [],
-    callerTools: hostedTools(request.callerTools),
-    toolChoice: undefined,
-    parallelToolCalls: undefined,
     asking: { purpose: 'answer', reason: 'functions_refused' },
   };
 }

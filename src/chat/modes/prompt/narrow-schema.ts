@@ -11,7 +11,8 @@ const maxRequired = 1_000;
 const maxCharacters = 40_000;
 const types = new Set(['string', 'number', 'integer', 'boolean', 'null', 'object', 'array']);
 
-interface Place {
+/** Where in the schema, and what may still be spent. */
+interface Narrowing {
   root: JsonObject;
   left: { nodes: number; characters: number };
   depth: number;
@@ -26,22 +27,22 @@ export function narrowParameters(parameters: JsonObject): JsonObject {
   return narrowed['type'] === 'object' ? narrowed : { type: 'object' };
 }
 
-function narrow(value: JsonValue | undefined, place: Place): JsonObject {
-  const schema = resolved(value, place.root);
-  place.left.nodes -= 1;
-  if (schema === undefined || place.depth > maxDepth || isSpent(place) || schema['allOf'] !== undefined) return {};
+function narrow(value: JsonValue | undefined, scope: Narrowing): JsonObject {
+  const schema = resolved(value, scope.root);
+  scope.left.nodes -= 1;
+  if (schema === undefined || scope.depth > maxDepth || isSpent(scope) || schema['allOf'] !== undefined) return {};
   const { type, enum: list, const: fixed, properties } = schema;
   const stated = (Array.isArray(type) ? type.slice(0, types.size) : [type]).filter(
     (name): name is string => typeof name === 'string' && types.has(name),
   );
-  if (fixed !== undefined) return choice([fixed], place);
-  if (Array.isArray(list)) return list.length <= maxChoices && list.length > 0 ? choice(list, place) : typed(stated);
+  if (fixed !== undefined) return choice([fixed], scope);
+  if (Array.isArray(list)) return list.length <= maxChoices && list.length > 0 ? choice(list, scope) : typed(stated);
   const branches = [schema['anyOf'], schema['oneOf']].find(Array.isArray);
-  if (branches !== undefined) return anyOf(branches, place);
-  if (stated.length === 0) return isJsonObject(properties) ? objectOf(schema, place) : {};
+  if (branches !== undefined) return anyOf(branches, scope);
+  if (stated.length === 0) return isJsonObject(properties) ? objectOf(schema, scope) : {};
   if (stated.length > 1) return typed(stated);
-  if (stated[0] === 'object') return objectOf(schema, place);
-  if (stated[0] === 'array') return { type: 'array', items: narrow(schema['items'], deeper(place)) };
+  if (stated[0] === 'object') return objectOf(schema, scope);
+  if (stated[0] === 'array') return { type: 'array', items: narrow(schema['items'], deeper(scope)) };
   return typed(stated);
 }
 
@@ -58,15 +59,15 @@ function resolved(value: JsonValue | undefined, root: JsonObject): JsonObject | 
   return undefined;
 }
 
-function isSpent({ left }: Place): boolean {
+function isSpent({ left }: Narrowing): boolean {
   return left.nodes < 0 || left.characters < 0;
 }
 
 /** The types of the choices go along, because OpenAI asks for them. */
-function choice(list: JsonValue[], place: Place): JsonObject {
+function choice(list: JsonValue[], scope: Narrowing): JsonObject {
   if (list.some((value) => typeof value === 'object' && value !== null)) return {};
-  for (const value of list) place.left.characters -= typeof value === 'string' ? value.length : 1;
-  if (isSpent(place)) return {};
+  for (const value of list) scope.left.characters -= typeof value === 'string' ? value.length : 1;
+  if (isSpent(scope)) return {};
   const found = new Set(list.map((value) => (value === null ? 'null' : Number.isInteger(value) ? 'integer' : typeof value)));
   return { ...typed([...found]), enum: list };
 }
@@ -76,20 +77,20 @@ function typed(names: string[]): JsonObject {
   return { type: names.length === 1 ? (names[0] ?? null) : names };
 }
 
-function anyOf(branches: JsonValue[], place: Place): JsonObject {
-  if (branches.length > place.left.nodes) return {};
-  const narrowed = branches.map((branch) => narrow(branch, deeper(place)));
+function anyOf(branches: JsonValue[], scope: Narrowing): JsonObject {
+  if (branches.length > scope.left.nodes) return {};
+  const narrowed = branches.map((branch) => narrow(branch, deeper(scope)));
   return narrowed.some((branch) => Object.keys(branch).length === 0) ? {} : { anyOf: narrowed };
 }
 
-function objectOf({ properties, required, additionalProperties: more }: JsonObject, place: Place): JsonObject {
+function objectOf({ properties, required, additionalProperties: more }: JsonObject, scope: Narrowing): JsonObject {
   const isOpen = more === true || isJsonObject(more);
-  if (!isJsonObject(properties)) return isOpen || place.depth > 0 ? { type: 'object' } : closed([], []);
+  if (!isJsonObject(properties)) return isOpen || scope.depth > 0 ? { type: 'object' } : closed([], []);
   for (const name in properties) {
-    place.left.characters -= name.length + 1;
-    if (isSpent(place)) return { type: 'object' };
+    scope.left.characters -= name.length + 1;
+    if (isSpent(scope)) return { type: 'object' };
   }
-  const entries = Object.entries(properties).map(([name, child]): [string, JsonObject] => [name, narrow(child, deeper(place))]);
+  const entries = Object.entries(properties).map(([name, child]): [string, JsonObject] => [name, narrow(child, deeper(scope))]);
   const needed = (Array.isArray(required) ? required.slice(0, maxRequired) : []).filter(
     (name) => typeof name === 'string' && Object.hasOwn(properties, name) && !hasDefault(properties[name]),
   );
@@ -106,8 +107,8 @@ function closed(entries: [string, JsonObject][], required: JsonValue[]): JsonObj
   return { type: 'object', properties: Object.fromEntries(entries), required, additionalProperties: false };
 }
 
-function deeper(place: Place): Place {
-  return { ...place, depth: place.depth + 1 };
+function deeper(scope: Narrowing): Narrowing {
+  return { ...scope, depth: scope.depth + 1 };
 }
 
 /**

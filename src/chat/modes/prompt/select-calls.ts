@@ -8,18 +8,17 @@ import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import type { Asking } from '../../../core/model-request-log.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
 import { collectText } from '../../loop/collect-text.ts';
-import type { CollectedText } from '../../loop/collect-text.ts';
 import { selectionForm } from './constrain-selection.ts';
 import { readSelection } from './read-selection.ts';
 import type { DroppedCall, ReadSelection, SelectedEntry } from './read-selection.ts';
 import { canonicalJson } from '../../tool-calls/canonical-json.ts';
 import { demandMessage, repairMessage, selectionMessages } from './selection-prompt.ts';
 
-export interface SelectionQuestion {
+export interface SelectionRequest {
   /** The conversation, results of earlier calls folded into it. */
   messages: readonly ChatMessage[];
   offered: readonly ToolSpec[];
-  /** Who is asked. */
+  /** Who chooses. */
   task: { backend: ModelBackend; model: string };
   /** How the model is run; nothing that would cut or form its answer. */
   parameters: JsonObject;
@@ -47,149 +46,146 @@ export interface Selection {
 }
 
 /** What the run's `selection` event will say. */
-interface Account {
-  questions: number;
+interface SelectionLog {
+  requests: number;
   dropped: DroppedCall[];
   repaired: string[];
   more: JsonObject;
 }
 
+/** What one model request gave. */
+interface SelectionAnswer extends ReadSelection {
+  text: string;
+  isCut: boolean;
+}
+
 const nothing: Selection = { calls: [], refused: [] };
 
 /**
- * Has a model choose calls, by one question; by two when many functions are offered (their names first); and by one more when arguments do not fit
+ * Has a model choose calls, by one model request; by two when many functions are offered (their names first); and by one more when arguments do not fit
  * or a demanded call is missing. What does not fit then is dropped. A selection that fails costs the tools, not the answer: the event says why.
  */
-export async function selectCalls(question: SelectionQuestion): Promise<Selection> {
-  const account: Account = { questions: 0, dropped: [], repaired: [], more: {} };
+export async function selectCalls(request: SelectionRequest): Promise<Selection> {
+  const log: SelectionLog = { requests: 0, dropped: [], repaired: [], more: {} };
   let selection = nothing;
   try {
-    selection = await choose(question, account);
+    selection = await choose(request, log);
   } catch (error) {
-    question.signal.throwIfAborted();
+    request.signal.throwIfAborted();
     if (!(error instanceof GatewayError)) throw error;
-    account.more = { ...account.more, error: { code: error.code, message: error.message } };
+    log.more = { ...log.more, error: { code: error.code, message: error.message } };
   }
-  const query = textOf(question.messages.findLast((message) => message.role === 'user')?.content ?? null);
+  const query = textOf(request.messages.findLast((message) => message.role === 'user')?.content ?? null);
   const data = {
-    model: question.task.model,
-    asked: { query: query.slice(0, 500), functions: question.offered.length, questions: account.questions },
+    model: request.task.model,
+    asked: { query: query.slice(0, 500), functions: request.offered.length, questions: log.requests },
     found: selection.calls.map((call) => call.name),
-    dropped: [...account.dropped, ...selection.refused],
-    repaired: account.repaired,
-    ...account.more,
+    dropped: [...log.dropped, ...selection.refused],
+    repaired: log.repaired,
+    ...log.more,
   };
-  await question.emit([{ type: 'run-event', event: { type: 'selection', data } }]);
+  await request.emit([{ type: 'run-event', event: { type: 'selection', data } }]);
   return selection;
 }
 
-async function choose(question: SelectionQuestion, account: Account): Promise<Selection> {
-  const isMany = question.offered.length > limits.selectedAtOnce;
-  const chosen = isMany ? await chooseNames(question, account) : question.offered;
+async function choose(request: SelectionRequest, log: SelectionLog): Promise<Selection> {
+  const isMany = request.offered.length > limits.selectedAtOnce;
+  const chosen = isMany ? await chooseNames(request, log) : request.offered;
   if (chosen.length === 0) return nothing;
   if (isMany && chosen.every((spec) => takesNothing(spec))) {
-    const calls = chosen.slice(0, question.maxCalls).map(({ name }) => ({ name, args: {} }));
+    const calls = chosen.slice(0, request.maxCalls).map(({ name }) => ({ name, args: {} }));
     return { calls, refused: [] };
   }
   const specs = [...new Set(chosen)];
-  const messages = selectionMessages(question.messages, specs, question);
+  const messages = selectionMessages(request.messages, specs, request);
   if (messages === undefined) return nothing;
-  const answer = await ask(question, { purpose: 'selection', messages, specs, account });
-  const read = await readSelection(answer.text, specs, { isCut: answer.isCut, run: question, earlierTexts: earlierTextsOf(question) });
-  note(account, read, answer);
+  const answer = await requestSelection(request, { purpose: 'selection', messages, specs, log });
+  note(log, answer);
   if (answer.isCut) return nothing;
-  const entries = withinBounds(read.entries, question, account);
-  const isMissing = question.isForced && entries.length === 0;
+  const entries = withinBounds(answer.entries, request, log);
+  const isMissing = request.isForced && entries.length === 0;
   const faulty = entries.flatMap((entry) => (entry.type === 'faulty' && !entry.isCut ? [entry] : []));
   if (faulty.length === 0 && !isMissing) return settled(entries);
   const repair = isMissing ? demandMessage(specs) : repairMessage(faulty.map(({ spec, problems }) => ({ name: spec.name, problems })));
   const said: ChatMessage[] = answer.text.trim() === '' ? [] : [{ role: 'assistant', content: answer.text, toolCalls: [] }];
-  const wanted = isMissing ? specs : specs.filter((spec) => faulty.some((entry) => entry.spec === spec));
-  const second = await askAgain(question, {
+  const second = await requestRepair(request, {
     purpose: 'selection_repair',
     messages: [...messages, ...said, repair],
-    specs: wanted,
-    account,
+    specs: isMissing ? specs : specs.filter((spec) => faulty.some((entry) => entry.spec === spec)),
+    log,
   });
-  return settled(isMissing ? second.slice(0, question.maxCalls) : withRepairs(entries, second));
+  return settled(isMissing ? second.slice(0, request.maxCalls) : withRepairs(entries, second));
 }
 
 /** The functions that are to be called, as often and in the order that the model names them. */
-async function chooseNames(question: SelectionQuestion, account: Account): Promise<ToolSpec[]> {
-  const bare = question.offered.map((spec) => ({ ...spec, parameters: { type: 'object', properties: {} } }));
-  const messages = selectionMessages(question.messages, bare, question);
+async function chooseNames(request: SelectionRequest, log: SelectionLog): Promise<ToolSpec[]> {
+  const specs = request.offered.map((spec) => ({ ...spec, parameters: { type: 'object', properties: {} } }));
+  const messages = selectionMessages(request.messages, specs, request);
   if (messages === undefined) return [];
-  const answer = await ask(question, { purpose: 'selection_names', messages, specs: bare, account });
-  const read = await readSelection(answer.text, bare, { isCut: answer.isCut, run: question, earlierTexts: earlierTextsOf(question) });
+  const step: SelectionStep = { purpose: 'selection_names', messages, specs, log };
+  const answer = await requestSelection(request, step);
   // What it wrote as arguments was written without their schemas.
-  note(account, { ...read, repaired: read.repaired.filter((repair) => repair.startsWith('name:')) }, answer);
+  note(log, { ...answer, repaired: answer.repaired.filter((repair) => repair.startsWith('name:')) });
   if (answer.isCut) return [];
-  const isMissing = question.isForced && read.entries.length === 0;
-  const entries = isMissing
-    ? await askAgain(question, { purpose: 'selection_names', messages: [...messages, demandMessage(bare)], specs: bare, account })
-    : read.entries;
-  return entries.flatMap(({ spec }) => question.offered.find(({ name }) => name === spec.name) ?? []);
+  const isMissing = request.isForced && answer.entries.length === 0;
+  const entries = isMissing ? await requestRepair(request, { ...step, messages: [...messages, demandMessage(specs)] }) : answer.entries;
+  return entries.flatMap(({ spec }) => request.offered.find(({ name }) => name === spec.name) ?? []);
 }
 
-interface SelectionAsking extends Pick<Asking, 'purpose'> {
+/** One of the model requests of a selection. */
+interface SelectionStep extends Pick<Asking, 'purpose'> {
   messages: ChatMessage[];
   specs: readonly ToolSpec[];
-  account: Account;
+  log: SelectionLog;
 }
 
-async function ask(question: SelectionQuestion, { purpose, messages, specs, account }: SelectionAsking): Promise<CollectedText> {
-  account.questions += 1;
-  const request: ModelRequest = {
-    model: question.task.model,
+async function requestSelection(request: SelectionRequest, { purpose, messages, specs, log }: SelectionStep): Promise<SelectionAnswer> {
+  const { task, parameters, maxCalls, isForced, signal, emit } = request;
+  log.requests += 1;
+  const modelRequest: ModelRequest = {
+    model: task.model,
     messages,
     tools: [],
     callerTools: [],
     toolChoice: undefined,
     parallelToolCalls: undefined,
-    parameters: question.parameters,
+    parameters,
     stream: false,
-    signal: question.signal,
-    output: selectionForm(specs, { minCalls: question.isForced ? 1 : 0, maxCalls: Math.min(question.maxCalls, limits.selectedCalls) }),
+    signal,
+    output: selectionForm(specs, { minCalls: isForced ? 1 : 0, maxCalls: Math.min(maxCalls, limits.selectedCalls) }),
     askedAgain: () => {
-      account.questions += 1;
+      log.requests += 1;
     },
-    asking: { purpose, functions: specs.map(({ name }) => name), toolChoice: question.isForced ? 'required' : undefined },
+    asking: { purpose, functions: specs.map(({ name }) => name), toolChoice: isForced ? 'required' : undefined },
   };
-  return collectText(question.task.backend, request, question.emit);
+  const { text, isCut } = await collectText(task.backend, modelRequest, emit);
+  // What users, pages and results say does not act through a model that repeats it.
+  const earlierTexts = request.messages.map((message) => textOf(message.content));
+  return { text, isCut, ...(await readSelection(text, specs, { isCut, run: request, earlierTexts })) };
 }
 
 /** A repair that cannot be had leaves what was there before. */
-async function askAgain(question: SelectionQuestion, asking: SelectionAsking): Promise<SelectedEntry[]> {
+async function requestRepair(request: SelectionRequest, step: SelectionStep): Promise<SelectedEntry[]> {
   try {
-    const answer = await ask(question, asking);
-    const read = await readSelection(answer.text, asking.specs, {
-      isCut: answer.isCut,
-      run: question,
-      earlierTexts: earlierTextsOf(question),
-    });
-    asking.account.repaired.push(...read.repaired.filter((repair) => !asking.account.repaired.includes(repair)));
-    return answer.isCut ? [] : read.entries;
+    const { entries, repaired, isCut } = await requestSelection(request, step);
+    step.log.repaired.push(...repaired.filter((repair) => !step.log.repaired.includes(repair)));
+    return isCut ? [] : entries;
   } catch (error) {
-    question.signal.throwIfAborted();
+    request.signal.throwIfAborted();
     if (!(error instanceof GatewayError)) throw error;
     return [];
   }
 }
 
-/** What users, pages and results say does not act through a model that repeats it. */
-function earlierTextsOf({ messages }: SelectionQuestion): string[] {
-  return messages.map((message) => textOf(message.content));
+function note(log: SelectionLog, { dropped, repaired, isCut, isReadable, text }: SelectionAnswer): void {
+  log.dropped.push(...dropped);
+  log.repaired.push(...repaired);
+  if (isCut || !isReadable) log.more = { unreadable: text.slice(0, 500), ...(isCut && { cut: true }) };
 }
 
-function note(account: Account, read: ReadSelection, answer: CollectedText): void {
-  account.dropped.push(...read.dropped);
-  account.repaired.push(...read.repaired);
-  if (answer.isCut || !read.isReadable) account.more = { unreadable: answer.text.slice(0, 500), ...(answer.isCut ? { cut: true } : {}) };
-}
-
-function withinBounds(entries: readonly SelectedEntry[], { maxCalls }: SelectionQuestion, account: Account): SelectedEntry[] {
+function withinBounds(entries: readonly SelectedEntry[], { maxCalls }: SelectionRequest, log: SelectionLog): SelectedEntry[] {
   const reason = `only ${maxCalls === 1 ? 'one call' : `${maxCalls} calls`} may be made`;
-  for (const { spec } of entries.slice(maxCalls)) account.dropped.push({ name: spec.name, reason });
+  for (const { spec } of entries.slice(maxCalls)) log.dropped.push({ name: spec.name, reason });
   return entries.slice(0, maxCalls);
 }
 
@@ -219,11 +215,11 @@ function settled(entries: readonly SelectedEntry[]): Selection {
   };
 }
 
-/** Where arguments may stand beside `properties`. */
-const otherPlaces = ['oneOf', 'anyOf', 'allOf', 'patternProperties', '$ref'];
+/** Keywords that may hold parameters beside `properties`. */
+const otherKeywords = ['oneOf', 'anyOf', 'allOf', 'patternProperties', '$ref'];
 
 function takesNothing({ parameters }: ToolSpec): boolean {
   const { properties, additionalProperties: more } = parameters;
-  if (otherPlaces.some((keyword) => Object.hasOwn(parameters, keyword))) return false;
+  if (otherKeywords.some((keyword) => Object.hasOwn(parameters, keyword))) return false;
   return more !== true && Object.keys(typeof properties === 'object' ? (properties ?? {}) : {}).length === 0;
 }

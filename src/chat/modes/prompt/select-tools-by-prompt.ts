@@ -3,12 +3,12 @@ import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
-import { callerSpecs, hostedTools } from '../../tool-choice/caller-functions.ts';
+import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { appendToLastUser, inlineToolResults } from '../../results/inline-tool-results.ts';
 import { forcedChoiceIn } from '../../tool-choice/force-tool-choice.ts';
 import type { DroppedCall } from './read-selection.ts';
 import { selectCalls } from './select-calls.ts';
-import type { SelectionQuestion } from './select-calls.ts';
+import type { SelectionRequest } from './select-calls.ts';
 
 export interface SelectionOptions {
   backend: ModelBackend;
@@ -22,14 +22,14 @@ export interface SelectionOptions {
   /** Puts inline files before the model for its answer; the choice is made without them. */
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   newCallId: () => string;
-  /** The tool result at the end of the first question is another preset's. */
+  /** The tool result at the end of the first request is another preset's. */
   isHandover: boolean;
   caller: { readonly id: string };
 }
 
 /**
- * Gives a model without native calls the port of one that has them: a first question chooses functions, and what was executed is
- * folded into the user's message for the answer. The loop above cannot tell the difference. For one run.
+ * Gives a model without native calls the port of one that has them: a first model request chooses functions, and what was executed is
+ * put into the user's message for the answer. The loop above cannot tell the difference. For one run.
  */
 export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   let refused: readonly DroppedCall[] = [];
@@ -38,11 +38,11 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
     async answer(request, emit) {
       const isAnswering = !isOthers && request.messages.at(-1)?.role === 'tool';
       isOthers = false;
-      const question = isAnswering || request.toolChoice === 'none' ? undefined : questionOf(request, options, emit);
-      if (question !== undefined && question.offered.length > 0) {
-        const selection = await selectCalls(question);
+      const selecting = isAnswering || request.toolChoice === 'none' ? undefined : selectionRequest(request, options, emit);
+      if (selecting !== undefined && selecting.offered.length > 0) {
+        const selection = await selectCalls(selecting);
         refused = selection.refused;
-        if (question.isForced && selection.calls.length === 0) {
+        if (selecting.isForced && selection.calls.length === 0) {
           const message = 'The request demands a call of a function, and the model chose none that can be made.';
           await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } }]);
         }
@@ -55,7 +55,7 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   };
 }
 
-function questionOf(request: ModelRequest, options: SelectionOptions, emit: Emit<ModelEvent>): SelectionQuestion {
+function selectionRequest(request: ModelRequest, options: SelectionOptions, emit: Emit<ModelEvent>): SelectionRequest {
   const forced = forcedChoiceIn(request.toolChoice);
   const all = [...request.tools, ...callerSpecs(request.callerTools)];
   const isSingle = options.isSingleCall || request.parallelToolCalls === false;
@@ -82,17 +82,9 @@ function runningParameters(parameters: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(parameters).filter(([key]) => runningKeys.has(key)));
 }
 
-/** The question with its results, without tools. The model is told of calls that could not be made, so that it does not claim them. */
+/** The conversation with its results, without tools. Calls that could not be made are named to the model, so that it does not claim them. */
 function answerRequest(request: ModelRequest, refused: readonly DroppedCall[], { withFiles }: SelectionOptions): ModelRequest {
   const messages = inlineToolResults(withFiles(request.messages));
   for (const { name, reason } of refused) appendToLastUser(messages, `\n\nTool \`${name}\` Output: ${JSON.stringify({ error: reason })}`);
-  return {
-    ...request,
-    messages,
-    tools: [],
-    callerTools: hostedTools(request.callerTools),
-    toolChoice: undefined,
-    parallelToolCalls: undefined,
-    asking: { purpose: 'answer' },
-  };
+  return { ...withoutFunctions(request), messages, asking: { purpose: 'answer' } };
 }

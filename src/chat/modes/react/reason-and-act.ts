@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
-import { callerSpecs, hostedTools } from '../../tool-choice/caller-functions.ts';
+import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { inlineToolResults } from '../../results/inline-tool-results.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { reactMessages } from './react-prompt.ts';
@@ -35,7 +35,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
   const steps = new Map<string, string>();
   let takesStop = true;
 
-  /** With the stop that a step needs; a backend that knows no stop is asked without. */
+  /** With the stop that a step needs; a backend that knows no stop gets none. */
   function requestStep(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
     if (!takesStop) return backend.answer(request, emit);
     return withRemedies(withStop(request), (next, emitNext: Emit<ModelEvent>) => backend.answer(next, emitNext), {
@@ -50,7 +50,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
 
   async function takeStep(request: ModelRequest, specs: readonly ToolSpec[], emit: Emit<ModelEvent>): Promise<void> {
     const form = answerForm(request.parameters);
-    const asked = inPrompt(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
+    const inLabels = inPrompt(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
     // What a page, a result or an earlier message says must not act through a model that repeats it, in whatever form.
     const texts = request.messages.map((message) => textOf(message.content));
     const earlier = new EarlierTexts(texts, { isReact: true, caller, signal: request.signal });
@@ -83,7 +83,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
     }
 
     try {
-      await requestStep(asked, (events) => runSteps(readEvents(events)));
+      await requestStep(inLabels, (events) => runSteps(readEvents(events)));
     } catch (error) {
       if (error !== enough) throw error;
     }
@@ -98,7 +98,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
         { type: 'finish', reason: finish === 'length' ? 'length' : 'tool_calls' },
       ]);
     }
-    // Labels and a form that the caller wants for the answer exclude each other: the answer is asked for apart.
+    // Labels and a form that the caller wants for the answer exclude each other: the answer is requested apart.
     if (form !== undefined && specs.length > 0)
       return backend.answer({ ...plainRequest(request), asking: { purpose: 'answer', reason: 'form_demanded' } }, emit);
     return emit([{ type: 'finish', reason: finish }]);
@@ -126,18 +126,14 @@ function stepRequest(request: ModelRequest, messages: ChatMessage[]): ModelReque
   return { ...withoutFunctions(request), messages, parameters };
 }
 
-/** What the prompt offers and demands does not stand in the request. */
-function inPrompt(asked: ModelRequest, { toolChoice, asking }: ModelRequest, specs: readonly ToolSpec[]): ModelRequest {
-  return { ...asked, asking: { purpose: 'round', ...asking, toolChoice, functions: specs.map(({ name }) => name) } };
+/** For the log, because what the prompt offers and demands is no field of the request. */
+function inPrompt(step: ModelRequest, { toolChoice, asking }: ModelRequest, specs: readonly ToolSpec[]): ModelRequest {
+  return { ...step, asking: { purpose: 'round', ...asking, toolChoice, functions: specs.map(({ name }) => name) } };
 }
 
-/** As if there were no steps: what functions gave stands with the question. */
+/** As if there were no steps: results stand in the user's message. */
 function plainRequest(request: ModelRequest): ModelRequest {
   return { ...withoutFunctions(request), messages: inlineToolResults(request.messages) };
-}
-
-function withoutFunctions(request: ModelRequest): ModelRequest {
-  return { ...request, tools: [], callerTools: hostedTools(request.callerTools), toolChoice: undefined, parallelToolCalls: undefined };
 }
 
 function withStop(request: ModelRequest): ModelRequest {
