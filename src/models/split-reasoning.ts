@@ -1,4 +1,4 @@
-import { CodeTracker } from './code-tracker.ts';
+import { reasoningTags } from '../shared/reasoning-tags.ts';
 
 export interface ReasoningPiece {
   type: 'text' | 'reasoning';
@@ -15,13 +15,8 @@ export interface AnswerEnd {
   isCut?: boolean;
 }
 
-const tagNames = ['think', 'thinking', 'reason', 'reasoning', 'thought', 'seed:think'];
-const tags = [
-  ...tagNames.map((name) => ({ open: `<${name}>`, close: `</${name}>` })),
-  { open: '◁think▷', close: '◁/think▷' },
-  { open: '<|begin_of_thought|>', close: '<|end_of_thought|>' },
-  { open: '[think]', close: '[/think]' },
-];
+/** Understood in any case. */
+const tags = reasoningTags.map(({ open, close }) => ({ open: open.toLowerCase(), close: close.toLowerCase() }));
 const openings = tags.map((tag) => tag.open);
 const closings = tags.map((tag) => tag.close);
 const anyTag = oneOf([...openings, ...closings]);
@@ -34,12 +29,12 @@ const maxPresumed = 256 * 1024;
 const maxLeadingSpace = 1024;
 
 /**
- * Parts reasoning that a model writes into its text (`<think>…</think>` and relatives) from the answer, for any cut of the text.
+ * Separates reasoning that a model writes into its text (`<think>…</think>` and relatives) from the answer, however the text arrives.
  *
  * A block counts only at the start of the answer, after white space or another block; a tag later on, or in code, is text.
  * A closing tag without its opening comes from a chat template that opens the block itself. What was streamed as text by then cannot be taken back:
  * the tag is dropped and `opensInTemplate` becomes true, so that the model's next answer can be read with `isOpen`. Such a tag counts
- * outside code, before any opening tag, and at a place where a thought ends: at the edge of a line or after the end of a sentence.
+ * outside code, before any opening tag, and where a thought may end: at the edge of a line or after the end of a sentence.
  * With `isOpen` everything up to the first closing tag is reasoning. When the answer ends by itself without one, the presumption was wrong:
  * the same text is given once more as text, because an answer must not be lost, and `opensInTemplate` becomes false.
  */
@@ -215,4 +210,37 @@ function partialTagAt(text: string): number {
 
 function oneOf(texts: string[]): RegExp {
   return new RegExp(texts.map((text) => text.replaceAll(/[[\]|]/g, String.raw`\$&`)).join('|'), 'i');
+}
+
+/**
+ * Follows running text and knows whether it is in a code span or a fenced block, as far as that can be known without reading ahead:
+ * a run of backticks opens code until a run of the same length, or at least that for a fence; a span ends with its line at the latest.
+ */
+class CodeTracker {
+  #open = 0;
+  #run = 0;
+
+  read(text: string): void {
+    for (const character of text) {
+      if (character === '`') {
+        this.#run += 1;
+        continue;
+      }
+      this.#endRun();
+      if (character === '\n' && this.#open < 3) this.#open = 0;
+    }
+  }
+
+  isInside(): boolean {
+    this.#endRun();
+    return this.#open > 0;
+  }
+
+  #endRun(): void {
+    if (this.#run === 0) return;
+    const isEnd = this.#open >= 3 ? this.#run >= this.#open : this.#run === this.#open;
+    if (isEnd) this.#open = 0;
+    else if (this.#open === 0) this.#open = this.#run;
+    this.#run = 0;
+  }
 }

@@ -1,3 +1,5 @@
+import { isUnmistakable, reasoningTags } from '../../shared/reasoning-tags.ts';
+import type { ReasoningTag } from '../../shared/reasoning-tags.ts';
 import type { AnswerText } from './answer-text.ts';
 import { namedOpenings } from './named-calls.ts';
 import type { Enclosure } from './read-context.ts';
@@ -12,7 +14,7 @@ export type Mark = { open: string } & (
   /** What stands between these is somebody else's words. */
   | { kind: 'foreign'; close: string }
   | { kind: 'thought'; close: string; isToken: boolean }
-  | { kind: 'thought-end'; isToken: boolean }
+  | { kind: 'thought-end' }
   | { kind: 'harmony' }
   /** A token of a template that has no meaning after a call. */
   | { kind: 'noise' }
@@ -71,13 +73,10 @@ const foreign: [string, string][] = [
   ['<｜tool▁outputs▁begin｜>', '<｜tool▁outputs▁end｜>'],
 ];
 
-const thoughtTags = ['think', 'Think', 'thinking', 'Thinking', 'reason', 'reasoning', 'thought', 'Thought', 'seed:think'];
-const thoughts: [open: string, close: string, isToken: boolean][] = [
-  ...thoughtTags.map((name): [string, string, boolean] => [`<${name}>`, `</${name}>`, name.includes(':')]),
-  ['◁think▷', '◁/think▷', true],
-  ['<|begin_of_thought|>', '<|end_of_thought|>', true],
-  ['<|START_THINKING|>', '<|END_THINKING|>', true],
-  ['[THINK]', '[/THINK]', true],
+const thoughts: readonly ReasoningTag[] = [
+  ...reasoningTags,
+  ...['Think', 'Thinking', 'Thought'].map((name) => ({ open: `<${name}>`, close: `</${name}>` })),
+  { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
 ];
 
 /** Tokens of templates that may stand behind a call. */
@@ -99,7 +98,7 @@ export const noise = [
   '<|tool_calls_section_end|>',
 ];
 
-export const thoughtEnds = thoughts.map(([, close]) => close);
+export const thoughtEnds = thoughts.map(({ close }) => close);
 
 const marked: Enclosure = { isMarked: true, closes: [], allowsPlainCalls: true };
 
@@ -109,8 +108,8 @@ export const marks: Mark[] = [
   ...[...tagOpenings, ...namedOpenings].map((open): Mark => ({ kind: 'block', open, enclosure: marked, keeps: open.length })),
   ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, enclosure: { isMarked: false, closes: [`</${name}>`] } })),
   ...foreign.map(([open, close]): Mark => ({ kind: 'foreign', open, close })),
-  ...thoughts.map(([open, close, isToken]): Mark => ({ kind: 'thought', open, close, isToken })),
-  ...thoughts.map(([, open, isToken]): Mark => ({ kind: 'thought-end', open, isToken })),
+  ...thoughts.map((tag): Mark => ({ kind: 'thought', ...tag, isToken: isUnmistakable(tag) })),
+  ...thoughts.map(({ close }): Mark => ({ kind: 'thought-end', open: close })),
   { kind: 'harmony', open: '<|channel|>' },
   { kind: 'harmony', open: '<|start|>assistant' },
   ...noise.map((open): Mark => ({ kind: 'noise', open })),

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolSpec } from '../../core/tool.ts';
-import type { AnswerPiece, DamageReason, ReadEntry } from './answer-pieces.ts';
+import type { AnswerPiece, DamageReason } from './answer-pieces.ts';
 import { meantPieces } from './meant-calls.ts';
 import { quotesOf } from './quoted-calls.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
@@ -24,6 +24,45 @@ export interface Selection {
   examples: string[];
   /** False when no selection could be read at all, which is not the same as an empty one. */
   isReadable: boolean;
+}
+
+/** An answer to the selection prompt, with the functions that were offered. */
+export interface SelectionAnswer {
+  answer: string;
+  tools: readonly ToolSpec[];
+  isCut: boolean;
+  /** What stands in the conversation: amid words it is repeated, not called. */
+  earlierTexts: readonly string[];
+}
+
+/**
+ * Reads an answer to the selection prompt (see `parseSelection`), and once more where it may be meant otherwise: what follows a thought alone, and the
+ * labels of thought and action that some models write instead of JSON.
+ */
+export function findSelection({ answer, tools, isCut, earlierTexts }: SelectionAnswer): Selection {
+  const reading = { tools, isCut, isQuoted: quotesOf(earlierTexts) };
+  const rest = behindThought(answer);
+  const decided = rest === undefined ? undefined : parseSelection(rest, reading);
+  if (decided !== undefined && decided.calls.length > 0) return decided;
+  const plain = parseSelection(answer, reading);
+  if (plain.isReadable || plain.damaged.length > 0) return plain;
+  const parser = createToolCallParser({ tools, isReact: true, isSelection: true });
+  const first = [...parser.push(answer), ...parser.flush({ isCut })].find((piece) => piece.type === 'call' || piece.type === 'damaged');
+  if (first === undefined || first.isBare === true) return plain;
+  if (first.type === 'damaged') return { ...plain, damaged: [first] };
+  return { ...plain, calls: [first], repairs: first.repairs, isReadable: true };
+}
+
+const thoughtEnd = /<\/(?:think|thinking|reason|reasoning|thought)>/i;
+const thoughtBeginning = /<(?:think|thinking|reason|reasoning|thought)>/i;
+
+/**
+ * What stands behind the end of a thought whose beginning the chat template wrote. Nobody reads a selection but the gateway, so that wherever such an
+ * end stands, calls behind it outweigh those before it.
+ */
+function behindThought(answer: string): string | undefined {
+  const end = thoughtEnd.exec(answer);
+  return end === null || thoughtBeginning.test(answer.slice(0, end.index)) ? undefined : answer.slice(end.index + end[0].length);
 }
 
 export interface SelectionReading {
@@ -86,44 +125,4 @@ function addCall(selection: Selection, stated: StatedCalls, piece: Extract<Answe
   if (selection.calls.length > limits.callsPerRound) return;
   selection.calls.push(call);
   for (const repair of piece.repairs) if (!selection.repairs.includes(repair)) selection.repairs.push(repair);
-}
-
-const thoughtEnd = /<\/(?:think|thinking|reason|reasoning|thought)>/i;
-const thoughtBeginning = /<(?:think|thinking|reason|reasoning|thought)>/i;
-
-/**
- * What stands behind the end of a thought whose beginning the chat template wrote. Nobody reads a selection but the gateway, so that wherever such an
- * end stands, calls behind it outweigh those before it.
- */
-function behindThought(answer: string): string | undefined {
-  const end = thoughtEnd.exec(answer);
-  return end === null || thoughtBeginning.test(answer.slice(0, end.index)) ? undefined : answer.slice(end.index + end[0].length);
-}
-
-/** An answer to the selection prompt, with the functions that were offered. */
-export interface SelectionAnswer {
-  answer: string;
-  tools: readonly ToolSpec[];
-  isCut: boolean;
-  /** What stands in the conversation: amid words it is repeated, not called. */
-  earlierTexts: readonly string[];
-}
-
-/** Some models that were asked for JSON answer in the labels of thought and action. */
-export function findSelection({ answer, tools, isCut, earlierTexts }: SelectionAnswer): Selection {
-  const reading = { tools, isCut, isQuoted: quotesOf(earlierTexts) };
-  const rest = behindThought(answer);
-  const decided = rest === undefined ? undefined : parseSelection(rest, reading);
-  if (decided !== undefined && decided.calls.length > 0) return decided;
-  const plain = parseSelection(answer, reading);
-  if (plain.isReadable || plain.damaged.length > 0) return plain;
-  const parser = createToolCallParser({ tools, isReact: true, isSelection: true });
-  const first = [...parser.push(answer), ...parser.flush({ isCut })].find((piece) => isEntry(piece));
-  if (first === undefined || first.isBare === true) return plain;
-  if (first.type === 'damaged') return { ...plain, damaged: [first] };
-  return { ...plain, calls: [first], repairs: first.repairs, isReadable: true };
-}
-
-function isEntry(piece: AnswerPiece): piece is ReadEntry {
-  return piece.type === 'call' || piece.type === 'damaged';
 }
