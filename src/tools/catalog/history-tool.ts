@@ -1,9 +1,9 @@
 import type { Caller } from '../../core/caller.ts';
 import type { ChatHit, ChatStore } from '../../core/chat-store.ts';
-import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import type { Candidate } from './offer-tools.ts';
+import { forbiddenToolId } from './tool-ids.ts';
 import type { ToolSource } from './tool-source.ts';
 
 const toolName = 'search_chats';
@@ -25,8 +25,7 @@ export function createHistoryTool(chats: Pick<ChatStore, 'search'>): ToolSource 
       if (toolIds === undefined) return { candidates: mayUse(caller) ? [candidate] : [], warnings: [] };
       if (toolIds.length === 0) return { candidates: [], warnings: [] };
       // A preset that lists it may use it, whatever the key is limited to: an administrator has said so.
-      if (!mayUse(caller) && preset?.tools?.includes(entry) !== true)
-        throw new GatewayError('forbidden', `tool_ids: this key may not use "${entry}".`, { param: 'tool_ids' });
+      if (!mayUse(caller) && preset?.tools?.includes(entry) !== true) throw forbiddenToolId(entry);
       return { candidates: [{ ...candidate, isNamed: true }], warnings: [] };
     },
     list: async (caller) => (mayUse(caller) ? [candidate] : []),
@@ -88,16 +87,13 @@ function excerptOf({ question, answer }: ChatHit, query: string): string {
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word.length > 1);
-  const placeIn = (text: string): number => {
-    const lower = text.toLowerCase();
-    return words.reduce((first, word) => {
-      const place = lower.indexOf(word);
-      return place >= 0 && (first < 0 || place < first) ? place : first;
-    }, -1);
+  const firstWordIn = (text: string): number => {
+    const positions = words.map((word) => text.toLowerCase().indexOf(word)).filter((position) => position >= 0);
+    return positions.length === 0 ? -1 : Math.min(...positions);
   };
-  const isInAnswer = placeIn(answer) >= 0 || placeIn(question) < 0;
+  const isInAnswer = firstWordIn(answer) >= 0 || firstWordIn(question) < 0;
   const text = (isInAnswer ? answer : question).replaceAll(/\s+/g, ' ').trim();
-  const start = Math.max(0, placeIn(text) - leadCharacters);
+  const start = Math.max(0, firstWordIn(text) - leadCharacters);
   const excerpt = text.slice(start, start + excerptCharacters);
   return `${start > 0 ? '…' : ''}${excerpt}${start + excerptCharacters < text.length ? '…' : ''}`;
 }

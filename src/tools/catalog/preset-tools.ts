@@ -1,6 +1,5 @@
 import { isModelAllowed } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
-import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
@@ -8,11 +7,10 @@ import type { AskPreset, Tool } from '../../core/tool.ts';
 import { legalName } from './name-functions.ts';
 import { leftOutWarning } from './offer-tools.ts';
 import type { Candidate, Warning } from './offer-tools.ts';
+import { forbiddenToolId, unknownToolId } from './tool-ids.ts';
 import type { ToolSource } from './tool-source.ts';
 
 const prefix = 'preset:';
-/** Ids that an error message lists; more would bury its point. */
-const maxListedIds = 20;
 
 /**
  * Presets as tools: each has the single parameter `request` and answers as it would answer a chat. A preset with sub-agents has
@@ -29,8 +27,13 @@ export function createPresetTools({ presets, ask }: { presets: PresetBook; ask: 
       const isListed = run.preset?.tools?.includes(toolId) === true;
       const isAllowed = isModelAllowed(run.caller, toolId.slice(prefix.length));
       if (isListed && !isAllowed) warnings.push(forbiddenModel(toolId));
-      else if (!isAllowed || !(isListed || mayUse(toolId, run.caller))) throw forbidden(toolId);
-      else wanted.push(known.find(({ id }) => toolId === `${prefix}${id}`) ?? unknown(toolId, known));
+      else if (!isAllowed || !(isListed || mayUse(toolId, run.caller))) throw forbiddenToolId(toolId);
+      else {
+        const ids = known.map(({ id }) => `${prefix}${id}`);
+        const preset = known[ids.indexOf(toolId)];
+        if (preset === undefined) throw unknownToolId(toolId, 'Known presets', ids);
+        wanted.push(preset);
+      }
     }
     const asTools = [...new Set(wanted)].map((preset): Candidate => ({ ...candidateOf(preset, ask), isNamed: true }));
     return { candidates: [...asTools, ...transfer], warnings };
@@ -107,14 +110,4 @@ function oneText(name: string, description: string): JsonObject {
 function forbiddenModel(toolId: string): Warning {
   const reason = 'this key may not use it as a model';
   return leftOutWarning('model_forbidden', `The preset "${toolId.slice(prefix.length)}"`, reason);
-}
-
-function forbidden(toolId: string): GatewayError {
-  return new GatewayError('forbidden', `tool_ids: this key may not use "${toolId.slice(0, 100)}".`, { param: 'tool_ids' });
-}
-
-function unknown(toolId: string, known: readonly PresetRecord[]): never {
-  const listed = known.slice(0, maxListedIds).map(({ id }) => `preset:${id}`);
-  const message = `tool_ids: "${toolId.slice(0, 100)}" is not known. Known presets are: ${listed.join(', ') || 'none'}.`;
-  throw new GatewayError('unknown_tool_id', message, { param: 'tool_ids' });
 }

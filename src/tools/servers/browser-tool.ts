@@ -4,11 +4,9 @@ import type { Tool, ToolOutcome, ToolSpec } from '../../core/tool.ts';
 import { ArgumentError } from '../openapi/call/build-request.ts';
 
 export interface BrowserToolOptions {
-  /** With the offered name. */
-  spec: ToolSpec;
-  label: string;
-  /** The frontend's own name of the function: the document's operation id, or the name in its specs. */
-  ownName: string;
+  /** `operationId`: the frontend's own name of the function, the document's operation id or the name in its specs. */
+  described: { operationId: string; spec: ToolSpec };
+  offeredName: string;
   server: { url: string; info?: JsonObject };
   /** Makes the finished request, without credentials, where a document says how. @throws ArgumentError */
   prepare?: (args: JsonObject) => PreparedRequest;
@@ -20,10 +18,10 @@ export interface BrowserToolOptions {
 
 /** A function that runs in the user's browser: only that browser can reach the server, or holds the key to it. */
 export function createBrowserTool(options: BrowserToolOptions): Tool {
-  const { spec, label, ownName, server, prepare, callBrowser, timeoutMs, isReadOnly = false } = options;
+  const { described, offeredName, server, prepare, callBrowser, timeoutMs, isReadOnly = false } = options;
   return {
-    spec,
-    label,
+    spec: { ...described.spec, name: offeredName },
+    label: described.spec.name,
     server: server.url,
     kind: 'browser',
     isReadOnly,
@@ -32,7 +30,7 @@ export function createBrowserTool(options: BrowserToolOptions): Tool {
       const prepared = prepare === undefined ? undefined : tryPrepare(prepare, invocation.args);
       if (prepared !== undefined && 'type' in prepared) return prepared;
       const { callId, args } = invocation;
-      const call = { callId, name: ownName, offeredName: spec.name, params: args, server };
+      const call = { callId, name: described.operationId, offeredName, params: args, server };
       return callBrowser(prepared === undefined ? call : { ...call, request: prepared }, invocation);
     },
   };

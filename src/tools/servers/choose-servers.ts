@@ -1,5 +1,5 @@
-import { GatewayError } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
+import { forbiddenToolId, unknownToolId } from '../catalog/tool-ids.ts';
 
 /** A registered server that a request wants. */
 export interface ChosenServer {
@@ -9,9 +9,6 @@ export interface ChosenServer {
   /** The only functions that the caller's key knows of; undefined: all of them. */
   reach: Set<string> | undefined;
 }
-
-/** Ids that an error message lists; more would bury its point. */
-const maxListedIds = 20;
 
 /**
  * Reads `tool_ids`. Absent: every enabled server that is a default. Servers come in the order of their first mention.
@@ -32,7 +29,10 @@ export function chooseServers(
     const isWithin = server !== undefined && (server.reach === undefined || (functionName !== undefined && server.reach.has(functionName)));
     // Whether there is such a server is nothing that a limited key should learn.
     if (!isWithin && allowed !== undefined && !allowed.includes(toolId)) throw forbiddenToolId(toolId, allowed);
-    if (server === undefined) throw unknownToolId(toolId, servers);
+    if (server === undefined) {
+      const ids = servers.map(({ record }) => (record.type === 'mcp' ? `server:mcp:${record.id}` : `server:${record.id}`));
+      throw unknownToolId(toolId, 'Known', ids);
+    }
     add(chosen, server, functionName);
   }
   return [...chosen.values()];
@@ -71,30 +71,13 @@ function findById(
   return { server, functionName };
 }
 
-function forbiddenToolId(toolId: string, allowed: readonly string[]): GatewayError {
-  const message = `tool_ids: this key may not use "${toolId.slice(0, 100)}". It may use: ${listed(allowed)}.`;
-  return new GatewayError('forbidden', message, { param: 'tool_ids' });
-}
-
-function unknownToolId(toolId: string, servers: readonly ChosenServer[]): GatewayError {
-  const ids = servers.map(({ record }) => (record.type === 'mcp' ? `server:mcp:${record.id}` : `server:${record.id}`));
-  return new GatewayError('unknown_tool_id', `tool_ids: "${toolId.slice(0, 100)}" is not known. Known are: ${listed(ids)}.`, {
-    param: 'tool_ids',
-  });
-}
-
 /** @throws GatewayError `unknown_tool_id` when one of the functions that were asked for is not there. */
 export function requireFunctions({ record, functions }: ChosenServer, names: ReadonlySet<string>): void {
   const missing = [...(functions ?? [])].find((name) => !names.has(name));
   if (missing === undefined) return;
-  const known = listed([...names].map((name) => `server:${record.id}/${name}`));
-  throw new GatewayError('unknown_tool_id', `tool_ids: "server:${record.id}/${missing.slice(0, 100)}" is not known. Known are: ${known}.`, {
-    param: 'tool_ids',
-  });
-}
-
-function listed(ids: readonly string[]): string {
-  if (ids.length === 0) return 'none';
-  const rest = ids.length - maxListedIds;
-  return rest > 0 ? `${ids.slice(0, maxListedIds).join(', ')} and ${rest} more` : ids.join(', ');
+  throw unknownToolId(
+    `server:${record.id}/${missing}`,
+    'Known',
+    Array.from(names, (name) => `server:${record.id}/${name}`),
+  );
 }

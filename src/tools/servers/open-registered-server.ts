@@ -1,27 +1,24 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { RunContext } from '../../core/run.ts';
 import type { Tool } from '../../core/tool.ts';
-import { callHeaders, callQuery, sessionUserOf } from './connection-headers.ts';
-import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
-import { createRegisteredBudget } from '../openapi/convert/conversion-budget.ts';
-import { documentUrl, loadDocument, type DocumentVersion } from '../openapi/load/load-document.ts';
-import { openDocumentAside } from '../openapi/load/open-document-aside.ts';
-import type { OpenedDocument } from '../openapi/load/open-document.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { createOpenApiTool } from '../openapi/call/openapi-tool.ts';
-import type { Conversion, CredentialSet, Operation } from '../openapi/operation.ts';
-import { createBaseUrls } from '../openapi/load/server-base-url.ts';
+import { createRegisteredBudget } from '../openapi/convert/conversion-budget.ts';
+import type { DocumentVersion } from '../openapi/load/load-document.ts';
+import type { Conversion, Operation } from '../openapi/operation.ts';
+import { callHeaders, sessionUserOf } from './connection-headers.ts';
+import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
+import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { configValue, whyWithheld } from './server-rules.ts';
 
-/** A registered server whose document has become functions. */
+/** A registered server whose document or list has become functions. */
 export interface OpenedServer {
   /** Those that may be offered. */
   functions: Operation[];
   /** Operations that became functions and are not offered, with the reason. */
   withheld: { operation: string; reason: string }[];
-  /** Everything the document had, with what was renamed and left out. */
+  /** Everything the document had, with what was renamed and omitted. */
   conversion: Conversion;
   /** What the document says about itself, and what a validator says about it: that only where it was asked for. */
   about: { info: JsonObject | undefined; version: string | undefined; remarks: string[] };
@@ -30,7 +27,7 @@ export interface OpenedServer {
   isChecked: boolean;
   /** The last lines that the server's process has written to stderr by now; absent where there is none. */
   stderr?: () => string[];
-  /** Functions that are not offered until an administrator agrees to their new definition; absent where there are none. */
+  /** Functions that are not offered until an administrator accepts their new definition; absent where there are none. */
   held?: HeldFunction[];
   createTool(operation: Operation, offeredName: string): Tool;
 }
@@ -63,22 +60,20 @@ export type OpenMcp = (record: ToolServerRecord, options: OpeningOptions) => Pro
 
 /** Loads and converts. Never rejects: what a server does wrong is a value. */
 export async function openServer(record: ToolServerRecord, send: SendOutbound, options: OpeningOptions): Promise<Opening> {
+  const { known, openMcp } = options;
   const unsupported = whyUnsupported(record);
   if (unsupported !== undefined) return { type: 'unsupported', reason: unsupported };
-  if (record.type === 'mcp')
-    return options.openMcp?.(record, options) ?? { type: 'unsupported', reason: 'MCP servers are not opened here' };
+  if (record.type === 'mcp') return openMcp?.(record, options) ?? { type: 'unsupported', reason: 'MCP servers are not opened here' };
   try {
-    const document = await documentOf(record, send, options);
-    if (document === undefined && options.known !== undefined) return { type: 'opened', server: options.known };
-    if (document === undefined)
-      return { type: 'unreachable', reason: 'The server answers that its document has not changed, and was not asked.' };
-    return { type: 'opened', server: toOpenedServer(record, { ...document, isChecked: options.isChecked }, send) };
+    const server = (await loadRegistered(record, send, options)) ?? known;
+    if (server !== undefined) return { type: 'opened', server };
+    return { type: 'unreachable', reason: 'The server answers that its document has not changed, and was not asked.' };
   } catch (error) {
     return { type: 'unreachable', reason: maskOfEverythingSent(record).text(error instanceof Error ? error.message : String(error)) };
   }
 }
 
-/** What this version cannot do is left out and named, never done in another way than was asked for. */
+/** What this version cannot do is refused with a reason, never done in another way than was asked for. */
 function whyUnsupported(record: ToolServerRecord): string | undefined {
   const unreadable = unreadableSecrets(record);
   if (unreadable.length > 0)
@@ -96,70 +91,50 @@ function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
 }
 
 /** Undefined when it is what is known already. */
-async function documentOf(
+async function loadRegistered(
   record: ToolServerRecord,
   send: SendOutbound,
   { signal, isChecked, known }: OpeningOptions,
-): Promise<{ opened: OpenedDocument; version: DocumentVersion | undefined } | undefined> {
+): Promise<OpenedServer | undefined> {
   const { id, spec, url, path } = record;
-  const reader = { kind: 'registered', caller: id, signal } as const;
-  const job = { budget: createRegisteredBudget(), isChecked, secrets: everythingSent(record) };
-  if (spec !== undefined) return { opened: await openDocumentAside({ ...job, source: spec }, noFiles, reader), version: undefined };
-  const { origin } = new URL(documentUrl(url, path));
-  // A document on another host is fetched without this server's credentials.
-  const isSameOrigin = origin === new URL(url).origin;
-  const headers = isSameOrigin ? callHeaders(record, undefined) : {};
-  const sessionUser = isSameOrigin ? sessionUserOf(record, undefined) : undefined;
   const isEnough = known?.loaded !== undefined && (known.isChecked || !isChecked);
-  const loaded = await loadDocument({ url, path, headers, sessionUser, trust: { kind: 'configured', origin } }, send, {
-    job,
-    reader,
-    takesFiles: true,
-    known: isEnough ? known.loaded : undefined,
-  });
-  if (loaded.type === 'unchanged') return undefined;
-  return { opened: loaded.opened, version: loaded.opened.isOneFile ? loaded.version : undefined };
-}
-
-function noFiles(): Promise<never> {
-  return Promise.reject(new Error('a document that lies in no folder has no other files'));
-}
-
-function toOpenedServer(
-  record: ToolServerRecord,
-  { opened, version, isChecked }: { opened: OpenedDocument; version: DocumentVersion | undefined; isChecked: boolean },
-  send: SendOutbound,
-): OpenedServer {
-  const { conversion, head, remarks } = opened;
-  const judged = conversion.operations.map((operation) => ({ operation, reason: whyWithheld(operation, record) }));
-  const connection = {
-    baseUrlFor: createBaseUrls(head, record.url, record.basePath),
-    trust: { kind: 'configured', origin: new URL(record.url).origin } as const,
+  const loaded = await loadServerDocument(
+    {
+      url,
+      path,
+      document: spec,
+      credentials: { headers: callHeaders(record, undefined), sessionUser: sessionUserOf(record, undefined) },
+      trustFor: (origin) => ({ kind: 'configured', origin }),
+    },
     send,
-    headersFor: (run: Parameters<typeof callHeaders>[1], security?: CredentialSet[]) => callHeaders(record, run, security),
-    queryFor: (security?: CredentialSet[]) => callQuery(record, security),
-    ...(record.authType === 'session' && { sessionUserFor: (run: RunContext) => sessionUserOf(record, run) }),
-    key: record.authType === 'none' ? undefined : record.key,
-    ...(record.timeoutMs !== undefined && { timeoutMs: record.timeoutMs }),
-    ...(record.maxResultBytes !== undefined && { maxResultBytes: record.maxResultBytes }),
-  };
+    {
+      job: { budget: createRegisteredBudget(), isChecked, secrets: everythingSent(record) },
+      reader: { kind: 'registered', caller: id, signal },
+      takesFiles: true,
+      known: isEnough ? known.loaded : undefined,
+    },
+  );
+  if (loaded === undefined) return undefined;
+  const { conversion, head, remarks } = loaded.opened;
+  const judged = conversion.operations.map((operation) => ({ operation, reason: whyWithheld(operation, record) }));
+  const connection = toOpenApiConnection(record, head, {
+    trust: { kind: 'configured', origin: new URL(url).origin },
+    send,
+    headersFor: (run, security) => callHeaders(record, run, security),
+  });
+  const info = ownValue(head, 'info');
   return {
     functions: judged.flatMap(({ operation, reason }) => (reason === undefined ? [operation] : [])),
-    withheld: judged.flatMap(({ operation: { method, path }, reason }) =>
-      reason === undefined ? [] : [{ operation: `${method} ${path}`, reason }],
+    withheld: judged.flatMap(({ operation: { method, path: template }, reason }) =>
+      reason === undefined ? [] : [{ operation: `${method} ${template}`, reason }],
     ),
     conversion,
-    about: { info: objectAt(head, 'info'), version: textAt(head, 'openapi') ?? textAt(head, 'swagger'), remarks },
-    loaded: version,
+    about: { info: isJsonObject(info) ? info : undefined, version: textAt(head, 'openapi') ?? textAt(head, 'swagger'), remarks },
+    loaded: loaded.version,
     isChecked,
     createTool: (operation, offeredName) =>
-      createOpenApiTool({ operation, offeredName, label: `${record.id}/${operation.spec.name}`, server: record.id, connection }),
+      createOpenApiTool({ operation, offeredName, label: `${id}/${operation.spec.name}`, server: id, connection }),
   };
-}
-
-function objectAt(document: JsonObject, key: string): JsonObject | undefined {
-  const value = ownValue(document, key);
-  return isJsonObject(value) ? value : undefined;
 }
 
 function textAt(document: JsonObject, key: string): string | undefined {

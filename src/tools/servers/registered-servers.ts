@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
+import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { openServer } from './open-registered-server.ts';
 import type { Opening, OpenMcp } from './open-registered-server.ts';
 
-/** A server that failed is left alone for this long, so that not every chat waits for it. */
+/** A server that failed is not tried again for this long, so that not every chat waits for it. */
 export const failureMemoryMs = 10_000;
 
-/** How long whoever needs this very server waits for it: longer than a document may take, whose own error says more than "still being opened". */
+/** How long a request that names this very server waits for it: longer than a document may take, whose own error says more than "still being opened". */
 const neededWaitMs = 12_000;
 /** What failed the last time is opened again beside the chat. */
 const reopeningWaitMs = 1_000;
@@ -17,13 +18,13 @@ const stillOpening = 'it is still being opened; later chats have it when that is
 
 export interface RegisteredServers {
   /**
-   * Loads the server's document at the first call and keeps its functions. Where that takes longer than `limits.serverPatienceMs` (with `isNeeded`:
+   * Loads the server's document at the first call; its functions are used from then on. Where that takes longer than `limits.serverPatienceMs` (with `isNeeded`:
    * twelve seconds) it goes on for later calls, and this one gets `unreachable`. @throws the signal's reason
    */
   open(record: ToolServerRecord, signal: AbortSignal, isNeeded?: boolean): Promise<Opening>;
-  /** Loads it anew; what is kept stays in use meanwhile, and afterwards too when this fails. Gives what came of it. @throws the signal's reason */
+  /** Loads it anew; what is there stays in use meanwhile, and afterwards too when this fails. Gives what came of it. @throws the signal's reason */
   refresh(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
-  /** The same without a validator's remarks, on the gateway's own account. */
+  /** The same without a validator's remarks, without an administrator. */
   renew(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** What is known without asking the server. */
   stateOf(record: ToolServerRecord): Opening | undefined;
@@ -33,7 +34,7 @@ export interface RegisteredServers {
   failuresOf(record: ToolServerRecord): { count: number; reason: string; endedAt: number } | undefined;
   /** When it was last loaded or found unchanged, by `now`. */
   loadedAt(record: ToolServerRecord): number | undefined;
-  /** Gives up what is kept for servers that are no longer registered. */
+  /** Forgets servers that are no longer registered. */
   keepOnly(ids: ReadonlySet<string>): void;
   /** Stops what is being loaded. */
   close(): void;
@@ -51,7 +52,7 @@ interface Entry {
   loading: Promise<Opening> | undefined;
   /** The load that somebody has waited for in vain: nobody else does before it has ended. */
   slow: Promise<Opening> | undefined;
-  /** What chats get. An `opened` one is not given up for a failure. */
+  /** What chats get. A failure does not replace an `opened` one. */
   opening: Opening | undefined;
   failures: { count: number; reason: string; endedAt: number } | undefined;
   loadedAt: number | undefined;
@@ -83,7 +84,7 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
       (opening) => {
         if (entry.loading !== loading) return entry.loading ?? opening;
         entry.loading = undefined;
-        keep(entry, opening);
+        note(entry, opening);
         return opening;
       },
     );
@@ -91,7 +92,7 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
     return loading;
   }
 
-  function keep(entry: Entry, opening: Opening): void {
+  function note(entry: Entry, opening: Opening): void {
     if (opening.type !== 'unreachable') {
       entry.opening = opening;
       entry.failures = undefined;
@@ -106,11 +107,10 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
   function open(record: ToolServerRecord, signal: AbortSignal, isNeeded = false): Promise<Opening> {
     const entry = entryFor(record);
     const { opening, failures, loading } = entry;
-    if (opening !== undefined && opening.type !== 'unreachable') return Promise.resolve(opening);
-    const isRecent = failures !== undefined && now() - failures.endedAt < failureMemoryMs;
-    if (opening !== undefined && isRecent) return Promise.resolve(opening);
+    const isRecentFailure = failures !== undefined && now() - failures.endedAt < failureMemoryMs;
+    if (opening !== undefined && (opening.type !== 'unreachable' || isRecentFailure)) return Promise.resolve(opening);
     const load = loading ?? startLoading(entry, false);
-    return inTime(waitFor(load, signal), patienceFor(entry, { load, isNeeded }), () => {
+    return waitAtMost(patienceFor(entry, { load, isNeeded }), waitUnlessAborted(load, signal), (): Opening => {
       entry.slow = load;
       return { type: 'unreachable', reason: failures?.reason ?? stillOpening, isOpening: true };
     });
@@ -118,8 +118,8 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
 
   return {
     open,
-    refresh: (record, signal) => waitFor(startLoading(entryFor(record), true), signal),
-    renew: (record, signal) => waitFor(startLoading(entryFor(record), false), signal),
+    refresh: (record, signal) => waitUnlessAborted(startLoading(entryFor(record), true), signal),
+    renew: (record, signal) => waitUnlessAborted(startLoading(entryFor(record), false), signal),
     stateOf: (record) => findEntry(record)?.opening,
     isSlow(record) {
       const entry = findEntry(record);
@@ -134,24 +134,8 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
   };
 }
 
-function waitFor<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => reject(signal.reason as Error);
-    if (signal.aborted) return leave();
-    signal.addEventListener('abort', leave, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
-}
-
 function patienceFor({ failures, slow }: Entry, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {
   if (isNeeded) return neededWaitMs;
   if (slow === load) return 0;
   return failures === undefined ? limits.serverPatienceMs : reopeningWaitMs;
-}
-
-/** What has come within the time, else what `giveUp` says. */
-function inTime(opening: Promise<Opening>, patienceMs: number, giveUp: () => Opening): Promise<Opening> {
-  const { promise: late, resolve } = Promise.withResolvers<Opening>();
-  const timer = setTimeout(() => resolve(giveUp()), patienceMs);
-  return Promise.race([opening, late]).finally(() => clearTimeout(timer));
 }

@@ -1,27 +1,28 @@
 import type { ChatRequest, RequestToolServer } from '../../core/chat.ts';
 import { GatewayError, OutboundError } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/run.ts';
+import type { Tool, ToolSpec } from '../../core/tool.ts';
+import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { CallBrowser } from '../../core/browser-call.ts';
 import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
 import { createBrowserTool } from './browser-tool.ts';
-import { callQuery, credentialHeaders, mergeHeaders, sessionUserOf } from './connection-headers.ts';
-import { possibleNames } from '../catalog/name-functions.ts';
+import { credentialHeaders, mergeHeaders, sessionUserOf } from './connection-headers.ts';
+import { legalName, possibleNames } from '../catalog/name-functions.ts';
 import { leftOutWarning } from '../catalog/offer-tools.ts';
 import type { Candidate, Warning } from '../catalog/offer-tools.ts';
 import { buildRequest } from '../openapi/call/build-request.ts';
 import { createRequestBudget, type ConversionBudget } from '../openapi/convert/conversion-budget.ts';
-import { documentUrl, loadDocument } from '../openapi/load/load-document.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import type { CredentialSet, Operation } from '../openapi/operation.ts';
 import type { OpenedDocument } from '../openapi/load/open-document.ts';
-import { openDocumentAside } from '../openapi/load/open-document-aside.ts';
 import { createBaseUrls } from '../openapi/load/server-base-url.ts';
-import { toSpecs } from './request-specs.ts';
+import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { isSafeMethod, rulesOfRequest, whyWithheld, withServerRules } from './server-rules.ts';
+import type { ServerRules } from './server-rules.ts';
 
 export interface RequestServersOptions {
   send: SendOutbound;
@@ -39,7 +40,14 @@ export interface SuppliedFunctions {
 }
 
 /** `budget` is the same for all servers of the request. */
-type Place = { server: RequestToolServer; index: number; run: RunContext; timeoutMs: number; budget: ConversionBudget };
+interface ServerContext {
+  server: RequestToolServer;
+  index: number;
+  run: RunContext;
+  isInBrowser: boolean;
+  timeoutMs: number;
+  budget: ConversionBudget;
+}
 
 /**
  * The functions of a request's own `tool_servers`, one result a server in their order. In the browser: from `openapi`, else `specs`, else the
@@ -59,25 +67,23 @@ export async function openRequestServers(
   }
   const timeoutMs = toolTimeoutMs ?? options.browserToolTimeoutMs;
   const budget = createRequestBudget();
-  const places = toolServers.map((server, index): Place => ({ server, index, run, timeoutMs, budget }));
+  const usual = run.sessionId === undefined ? 'gateway' : 'browser';
+  const contexts = toolServers.map((server, index): ServerContext => {
+    return { server, index, run, isInBrowser: (server.execution ?? usual) === 'browser', timeoutMs, budget };
+  });
   // Before anything is fetched, so that a wrong request costs nothing.
-  for (const place of places) checkServer(place);
-  return Promise.all(places.map((place) => openServer(place, options)));
+  for (const context of contexts) checkServer(context);
+  return Promise.all(contexts.map((context) => openServer(context, options)));
 }
 
-function runsInBrowser({ server, run }: Place): boolean {
-  return (server.execution ?? (run.sessionId === undefined ? 'gateway' : 'browser')) === 'browser';
-}
-
-function checkServer(place: Place): void {
-  const { server, index } = place;
+function checkServer({ server, index, isInBrowser }: ServerContext): void {
   const url = URL.parse(server.url);
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '') {
     const message = `tool_servers.${index}.url must be an http:// or https:// address without user name and password.`;
     throw new GatewayError('invalid_request', message, { param: `tool_servers.${index}.url` });
   }
   const hasSpecsAlone = server.specs !== undefined && server.openapi === undefined && server.path === undefined;
-  if (hasSpecsAlone && !runsInBrowser(place)) {
+  if (hasSpecsAlone && !isInBrowser) {
     const message =
       `tool_servers.${index}: the gateway cannot execute functions from "specs" alone, because they do not say how to call the server. ` +
       'Send its document as "openapi", or its address as "path"; or let the browser execute it with "session_id".';
@@ -85,32 +91,34 @@ function checkServer(place: Place): void {
   }
 }
 
-async function openServer(place: Place, options: RequestServersOptions): Promise<SuppliedFunctions> {
-  const { server } = place;
-  const isInBrowser = runsInBrowser(place);
+async function openServer(context: ServerContext, options: RequestServersOptions): Promise<SuppliedFunctions> {
+  const { server, isInBrowser } = context;
+  const leaveOut = (code: string, reason: string): SuppliedFunctions => {
+    const what = `The tool server ${new URL(server.url).origin} (tool_servers.${context.index})`;
+    return { candidates: [], warnings: [leftOutWarning(code, what, reason)] };
+  };
   // It trusts the gateway's word on who asks, and the gateway's rules for it (approvals, functions, keys) hold for its registration alone.
   const registered = server.authType === 'session' ? options.sessionServerAt?.(new URL(server.url).origin) : undefined;
-  if (registered !== undefined) {
-    const reason = `it is registered as "${registered}"; choose it with tool_ids`;
-    return { candidates: [], warnings: [leftOut(place, 'tool_server_registered', reason)] };
-  }
-  if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(place, server.specs, options);
+  if (registered !== undefined) return leaveOut('tool_server_registered', `it is registered as "${registered}"; choose it with tool_ids`);
+  if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(context, server.specs, options);
   try {
-    const { conversion, head } = await openDocumentOf(place, options.send, isInBrowser);
+    const { conversion, head } = await loadRequested(context, options.send);
     const { operations, omitted, cut } = conversion;
-    const toCandidate = isInBrowser ? browserCandidate(place, head, options) : gatewayCandidate(place, head, options);
     const rules = rulesOfRequest(server);
-    const withheld = operations.map((operation) => whyWithheld(operation, rules));
-    const candidates = operations.filter((_, index) => withheld[index] === undefined).map((operation) => toCandidate(operation));
+    const judged = operations.map((operation) => ({ operation, reason: whyWithheld(operation, rules) }));
+    const createTool = isInBrowser ? browserTools(context, head, options) : gatewayTools(context, head, options);
+    const candidates = judged.flatMap(({ operation, reason }) => {
+      const { method, path } = operation;
+      const key = `${context.index} ${method} ${path}`;
+      return reason === undefined ? [toCandidate(operation, { key, place: `${method} ${path}`, rules, createTool })] : [];
+    });
     const [first] = omitted;
-    const none = withheld[0] ?? 'its document has no operation';
-    const reason = first === undefined ? none : `${first.operation}: ${first.reason}`;
-    if (candidates.length === 0) return { candidates, warnings: [leftOut(place, 'tool_server_empty', reason)] };
-    return { candidates, warnings: cut === undefined ? [] : [cutWarning(place, cut)] };
+    const none = judged[0]?.reason ?? 'its document has no operation';
+    if (candidates.length === 0) return leaveOut('tool_server_empty', first === undefined ? none : `${first.operation}: ${first.reason}`);
+    return { candidates, warnings: cut === undefined ? [] : [cutWarning(context, cut)] };
   } catch (error) {
-    place.run.signal.throwIfAborted();
-    const reason = maskOfEverythingSent(server).text(error instanceof Error ? error.message : String(error));
-    return { candidates: [], warnings: [leftOut(place, codeOf(error), reason)] };
+    context.run.signal.throwIfAborted();
+    return leaveOut(codeOf(error), maskOfEverythingSent(server).text(error instanceof Error ? error.message : String(error)));
   }
 }
 
@@ -119,136 +127,147 @@ function codeOf(error: unknown): string {
   return error.failure === 'denied' ? 'egress_denied' : 'tool_server_unreachable';
 }
 
-function leftOut({ server, index }: Place, code: string, reason: string): Warning {
-  return leftOutWarning(code, `The tool server ${new URL(server.url).origin} (tool_servers.${index})`, reason);
-}
-
-function cutWarning({ server, index }: Place, { count, reason }: { count: number; reason: string }): Warning {
+function cutWarning({ server, index }: ServerContext, { count, reason }: { count: number; reason: string }): Warning {
   const message = `At least ${count} functions of the tool server ${new URL(server.url).origin} (tool_servers.${index}) are left out: ${reason}.`;
   return { code: 'functions_left_out', message };
 }
 
 /** Whoever may reach private addresses anyway may name them here too. */
-function trustOf(run: RunContext): Trust {
-  return { kind: 'request', mayReachPrivate: run.caller.role === 'admin' || run.caller.isOpen };
+function trustOf({ caller }: RunContext): Trust {
+  return { kind: 'request', mayReachPrivate: caller.role === 'admin' || caller.isOpen };
 }
 
-/** A browser's server gets no credential from the gateway, not even for its document. */
 function gatewayHeaders(server: RequestToolServer, security?: CredentialSet[]): Record<string, string> {
   return mergeHeaders(server.headers, credentialHeaders(server, security));
 }
 
-async function openDocumentOf({ server, run, budget }: Place, send: SendOutbound, isInBrowser: boolean): Promise<OpenedDocument> {
+async function loadRequested({ server, run, isInBrowser, budget }: ServerContext, send: SendOutbound): Promise<OpenedDocument> {
   const { url, path = 'openapi.json', openapi } = server;
-  // A document in the request was measured for depth with the request.
-  const secrets = isInBrowser ? [] : everythingSent(server);
-  const job = { secrets, budget, maxOperations: limits.toolsPerRequest, isChecked: false, isShallow: true };
-  const reader = { kind: 'requested', caller: run.caller.id, signal: run.signal } as const;
-  if (openapi !== undefined) return openDocumentAside({ ...job, source: openapi }, noFiles, reader);
-  const isSameOrigin = new URL(documentUrl(url, path)).origin === new URL(url).origin;
-  const isCredited = !isInBrowser && isSameOrigin;
-  const headers = isCredited ? gatewayHeaders(server) : {};
-  const sessionUser = isCredited ? sessionUserOf(server, run) : undefined;
-  const loaded = await loadDocument({ url, path, headers, sessionUser, trust: trustOf(run) }, send, { job, reader });
-  if (loaded.type === 'unchanged') throw new Error('the server sends no document');
+  const loaded = await loadServerDocument(
+    {
+      url,
+      path,
+      document: openapi,
+      // A browser's server gets no credential from the gateway, not even for its document.
+      credentials: isInBrowser
+        ? { headers: {}, sessionUser: undefined }
+        : { headers: gatewayHeaders(server), sessionUser: sessionUserOf(server, run) },
+      trustFor: () => trustOf(run),
+    },
+    send,
+    {
+      job: {
+        secrets: isInBrowser ? [] : everythingSent(server),
+        budget,
+        maxOperations: limits.toolsPerRequest,
+        isChecked: false,
+        // A document in the request was measured for depth with the request.
+        isShallow: true,
+      },
+      reader: { kind: 'requested', caller: run.caller.id, signal: run.signal },
+    },
+  );
+  if (loaded === undefined) throw new Error('the server sends no document');
   return loaded.opened;
 }
 
-/** What a request names must not make the gateway fetch anything else. */
-function noFiles(): Promise<never> {
-  return Promise.reject(new Error('references to files are not followed here'));
+type CreateTool<Described> = (described: Described, offeredName: string) => Tool;
+
+function toCandidate<Described extends Pick<Operation, 'spec' | 'operationId'>>(
+  described: Described,
+  { key, place, rules, createTool }: { key: string; place?: string; rules: ServerRules; createTool: CreateTool<Described> },
+): Candidate {
+  const { spec, operationId } = described;
+  const wish = { wanted: spec.name, key, otherNames: [operationId] };
+  const names = [operationId, ...possibleNames(wish)];
+  return {
+    ...wish,
+    toTool: (offeredName) =>
+      withServerRules({ ...createTool(described, offeredName), ...(place !== undefined && { place }) }, names, rules),
+  };
 }
 
-function gatewayCandidate(
-  { server, index, run }: Place,
+function gatewayTools({ server, run }: ServerContext, document: JsonObject, { send }: RequestServersOptions): CreateTool<Operation> {
+  const headersFor: OpenApiConnection['headersFor'] = (_run, security) => gatewayHeaders(server, security);
+  const connection = toOpenApiConnection(server, document, { trust: trustOf(run), send, headersFor });
+  return (operation, offeredName) =>
+    createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
+}
+
+function browserTools(
+  { server, timeoutMs }: ServerContext,
   document: JsonObject,
-  { send }: RequestServersOptions,
-): (operation: Operation) => Candidate {
-  const connection: OpenApiConnection = {
-    baseUrlFor: createBaseUrls(document, server.url, undefined),
-    trust: trustOf(run),
-    send,
-    headersFor: (_run, security) => gatewayHeaders(server, security),
-    queryFor: (security) => callQuery(server, security),
-    ...(server.authType === 'session' && { sessionUserFor: (asked: RunContext) => sessionUserOf(server, asked) }),
-    key: server.key,
-  };
-  const rules = rulesOfRequest(server);
-  return (operation) => {
-    const wish = wishOf(operation, index);
-    return {
-      ...wish,
-      toTool(offeredName) {
-        const tool = createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
-        return withServerRules(
-          { ...tool, endpoint: `${operation.method} ${operation.path}` },
-          [...wish.otherNames, ...possibleNames(wish)],
-          rules,
-        );
-      },
-    };
-  };
-}
-
-function browserCandidate(place: Place, document: JsonObject, { callBrowser }: RequestServersOptions): (operation: Operation) => Candidate {
-  const { server, index, timeoutMs } = place;
+  { callBrowser }: RequestServersOptions,
+): CreateTool<Operation> {
   const baseUrlFor = createBaseUrls(document, server.url, undefined);
   const info = server.info ?? ownValue(document, 'info');
-  const rules = rulesOfRequest(server);
-  return (operation) => {
-    const wish = wishOf(operation, index);
-    return {
-      ...wish,
-      toTool(offeredName) {
-        const tool = createBrowserTool({
-          spec: { ...operation.spec, name: offeredName },
-          label: operation.spec.name,
-          ownName: operation.operationId,
-          server: { url: server.url, ...(isJsonObject(info) && { info }) },
-          prepare: (args) => buildRequest(operation, args, baseUrlFor(operation)),
-          isReadOnly: isSafeMethod(operation.method),
-          callBrowser,
-          timeoutMs,
-        });
-        return withServerRules(
-          { ...tool, endpoint: `${operation.method} ${operation.path}` },
-          [...wish.otherNames, ...possibleNames(wish)],
-          rules,
-        );
-      },
-    };
-  };
-}
-
-function wishOf({ spec, method, path, operationId }: Operation, index: number): { wanted: string; key: string; otherNames: string[] } {
-  return { wanted: spec.name, key: `${index} ${method} ${path}`, otherNames: [operationId] };
+  return (operation, offeredName) =>
+    createBrowserTool({
+      described: operation,
+      offeredName,
+      server: { url: server.url, ...(isJsonObject(info) && { info }) },
+      prepare: (args) => buildRequest(operation, args, baseUrlFor(operation)),
+      isReadOnly: isSafeMethod(operation.method),
+      callBrowser,
+      timeoutMs,
+    });
 }
 
 /** Specs are lossy, and serve only where there is no document. */
-function fromSpecs(place: Place, specs: JsonObject[], { callBrowser }: RequestServersOptions): SuppliedFunctions {
-  const { server, index, timeoutMs } = place;
-  const { usable, nameless } = toSpecs(specs.slice(0, limits.toolsPerRequest));
+function fromSpecs(context: ServerContext, specs: JsonObject[], { callBrowser }: RequestServersOptions): SuppliedFunctions {
+  const { server, index, timeoutMs } = context;
+  const { usable, nameless } = readSpecs(specs.slice(0, limits.toolsPerRequest));
   const count = Math.max(0, specs.length - limits.toolsPerRequest);
-  const cut = count === 0 ? [] : [cutWarning(place, { count, reason: `a request may have ${limits.toolsPerRequest}` })];
+  const cut = count === 0 ? [] : [cutWarning(context, { count, reason: `a request may have ${limits.toolsPerRequest}` })];
   const rules = rulesOfRequest(server);
-  const candidates = usable.flatMap(({ ownName, spec }, position): Candidate[] => {
-    const ruled = { operationId: ownName, spec, method: undefined };
-    if (whyWithheld(ruled, rules) !== undefined) return [];
-    const wish = { wanted: spec.name, key: `${index} ${ownName} ${position}`, otherNames: [ownName] };
-    const toTool: Candidate['toTool'] = (offeredName) => {
-      const tool = createBrowserTool({
-        spec: { ...spec, name: offeredName },
-        label: spec.name,
-        ownName,
-        server: { url: server.url, ...(server.info !== undefined && { info: server.info }) },
-        callBrowser,
-        timeoutMs,
-      });
-      return withServerRules(tool, [...wish.otherNames, ...possibleNames(wish)], rules);
-    };
-    return [{ ...wish, toTool }];
+  const shown = { url: server.url, ...withoutUndefined({ info: server.info }) };
+  const candidates = usable.flatMap((described, position) => {
+    const key = `${index} ${described.operationId} ${position}`;
+    const createTool: CreateTool<DescribedFunction> = (_, offeredName) =>
+      createBrowserTool({ described, offeredName, server: shown, callBrowser, timeoutMs });
+    return whyWithheld({ ...described, method: undefined }, rules) === undefined
+      ? [toCandidate(described, { key, rules, createTool })]
+      : [];
   });
-  const what = (position: number): string => `The function tool_servers.${index}.specs.${position}`;
-  const unusable = nameless.map((position) => leftOutWarning('function_invalid', what(position), 'it has no name'));
+  const unusable = nameless.map((position) =>
+    leftOutWarning('function_invalid', `The function tool_servers.${index}.specs.${position}`, 'it has no name'),
+  );
   return { candidates, warnings: [...unusable, ...cut] };
+}
+
+/** What a frontend says of a function. */
+interface DescribedFunction {
+  /** As the frontend calls it. */
+  operationId: string;
+  spec: ToolSpec;
+}
+
+/** A warning for each; more say nothing new. */
+const maxNameless = 10;
+
+/**
+ * Functions as a frontend describes them (`specs`): flat `{name, description, parameters}`, with or without `type`, or wrapped as
+ * `{type: "function", function: {…}}`. `nameless` are the positions of what cannot be called.
+ */
+function readSpecs(specs: readonly JsonObject[]): { usable: DescribedFunction[]; nameless: number[] } {
+  const usable: DescribedFunction[] = [];
+  const nameless: number[] = [];
+  for (const [index, entry] of specs.entries()) {
+    const wrapped = ownValue(entry, 'function');
+    const { name, description, parameters } = isJsonObject(wrapped) ? wrapped : entry;
+    if (typeof name !== 'string' || name === '') nameless.push(index);
+    else usable.push({ operationId: name, spec: toSpec(name, description, parameters) });
+  }
+  return { usable, nameless: nameless.slice(0, maxNameless) };
+}
+
+/** Providers refuse a function whose parameters are not an object. */
+function toSpec(name: string, description: JsonValue | undefined, parameters: JsonValue | undefined): ToolSpec {
+  const schema = isJsonObject(parameters) ? parameters : {};
+  const properties = ownValue(schema, 'properties');
+  return {
+    name: legalName(name),
+    description: typeof description === 'string' ? description : '',
+    parameters: { ...schema, type: 'object', properties: isJsonObject(properties) ? properties : {} },
+  };
 }
