@@ -1,8 +1,8 @@
 import type { Tool, ToolOutcome } from '../../core/tool.ts';
 import type { FunctionSearch } from './search-functions.ts';
 
-export interface Shelf {
-  /** Everything that may be called and is not offered from the start, by position in the search. */
+export interface DeferredTools {
+  /** By position in the search. */
   tools: readonly Tool[];
   search: FunctionSearch;
 }
@@ -14,10 +14,9 @@ const namedServers = 20;
 const shownDescription = 300;
 
 /**
- * A function by which a model brings further functions in: it searches what is allowed and not on offer, and what it finds can be called from the
- * next turn on. `name` must not be taken.
+ * A function by which a model finds deferred tools: what it finds is offered from the next turn on. `name` must not be taken.
  */
-export function createFindTools(name: string, { tools, search }: Shelf): Tool {
+export function createFindTools(name: string, { tools, search }: DeferredTools): Tool {
   const run = async (query: string): Promise<ToolOutcome> => {
     const found = search(query, matches).flatMap((position) => tools[position] ?? []);
     if (found.length === 0) {

@@ -2,7 +2,7 @@ import type { Caller } from '../../core/caller.ts';
 import type { ChatHit, ChatStore } from '../../core/chat-store.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
-import type { Candidate } from './offer-tools.ts';
+import type { Candidate } from './tool-source.ts';
 import { forbiddenToolId } from './tool-ids.ts';
 import type { ToolSource } from './tool-source.ts';
 

@@ -1,31 +1,10 @@
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
-import { estimateFunctionTokens } from './estimate-tokens.ts';
 import { createFindTools } from './find-tools.ts';
 import { clashReason, possibleNames, uniqueNames } from './name-functions.ts';
 import type { NamedEntry } from './name-functions.ts';
 import type { FunctionSearch } from './search-functions.ts';
-
-export type Warning = ToolOffer['warnings'][number];
-
-/** A function that could be offered, before it has a name of its own. */
-export interface Candidate {
-  /** Legal; what it is called when nothing else is called so. */
-  wanted: string;
-  /** Identifies it whatever the order. */
-  key: string;
-  /** The entry of `tool_ids` that names it alone; absent: `server:` and the tool's label. */
-  id?: string;
-  /** Whether the request names this very function: then it is offered before any that only fits the question. */
-  isNamed?: boolean;
-  /** What it is called instead when something else is called so; absent: the same with a hash. */
-  whenTaken?: string;
-  /** What is searched; the same object as long as the function is unchanged. Absent: the tool's own. */
-  spec?: ToolSpec;
-  /** Further names by which an approval rule may mean it, such as the document's own. */
-  otherNames?: readonly string[];
-  toTool(offeredName: string): Tool;
-}
+import type { Candidate, Warning } from './tool-source.ts';
 
 export interface OfferOptions {
   /** In order of precedence: a clash renames the function of the later group. */
@@ -46,12 +25,7 @@ interface Named {
 /** A name for every candidate; a clash renames the one of the later group. Adds the names to `taken`. */
 export function* nameInGroups(groups: OfferOptions['groups'], taken: Set<string>): Generator<NamedEntry<Candidate>> {
   for (const group of groups) {
-    const wishes = group.map((candidate) => ({
-      wanted: candidate.wanted,
-      key: candidate.key,
-      whenTaken: candidate.whenTaken,
-      entry: candidate,
-    }));
+    const wishes = group.map((entry) => ({ wanted: entry.wanted, key: entry.key, whenTaken: entry.whenTaken, entry }));
     const named = uniqueNames(wishes, taken);
     for (const { name } of named) taken.add(name);
     yield* named;
@@ -60,7 +34,7 @@ export function* nameInGroups(groups: OfferOptions['groups'], taken: Set<string>
 
 /**
  * Gives every candidate its name. When all together are more than a model can hold (`limits.offeredFunctions`, `limits.offeredTokens`), the ones that the
- * request names and those that fit the conversation best are offered, and `finder` brings in others.
+ * request names and those that fit the conversation best are offered, and the others are deferred: `finder` finds them.
  */
 export async function offerTools({ groups, callerNames, query = '', searchIn }: OfferOptions): Promise<ToolOffer> {
   const named: Named[] = [];
@@ -77,7 +51,7 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
   if (named.length <= room && tokensOf(named) <= limits.offeredTokens) return { tools: byName(named), warnings };
 
   const search = await searchIn?.(named.map(({ candidate, tool }) => candidate.spec ?? tool.spec));
-  // One place is the finder's own.
+  // One of them is the finder.
   const chosen = chooseWithin(named, search?.(query, named.length) ?? [], room - 1);
   const offered = named.filter((entry) => chosen.has(entry));
   warnings.push(tooManyWarning(named.length, offered.length));
@@ -94,14 +68,13 @@ export function withNames(tool: Tool, candidate: Omit<Candidate, 'toTool'>): Too
 
 /** In the order: named by the request, best match, then evenly from the front of every server. */
 function chooseWithin(named: readonly Named[], ranked: readonly number[], room: number): Set<Named> {
-  const asked = named.filter(({ candidate }) => candidate.isNamed === true);
+  const requested = named.filter(({ candidate }) => candidate.isNamed === true);
   const matching = ranked.flatMap((position) => named[position] ?? []).slice(0, limits.chosenFunctions);
-  const order = [...new Set([...asked, ...matching, ...fromEachServer(named)])];
+  const order = [...new Set([...requested, ...matching, ...fromEachServer(named)])];
   const chosen = new Set<Named>();
   let tokens = 0;
   for (const entry of order) {
-    const isAsked = entry.candidate.isNamed === true;
-    if (chosen.size >= (isAsked ? room : Math.min(room, limits.chosenFunctions))) break;
+    if (chosen.size >= (entry.candidate.isNamed === true ? room : Math.min(room, limits.chosenFunctions))) break;
     const cost = costOf(entry);
     // A large one costs itself, not the smaller ones after it.
     if (tokens + cost > limits.offeredTokens) continue;
@@ -113,14 +86,15 @@ function chooseWithin(named: readonly Named[], ranked: readonly number[], room: 
 
 /** So that a question which matches nothing still meets something of every server. */
 function fromEachServer(named: readonly Named[]): Named[] {
-  const places = new Map<string, number>();
+  const counts = new Map<string, number>();
+  const ranks = named.map(({ tool: { server } }) => {
+    const rank = counts.get(server) ?? 0;
+    counts.set(server, rank + 1);
+    return rank;
+  });
   return named
-    .map((entry) => {
-      const place = places.get(entry.tool.server) ?? 0;
-      places.set(entry.tool.server, place + 1);
-      return { entry, place };
-    })
-    .toSorted((left, right) => left.place - right.place)
+    .map((entry, index) => ({ entry, rank: ranks[index] ?? 0 }))
+    .toSorted((left, right) => left.rank - right.rank)
     .map(({ entry }) => entry);
 }
 
@@ -133,6 +107,23 @@ function costOf({ candidate, tool }: Named): number {
   return estimateFunctionTokens(candidate.spec ?? tool.spec);
 }
 
+const charactersPerToken = 4;
+/** Every chat asks for every function again. */
+const estimates = new WeakMap<ToolSpec, number>();
+
+/**
+ * The size of a function as a model reads it, estimated at four characters a token: tokenizers differ by more than this is wrong.
+ */
+export function estimateFunctionTokens(spec: ToolSpec): number {
+  const known = estimates.get(spec);
+  if (known !== undefined) return known;
+  const { name, description, parameters } = spec;
+  const text = JSON.stringify({ type: 'function', function: { name, description, parameters } });
+  const tokens = Math.ceil(text.length / charactersPerToken);
+  estimates.set(spec, tokens);
+  return tokens;
+}
+
 function byName(named: readonly Named[]): Map<string, Tool> {
   return new Map(named.map(({ tool }) => [tool.spec.name, tool]));
 }
@@ -142,11 +133,6 @@ function finderName(taken: ReadonlySet<string>): string {
     const name = count === 1 ? 'find_tools' : `find_tools_${count}`;
     if (!taken.has(name)) return name;
   }
-}
-
-/** One sentence, whether or not the reason already ends as one. */
-export function leftOutWarning(code: string, what: string, reason: string): Warning {
-  return { code, message: `${what} is left out: ${reason.replace(/\.$/, '')}.` };
 }
 
 interface Rename {

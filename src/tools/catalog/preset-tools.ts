@@ -5,8 +5,8 @@ import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { AskPreset, Tool } from '../../core/tool.ts';
 import { legalName } from './name-functions.ts';
-import { leftOutWarning } from './offer-tools.ts';
-import type { Candidate, Warning } from './offer-tools.ts';
+import { leftOutWarning } from './tool-source.ts';
+import type { Candidate, Warning } from './tool-source.ts';
 import { forbiddenToolId, unknownToolId } from './tool-ids.ts';
 import type { ToolSource } from './tool-source.ts';
 

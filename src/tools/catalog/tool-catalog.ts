@@ -1,31 +1,26 @@
 import type { Caller } from '../../core/caller.ts';
 import { textOf } from '../../core/chat.ts';
-import { originOf } from '../../shared/document-url.ts';
 import type { ChatMessage, ChatRequest } from '../../core/chat.ts';
+import type { CallBrowser } from '../../core/browser-call.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
-import type { CallBrowser } from '../../core/browser-call.ts';
 import type { ToolServerInspector } from '../../core/tool-server-report.ts';
-import type { ListedTool, Tool, ToolFinder, ToolOffer } from '../../core/tool.ts';
-import { chooseServers, requireFunctions, serversInReach } from '../servers/choose-servers.ts';
-import type { ChosenServer } from '../servers/choose-servers.ts';
-import { createServerInspector } from '../servers/inspect-server.ts';
+import type { ListedTool, ToolFinder, ToolOffer } from '../../core/tool.ts';
+import { originOf } from '../../shared/document-url.ts';
 import type { CreateTransports } from '../mcp/create-transports.ts';
 import { createMcpServers } from '../mcp/mcp-servers.ts';
-import { possibleNames } from './name-functions.ts';
-import { leftOutWarning, listNames, nameInGroups, offerTools, withNames } from './offer-tools.ts';
-import type { Candidate, Warning } from './offer-tools.ts';
-import type { OpenedServer, Opening } from '../servers/open-registered-server.ts';
-import type { Operation } from '../openapi/operation.ts';
+import { chooseServers, serversInReach } from '../servers/choose-servers.ts';
+import { createServerInspector } from '../servers/inspect-server.ts';
+import type { Opening } from '../servers/open-registered-server.ts';
+import { createServerReconnector } from '../servers/reconnect-servers.ts';
+import type { ServerNews } from '../servers/reconnect-servers.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';
-import type { SuppliedFunctions } from '../servers/request-servers.ts';
-import { withServerRules } from '../servers/server-rules.ts';
-import { createServerReconnector } from '../servers/reconnect-servers.ts';
+import { nameInGroups, offerTools } from './offer-tools.ts';
 import { createFunctionSearches } from './search-functions.ts';
-import type { ToolSource } from './tool-source.ts';
-import type { ServerNews } from '../servers/reconnect-servers.ts';
+import { candidatesOf, supplyFromServer } from './server-candidates.ts';
+import type { Candidate, ToolSource } from './tool-source.ts';
 
 export interface ToolCatalogOptions {
   registry: Registry;
@@ -34,7 +29,7 @@ export interface ToolCatalogOptions {
   browserToolTimeoutMs: number;
   /** Functions that belong to no server; of two that claim an entry of `tool_ids` the first one has it. */
   sources?: readonly ToolSource[];
-  /** What MCP servers are told of the gateway. */
+  /** The gateway's version, for MCP servers. */
   clientVersion?: string;
   /** By which it knows itself when a tool server turns out to be this gateway. */
   gatewayId?: string;
@@ -42,7 +37,7 @@ export interface ToolCatalogOptions {
   createMcpTransports?: CreateTransports;
   /** Milliseconds; any zero. */
   now: () => number;
-  /** Told once of every registered server that cannot be used, can be used again, or was given another id. */
+  /** Called once for each change: a registered server cannot be used, can be used again, or was given another id. */
   onServerNews?: (record: ToolServerRecord, news: ServerNews) => void;
 }
 
@@ -51,7 +46,7 @@ export interface ToolServerState {
   id: string;
   state: 'ok' | 'unreachable' | 'not_loaded';
   functions: number;
-  /** Functions that wait for an administrator to agree to their changed definition; absent: none. */
+  /** Functions that wait for an administrator to accept their changed definition; absent: none. */
   held?: number;
   error?: string;
 }
@@ -67,18 +62,10 @@ export interface ToolCatalog extends ToolFinder {
 }
 
 /** Everything that can be offered to a model, from whatever source. */
-export function createToolCatalog({
-  registry,
-  send,
-  callBrowser,
-  browserToolTimeoutMs,
-  sources = [],
-  clientVersion = '0.0.0',
-  gatewayId,
-  createMcpTransports,
-  now,
-  onServerNews,
-}: ToolCatalogOptions): ToolCatalog {
+export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
+  const { registry, send, callBrowser, browserToolTimeoutMs, sources = [], clientVersion = '0.0.0', gatewayId, now } = options;
+  const { createMcpTransports, onServerNews } = options;
+  const closing = new AbortController();
   const mcp = createMcpServers({
     send,
     facts: registry,
@@ -89,15 +76,14 @@ export function createToolCatalog({
     onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
     ...(createMcpTransports && { createTransports: createMcpTransports }),
   });
-  const registered = createRegisteredServers({ send, openMcp: (record, options) => mcp.open(record, options), now });
+  const registered = createRegisteredServers({ send, openMcp: (record, opening) => mcp.open(record, opening), now });
   const searchIn = createFunctionSearches();
-  const closing = new AbortController();
-  const reviver = createServerReconnector({
+  const reconnector = createServerReconnector({
     servers: registered,
     listRecords,
     now,
     signal: closing.signal,
-    ...(onServerNews !== undefined && { onNews: onServerNews }),
+    ...(onServerNews && { onNews: onServerNews }),
   });
 
   async function listRecords(): Promise<ToolServerRecord[]> {
@@ -107,61 +93,46 @@ export function createToolCatalog({
     return records;
   }
 
-  async function openChosen(chosen: ChosenServer, run: RunContext): Promise<SuppliedFunctions> {
-    const { record } = chosen;
-    if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
-    const { functions } = chosen;
-    const opening = await registered.open(record, run.signal, functions !== undefined);
-    if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
-    const candidates = candidatesOf(chosen, opening.server);
-    const held = heldNames(chosen, opening.server);
-    if (functions === undefined) return { candidates, warnings: heldWarnings(record, held) };
-    requireFunctions(chosen, new Set([...candidates.map(({ wanted }) => wanted), ...held]));
-    return {
-      candidates: candidates.filter(({ wanted }) => functions.has(wanted)).map((candidate) => ({ ...candidate, isNamed: true })),
-      warnings: heldWarnings(
-        record,
-        held.filter((name) => functions.has(name)),
-      ),
-    };
-  }
+  /** Of two sources that claim an entry the first one has it. */
+  const claimantOf = (toolId: string): ToolSource | undefined => sources.find((source) => source.claims(toolId));
+  const forServers = (toolIds: readonly string[] | undefined): string[] | undefined =>
+    toolIds?.filter((toolId) => claimantOf(toolId) === undefined);
 
   async function offerFor(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
     const { toolIds } = request;
-    // What a preset brings by itself is in no list.
+    // A preset's own tools are in no list.
     const wantsNone = toolIds?.length === 0 && request.toolServers.length === 0 && run.preset === undefined;
     if (request.isTask || wantsNone) return { tools: new Map(), warnings: [] };
-    const isClaimed = (toolId: string): boolean => sources.some((source) => source.claims(toolId));
-    const ofServers = (ids: readonly string[] | undefined): string[] | undefined => ids?.filter((toolId) => !isClaimed(toolId));
     const records = await listRecords();
-    const chosen = chooseServers(ofServers(toolIds), records, ofServers(run.caller.tools));
+    const chosen = chooseServers(forServers(toolIds), records, forServers(run.caller.tools));
     const sessionServerAt = (origin: string): string | undefined =>
       records.find((record) => record.authType === 'session' && originOf(record.url) === origin)?.id;
-    const [fromRegistered, fromRequest, fromSources] = await Promise.all([
-      Promise.all(chosen.map((server) => openChosen(server, run))),
-      openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs, sessionServerAt }),
+    const [fromSources, fromRegistered, fromRequest] = await Promise.all([
       Promise.all(
         sources.map((source) =>
           source.supplyFor(
-            // The first that claims an entry has it.
-            toolIds?.filter((toolId) => sources.find((other) => other.claims(toolId)) === source),
+            toolIds?.filter((toolId) => claimantOf(toolId) === source),
             run,
             request,
           ),
         ),
       ),
+      Promise.all(chosen.map((server) => supplyFromServer(server, run, registered))),
+      openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs, sessionServerAt }),
     ]);
-    const givesWay = (index: number): boolean => request.toolIds === undefined && chosen[index]?.record.origin === 'bundled';
-    const brought = new Set(fromRequest.flatMap(({ candidates }) => candidates.map((candidate) => candidate.wanted)));
+    // What ships for a first try comes last, without the functions that the request's servers have too.
+    const isForFirstTry = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
+    const requested = new Set(fromRequest.flatMap(({ candidates }) => candidates.map(({ wanted }) => wanted)));
     const offer = await offerTools({
       groups: [
         ...fromSources.map(({ candidates }) => candidates),
-        fromRegistered.flatMap(({ candidates }, index) => (givesWay(index) ? [] : candidates)),
+        fromRegistered.flatMap(({ candidates }, index) => (isForFirstTry[index] === true ? [] : candidates)),
         ...fromRequest.map(({ candidates }) => candidates),
-        // What ships for a first try gives way: a request that brings the same functions along need not hold them twice.
-        fromRegistered.flatMap(({ candidates }, index) => (givesWay(index) ? candidates.filter(({ wanted }) => !brought.has(wanted)) : [])),
+        fromRegistered
+          .flatMap(({ candidates }, index) => (isForFirstTry[index] === true ? candidates : []))
+          .filter(({ wanted }) => !requested.has(wanted)),
       ],
-      callerNames: request.callerFunctions.map((callerFunction) => callerFunction.name),
+      callerNames: request.callerFunctions.map(({ name }) => name),
       query: lastWords(request.messages),
       searchIn: (specs) => searchIn(specs, run.caller.id),
     });
@@ -170,31 +141,30 @@ export function createToolCatalog({
   }
 
   async function list(caller: Caller, signal: AbortSignal): Promise<ListedTool[]> {
-    const ids = caller.tools?.filter((toolId) => !sources.some((source) => source.claims(toolId)));
-    const servers = serversInReach(await listRecords(), ids).filter(({ record }) => record.isEnabled);
-    const others = await Promise.all(sources.map((source) => source.list(caller, signal)));
-    const openings = await Promise.all(
-      servers.map(async (server) => ({ server, opening: await registered.open(server.record, signal, true) })),
+    const servers = serversInReach(await listRecords(), forServers(caller.tools)).filter(({ record }) => record.isEnabled);
+    const fromSources = await Promise.all(sources.map((source) => source.list(caller, signal)));
+    const fromServers = await Promise.all(
+      servers.map(async (server) => {
+        const opening = await registered.open(server.record, signal, true);
+        return opening.type === 'opened' ? candidatesOf(server, opening.server) : [];
+      }),
     );
-    const candidates = openings.map(({ server, opening }) => (opening.type === 'opened' ? candidatesOf(server, opening.server) : []));
-    return [...nameInGroups([...others, ...candidates], new Set())].map(({ name, entry }) => toListedTool(entry, name));
-  }
-
-  async function servers(): Promise<ToolServerState[]> {
-    return (await listRecords()).map((record) => toState(record, registered.stateOf(record)));
+    return Array.from(nameInGroups([...fromSources, ...fromServers], new Set()), ({ name, entry }) => toListedTool(entry, name));
   }
 
   return {
     offerFor,
     list,
-    servers,
+    async servers() {
+      return (await listRecords()).map((record) => toState(record, registered.stateOf(record)));
+    },
     inspector: createServerInspector({ servers: registered, send, mcp }),
     start() {
-      void reviver.reviveDue();
-      reviver.start();
+      void reconnector.reconnectDue();
+      reconnector.start();
     },
     async close() {
-      reviver.close();
+      reconnector.close();
       closing.abort(new Error('The gateway is shutting down.'));
       registered.close();
       await mcp.close();
@@ -206,52 +176,6 @@ export function createToolCatalog({
 function lastWords(messages: readonly ChatMessage[]): string {
   const questions = messages.filter((message) => message.role === 'user').slice(-3);
   return questions.map((message) => textOf(message.content)).join('\n');
-}
-
-/** Of functions whose definition has changed, as far as the caller's key reaches. */
-function heldNames({ reach }: ChosenServer, { held = [] }: OpenedServer): string[] {
-  return held.map(({ operation }) => operation.spec.name).filter((name) => reach === undefined || reach.has(name));
-}
-
-/** One for the server, however many they are. */
-function heldWarnings(record: ToolServerRecord, names: readonly string[]): Warning[] {
-  if (names.length === 0) return [];
-  const message =
-    names.length === 1
-      ? `The function ${listNames(names)} of "${record.id}" is left out, because its definition has changed since it was first seen. An administrator can agree to it.`
-      : `${names.length} functions of "${record.id}" are left out, because their definitions have changed since they were first seen: ${listNames(names)}. An administrator can agree to them.`;
-  return [{ code: 'definition_changed', message }];
-}
-
-/** What a server has on offer, for as long as it stays opened: chats are offered the same functions again and again. A changed record opens anew. */
-const candidatesOfServers = new WeakMap<OpenedServer, Candidate[]>();
-
-/** As far as the caller's key reaches. */
-function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Candidate[] {
-  const known = candidatesOfServers.get(server);
-  const candidates = known ?? server.functions.map((operation) => toCandidate(record, server, operation));
-  if (known === undefined) candidatesOfServers.set(server, candidates);
-  return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));
-}
-
-function toCandidate(record: ToolServerRecord, server: OpenedServer, operation: Operation): Candidate {
-  const wish = {
-    wanted: operation.spec.name,
-    key: `${record.id} ${operation.method} ${operation.path}`,
-    ...(record.type === 'mcp' && { whenTaken: `${record.id}_${operation.spec.name}` }),
-  };
-  const otherNames = [operation.operationId];
-  const endpoint = `${operation.method} ${record.url}${operation.path}`;
-  const candidate = { ...wish, spec: operation.spec, otherNames };
-  // Mostly each offer shows it under the same name.
-  let last: Tool | undefined;
-  const toTool = (offeredName: string): Tool => {
-    if (last?.spec.name === offeredName) return last;
-    const tool = { ...server.createTool(operation, offeredName), endpoint };
-    last = withNames(withServerRules(tool, [...otherNames, ...possibleNames(wish)], record), candidate);
-    return last;
-  };
-  return { ...candidate, toTool };
 }
 
 function toListedTool(candidate: Candidate, name: string): ListedTool {
@@ -268,19 +192,4 @@ function toState(record: ToolServerRecord, opening: Opening | undefined): ToolSe
     return { id, state: 'ok', functions: opening.server.functions.length, ...(held > 0 && { held }) };
   }
   return { id, state: opening.type === 'unreachable' ? 'unreachable' : 'not_loaded', functions: 0, error: opening.reason };
-}
-
-/** Reasons may name addresses of the inside: they are for administrators. */
-function failureWarning(record: ToolServerRecord, opening: Exclude<Opening, { type: 'opened' }>, caller: Caller): Warning {
-  if (opening.type === 'unsupported') return leftOut(record, 'tool_server_unsupported', opening.reason);
-  const mayKnow = caller.role === 'admin' || caller.isOpen;
-  return leftOut(
-    record,
-    record.type === 'mcp' ? 'mcp_unavailable' : 'tool_server_unreachable',
-    mayKnow ? opening.reason : opening.isOpening === true ? 'it is still being opened' : 'it cannot be reached',
-  );
-}
-
-function leftOut(record: ToolServerRecord, code: string, reason: string): Warning {
-  return leftOutWarning(code, `The tool server "${record.id}"`, reason);
 }

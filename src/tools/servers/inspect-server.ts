@@ -4,7 +4,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../core/tool-server-report.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import { estimateFunctionTokens } from '../catalog/estimate-tokens.ts';
+import { estimateFunctionTokens } from '../catalog/offer-tools.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import { maskOfEverythingSent } from './credentials-of.ts';
 import { lintApprovals, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';

@@ -3,7 +3,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { Opening } from './open-registered-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
-/** How often it is looked whether a server is due; also the first pause after a failure. */
+/** How often the gateway looks for servers that are due; also the first pause after a failure. */
 export const firstRetryMs = 10_000;
 /** A server that is down for a day must not fill its network and the log of its proxy. */
 export const longestRetryMs = 5 * 60_000;
@@ -15,7 +15,7 @@ export function retryDelayMs(failures: number): number {
 
 /**
  * What happened to a server. `slow`: it is still being opened; `joined`: then it was. `renamed`: the id that it asked for is its `wantedId`. `held`: the functions that
- * wait for an administrator to agree to their changed definition. `process_ended`: by itself; the next call starts it anew. `notifications_dropped`: it
+ * wait for an administrator to accept their changed definition. `process_ended`: by itself; the next call starts it anew. `notifications_dropped`: it
  * sends more of them than are read.
  */
 export type ServerNews =
@@ -28,8 +28,8 @@ export type ServerNews =
   | { type: 'process_ended'; stderr: string[] }
   | { type: 'notifications_dropped' };
 
-/** What was told of a server last. */
-interface Told {
+/** What was reported of a server last. */
+interface Reported {
   record: ToolServerRecord;
   state: 'usable' | 'slow' | 'broken';
   held: string;
@@ -42,7 +42,7 @@ export interface ServerReconnectorOptions {
   /** The clock of `servers`. */
   now: () => number;
   signal: AbortSignal;
-  /** Told once of everything that is new. */
+  /** Called once for each change. */
   onNews?: (record: ToolServerRecord, news: ServerNews) => void;
 }
 
@@ -51,13 +51,13 @@ export interface ServerReconnectorOptions {
  * now and then, because an application that was updated has other functions. @throws nothing
  */
 export function createServerReconnector({ servers, listRecords, now, signal, onNews = () => undefined }: ServerReconnectorOptions): {
-  reviveDue(): Promise<void>;
+  reconnectDue(): Promise<void>;
   start(): void;
   close(): void;
 } {
   let timer: NodeJS.Timeout | undefined;
-  /** By id, as they were when they were told of. */
-  const seen = new Map<string, Told>();
+  /** By id. */
+  const reported = new Map<string, Reported>();
 
   function isDue(record: ToolServerRecord): boolean {
     if (!record.isEnabled) return false;
@@ -68,16 +68,16 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
     return state.type === 'opened' && now() - (servers.loadedAt(record) ?? 0) >= limits.documentRefreshMs;
   }
 
-  function tellOf(record: ToolServerRecord): void {
+  function reportChanges(record: ToolServerRecord): void {
     const opening = servers.stateOf(record);
     if (!record.isEnabled || (opening === undefined && !servers.isSlow(record))) return;
-    const before = seen.get(record.id);
+    const before = reported.get(record.id);
     const known = before?.record === record ? before : undefined;
     const reason = opening && whyUseless(opening);
     const state = opening === undefined ? 'slow' : reason === undefined ? 'usable' : 'broken';
     const functions = opening?.type === 'opened' ? (opening.server.held ?? []).map(({ operation }) => operation.path) : [];
     const held = JSON.stringify(functions);
-    seen.set(record.id, { record, state, held });
+    reported.set(record.id, { record, state, held });
     if (known === undefined && record.wantedId !== undefined) onNews(record, { type: 'renamed' });
     if (state === 'slow' && known?.state !== 'slow') onNews(record, { type: 'slow' });
     if (reason !== undefined && known?.state !== 'broken') onNews(record, { type: 'broken', reason });
@@ -86,24 +86,24 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
     if (functions.length > 0 && held !== known?.held) onNews(record, { type: 'held', functions });
   }
 
-  async function reviveDue(): Promise<void> {
+  async function reconnectDue(): Promise<void> {
     try {
       const records = await listRecords();
       const due = records.filter(isDue);
       // What is open stays in use while it is asked for anew.
       await Promise.all(due.map((record) => (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, signal)));
       const ids = new Set(records.map(({ id }) => id));
-      for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id);
-      for (const record of records) tellOf(record);
+      for (const id of reported.keys()) if (!ids.has(id)) reported.delete(id);
+      for (const record of records) reportChanges(record);
     } catch {
       // The store cannot be read, or the gateway is closing: the next round tries again, if there is one.
     }
   }
 
   return {
-    reviveDue,
+    reconnectDue,
     start() {
-      timer ??= setInterval(() => void reviveDue(), firstRetryMs).unref();
+      timer ??= setInterval(() => void reconnectDue(), firstRetryMs).unref();
     },
     close: () => clearInterval(timer),
   };

@@ -12,8 +12,8 @@ import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
 import { createBrowserTool } from './browser-tool.ts';
 import { credentialHeaders, mergeHeaders, sessionUserOf } from './connection-headers.ts';
 import { legalName, possibleNames } from '../catalog/name-functions.ts';
-import { leftOutWarning } from '../catalog/offer-tools.ts';
-import type { Candidate, Warning } from '../catalog/offer-tools.ts';
+import { leftOutWarning } from '../catalog/tool-source.ts';
+import type { Candidate, SuppliedFunctions, Warning } from '../catalog/tool-source.ts';
 import { buildRequest } from '../openapi/call/build-request.ts';
 import { createRequestBudget, type ConversionBudget } from '../openapi/convert/conversion-budget.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
@@ -31,12 +31,6 @@ export interface RequestServersOptions {
   browserToolTimeoutMs: number;
   /** The id of the registered server that gets session tokens at this origin; undefined where there is none. */
   sessionServerAt?: (origin: string) => string | undefined;
-}
-
-/** What one server of a request has to offer. */
-export interface SuppliedFunctions {
-  candidates: Candidate[];
-  warnings: Warning[];
 }
 
 /** `budget` is the same for all servers of the request. */
@@ -110,7 +104,7 @@ async function openServer(context: ServerContext, options: RequestServersOptions
     const candidates = judged.flatMap(({ operation, reason }) => {
       const { method, path } = operation;
       const key = `${context.index} ${method} ${path}`;
-      return reason === undefined ? [toCandidate(operation, { key, place: `${method} ${path}`, rules, createTool })] : [];
+      return reason === undefined ? [toCandidate(operation, { key, endpoint: `${method} ${path}`, rules, createTool })] : [];
     });
     const [first] = omitted;
     const none = judged[0]?.reason ?? 'its document has no operation';
@@ -175,7 +169,7 @@ type CreateTool<Described> = (described: Described, offeredName: string) => Tool
 
 function toCandidate<Described extends Pick<Operation, 'spec' | 'operationId'>>(
   described: Described,
-  { key, place, rules, createTool }: { key: string; place?: string; rules: ServerRules; createTool: CreateTool<Described> },
+  { key, endpoint, rules, createTool }: { key: string; endpoint?: string; rules: ServerRules; createTool: CreateTool<Described> },
 ): Candidate {
   const { spec, operationId } = described;
   const wish = { wanted: spec.name, key, otherNames: [operationId] };
@@ -183,7 +177,7 @@ function toCandidate<Described extends Pick<Operation, 'spec' | 'operationId'>>(
   return {
     ...wish,
     toTool: (offeredName) =>
-      withServerRules({ ...createTool(described, offeredName), ...(place !== undefined && { place }) }, names, rules),
+      withServerRules({ ...createTool(described, offeredName), ...(endpoint !== undefined && { endpoint }) }, names, rules),
   };
 }
 

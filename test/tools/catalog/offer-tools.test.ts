@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { Tool, ToolSpec } from '../../../src/core/tool.ts';
 import { offerTools } from '../../../src/tools/catalog/offer-tools.ts';
-import type { Candidate } from '../../../src/tools/catalog/offer-tools.ts';
+import type { Candidate } from '../../../src/tools/catalog/tool-source.ts';
 import { createFunctionSearches } from '../../../src/tools/catalog/search-functions.ts';
 import { runContext } from '../../_support/tools.ts';
 

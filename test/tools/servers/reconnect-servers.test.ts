@@ -32,7 +32,7 @@ describe('servers that failed', () => {
     const reviver = createServerReconnector({ servers, listRecords: list, now: () => time, signal: closing.signal });
     const at = async (ms: number): Promise<number> => {
       time = ms;
-      await reviver.reviveDue();
+      await reviver.reconnectDue();
       return script.requests.length;
     };
     return { script, servers, reviver, at };
@@ -140,7 +140,7 @@ describe('what is told of servers', () => {
       signal: new AbortController().signal,
       onNews: (_record, told) => news.push(told),
     });
-    for (state of states) await reviver.reviveDue();
+    for (state of states) await reviver.reconnectDue();
     expect(news).toEqual(expected);
   });
 });

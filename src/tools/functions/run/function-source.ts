@@ -1,8 +1,8 @@
 import { limits } from '../../../core/limits.ts';
 import type { RunContext } from '../../../core/run.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
-import { leftOutWarning } from '../../catalog/offer-tools.ts';
-import type { Candidate } from '../../catalog/offer-tools.ts';
+import { leftOutWarning } from '../../catalog/tool-source.ts';
+import type { Candidate } from '../../catalog/tool-source.ts';
 import type { ToolSource } from '../../catalog/tool-source.ts';
 import type { FunctionPlace } from '../define/function-definition.ts';
 

@@ -5,7 +5,7 @@ import type { ListedOperation } from './list-operations.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
 import { followReferences, referenceOf } from '../load/resolve-references.ts';
 import { isSwagger } from '../load/upgrade-swagger.ts';
-import { stripSpecialTokens } from '../../catalog/strip-special-tokens.ts';
+import { stripSpecialTokens } from './strip-special-tokens.ts';
 
 const maxFacts = 3;
 const typeCharacters = 60;

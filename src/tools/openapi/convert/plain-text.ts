@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../../shared/json.ts';
-import { stripSpecialTokens } from '../../catalog/strip-special-tokens.ts';
+import { stripSpecialTokens } from './strip-special-tokens.ts';
 
 /** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
 export const descriptionCharacters = 1_024;
