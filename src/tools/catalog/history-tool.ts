@@ -11,7 +11,7 @@ const entry = `function:${toolName}`;
 const defaultLimit = 5;
 const titleCharacters = 80;
 const excerptCharacters = 240;
-/** Of an excerpt, what stands before the word that was found. */
+/** Of an excerpt, before the word that was found. */
 const leadCharacters = 60;
 
 /** A function that searches the caller's own stored chats. To be offered where chats are stored; a default then. */
@@ -24,7 +24,7 @@ export function createHistoryTool(chats: Pick<ChatStore, 'search'>): ToolSource 
     async supplyFor(toolIds, { caller, preset }) {
       if (toolIds === undefined) return { candidates: mayUse(caller) ? [candidate] : [], warnings: [] };
       if (toolIds.length === 0) return { candidates: [], warnings: [] };
-      // A preset that lists it may use it, whatever the key is limited to: an administrator has said so.
+      // A preset that lists it may use it, whatever the key is limited to: an administrator has decided so.
       if (!mayUse(caller) && preset?.tools?.includes(entry) !== true) throw forbiddenToolId(entry);
       return { candidates: [{ ...candidate, isNamed: true }], warnings: [] };
     },

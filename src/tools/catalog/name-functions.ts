@@ -10,7 +10,7 @@ const legal = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 /** Why a function has another name, where its own is taken. */
 export const clashReason = 'another function has this name';
 
-/** An entry that wants a name. `key` identifies it whatever its place in the list; for an operation its method and path. */
+/** An entry that wants a name. `key` identifies it wherever it is in the list; for an operation its method and path. */
 export interface NameWish<T> {
   wanted: string;
   key: string;
@@ -84,7 +84,7 @@ function reasonFor(wanted: string, isPlain: boolean): string {
   return 'function names consist of letters, digits, "_" and "-", and do not begin with a digit or "-"';
 }
 
-/** Two entries with one key are told apart by their number; that alone depends on the order. */
+/** Two entries with one key are distinguished by a number; that alone depends on the order. */
 function firstFree(plain: string, key: string, used: ReadonlySet<string>): string {
   let name = withHash(plain, key);
   for (let number = 2; used.has(name); number += 1) name = withHash(plain, `${key} ${number}`);
@@ -95,7 +95,7 @@ function withHash(name: string, source: string): string {
   return `${name.slice(0, maxNameLength - hashLength - 1)}_${hashOf(source)}`;
 }
 
-/** The hashes of texts up to `longestKnown` characters: a chat is offered the same functions again and again, and each asks for its hash twice. */
+/** The hashes of texts up to `longestKnown` characters: a chat is offered the same functions again and again, and each needs its hash twice. */
 const knownHashes = new LRUCache<string, string>({ max: 10_000 });
 const longestKnown = 300;
 

@@ -108,7 +108,7 @@ function costOf({ candidate, tool }: Named): number {
 }
 
 const charactersPerToken = 4;
-/** Every chat asks for every function again. */
+/** Every chat needs it of every function again. */
 const estimates = new WeakMap<ToolSpec, number>();
 
 /**

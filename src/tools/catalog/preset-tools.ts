@@ -59,7 +59,7 @@ export function createPresetTools({ presets, ask }: { presets: PresetBook; ask: 
   };
 }
 
-/** What a preset lists it may use as a tool without this: an administrator has said so. As a model, the caller's key must name it in any case. */
+/** What a preset lists it may use as a tool without this: an administrator has decided so. As a model, the caller's key must name it in any case. */
 function mayUse(toolId: string, { tools }: Caller): boolean {
   return tools === undefined || tools.includes(toolId);
 }

@@ -41,7 +41,7 @@ export interface ToolCatalogOptions {
   onServerNews?: (record: ToolServerRecord, news: ServerNews) => void;
 }
 
-/** `not_loaded`: nobody asked for it yet, it is disabled, or this version cannot use it (then `error` says why). */
+/** `not_loaded`: nothing needed it yet, it is disabled, or this version cannot use it (then `error` says why). */
 export interface ToolServerState {
   id: string;
   state: 'ok' | 'unreachable' | 'not_loaded';

@@ -32,8 +32,8 @@ export interface BoundedStreamOptions {
 }
 
 /**
- * Passes a body on and throws where one message of it grows beyond a limit: whoever reads it would keep all of it in memory until the end that
- * never comes, or would stand still over it. Many small messages are passed on in several turns of the event loop.
+ * Passes a body on and throws where one message of it grows beyond a limit: its reader would collect all of it in memory until an end that
+ * never comes, or block the event loop over it. Many small messages are passed on in several turns of the event loop.
  */
 export async function* boundedStream(
   body: AsyncIterable<Uint8Array>,
@@ -89,7 +89,7 @@ class MessageMeter {
     this.#framing = framing;
   }
 
-  /** Measures a piece from `start` to its end, or to where there are so many messages, and gives that place. */
+  /** Measures a piece from `start` to its end, or to where there are so many messages, and gives that position. */
   measure(piece: Uint8Array, start: number, maxMessages: number): number {
     for (let position = start; position < piece.length; position += 1) {
       if (this.#endsWith(piece[position] ?? 0)) this.messages += 1;

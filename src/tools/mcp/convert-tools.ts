@@ -7,7 +7,7 @@ import { uniqueNames } from '../catalog/name-functions.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 
-/** The method and the name stand where an OpenAPI operation has its method and path, and so they do in reports. */
+/** In operations and reports, where OpenAPI has the method; the name is the path. */
 const method = 'tools/call';
 
 /** A tool of an MCP server as a function. */
@@ -23,20 +23,20 @@ export interface ConvertedTools {
 
 /**
  * Makes functions of what a server lists. One that cannot be offered costs itself and is named with the reason. `malformed`: what is no tool.
- * `gatewayId`: of this gateway, which takes back nothing of its own.
+ * `gatewayId`: of this gateway, which does not offer its own functions once more.
  */
 export function convertTools(listed: readonly McpTool[], malformed: readonly MalformedTool[] = [], gatewayId = ''): ConvertedTools {
   const seen = new Set<string>();
   const omitted: Conversion['omitted'] = malformed.map(({ name, reason }) => ({ operation: operationOf(name), reason }));
-  const kept: McpTool[] = [];
+  const usable: McpTool[] = [];
   for (const tool of listed) {
-    const reason = whyInCircle(tool, gatewayId) ?? whyOmitted(tool, seen, kept.length);
+    const reason = whyInCircle(tool, gatewayId) ?? whyOmitted(tool, seen, usable.length);
     seen.add(tool.name);
-    if (reason === undefined) kept.push(tool);
+    if (reason === undefined) usable.push(tool);
     else omitted.push({ operation: operationOf(tool.name), reason });
   }
   const named = uniqueNames(
-    kept.map((tool) => ({ wanted: tool.name, key: tool.name, entry: tool })),
+    usable.map((tool) => ({ wanted: tool.name, key: tool.name, entry: tool })),
     new Set(),
   );
   const functions = named.map(({ name, entry }) => ({ operation: toOperation(entry, name), tool: entry }));

@@ -61,7 +61,7 @@ export const createTransports: CreateTransports = (record, { send, scopes, answe
   ];
 };
 
-/** Its own environment holds the gateway's secrets: of that a process gets what it needs to start, and what the configuration says. */
+/** The gateway's environment holds its secrets: of that a process gets what it needs to start, and what the configuration says. */
 function processTransport({ command, args, environment }: NonNullable<ToolServerRecord['process']>): TransportKind {
   const settings = {
     command,
@@ -77,7 +77,7 @@ function processTransport({ command, args, environment }: NonNullable<ToolServer
       const transport = new BoundedStdioTransport(settings);
       const output = createErrorOutput();
       errorOutput = output;
-      // Read to the end in any case: a process whose pipe is full stands still.
+      // Read to the end in any case: a process whose pipe is full is blocked.
       transport.stderr?.on('data', (chunk: Uint8Array) => output.add(chunk));
       return transport;
     },

@@ -4,7 +4,7 @@ import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 
 /**
  * What is known of a request that came to no result. `never-sent`: nobody executed it. `maybe-sent`: it may have taken effect. `answered`: the
- * server itself said no. `refused`: its door did, and would again. `timeout`: nobody knows.
+ * server itself refused it. `refused`: its HTTP status does, and would again. `timeout`: nobody knows.
  */
 export interface McpFailure {
   kind: 'never-sent' | 'maybe-sent' | 'answered' | 'refused' | 'denied' | 'timeout';

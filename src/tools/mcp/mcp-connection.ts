@@ -44,7 +44,7 @@ export interface McpConnectionOptions {
   send: SendOutbound;
   createTransports?: CreateTransports;
   version: string;
-  /** For what the server says: nothing that it was sent may stand there. */
+  /** For what the server says: it must not repeat what it was sent. */
   mask: SecretMask;
   /** The server says that its list has changed. */
   onListChanged: () => void;

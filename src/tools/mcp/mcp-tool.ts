@@ -18,7 +18,7 @@ import { readToolResult } from './read-tool-result.ts';
 /** The server of a function, as far as calls need it. */
 export interface CalledServer {
   readonly record: ToolServerRecord;
-  /** For messages, in which nothing that the server was sent has to stand. */
+  /** For messages, in which the server must not repeat what it was sent. */
   readonly mask: SecretMask;
   readonly connection: McpConnection;
   /** Whether a definition that was offered is another one by now; asks for the list first where it may be. */
@@ -94,7 +94,7 @@ export async function structuredFaults(
   return check.type === 'faulty' ? check.errors : [];
 }
 
-/** A server may give back what it was sent. In a result only credentials are taken out: an id of the run may rightly stand there. */
+/** A server may give back what it was sent. In a result only credentials are taken out: an id of the run may rightly be there. */
 function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, mask: SecretMask): ToolOutcome {
   if (mask.isEmpty) return outcome;
   const { value, files, documents } = outcome;

@@ -21,13 +21,13 @@ interface Content {
 
 /**
  * What a call to an MCP server came to. A structured result is the value; else the texts are, one after the other. What is no text is in the
- * files, and words say so where it stood. `server` is named in errors, so that they are not taken for the gateway's own.
+ * files, and words say so in its stead. `server` is named in errors, so that they are not taken for the gateway's own.
  */
 export function readToolResult(result: CallToolResult, server: string): ToolOutcome {
   const { texts, files, documents, isCut } = readContent(result.content);
   if (result.isError === true) {
-    const said = texts.join('\n').slice(0, longestErrorText) || 'without saying why';
-    return { type: 'error', code: 'tool_error', message: `The MCP server "${server}" reports an error: ${said}` };
+    const text = texts.join('\n').slice(0, longestErrorText) || 'without saying why';
+    return { type: 'error', code: 'tool_error', message: `The MCP server "${server}" reports an error: ${text}` };
   }
   const structured = structuredValue(result.structuredContent);
   // Texts beside a structured result are the same once more, for clients that know no structure (specification, server/tools).
@@ -49,7 +49,7 @@ function structuredValue(value: unknown): JsonValue | undefined {
   return hasMoreValuesThan(text, limits.resultValues) ? text : (value as JsonValue);
 }
 
-/** In the order of the blocks; words stand where a file is. */
+/** In the order of the blocks; a file is mentioned in words. */
 function readContent(blocks: readonly ContentBlock[]): Content {
   const content: Content = { texts: [], files: [], documents: [], isCut: blocks.length > limits.mcpContentBlocks };
   let room: number = limits.keptResultBytes;

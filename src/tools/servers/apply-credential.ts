@@ -16,7 +16,7 @@ export interface AppliedCredential {
 
 /**
  * Where the key of a connection goes. What the operator said comes first; where that leaves the name open, the document's security schemes give it
- * (`security`: any of the sets, all of a set). A bearer key that no scheme takes as such is sent at the place of the document's API key as well.
+ * (`security`: any of the sets, all of a set). A bearer key that no scheme takes as such is sent where the document has its API key as well.
  * Open WebUI's `bearer` without a key sends nothing.
  */
 export function applyCredential(connection: Credential, security: readonly CredentialSet[] = []): AppliedCredential {
@@ -26,50 +26,50 @@ export function applyCredential(connection: Credential, security: readonly Crede
   if (authType === 'basic') return inHeader('authorization', `Basic ${Buffer.from(key, 'utf8').toString('base64')}`);
   if (authType === 'header' && authName !== undefined) return inHeader(authName, key);
   if (authType === 'query' && authName !== undefined) return { headers: {}, query: { [authName]: key } };
-  const open = openPlaces(security, connection.headers ?? {});
-  if (authType === 'bearer') return placeBearer(key, open);
-  if (authType === 'header') return placed(preferred(open, ['header', 'cookie']) ?? { kind: 'header', name: defaultKeyHeader }, key);
-  if (authType === 'query') return placed(preferred(open, ['query']) ?? { kind: 'query', name: defaultKeyParameter }, key);
+  const unfilled = unfilledSchemes(security, connection.headers ?? {});
+  if (authType === 'bearer') return applyBearer(key, unfilled);
+  if (authType === 'header') return carry(preferred(unfilled, ['header', 'cookie']) ?? { kind: 'header', name: defaultKeyHeader }, key);
+  if (authType === 'query') return carry(preferred(unfilled, ['query']) ?? { kind: 'query', name: defaultKeyParameter }, key);
   return nothing();
 }
 
-function placeBearer(key: string, open: readonly CredentialPlace[]): AppliedCredential {
+function applyBearer(key: string, unfilled: readonly CredentialPlace[]): AppliedCredential {
   const bearer = inHeader('authorization', `Bearer ${key}`);
-  if (open.some(({ kind }) => kind === 'bearer')) return bearer;
-  const authorization = open.find((place) => place.kind === 'header' && place.name.toLowerCase() === 'authorization');
-  if (authorization !== undefined) return 'prefix' in authorization ? placed(authorization, key) : bearer;
-  const other = preferred(open, ['header', 'cookie', 'query']);
-  const also = other === undefined ? nothing() : placed(other, key);
+  if (unfilled.some(({ kind }) => kind === 'bearer')) return bearer;
+  const authorization = unfilled.find((scheme) => scheme.kind === 'header' && scheme.name.toLowerCase() === 'authorization');
+  if (authorization !== undefined) return 'prefix' in authorization ? carry(authorization, key) : bearer;
+  const other = preferred(unfilled, ['header', 'cookie', 'query']);
+  const also = other === undefined ? nothing() : carry(other, key);
   return { headers: { ...bearer.headers, ...also.headers }, query: also.query };
 }
 
-/** The places that one key can fill: the alternatives of which the connection's own headers hold everything else. */
-function openPlaces(security: readonly CredentialSet[], headers: Record<string, string>): CredentialPlace[] {
+/** Where one key is enough: the alternatives of which the connection's own headers hold everything else. */
+function unfilledSchemes(security: readonly CredentialSet[], headers: Record<string, string>): CredentialPlace[] {
   const sent = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return security.flatMap((together) => {
-    const missing = together.filter((place) => !isSent(place, sent));
+    const missing = together.filter((scheme) => !isSent(scheme, sent));
     return missing.length === 1 ? missing : [];
   });
 }
 
-function isSent(place: CredentialPlace, sent: ReadonlyMap<string, string>): boolean {
-  if (place.kind === 'bearer' || place.kind === 'basic') return sent.has('authorization');
-  if (place.kind === 'header') return sent.has(place.name.toLowerCase());
-  return place.kind === 'cookie' && (sent.get('cookie') ?? '').split(';').some((pair) => pair.trim().startsWith(`${place.name}=`));
+function isSent(scheme: CredentialPlace, sent: ReadonlyMap<string, string>): boolean {
+  if (scheme.kind === 'bearer' || scheme.kind === 'basic') return sent.has('authorization');
+  if (scheme.kind === 'header') return sent.has(scheme.name.toLowerCase());
+  return scheme.kind === 'cookie' && (sent.get('cookie') ?? '').split(';').some((pair) => pair.trim().startsWith(`${scheme.name}=`));
 }
 
-function preferred(open: readonly CredentialPlace[], kinds: readonly CredentialPlace['kind'][]): CredentialPlace | undefined {
-  return kinds.map((kind) => open.find((place) => place.kind === kind)).find((place) => place !== undefined);
+function preferred(unfilled: readonly CredentialPlace[], kinds: readonly CredentialPlace['kind'][]): CredentialPlace | undefined {
+  return kinds.map((kind) => unfilled.find((scheme) => scheme.kind === kind)).find((scheme) => scheme !== undefined);
 }
 
-function placed(place: CredentialPlace, key: string): AppliedCredential {
-  switch (place.kind) {
+function carry(scheme: CredentialPlace, key: string): AppliedCredential {
+  switch (scheme.kind) {
     case 'header':
-      return inHeader(place.name, place.prefix === undefined || key.includes(' ') ? key : `${place.prefix} ${key}`);
+      return inHeader(scheme.name, scheme.prefix === undefined || key.includes(' ') ? key : `${scheme.prefix} ${key}`);
     case 'query':
-      return { headers: {}, query: { [place.name]: key } };
+      return { headers: {}, query: { [scheme.name]: key } };
     case 'cookie':
-      return inHeader('cookie', `${place.name}=${cookieValue.test(key) ? key : encodeURIComponent(key.toWellFormed())}`);
+      return inHeader('cookie', `${scheme.name}=${cookieValue.test(key) ? key : encodeURIComponent(key.toWellFormed())}`);
     case 'bearer':
     case 'basic':
       return inHeader('authorization', `Bearer ${key}`);

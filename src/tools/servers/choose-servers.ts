@@ -71,7 +71,7 @@ function findById(
   return { server, functionName };
 }
 
-/** @throws GatewayError `unknown_tool_id` when one of the functions that were asked for is not there. */
+/** @throws GatewayError `unknown_tool_id` when one of the functions that the request names is not there. */
 export function requireFunctions({ record, functions }: ChosenServer, names: ReadonlySet<string>): void {
   const missing = [...(functions ?? [])].find((name) => !names.has(name));
   if (missing === undefined) return;

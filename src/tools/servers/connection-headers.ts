@@ -5,7 +5,7 @@ import type { CredentialSet } from '../openapi/operation.ts';
 import { applyCredential, type Credential } from './apply-credential.ts';
 
 /**
- * What a call to a registered server carries: its own headers with this run's ids, and its credential. The credential wins on a clash. `security`
+ * What a call to a registered server carries: the connection's headers with this run's ids, and its credential. The credential wins on a clash. `security`
  * is what the operation asks for.
  */
 export function callHeaders(
@@ -46,7 +46,7 @@ function expandAll(headers: Record<string, string>, run: RunContext | undefined)
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, expand(value, values)]));
 }
 
-/** One pass, so that an id which looks like a placeholder stays what it is. Names without a value here stay as they stand. */
+/** One pass, so that an id which looks like a placeholder stays what it is. Names without a value stay as they are. */
 function expand(template: string, values: ReadonlyMap<string, string | undefined>): string {
   return template.replaceAll(/\{\{\s*([A-Z_]{1,40})\s*\}\}/g, (whole, name: string) =>
     values.has(name) ? encodeForHeader(values.get(name) ?? '') : whole,

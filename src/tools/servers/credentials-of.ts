@@ -13,12 +13,12 @@ export const credentialHeader = /auth|key|token|secret|cookie|pass|credential|si
 /** Headers that a server may name without giving anything away. */
 const openHeader = /^(?:accept(?:-.*)?|content-type|user-agent|origin|referer|cache-control|prefer)$/;
 
-/** For results: an id of the run in another header may rightly stand in one. */
+/** For results: an id of the run in another header may rightly be in one. */
 export function maskOfCredentials(connection: Connected): SecretMask {
   return createSecretMask(credentialsOf(connection));
 }
 
-/** For messages, documents and reports, in which nothing that was sent has to stand. */
+/** For messages, documents and reports, which must not repeat what was sent. */
 export function maskOfEverythingSent(connection: Connected): SecretMask {
   return createSecretMask(everythingSent(connection));
 }

@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../core/tool-server-report.ts';
-import type { JsonObject } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { estimateFunctionTokens } from '../catalog/offer-tools.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
@@ -60,7 +59,7 @@ function toReport(opening: Opening, record: ToolServerRecord, failure?: string):
   const approvals = report.ok ? lintApprovals(report.functions, report.renamed, record) : [];
   const complete = { ...report, warnings: [...renamed, ...lintConfig(record), ...approvals, ...report.warnings] };
   // Paths and names of operations stay as the server needs them, and what is said about them repeats them.
-  return maskOfEverythingSent(record).value(complete as unknown as JsonObject) as unknown as ToolServerReport;
+  return maskOfEverythingSent(record).value(complete);
 }
 
 function toFailedReport(error: string): ToolServerReport {

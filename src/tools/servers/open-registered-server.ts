@@ -67,7 +67,10 @@ export async function openServer(record: ToolServerRecord, send: SendOutbound, o
   try {
     const server = (await loadRegistered(record, send, options)) ?? known;
     if (server !== undefined) return { type: 'opened', server };
-    return { type: 'unreachable', reason: 'The server answers that its document has not changed, and was not asked.' };
+    return {
+      type: 'unreachable',
+      reason: 'The server answers with HTTP 304 to an unconditional request for its document.',
+    };
   } catch (error) {
     return { type: 'unreachable', reason: maskOfEverythingSent(record).text(error instanceof Error ? error.message : String(error)) };
   }

@@ -14,7 +14,7 @@ export function retryDelayMs(failures: number): number {
 }
 
 /**
- * What happened to a server. `slow`: it is still being opened; `joined`: then it was. `renamed`: the id that it asked for is its `wantedId`. `held`: the functions that
+ * What happened to a server. `slow`: it is still being opened; `joined`: then it was. `renamed`: the id that was wanted is its `wantedId`. `held`: the functions that
  * wait for an administrator to accept their changed definition. `process_ended`: by itself; the next call starts it anew. `notifications_dropped`: it
  * sends more of them than are read.
  */
@@ -90,7 +90,7 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
     try {
       const records = await listRecords();
       const due = records.filter(isDue);
-      // What is open stays in use while it is asked for anew.
+      // What is open stays in use while it is loaded anew.
       await Promise.all(due.map((record) => (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, signal)));
       const ids = new Set(records.map(({ id }) => id));
       for (const id of reported.keys()) if (!ids.has(id)) reported.delete(id);

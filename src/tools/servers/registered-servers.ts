@@ -24,7 +24,7 @@ export interface RegisteredServers {
   open(record: ToolServerRecord, signal: AbortSignal, isNeeded?: boolean): Promise<Opening>;
   /** Loads it anew; what is there stays in use meanwhile, and afterwards too when this fails. Gives what came of it. @throws the signal's reason */
   refresh(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
-  /** The same without a validator's remarks, without an administrator. */
+  /** The same without a validator's remarks: for refreshes that no administrator has asked for. */
   renew(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** What is known without asking the server. */
   stateOf(record: ToolServerRecord): Opening | undefined;

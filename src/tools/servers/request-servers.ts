@@ -91,7 +91,7 @@ async function openServer(context: ServerContext, options: RequestServersOptions
     const what = `The tool server ${new URL(server.url).origin} (tool_servers.${context.index})`;
     return { candidates: [], warnings: [leftOutWarning(code, what, reason)] };
   };
-  // It trusts the gateway's word on who asks, and the gateway's rules for it (approvals, functions, keys) hold for its registration alone.
+  // It trusts the gateway on who asks, and the gateway's rules for it (approvals, functions, keys) hold for its registration alone.
   const registered = server.authType === 'session' ? options.sessionServerAt?.(new URL(server.url).origin) : undefined;
   if (registered !== undefined) return leaveOut('tool_server_registered', `it is registered as "${registered}"; choose it with tool_ids`);
   if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(context, server.specs, options);

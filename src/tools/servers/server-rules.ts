@@ -6,12 +6,12 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { Tool } from '../../core/tool.ts';
 import type { Operation } from '../openapi/operation.ts';
 
-/** What `config` of a server says about its functions: which are kept back, and which wait for a human. */
+/** What `config` of a server says about its functions: which are withheld, and which wait for a human. */
 export type ServerRules = Pick<ToolServerRecord, 'extra' | 'tags' | 'functionFilter'>;
 
-/** What the rules look at. */
+/** What the rules apply to. */
 type Ruled = Pick<Operation, 'operationId' | 'spec' | 'tags'> & {
-  /** Absent: nobody knows it, so that whatever asks for certain methods keeps the function back. */
+  /** Undefined: not known, so that a rule for certain methods withholds the function. */
   method: string | undefined;
 };
 

@@ -14,7 +14,7 @@ export type ToolArguments<Parameters extends ToolParameters> = Parameters extend
 /** A message in the form of the OpenAI API: `{role, content, tool_calls?, …}`. */
 export type PublicMessage = JsonObject & { role: string };
 
-/** Values are JSON. What is set is kept when the call succeeds, for this caller and chat; without a chat, for this run. */
+/** Values are JSON. What is set is saved when the call succeeds, for this caller and chat; without a chat, for this run. */
 export interface FunctionState {
   readonly get: (key: string) => JsonValue | undefined;
   /** `undefined` takes the key away. @throws Error beyond `limits.stateKeys` and `limits.stateCharacters` */
@@ -62,14 +62,14 @@ export interface ToolDefinition<Parameters extends ToolParameters = ToolParamete
   /** What it does and when to use it, for a model. */
   description: string;
   parameters: Parameters;
-  /** Gives JSON, or what `noReply` and `handoff` give; undefined is null. A `ToolError` is told to the model, anything else that is thrown is masked. */
+  /** Gives JSON, or what `noReply` and `handoff` give; undefined is null. The model reads the message of a `ToolError`; anything else that is thrown is masked. */
   execute(args: ToolArguments<Parameters>, context: FunctionContext): unknown;
-  /** Whether every chat has it without asking. Default: true. */
+  /** Whether chats have it that do not name it. Default: true. */
   default?: boolean;
   /** Whether backends are to enforce the schema. Default: where they are known to. */
   strict?: boolean;
-  /** Asked at the start of each run, for all functions at once; one that throws or takes too long hides only itself. */
-  isEnabled?: boolean | ((place: FunctionPlace) => Soon<boolean>);
+  /** Called at the start of each run, for all functions at once; one that throws or takes too long hides only itself. */
+  isEnabled?: boolean | ((run: FunctionPlace) => Soon<boolean>);
   /** Whether a human is asked before each call. */
   needsApproval?: boolean | ((args: ToolArguments<Parameters>) => Soon<boolean>);
   inputGuardrails?: readonly ((args: ToolArguments<Parameters>, context: FunctionContext) => Soon<Verdict>)[];
@@ -119,7 +119,7 @@ export interface ToolsetDefinition {
   setup?(): unknown;
   /** When the set was replaced and no run uses it any more, and at the gateway's end. */
   close?(): unknown;
-  /** Whether every chat has it without asking. Default: true. */
+  /** Whether chats have it that do not name it. Default: true. */
   default?: boolean;
 }
 

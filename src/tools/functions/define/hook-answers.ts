@@ -13,8 +13,8 @@ export type HookAnswer = { readonly [answerMark]: true } & (
 /** From any hook: the run ends, and the client reads the message. */
 export function abort(message: string): HookAnswer {
   // Types are gone when a module is loaded, and a refusal without a word helps nobody.
-  const said: unknown = message;
-  return { [answerMark]: true, type: 'abort', message: typeof said === 'string' && said !== '' ? said : 'A hook ended the run.' };
+  const given: unknown = message;
+  return { [answerMark]: true, type: 'abort', message: typeof given === 'string' && given !== '' ? given : 'A hook ended the run.' };
 }
 
 /** From `beforeTool`: the function gets these arguments, which are checked like a model's. */
@@ -38,21 +38,21 @@ export interface HookContext {
   readonly runId: string;
   readonly chatId: string | undefined;
   readonly user: { readonly id: string; readonly role: 'admin' | 'user' };
-  /** As the request named it; undefined where no model is asked. */
+  /** As the request named it; undefined where no model is called. */
   readonly model: string | undefined;
 }
 
 type Soon<Value> = Value | Promise<Value>;
 type Nothing = undefined | void;
 
-/** An assistant message answers in the model's place. */
+/** An assistant message is the answer, and the model is not called. */
 export type BeforeModel = (
   question: { messages: PublicMessage[]; model: string; tools: JsonObject[] },
   context: HookContext,
 ) => Soon<Nothing | PublicMessage | HookAnswer>;
 /** Another assistant message, with other text or other calls, replaces the answer. */
 export type AfterModel = (answer: { message: PublicMessage }, context: HookContext) => Soon<Nothing | PublicMessage | HookAnswer>;
-/** A value is the result, and the function does not run; a thrown `ToolError` is told to the model. */
+/** A value is the result, and the function does not run; the model reads the message of a thrown `ToolError`. */
 export type BeforeTool = (call: { name: string; arguments: JsonObject }, context: HookContext) => Soon<Nothing | JsonValue | HookAnswer>;
 /** A value replaces the result. */
 export type AfterTool = (

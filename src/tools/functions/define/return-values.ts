@@ -39,8 +39,8 @@ const longestName = 200;
 const longestUri = 2_048;
 
 /**
- * A result with files for whoever can show them: in a chat they stand in the event of the result, for an MCP client in its content. A model reads
- * the result alone; what it should know of a file has to stand there. `undefined` as result: it reads that there are files.
+ * A result with files for whoever can show them: in a chat they are in the event of the result, for an MCP client in its content. A model reads
+ * the result alone; what it should know of a file has to be in it. `undefined` as result: it reads that there are files.
  * @throws TypeError, RangeError for more than a result may hold
  */
 export function withFiles(result: unknown, files: readonly ReturnedFile[]): SpecialResult {
@@ -85,7 +85,7 @@ export function toOutcome(returned: unknown): FunctionOutcome {
   };
 }
 
-/** A model has to read something, and whoever shows the files shows them in its place. */
+/** A model has to read something; a client that shows the files replaces the mention by the file. */
 function toFilesAlone(files: readonly ToolFile[]): FunctionOutcome {
   const mentioned = files.map((file) => {
     const size = Math.ceil(file.sizeBytes / 1024);

@@ -5,7 +5,7 @@ import { limits } from '../../../core/limits.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { asUserCode, loadParameter } from './user-code.ts';
 
-/** Imports a module by its address. Replaced where another loader stands in the way of Node's. */
+/** Imports a module by its address. Replaced in tests, whose runner has another loader than Node's. */
 export type ImportModule = (url: string) => Promise<unknown>;
 
 export const importModule: ImportModule = (url) => import(url);

@@ -16,7 +16,7 @@ export interface ToolsetVersion {
   close(): Promise<void>;
 }
 
-/** Sets toolsets up. One that takes its time holds up nobody: it is asked for again when it is ready. */
+/** Sets toolsets up. One that takes its time delays nothing: `onReady` says when to open it again. */
 export interface ToolsetOpener {
   /** Undefined: it is still being set up. @throws what `setup` throws, or Error when it takes too long */
   open(toolset: Toolset, module: LoadedModule): Promise<ToolsetVersion | undefined>;

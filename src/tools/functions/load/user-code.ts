@@ -6,7 +6,7 @@ export const loadParameter = 'toolwharf-load';
 /** The module whose code has begun what runs now, timers and connections that it left behind included. */
 const module = new AsyncLocalStorage<string>();
 
-/** Runs code of the operator's own module, so that what it leaves behind can be told from the gateway's. */
+/** Runs code of the operator's own module, so that errors of what it leaves behind can be distinguished from the gateway's. */
 export function asUserCode<Value>(path: string, work: () => Value): Value {
   return module.run(path, work);
 }
@@ -27,8 +27,8 @@ export function toUserSignal(signal: AbortSignal): AbortSignal {
 const userFrame = new RegExp(String.raw`^ +at .*(file:[^\s()]*)\?${loadParameter}=`, 'm');
 
 /**
- * The operator's module to which an exception belongs that nothing caught: it stands in the stack, or has begun what failed, as with the error of a
- * connection, whose stack shows Node alone. Undefined: the exception may be the gateway's. To be asked where the exception is reported.
+ * The operator's module to which an exception belongs that nothing caught: its file is in the stack, or its code has begun what failed, as with the
+ * error of a connection, whose stack shows Node alone. Undefined: the exception may be the gateway's. To be called where the exception is reported.
  */
 export function userModuleBehind(error: unknown): string | undefined {
   return userFrame.exec(stackOf(error))?.[1] ?? module.getStore();

@@ -10,7 +10,7 @@ import type { FunctionFolder } from '../load/function-folder.ts';
 import { chooseFunctions, functionsInReach, isSwitchedOn } from '../load/function-registry.ts';
 import type { RegisteredFunction } from '../load/function-registry.ts';
 import type { ChatStates } from './chat-state.ts';
-import { createFunctionTool, placeOf } from './function-tool.ts';
+import { createFunctionTool, runInfoOf } from './function-tool.ts';
 
 export interface FunctionSourceOptions {
   folder: Pick<FunctionFolder, 'registry'>;
@@ -25,16 +25,16 @@ export interface FunctionSourceOptions {
 export function createFunctionSource({ folder, path, states, onFault }: FunctionSourceOptions): ToolSource {
   /** All at once; one that throws or takes too long hides only itself. */
   async function enabledAmong(functions: readonly RegisteredFunction[], run: RunContext): Promise<RegisteredFunction[]> {
-    const place = placeOf(run);
-    const answers = await Promise.all(functions.map((entry) => isEnabled(entry, place)));
+    const info = runInfoOf(run);
+    const answers = await Promise.all(functions.map((entry) => isEnabled(entry, info)));
     return functions.filter((_, index) => answers[index] === true);
   }
 
-  async function isEnabled({ definition, id }: RegisteredFunction, place: FunctionPlace): Promise<boolean> {
+  async function isEnabled({ definition, id }: RegisteredFunction, run: FunctionPlace): Promise<boolean> {
     const { isEnabled: condition = true } = definition.options;
     if (typeof condition === 'boolean') return condition;
     try {
-      const answer: unknown = await waitAtMost(limits.enablementMs, Promise.resolve(condition(place)), () => {
+      const answer: unknown = await waitAtMost(limits.enablementMs, Promise.resolve(condition(run)), () => {
         throw new Error(`isEnabled took more than ${limits.enablementMs} ms`);
       });
       return Boolean(answer);

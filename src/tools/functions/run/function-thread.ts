@@ -34,7 +34,7 @@ parentPort?.on('message', ({ id, value, error }: ToThread) => {
 
 const changes = new Map<string, JsonValue | undefined>();
 const context: FunctionContext = {
-  ...job.place,
+  ...job.run,
   // The thread is ended before anything could hear of it.
   signal: new AbortController().signal,
   state: {

@@ -94,14 +94,14 @@ async function runFunction(
     worker === true
       ? await runInThread({ path: module.path, folder, sources: module.sources, name: definition.name, args }, context, state)
       : toOutcome(await execute(args, context));
-  // Whoever has cancelled the call, or was told that it took too long, must not find its traces.
+  // A call that was cancelled or took too long must leave no traces.
   signal.throwIfAborted();
   await state.commit();
   return (await runGuardrails(outputGuardrails, outcome.value, { name: offeredName, context })) ?? outcome;
 }
 
 /** Who is asking, and where. Messages and files are copied only for those who look. */
-export function placeOf({ runId, chatId, caller, conversation }: RunContext): FunctionPlace {
+export function runInfoOf({ runId, chatId, caller, conversation }: RunContext): FunctionPlace {
   let messages: FunctionPlace['messages'] | undefined;
   let files: FunctionPlace['files'] | undefined;
   return {
@@ -136,7 +136,7 @@ function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined,
     critical: async (work) => (runtime === undefined ? work() : runtime.critical(work)),
     stop: () => runtime?.stop(),
   };
-  return Object.defineProperties(placeOf(invocation.run), Object.getOwnPropertyDescriptors(context)) as FunctionContext;
+  return Object.defineProperties(runInfoOf(invocation.run), Object.getOwnPropertyDescriptors(context)) as FunctionContext;
 }
 
 function requireRuntime(runtime: ToolContext | undefined): ToolContext {

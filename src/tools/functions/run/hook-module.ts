@@ -30,31 +30,31 @@ export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Expo
   const toAnswer = (value: unknown) => ({ type: 'answer' as const, message: toAssistantMessage(value, newCallId) });
   const toResult = (value: unknown) => ({ type: 'result' as const, value: toJson(value) });
   if (beforeModel !== undefined) {
-    hook.beforeModel = async ({ model, messages, tools }, place) => {
+    hook.beforeModel = async ({ model, messages, tools }, scope) => {
       const input = { model, messages: messages.map(toPublicMessage), tools: tools.map(toPublicTool) };
-      const answer = await beforeModel(input, contextOf(place));
+      const answer = await beforeModel(input, contextOf(scope));
       if (isHookAnswer(answer) && answer.type === 'messages')
         return { type: 'messages', messages: answer.messages.map((message) => fromPublicMessage(message, newCallId)) };
       return toDecision(answer, 'beforeModel', toAnswer);
     };
   }
   if (afterModel !== undefined) {
-    hook.afterModel = async (message, place) =>
-      toDecision(await afterModel({ message: toPublicMessage(message) }, contextOf(place)), 'afterModel', toAnswer);
+    hook.afterModel = async (message, scope) =>
+      toDecision(await afterModel({ message: toPublicMessage(message) }, contextOf(scope)), 'afterModel', toAnswer);
   }
   if (beforeTool !== undefined) {
-    hook.beforeTool = ({ name: tool, args }, place) =>
+    hook.beforeTool = ({ name: tool, args }, scope) =>
       orReject(async () => {
-        const answer = await beforeTool({ name: tool, arguments: structuredClone(args) }, contextOf(place));
+        const answer = await beforeTool({ name: tool, arguments: structuredClone(args) }, contextOf(scope));
         if (isHookAnswer(answer) && answer.type === 'arguments') return { type: 'arguments', args: requireObject(answer.args) };
         return toDecision(answer, 'beforeTool', toResult);
       });
   }
   if (afterTool !== undefined) {
-    hook.afterTool = ({ name: tool, args, result }, place) =>
+    hook.afterTool = ({ name: tool, args, result }, scope) =>
       orReject(async () => {
         const input = { name: tool, arguments: structuredClone(args), result: structuredClone(result) };
-        return toDecision(await afterTool(input, contextOf(place)), 'afterTool', toResult);
+        return toDecision(await afterTool(input, contextOf(scope)), 'afterTool', toResult);
       });
   }
   return hook;

@@ -15,7 +15,7 @@ export interface ThreadJob {
   /** Of the function. */
   name: string;
   args: unknown;
-  place: FunctionPlace;
+  run: FunctionPlace;
   state: Record<string, JsonValue>;
 }
 
@@ -46,19 +46,19 @@ export function fromPlainError({ message, ...rest }: PlainError): Error {
 const threads = createFairTurns(limits.functionThreads);
 
 /**
- * Runs `execute` in a thread of its own, so that work which blocks holds up nobody else. The thread loads the module as it was loaded here, keeps
+ * Runs `execute` in a thread of its own, so that work which blocks delays nothing else. The thread loads the module as it was loaded here, leaves
  * nothing for the next call, and is ended by the call's signal at once.
  * @throws what the function throws, by name and message; the signal's reason
  */
 export async function runInThread(
-  job: Omit<ThreadJob, 'place' | 'state'>,
+  job: Omit<ThreadJob, 'run' | 'state'>,
   context: FunctionContext,
   state: OpenedState,
 ): Promise<FunctionOutcome> {
   const { runId, chatId, user, model, messages, files } = context;
   return threads.run(user.id, context.signal, () => {
-    const place = { runId, chatId, user, model, messages, files };
-    return runThread({ ...job, place, state: state.snapshot() }, context, state);
+    const run = { runId, chatId, user, model, messages, files };
+    return runThread({ ...job, run, state: state.snapshot() }, context, state);
   });
 }
 
