@@ -1,3 +1,4 @@
+import type { CorpusRow } from './measure-corpus.ts';
 import { median } from './measure-latency.ts';
 import type { Round } from './measure-load.ts';
 import { pieceSizes } from './measure-parser.ts';
@@ -38,6 +39,26 @@ export function printResults(results: Results): void {
   print(
     `${machine.cpus} x ${machine.cpu}, Node ${machine.node}, ${machine.seconds.toFixed(0)} s; load ${machine.loadBefore.toFixed(1)} before, ${machine.loadAfter.toFixed(1)} after`,
   );
+}
+
+export function printCorpus(rows: readonly CorpusRow[], goals: readonly { goal: string; isMet: boolean }[]): void {
+  const fewer = (tokens: number, others: number): string => `${number(100 * (1 - tokens / others))} %`;
+  print('documents of OPENAPI_CORPUS, in tokens');
+  table([
+    ['document', 'functions', 'omitted', 'tokens', 'written out', 'fewer', 'with answers', 'fewer', 'least', 'ms'],
+    ...rows.map(({ document, functions, omissions, tokens, naive, answers, least, milliseconds }) => [
+      document,
+      ...[functions, omissions, tokens, naive].map((count) => number(count)),
+      fewer(tokens, naive),
+      number(answers),
+      fewer(tokens, answers),
+      number(least),
+      number(milliseconds),
+    ]),
+  ]);
+  print();
+  for (const { goal, isMet } of goals) print(`${isMet ? 'met   ' : 'MISSED'} ${goal}`);
+  if (rows.length === 0) print('OPENAPI_CORPUS names no folder with documents.');
 }
 
 export function printWords(words: readonly WordsResult[]): void {

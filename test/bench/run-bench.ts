@@ -7,12 +7,13 @@ import { announcedPort, cpuMicroseconds, endAllChildren, killAllChildren, startN
 import type { Child } from './child-process.ts';
 import { adminKey, startGateway } from './gateway-process.ts';
 import type { Target } from './load-generator.ts';
+import { corpusGoals, measureCorpus } from './measure-corpus.ts';
 import { measureColdStart } from './measure-cold-start.ts';
 import { measureLargeDocument } from './measure-large-document.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureLoad } from './measure-load.ts';
 import { measureManyStreams } from './measure-many-streams.ts';
-import { printResults, printStops, printWords } from './print-results.ts';
+import { printCorpus, printResults, printStops, printWords } from './print-results.ts';
 import { measureMcpTools } from './measure-mcp-tools.ts';
 import { measureToolWork } from './measure-tool-work.ts';
 import { measureModelWords } from './measure-model-words.ts';
@@ -29,7 +30,7 @@ const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, burst, paced, latency, many, cold, document, work, mcp, words, and stops, which runs only by its name. */
+    /** Some of: json, burst, paced, latency, many, cold, document, work, mcp, words, and stops and corpus, which run only by their names. */
     only: { type: 'string' },
     /** Of `stops`: a pattern that the names of its cases must match. */
     case: { type: 'string' },
@@ -38,7 +39,7 @@ const { values: options } = parseArgs({
   },
 });
 const wanted = options.only?.split(',');
-const isStopsOnly = options.only === 'stops';
+const isNamedAlone = options.only === 'stops' || options.only === 'corpus';
 const isWanted = (name: string): boolean => wanted === undefined || wanted.includes(name);
 const roundCount = Number(options.rounds);
 const durationMs = Number(options.seconds) * 1000;
@@ -181,11 +182,21 @@ async function runWords(): Promise<void> {
   if (words.some(({ wrong }) => wrong > 0)) process.exitCode = 1;
 }
 
+/** What functions cost in tokens, over the documents of `OPENAPI_CORPUS`. */
+async function runCorpus(): Promise<void> {
+  note('real documents');
+  const rows = await measureCorpus();
+  const goals = corpusGoals(rows);
+  printCorpus(rows, goals);
+  if (goals.length === 0 || goals.some(({ isMet }) => !isMet)) process.exitCode = 1;
+}
+
 async function run(): Promise<void> {
   if (isWanted('words')) await runWords();
   if (options.only === 'words') return;
   if (wanted?.includes('stops') === true) await runStops();
-  if (isStopsOnly) return;
+  if (wanted?.includes('corpus') === true) await runCorpus();
+  if (isNamedAlone) return;
   const results = await measure();
   printResults(results);
   mkdirSync(here('./results'), { recursive: true });
