@@ -6,8 +6,7 @@ import type { Authenticator } from './auth/authenticate.ts';
 import { installGuard } from './auth/guard.ts';
 import { installCallerLimits } from './auth/limit-callers.ts';
 import { installJsonBodies } from './body/json-bodies.ts';
-import { refuseMalformedRequest, refuseMalformedUrl } from './body/malformed-requests.ts';
-import { installErrorHandling } from './error-handler.ts';
+import { installErrorHandling, sendMalformedRequest, sendMalformedUrl } from './error-handler.ts';
 
 export interface ServerOptions {
   logger: FastifyBaseLogger;
@@ -37,8 +36,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // The start and end of every request would be two lines each; the run logs one.
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
-    frameworkErrors: refuseMalformedUrl,
-    clientErrorHandler: refuseMalformedRequest,
+    frameworkErrors: sendMalformedUrl,
+    clientErrorHandler: sendMalformedRequest,
   });
   server.server.headersTimeout = 30_000;
   installJsonBodies(server, { ownerOf: (request) => request.caller.id });

@@ -3,8 +3,7 @@ import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { invalidKey, startKeyNeeded } from './authenticate.ts';
 import type { Authenticator } from './authenticate.ts';
-import { sendNothingHere } from '../error-handler.ts';
-import { refuseTwoHosts } from '../body/malformed-requests.ts';
+import { sendNotFound } from '../error-handler.ts';
 import { findAccess, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
@@ -44,7 +43,7 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
       // There is nothing behind it to protect; but its body would be read, and parsed, for everybody.
       if (request.is404) {
         leaveBodyUnread(request, reply);
-        return sendNothingHere(app, request, reply);
+        return sendNotFound(app, request, reply);
       }
       const access = findAccess(request.method, request.routeOptions.url ?? '', table);
       refuseUselessBody(request, access);
@@ -99,4 +98,26 @@ const bodiless = new Set(['GET', 'HEAD', 'OPTIONS']);
 function refuseUselessBody({ method, headers }: FastifyRequest, access: Access | undefined): void {
   if (!bodiless.has(method) && access !== 'public') return;
   if (hasLargeBody(headers)) throw new GatewayError('payload_too_large', `${method} takes no body here. Send none.`);
+}
+
+/**
+ * Node keeps the first of two `Host` headers and drops the other one (RFC 9112 section 3.2 wants a 400); a proxy may have looked at the second. A
+ * request line with a whole address names a host as well, which goes before the header.
+ * @throws GatewayError `invalid_request`
+ */
+function refuseTwoHosts({ raw }: FastifyRequest): void {
+  const inLine = raw.url?.startsWith('/') === true ? undefined : /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(raw.url ?? '')?.[1];
+  const isOther = inLine !== undefined && inLine.toLowerCase() !== raw.headers.host?.toLowerCase();
+  if (isOther || hasTwoHosts(raw.rawHeaders))
+    throw new GatewayError('invalid_request', 'The request names its Host twice. Send the header once.');
+}
+
+/** Names and values in turn. */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
 }

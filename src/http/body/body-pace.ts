@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { endWithError } from './malformed-requests.ts';
+import { endWithError } from '../error-handler.ts';
 
 export interface BodyPace {
   /** So many bytes have to arrive in every such time, unless the body is whole before. */

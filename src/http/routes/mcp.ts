@@ -5,7 +5,7 @@ import { isDeeperThan } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { foreignOrigin } from '../auth/authenticate.ts';
 import type { McpHandler, McpHandlerOptions } from '../mcp/mcp-handler.ts';
-import { abortOnDisconnect } from '../abort-on-disconnect.ts';
+import { disconnectSignal } from '../disconnect-signal.ts';
 import { createRequestTurns } from '../request-turns.ts';
 
 export interface McpRouteOptions extends McpHandlerOptions {
@@ -29,22 +29,22 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
   // Each request builds a server of the SDK, and hundreds may have arrived together.
   const turns = createRequestTurns(1);
 
-  const serve = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
-    abortOnDisconnect(reply, async (signal) => {
-      const { method, body, caller } = request;
-      // Whatever the key: specification, transports, security warning.
-      const origin = foreignOrigin(request.headers, allowedOrigins);
-      if (origin !== undefined)
-        throw new GatewayError('forbidden', `The page ${origin} may not call /mcp. Name its origin in CORS_ALLOW_ORIGIN.`);
-      reply.header(gatewayHeader, gatewayId);
-      if (Array.isArray(body) || isDeeperThan(body, limits.jsonDepth))
-        throw new GatewayError('invalid_request', `The body must be one JSON-RPC message, nested at most ${limits.jsonDepth} levels deep.`);
-      await turns.take();
-      signal.throwIfAborted();
-      const authInfo = { token: '', clientId: caller.id, scopes: [], extra: { caller } };
-      const forwarded = new Request('http://gateway/mcp', { method, headers: protocolHeaders(request), signal });
-      return reply.send(await (await handler()).fetch(forwarded, { authInfo, ...(method === 'POST' && { parsedBody: body }) }));
-    });
+  const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const signal = disconnectSignal(reply);
+    const { method, body, caller } = request;
+    // Whatever the key: specification, transports, security warning.
+    const origin = foreignOrigin(request.headers, allowedOrigins);
+    if (origin !== undefined)
+      throw new GatewayError('forbidden', `The page ${origin} may not call /mcp. Name its origin in CORS_ALLOW_ORIGIN.`);
+    reply.header(gatewayHeader, gatewayId);
+    if (Array.isArray(body) || isDeeperThan(body, limits.jsonDepth))
+      throw new GatewayError('invalid_request', `The body must be one JSON-RPC message, nested at most ${limits.jsonDepth} levels deep.`);
+    await turns.take();
+    signal.throwIfAborted();
+    const authInfo = { token: '', clientId: caller.id, scopes: [], extra: { caller } };
+    const forwarded = new Request('http://gateway/mcp', { method, headers: protocolHeaders(request), signal });
+    return reply.send(await (await handler()).fetch(forwarded, { authInfo, ...(method === 'POST' && { parsedBody: body }) }));
+  };
   app.route({ method: ['POST', 'GET', 'DELETE'], url: '/mcp', handler: serve });
 };
 

@@ -6,7 +6,7 @@ import { limits } from '../../core/limits.ts';
 import type { ModelFinder, ModelRecord } from '../../core/model.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { abortOnDisconnect } from '../abort-on-disconnect.ts';
+import { disconnectSignal } from '../disconnect-signal.ts';
 
 export interface ModelRouteOptions {
   models: ModelFinder;
@@ -27,16 +27,15 @@ export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { 
     return toWire((await models.require(id, listSignal())).record);
   });
 
-  app.post('/v1/embeddings', ({ caller, body }, reply) =>
-    abortOnDisconnect(reply, async (signal) => {
-      if (!isJsonObject(body)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and input.');
-      const model = ownValue(body, 'model');
-      if (typeof model === 'string') requireModel(caller, model);
-      requireFurtherModels(caller, body);
-      const answer = await embed(body, signal);
-      return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.body);
-    }),
-  );
+  app.post('/v1/embeddings', async ({ caller, body }, reply) => {
+    const signal = disconnectSignal(reply);
+    if (!isJsonObject(body)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and input.');
+    const model = ownValue(body, 'model');
+    if (typeof model === 'string') requireModel(caller, model);
+    requireFurtherModels(caller, body);
+    const answer = await embed(body, signal);
+    return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.body);
+  });
 };
 
 /** `owned_by` decides nothing here, but Open WebUI's frontends look at it, and at the `ollama` key beside it. */

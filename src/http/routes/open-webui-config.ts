@@ -7,7 +7,7 @@ import type { ToolServerReport } from '../../core/tool-server-report.ts';
 import { errorBody, logError, toGatewayError } from '../error-handler.ts';
 import { loadReports } from '../../admin/tool-server-reports.ts';
 import { toOpenWebUiWire, toReportWire } from '../../admin/tool-server-wire.ts';
-import { abortOnDisconnect } from '../abort-on-disconnect.ts';
+import { disconnectSignal } from '../disconnect-signal.ts';
 import type { ToolServerRouteOptions } from './tool-servers.ts';
 
 const path = '/api/v1/configs/tool_servers';
@@ -19,33 +19,31 @@ const path = '/api/v1/configs/tool_servers';
 export const openWebUiConfigRoutes: FastifyPluginAsync<ToolServerRouteOptions> = async (app, { admin, inspector }) => {
   app.setErrorHandler((error, request, reply) => {
     const shown = toGatewayError(error, request.id);
-    logError(request, error, shown);
+    logError(error, shown, { request, reply });
     return reply.code(shown.status).send({ ...errorBody(shown), detail: shown.message });
   });
 
   app.get(path, async () => toList(await admin.list()));
 
-  app.post(path, (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => {
-      const changed = await admin.replace(entriesIn(request.body), signal);
-      request.log.info({ by: request.caller.id }, 'tool servers replaced');
-      // Open WebUI's answer has no field for it.
-      for (const { record, dropped } of changed.filter((change) => change.dropped.length > 0))
-        request.log.warn({ tool_server: record.id, dropped }, 'credentials dropped: the address leads to another origin');
-      const records = changed.map(({ record }) => record);
-      await loadReports(inspector, records, signal);
-      return toList(records);
-    }),
-  );
+  app.post(path, async (request, reply) => {
+    const signal = disconnectSignal(reply);
+    const changed = await admin.replace(entriesIn(request.body), signal);
+    request.log.info({ by: request.caller.id }, 'tool servers replaced');
+    // Open WebUI's answer has no field for it.
+    for (const { record, dropped } of changed.filter((change) => change.dropped.length > 0))
+      request.log.warn({ tool_server: record.id, dropped }, 'credentials dropped: the address leads to another origin');
+    const records = changed.map(({ record }) => record);
+    await loadReports(inspector, records, signal);
+    return toList(records);
+  });
 
-  app.post(`${path}/verify`, (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => {
-      const report = await admin.verify(withoutEmptyKey(request.body), signal);
-      if (report.ok) return toVerified(report);
-      const message = `Failed to connect to the tool server: ${report.error ?? 'unknown reason'}`;
-      throw new GatewayError('upstream_unreachable', message, { status: 400 });
-    }),
-  );
+  app.post(`${path}/verify`, async (request, reply) => {
+    const signal = disconnectSignal(reply);
+    const report = await admin.verify(withoutEmptyKey(request.body), signal);
+    if (report.ok) return toVerified(report);
+    const message = `Failed to connect to the tool server: ${report.error ?? 'unknown reason'}`;
+    throw new GatewayError('upstream_unreachable', message, { status: 400 });
+  });
 };
 
 function toList(records: readonly ToolServerRecord[]): JsonObject {

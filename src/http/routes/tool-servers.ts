@@ -7,7 +7,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../core/tool-server-report.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { abortOnDisconnect } from '../abort-on-disconnect.ts';
+import { disconnectSignal } from '../disconnect-signal.ts';
 
 export interface ToolServerRouteOptions {
   admin: ToolServerAdmin;
@@ -23,44 +23,40 @@ export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = asyn
     return { data: records.map((record) => toListed(record, knownReport(inspector, record))) };
   });
 
-  app.post('/api/tool-servers', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => {
-      const record = await admin.create(request.body, signal);
-      log(request, record.id, 'tool server created');
-      reply.code(201);
-      return toShown(record, await inspector.refresh(record, signal));
-    }),
-  );
+  app.post('/api/tool-servers', async (request, reply) => {
+    const signal = disconnectSignal(reply);
+    const record = await admin.create(request.body, signal);
+    log(request, record.id, 'tool server created');
+    reply.code(201);
+    return toShown(record, await inspector.refresh(record, signal));
+  });
 
-  app.put('/api/tool-servers', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => {
-      const changed = await admin.replace(listIn(request.body), signal);
-      log(request, undefined, 'tool servers replaced');
-      const records = changed.map(({ record }) => record);
-      const reports = await loadReports(inspector, records, signal);
-      return {
-        data: changed.map((change, index) =>
-          toListed(change.record, withDropped(change, reports[index] ?? knownReport(inspector, change.record))),
-        ),
-      };
-    }),
-  );
+  app.put('/api/tool-servers', async (request, reply) => {
+    const signal = disconnectSignal(reply);
+    const changed = await admin.replace(listIn(request.body), signal);
+    log(request, undefined, 'tool servers replaced');
+    const records = changed.map(({ record }) => record);
+    const reports = await loadReports(inspector, records, signal);
+    return {
+      data: changed.map((change, index) =>
+        toListed(change.record, withDropped(change, reports[index] ?? knownReport(inspector, change.record))),
+      ),
+    };
+  });
 
-  app.get<WithId>('/api/tool-servers/:id', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => {
-      const record = await admin.require(request.params.id);
-      return toShown(record, inspector.reportOf(record) ?? (await loadReport(inspector, record, signal)));
-    }),
-  );
+  app.get<WithId>('/api/tool-servers/:id', async (request, reply) => {
+    const signal = disconnectSignal(reply);
+    const record = await admin.require(request.params.id);
+    return toShown(record, inspector.reportOf(record) ?? (await loadReport(inspector, record, signal)));
+  });
 
-  app.patch<WithId>('/api/tool-servers/:id', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => {
-      const changed = await admin.change(request.params.id, request.body);
-      const { record } = changed;
-      log(request, record.id, 'tool server changed');
-      return toShown(record, withDropped(changed, await loadReport(inspector, record, signal)));
-    }),
-  );
+  app.patch<WithId>('/api/tool-servers/:id', async (request, reply) => {
+    const signal = disconnectSignal(reply);
+    const changed = await admin.change(request.params.id, request.body);
+    const { record } = changed;
+    log(request, record.id, 'tool server changed');
+    return toShown(record, withDropped(changed, await loadReport(inspector, record, signal)));
+  });
 
   app.delete<WithId>('/api/tool-servers/:id', async (request) => {
     const { id } = request.params;
@@ -69,23 +65,20 @@ export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = asyn
     return { id, deleted: true };
   });
 
-  app.post<WithId>('/api/tool-servers/:id/refresh', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => toReportWire(await inspector.refresh(await admin.require(request.params.id), signal))),
+  app.post<WithId>('/api/tool-servers/:id/refresh', async (request, reply) =>
+    toReportWire(await inspector.refresh(await admin.require(request.params.id), disconnectSignal(reply))),
   );
 
-  app.post<WithId>('/api/tool-servers/:id/accept', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => {
-      const record = await admin.require(request.params.id);
-      const accepted = acceptedIn(request.body);
-      const report = await inspector.accept(record, accepted, signal);
-      request.log.info({ tool_server: record.id, functions: [...accepted.keys()], by: request.caller.id }, 'definitions accepted');
-      return toReportWire(report);
-    }),
-  );
+  app.post<WithId>('/api/tool-servers/:id/accept', async (request, reply) => {
+    const signal = disconnectSignal(reply);
+    const record = await admin.require(request.params.id);
+    const accepted = acceptedIn(request.body);
+    const report = await inspector.accept(record, accepted, signal);
+    request.log.info({ tool_server: record.id, functions: [...accepted.keys()], by: request.caller.id }, 'definitions accepted');
+    return toReportWire(report);
+  });
 
-  app.post('/api/tool-servers/verify', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => toReportWire(await admin.verify(request.body, signal))),
-  );
+  app.post('/api/tool-servers/verify', async (request, reply) => toReportWire(await admin.verify(request.body, disconnectSignal(reply))));
 };
 
 /** A bare array, or `{"data": […]}` as the list is given. Anything else is for the parser to refuse. */

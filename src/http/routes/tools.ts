@@ -5,7 +5,7 @@ import type { ToolErrorCode, ToolFinder } from '../../core/tool.ts';
 import type { InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { abortOnDisconnect } from '../abort-on-disconnect.ts';
+import { disconnectSignal } from '../disconnect-signal.ts';
 
 export interface ToolRouteOptions {
   tools: ToolFinder;
@@ -22,18 +22,17 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
     return { data: listed.map(({ hints: _hints, ...shown }) => shown) };
   });
 
-  app.post<{ Params: { '*': string } }>('/api/tools/*', (request, reply) =>
-    abortOnDisconnect(reply, async (signal) => {
-      const { caller, params, body } = request;
-      const path = params['*'];
-      if (!path.endsWith(pathEnd)) throw new GatewayError('not_found', 'A function is called at POST /api/tools/{id or name}/invoke.');
-      const call = { idOrName: path.slice(0, -pathEnd.length), args: argumentsIn(body) };
-      const invoked = await invoke(call, { caller, signal });
-      const status = statusOf(invoked);
-      request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');
-      return reply.code(status).send(toWire(invoked));
-    }),
-  );
+  app.post<{ Params: { '*': string } }>('/api/tools/*', async (request, reply) => {
+    const signal = disconnectSignal(reply);
+    const { caller, params, body } = request;
+    const path = params['*'];
+    if (!path.endsWith(pathEnd)) throw new GatewayError('not_found', 'A function is called at POST /api/tools/{id or name}/invoke.');
+    const call = { idOrName: path.slice(0, -pathEnd.length), args: argumentsIn(body) };
+    const invoked = await invoke(call, { caller, signal });
+    const status = statusOf(invoked);
+    request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');
+    return reply.code(status).send(toWire(invoked));
+  });
 };
 
 /** @throws GatewayError `invalid_request` */

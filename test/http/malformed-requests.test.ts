@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { listen, testApp } from '../../_support/build-app.ts';
+import { listen, testApp } from '../_support/build-app.ts';
 
 /** What the gateway answers to these bytes, to the end of the connection. */
 async function answerTo(bytes: string): Promise<{ status: number; body: unknown; logLines: string[] }> {
