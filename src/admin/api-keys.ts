@@ -17,7 +17,7 @@ export interface ApiKeys {
   change(id: string, toFields: (record: KeyRecord) => KeyFields): Promise<KeyRecord>;
   /** @throws GatewayError `not_found`, `read_only` for the fixed key, `conflict` when keys without an administrator would be left. */
   delete(id: string): Promise<void>;
-  /** Makes an administrator key where nobody could come in: no fixed key and none stored. Gives it, this once. */
+  /** Creates an administrator key where nobody could use the gateway: no fixed key and none stored. Gives it, this once. */
   createFirst: () => Promise<string | undefined>;
 }
 
@@ -93,7 +93,7 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
           throw new GatewayError('invalid_request', message, { param: 'role' });
         }
         const created = await store(fields);
-        // Whoever came in through the open door has to show a key from here on.
+        // Callers of the open mode need a key from here on.
         if (isFirst) await options.closeSessionsOf(openCallerId);
         return created;
       }),
@@ -105,7 +105,7 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
         const changed: KeyRecord = { ...toFields(record), id, hash, createdAt, ...(secretMark !== undefined && { secretMark }) };
         if (isAdministrator(record)) requireAdministratorAmong([...others, changed], 'demoted or expired');
         await write(() => registry.changeKey(changed));
-        if (!isAnotherRight(record, changed)) return changed;
+        if (!haveRightsChanged(record, changed)) return changed;
         options.cancelRunsOf(id, 'changed');
         await options.closeSessionsOf(id);
         return changed;
@@ -129,8 +129,8 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
   };
 }
 
-/** A new name takes nothing away from those who are connected. */
-function isAnotherRight(before: KeyRecord, after: KeyRecord): boolean {
+/** A new name is no reason to disconnect anybody. */
+function haveRightsChanged(before: KeyRecord, after: KeyRecord): boolean {
   const rights = ({ role, expiresAt, models, tools, limits }: KeyRecord): string =>
     JSON.stringify([role, expiresAt, models, tools, limits]);
   return rights(before) !== rights(after);

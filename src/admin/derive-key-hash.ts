@@ -11,7 +11,7 @@ export function derivePepper(secret: string): string {
   return Buffer.from(hkdfSync('sha256', secret, '', domain, 32)).toString('hex');
 }
 
-/** Tells peppers apart without telling anything about them: it is stored beside what was made with one. */
+/** Distinguishes peppers without revealing anything about them: it is stored beside what was made with one. */
 export function markOf(pepper: string): string {
   return createHmac('sha256', pepper).update('mark of this pepper').digest('hex').slice(0, 16);
 }
@@ -21,7 +21,7 @@ export function createKeyText(): string {
   return `sk-tw-${randomBytes(32).toString('base64url')}`;
 }
 
-/** What is kept of a key, as hex. Fast on purpose: 256 random bits need no slow hash, and every request pays for it. */
+/** What is stored of a key, as hex. Fast on purpose: 256 random bits need no slow hash, and every request pays for it. */
 export function hashKey(key: string, pepper: string): string {
   return createHmac('sha256', pepper).update(key).digest('hex');
 }

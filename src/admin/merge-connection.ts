@@ -13,7 +13,7 @@ import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-serv
  * take the key away; a header is taken away by `""`, and stays with `null`, which is how it is shown; `headers: null` takes all away.
  */
 export function mergeConnection(known: ToolServerRecord, change: JsonObject): JsonObject {
-  const record = lenderFor(known, change);
+  const record = secretsSourceFor(known, change);
   const before = toConnection(record);
   const given = restoreUnknown(record, withoutDropped(known, record, withoutShownOnly(change) as JsonObject));
   const headers = ownValue(given, 'headers');
@@ -38,7 +38,7 @@ export function droppedSecrets(before: ToolServerRecord, after: ToolServerRecord
 }
 
 /** The record whose secrets a change may take over: without any where `url` leads to another origin, for which they were not given. */
-function lenderFor(record: ToolServerRecord, change: JsonObject): ToolServerRecord {
+function secretsSourceFor(record: ToolServerRecord, change: JsonObject): ToolServerRecord {
   const url = ownValue(change, 'url');
   if (typeof url !== 'string' || originOf(url) === originOf(record.url)) return record;
   const { key: _key, ...rest } = record;
@@ -53,8 +53,8 @@ function lenderFor(record: ToolServerRecord, change: JsonObject): ToolServerReco
 }
 
 /** A form sends back what it was shown: the names of headers whose values it does not know. @throws GatewayError for a mask within an address. */
-function withoutDropped(known: ToolServerRecord, lender: ToolServerRecord, given: JsonObject): JsonObject {
-  if (lender === known) return given;
+function withoutDropped(known: ToolServerRecord, source: ToolServerRecord, given: JsonObject): JsonObject {
+  if (source === known) return given;
   rejectRedactedSecrets({ ...given, path: undefined });
   const headers = ownValue(given, 'headers');
   if (!isJsonObject(headers)) return given;
@@ -70,16 +70,16 @@ function secretsOf(record: ToolServerRecord): string[] {
     return Object.keys(value).flatMap((field) => (value[field] === masked[field] ? [] : [`${name}.${field}`]));
   };
   const hidden = Object.keys(extra).filter((name) => extra[name] !== shown[name]);
-  const own = [
+  const secrets = [
     ...(record.key === undefined ? [] : ['key']),
     ...Object.keys(record.headers).map((name) => `headers.${name}`),
     ...(isSecretUrl(record.path) ? ['path'] : []),
     ...hidden.flatMap((name) => (name === 'config' || name === 'info' ? inside(name) : [name])),
   ];
-  return [...new Set([...own, ...unreadableSecretsOf(record)])];
+  return [...new Set([...secrets, ...unreadableSecretsOf(record)])];
 }
 
-/** Secrets in keys that the gateway has no word for, and in the path. A path that was left out is not one of an answer. */
+/** Secrets in fields that the gateway does not know, and in the path where one was sent. */
 function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject {
   // For the parser to refuse.
   if (isDeeperThan(given, limits.documentDepth)) return given;
@@ -91,10 +91,10 @@ function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject
   };
 }
 
-/** Under a new name there is no secret to take over, and what only stands for one must not be kept as one. */
+/** At another origin there is no secret to take over, and a mask must not be stored as if it were one. */
 function restorePath(record: ToolServerRecord, { url, path: given }: { url: JsonValue | undefined; path: string }): string {
-  const place = { url: typeof url === 'string' ? url : record.url, path: given };
-  const isSameOrigin = documentOrigin(place) === documentOrigin(record);
+  const document = { url: typeof url === 'string' ? url : record.url, path: given };
+  const isSameOrigin = documentOrigin(document) === documentOrigin(record);
   const path = isSameOrigin ? restoreUrl(record.path, given) : given;
   if (!isMasked(path) || (isSameOrigin && isMasked(record.path))) return path;
   throw new GatewayError('invalid_request', 'path: "[secret]" stands for a value that is not shown. Write the value.', { param: 'path' });
@@ -106,11 +106,11 @@ function isFirstKey(before: JsonObject, given: JsonObject): boolean {
 }
 
 /**
- * An entry of a list that replaces all: only what clients are never shown is taken over from the record before, the key with its way of being
- * sent where none is named. `null` values of headers stand for the values before; `headers` left out means all of them.
+ * An entry of a list that replaces all: only what clients are never shown is taken over from the record before, the key with its auth type
+ * where none is named. `null` values of headers mean the values before; `headers` left out means all of them.
  */
 export function keepSecrets(known: ToolServerRecord, sent: JsonObject): JsonObject {
-  const record = lenderFor(known, sent);
+  const record = secretsSourceFor(known, sent);
   const entry = restoreUnknown(record, { config: {}, info: {}, ...withoutDropped(known, record, sent) });
   const headers = ownValue(entry, 'headers');
   return {
@@ -131,7 +131,7 @@ function keyOf(record: ToolServerRecord, entry: JsonObject): JsonObject {
   };
 }
 
-/** A `null` without a value before stays, for the parser to refuse, unless the store could only not read it: then it is kept there. */
+/** A `null` without a value before stays, for the parser to refuse, unless the store has one that it cannot read: then that one stays. */
 function mergeHeaders(record: ToolServerRecord, given: JsonObject, base: Record<string, string>): JsonObject {
   const unreadable = new Set(unreadableSecretsOf(record));
   const merged = new Map<string, JsonObject[string]>(Object.entries(base));

@@ -8,7 +8,7 @@ import type { KeyRecord, Registry } from '../core/registry.ts';
 
 /** How long something read from the store is believed; this process clears it at once, another one that shares the store cannot. */
 const ttlMs = 5_000;
-/** More callers than this at a time only cost a look-up more. */
+/** More callers at a time only cost a look-up more. */
 const maxEntries = 1_000;
 
 interface Entry {
@@ -85,20 +85,20 @@ export function isExpired({ expiresAt }: KeyRecord, time: number): boolean {
 }
 
 function toCaller({ id, name, role, models, tools, limits, expiresAt }: KeyRecord): Caller {
-  const held = toLimits(limits ?? {});
+  const callerLimits = toLimits(limits ?? {});
   return {
     id,
     name,
     role,
     isOpen: false,
-    ...(models === undefined ? {} : { models }),
-    ...(tools === undefined ? {} : { tools }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-    ...(Object.keys(held).length === 0 ? {} : { limits: held }),
+    ...(models && { models }),
+    ...(tools && { tools }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(Object.keys(callerLimits).length > 0 && { limits: callerLimits }),
   };
 }
 
-/** What an earlier release kept without a meaning has none now. */
+/** Other fields, which an earlier release accepted, have no effect. */
 function toLimits(limits: JsonObject): CallerLimits {
   const { requests_per_minute: requestsPerMinute, concurrent_runs: concurrentRuns } = limits;
   return {
@@ -107,7 +107,7 @@ function toLimits(limits: JsonObject): CallerLimits {
   };
 }
 
-/** Whoever asks has not shown a key yet, so the store's own words (a path, a host) are for the log alone. */
+/** The caller is not known yet, so the message of the store (a path, a host) is for the log alone. */
 async function readStore<Value>(read: () => Promise<Value>): Promise<Value> {
   try {
     return await read();

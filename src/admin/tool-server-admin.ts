@@ -11,7 +11,7 @@ import { droppedSecrets, keepSecrets, mergeConnection, rejectRedactedSecrets } f
 import { parallelLoads } from './tool-server-reports.ts';
 import { withoutShownOnly } from './tool-server-wire.ts';
 
-/** Every chat looks at all of them. */
+/** Every chat goes through all of them. */
 const maxToolServers = 1_000;
 
 export interface ToolServerAdminOptions {
@@ -54,7 +54,7 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
   /** One change after the other: a merge must see what the merge before it wrote. */
   const inTurn = pLimit(1);
 
-  // By way of the list: it also holds records whose secrets the store cannot read, which can be given new ones.
+  // From the list, which also holds records whose secrets the store cannot read, which can be given new ones.
   async function requireRecord(id: string): Promise<ToolServerRecord> {
     const isWanted = (candidate: ToolServerRecord): boolean => candidate.id === id;
     const record = (await registry.listToolServers()).find(isWanted) ?? (await registry.listToolServers('all')).find(isWanted);
@@ -150,7 +150,7 @@ function parsedOrUndefined(parse: () => ToolServerRecord): ToolServerRecord | un
 }
 
 /**
- * Each entry of a new list with the secrets of the record it stands for: the one of its id, else one that leads to the same document. A record
+ * Each entry of a new list with the secrets of the record that it replaces: the one of its id, else one that leads to the same document. A record
  * lends its secrets once, first to its id: two entries for one address are two connections.
  */
 function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): unknown {
@@ -172,8 +172,8 @@ function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): u
       rejectRedactedSecrets(values[index]);
       return entry;
     }
-    const kept = keepSecrets(record, entry);
-    return idOf(entry) === undefined ? { ...kept, id: record.id } : kept;
+    const completed = keepSecrets(record, entry);
+    return idOf(entry) === undefined ? { ...completed, id: record.id } : completed;
   });
 }
 

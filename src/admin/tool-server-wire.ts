@@ -5,12 +5,12 @@ import { redactUrl } from '../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../shared/secrets/secret-fields.ts';
 import type { ToolServerReport } from '../core/tool-server-report.ts';
 
-/** Words of an answer that say nothing about the connection itself; a client that sends one back does not mean them. */
+/** Fields of an answer that are no part of the connection itself; ignored where a client sends an answer back. */
 const shownOnly = new Set(['has_key', 'origin', 'report', 'unreadable_secrets']);
 
 /**
- * A connection as every endpoint shows it: contract words, the keys that the gateway has no word for, and instead of secrets `has_key` and the
- * names of the headers, `{"x-token": null}`. Where a key without a word of ours looks like a secret it is `null` too, and `[secret]` stands for
+ * A connection as every endpoint shows it: its fields, those that the gateway does not know, and instead of secrets `has_key` and the
+ * names of the headers, `{"x-token": null}`. An unknown field that looks like a secret is `null` too, and `[secret]` stands for
  * one within an address. Sent back as it is, it changes nothing.
  */
 export function toConnectionWire(record: ToolServerRecord): JsonObject {
@@ -28,7 +28,7 @@ export function toConnectionWire(record: ToolServerRecord): JsonObject {
   };
 }
 
-/** Open WebUI's words: the key is there and empty, the filter is one line of text, the id stands in `info`. */
+/** In Open WebUI's shape: the key is there and empty, the filter is one line of text, the id is in `info`. */
 export function toOpenWebUiWire(record: ToolServerRecord): JsonObject {
   const { id: _id, has_key: _hasKey, config, ...rest } = toConnectionWire(record);
   return {
@@ -66,18 +66,18 @@ export function toConnection(record: ToolServerRecord): JsonObject {
   };
 }
 
-/** What was sent, without the words that only answers have. Anything but an object stays as it is, for the parser to refuse. */
+/** What was sent, without the fields that only answers have. Anything but an object stays as it is, for the parser to refuse. */
 export function withoutShownOnly(value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key]) => !shownOnly.has(key)));
 }
 
-/** The schemas of hundreds of functions, for each of many servers, would make a list of megabytes: they stand in the single connection's report. */
+/** The schemas of hundreds of functions, for each of many servers, would make a list of megabytes: they are in the single connection's report. */
 export function toListedReport(report: ToolServerReport): JsonObject {
   return { ...toReportWire(report), functions: report.functions.map(({ parameters: _parameters, ...entry }) => entry) };
 }
 
-/** The words of a report are the words of its JSON; what is absent is null, so that a client finds every key. */
+/** A report as its JSON; `info` and `version` are null where they are unknown. */
 export function toReportWire(report: ToolServerReport): JsonObject {
   return { ...(report as unknown as JsonObject), info: report.info ?? null, version: report.version ?? null };
 }

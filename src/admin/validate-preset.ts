@@ -6,11 +6,11 @@ import type { PresetBook, PresetRecord } from '../core/preset.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ToolFinder } from '../core/tool.ts';
 
-/** Entries of one preset that are looked at; who lists more lists servers' functions one by one, and is told of the first wrong ones. */
+/** Entries of one preset that are checked; a longer list names functions one by one, and the first wrong ones are enough. */
 const maxEntries = 200;
 
-/** Each answers with what is wrong with an id; undefined: nothing is. */
-export interface PresetSurroundings {
+/** What a preset is checked against. The two functions give what is wrong with an id; undefined: nothing is. */
+export interface PresetContext {
   presets: Pick<PresetBook, 'list'>;
   whyNoModel(id: string): Promise<string | undefined>;
   whyNoTool(toolId: string): Promise<string | undefined>;
@@ -19,39 +19,39 @@ export interface PresetSurroundings {
 }
 
 /**
- * What a preset names and nobody knows just now: its model, tools, sub-agents, and functions that should wait for approval. Nothing of it keeps the
- * preset from being saved, for models and servers come and go.
+ * What a preset names and is not there just now: its model, tools, sub-agents, and functions that should wait for approval. The preset can be
+ * saved nevertheless, because models and servers come and go.
  */
-export async function validatePreset(preset: PresetRecord, around: PresetSurroundings): Promise<string[]> {
-  const known = new Set((await around.presets.list()).map(({ id }) => id));
-  const model = known.has(preset.baseModel) ? undefined : await around.whyNoModel(preset.baseModel);
-  const doubts = model === undefined ? [] : [`base_model: ${model}`];
-  if (preset.baseModel === preset.id) doubts.push('base_model: is the preset itself, so that nothing answers. Name another model.');
+export async function validatePreset(preset: PresetRecord, context: PresetContext): Promise<string[]> {
+  const known = new Set((await context.presets.list()).map(({ id }) => id));
+  const model = known.has(preset.baseModel) ? undefined : await context.whyNoModel(preset.baseModel);
+  const problems = model === undefined ? [] : [`base_model: ${model}`];
+  if (preset.baseModel === preset.id) problems.push('base_model: is the preset itself, so that nothing answers. Name another model.');
   const unknownTools = new Set<string>();
   for (const toolId of (preset.tools ?? []).slice(0, maxEntries)) {
-    const reason = await around.whyNoTool(toolId);
+    const reason = await context.whyNoTool(toolId);
     if (reason === undefined) continue;
     unknownTools.add(toolId);
-    doubts.push(reason.replace(/^(?:tool_ids: )?/, 'tools: '));
+    problems.push(reason.replace(/^(?:tool_ids: )?/, 'tools: '));
   }
   for (const id of preset.subAgents.filter((agent) => !known.has(agent)))
-    doubts.push(`sub_agents: there is no preset "${id}", so nothing is handed over to it.`);
+    problems.push(`sub_agents: there is no preset "${id}", so nothing can be handed over to it.`);
   const tools = preset.tools?.filter((toolId) => !unknownTools.has(toolId));
-  return [...doubts, ...(await doubtsOfApproval({ ...preset, ...(tools && { tools }) }, { known, around }))];
+  return [...problems, ...(await approvalProblems({ ...preset, ...(tools && { tools }) }, { known, context }))];
 }
 
-/** A name that is spelt wrong protects nothing, and says nothing at the call. */
-async function doubtsOfApproval(
+/** A misspelt name would protect nothing, and no call would show it. */
+async function approvalProblems(
   preset: PresetRecord,
-  { known, around }: { known: ReadonlySet<string>; around: PresetSurroundings },
+  { known, context }: { known: ReadonlySet<string>; context: PresetContext },
 ): Promise<string[]> {
   const { needsApproval, baseModel } = preset;
   // A preset on another one may have its tools from there.
   if (!Array.isArray(needsApproval) || known.has(baseModel)) return [];
-  const offered = await around.namesOffered?.(preset);
+  const offered = await context.namesOffered?.(preset);
   if (offered === undefined) return [];
   const unknown = needsApproval.filter((name) => !offered.has(name)).map((name) => JSON.stringify(name));
-  return unknown.length === 0 ? [] : [`needs_approval: ${unknown.join(', ')} is no function that it offers: nothing waits for it.`];
+  return unknown.length === 0 ? [] : [`needs_approval: ${unknown.join(', ')} is no function that the preset offers: nothing waits for it.`];
 }
 
 export interface LiveParts {
@@ -60,11 +60,11 @@ export interface LiveParts {
   tools: Pick<ToolFinder, 'offerFor'>;
 }
 
-/** As a chat with the preset would find them. */
+/** Checks a preset against what a chat with it would find. */
 export function createPresetValidator({ presets, models, tools }: LiveParts): (preset: PresetRecord) => Promise<string[]> {
   return async (preset) => {
     const signal = AbortSignal.timeout(2 * limits.documentTimeoutMs);
-    const caller = { id: 'examiner', role: 'admin', isOpen: true } as const;
+    const caller = { id: 'validator', role: 'admin', isOpen: true } as const;
     const run: RunContext = { runId: '', caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
     const offerFor = (toolIds: string[] | undefined, within: RunContext) =>
       tools.offerFor(plainRequest({ model: '', messages: [], stream: false, ...(toolIds && { toolIds }) }), within);
@@ -82,13 +82,13 @@ export function createPresetValidator({ presets, models, tools }: LiveParts): (p
   };
 }
 
-/** Only what was said for clients; that something takes too long or fails is no word on the id. */
-async function problemOf(asked: Promise<unknown>): Promise<string | undefined> {
+/** Only errors about the id itself: that a server is slow or fails says nothing about it. */
+async function problemOf(lookup: Promise<unknown>): Promise<string | undefined> {
   try {
-    await asked;
+    await lookup;
     return undefined;
   } catch (error) {
-    const isWord = error instanceof GatewayError && (error.code === 'model_not_found' || error.code === 'unknown_tool_id');
-    return isWord ? error.message.slice(0, 500) : undefined;
+    const isAboutId = error instanceof GatewayError && (error.code === 'model_not_found' || error.code === 'unknown_tool_id');
+    return isAboutId ? error.message.slice(0, 500) : undefined;
   }
 }

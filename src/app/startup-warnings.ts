@@ -16,7 +16,7 @@ interface FaultLog {
 
 type TaskModels = Pick<Config, 'taskModel' | 'taskModelExternal'>;
 
-/** Settings that name a model which nobody lists. An Ollama lists a model that was named without a tag as `:latest`. */
+/** Settings that name a model which no backend lists. An Ollama lists a model that was named without a tag as `:latest`. */
 export function findUnlistedTaskModels(config: TaskModels, ids: ReadonlySet<string>): { setting: string; id: string }[] {
   const wanted = { TASK_MODEL: config.taskModel, TASK_MODEL_EXTERNAL: config.taskModelExternal };
   return Object.entries(wanted).flatMap(([setting, id]) =>
@@ -45,17 +45,17 @@ export async function logBackends(
   const reports = await models.backends().catch(() => []);
   for (const { name, state, models: count, error } of reports) {
     const entry = configured.find((backend) => backend.name === name);
-    // The stand-in in this process.
+    // The demo model.
     if (entry === undefined) continue;
-    const who = `the model backend "${name}"`;
+    const subject = `the model backend "${name}"`;
     const facts = { backend: name, url: new URL(entry.url).origin };
-    const tell = entry.isExplicit ? log.warn.bind(log) : log.info.bind(log);
+    const level = entry.isExplicit ? 'warn' : 'info';
     const status = /HTTP (\d{3})/.exec(error ?? '')?.[1] ?? '401';
     if (state === 'key_refused')
-      log.warn(facts, `${who} refuses the key of this gateway (${status}): check the key that is configured for it`);
-    else if (state === 'unreachable') tell({ ...facts, reason: error }, `${who} cannot be reached: chats go on with the others`);
-    else if (count === 0) tell({ ...facts, models: count }, `${who} answers, but lists no model`);
-    else log.info({ ...facts, models: count }, `${who} answers: ${count} ${count === 1 ? 'model' : 'models'}`);
+      log.warn(facts, `${subject} refuses the key of this gateway (${status}): check the key that is configured for it`);
+    else if (state === 'unreachable') log[level]({ ...facts, reason: error }, `${subject} cannot be reached: chats go on with the others`);
+    else if (count === 0) log[level]({ ...facts, models: count }, `${subject} answers, but lists no model`);
+    else log.info({ ...facts, models: count }, `${subject} answers: ${count} ${count === 1 ? 'model' : 'models'}`);
   }
 }
 
@@ -67,7 +67,7 @@ export function logServerNews(log: FaultLog): (record: ToolServerRecord, news: S
     if (news.type === 'slow')
       log.warn({ tool_server: id }, `the tool server "${id}" is still being opened: chats go on without it, and have it when that is done`);
     if (news.type === 'process_ended')
-      log.warn({ tool_server: id, stderr: news.stderr }, `the process of the tool server "${id}" has ended; the next call starts it anew`);
+      log.warn({ tool_server: id, stderr: news.stderr }, `the process of the tool server "${id}" has ended; the next call starts it again`);
     if (news.type === 'notifications_dropped')
       log.warn(
         { tool_server: id },

@@ -101,7 +101,7 @@ function bundledServer(id: string, url: string): ToolServerRecord {
  * leads there is one of it. Without a running server its records are not there.
  */
 function withBundledUrl(store: Registry, url: string | undefined): Registry {
-  /** One object for one record, so that what was derived from it can be kept. */
+  /** One object for one record, because callers keep what they derive from one. */
   const shown = new WeakMap<ToolServerRecord, ToolServerRecord>();
 
   function show(record: ToolServerRecord): ToolServerRecord[] {
@@ -119,26 +119,18 @@ function withBundledUrl(store: Registry, url: string | undefined): Registry {
   }
 
   return {
+    ...store,
     listToolServers: async (need) => (await store.listToolServers(need)).flatMap(show),
-    findToolServer: async (id) => {
+    async findToolServer(id) {
       const record = await store.findToolServer(id);
-      return record === undefined ? undefined : show(record)[0];
+      return record && show(record)[0];
     },
-    createToolServer: async (record) => {
+    async createToolServer(record) {
       const hidden = url === undefined ? (await store.listToolServers()).find(({ id }) => id === record.id) : undefined;
-      // An entry that nobody sees must not hold its id.
+      // An entry that is not shown must not occupy its id.
       await (hidden?.origin === 'bundled' ? store.changeToolServer(mark(record)) : store.createToolServer(mark(record)));
     },
     changeToolServer: (record) => store.changeToolServer(mark(record)),
-    deleteToolServer: (id) => store.deleteToolServer(id),
     replaceToolServers: (records) => store.replaceToolServers(records.map(mark)),
-    listKeys: () => store.listKeys(),
-    findKeyByHash: (hash) => store.findKeyByHash(hash),
-    createKey: (record) => store.createKey(record),
-    changeKey: (record) => store.changeKey(record),
-    deleteKey: (id) => store.deleteKey(id),
-    readFact: (name) => store.readFact(name),
-    writeFact: (name, value) => store.writeFact(name, value),
-    close: () => store.close(),
   };
 }

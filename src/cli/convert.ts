@@ -62,7 +62,7 @@ async function readDocument(file: string): Promise<string> {
   return text;
 }
 
-/** For a terminal, without colours: one line a function, then everything that did not come through as it stands. */
+/** For a terminal, without colours: one line a function, then everything that was renamed, left out or changed. */
 export function toText(report: ToolServerReport): string {
   if (!report.ok) return `Nothing could be converted: ${report.error ?? 'no reason is known.'}\n`;
   const { info, version, functions, renamed, omitted, warnings, tokens } = report;

@@ -13,8 +13,7 @@ interface FaultLog {
   error(fields: FaultFields, message: string): void;
 }
 
-const promiseMessage =
-  'a promise failed that nobody waited for, most likely in a function or hook: await it there, or catch what it throws';
+const promiseMessage = 'a promise failed without a handler, most likely in a function or hook: await it there, or catch what it throws';
 const exceptionMessage =
   'code of tools_dir or of a hook threw outside of every call, and the gateway goes on: catch it there (of a timer, or the "error" event of a connection), or give the function worker: true';
 
@@ -25,22 +24,22 @@ const exceptionMessage =
  */
 export function guardUserCode({ modules }: Pick<Config, 'modules'>, logger: FaultLog): 'unhandledRejection'[] {
   if (modules.toolsDir === undefined && modules.hooks.length === 0) return [];
-  /** Their objects may fail when they are read, and who fails here ends the process. */
-  const tell = ({ err, ...fields }: FaultFields, message: string): void => {
+  /** Reading the objects of an operator's code may throw, and an exception here would end the process. */
+  const report = ({ err, ...fields }: FaultFields, message: string): void => {
     try {
       logger.error({ err, ...fields }, message);
     } catch {
       logger.error(fields, message);
     }
   };
-  process.on('unhandledRejection', (error) => tell({ err: error }, promiseMessage));
-  // Not a listener: beside it, whoever else listens would end the gateway.
+  process.on('unhandledRejection', (error) => report({ err: error }, promiseMessage));
+  // Not a listener: other listeners beside it would end the gateway.
   process.setUncaughtExceptionCaptureCallback((error: unknown) => {
     const module = userModuleBehind(error);
     if (module === undefined) {
       // Thrown here, it ends the process as it would without this.
       if (!process.emit('uncaughtException', error as Error)) throw error;
-    } else tell({ err: error, fault_id: randomUUID(), module }, exceptionMessage);
+    } else report({ err: error, fault_id: randomUUID(), module }, exceptionMessage);
   });
   return ['unhandledRejection'];
 }

@@ -60,7 +60,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   }
   address = await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (text) => announcement(text, isOpen) });
   if (isOpen) showStartKey(app.startKey, address);
-  // Only now: a start that fails at its address must not leave a key behind that was shown once. Until then nobody can come in.
+  // Only now: a start that fails at its address must not leave a key behind that was shown once. Until then nobody can use the gateway.
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
 
   const skip = guardUserCode(config, logger);
@@ -75,7 +75,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   });
 }
 
-/** Reachable from elsewhere without a key would be open to everybody. Straight to the terminal: a log is kept and read by others. */
+/** Reachable from elsewhere without a key would be open to everybody. Straight to the terminal: a log is stored and read by others. */
 function showFirstKey(key: string | undefined, host: string): void {
   if (key === undefined) return;
   process.stdout.write(

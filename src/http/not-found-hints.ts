@@ -1,17 +1,17 @@
-const chatPlace = 'POST /v1/chat/completions';
+const chatRoute = 'POST /v1/chat/completions';
 
-/** What clients ask for that is not here, most often because of their base URL or of an API that they take by default: where to go instead. */
-const hints: [place: RegExp, cure: string][] = [
+/** Paths that clients request in vain, most often because of their base URL or of the API that they use by default, and what to do instead. */
+const hints: [path: RegExp, cure: string][] = [
   [/^\/v1\/v1\//, 'The base URL of this client names /v1 twice.'],
   [/\/chat\/completions\/[a-z/]+$/, 'The base URL of a client ends with /v1: it adds the rest of the path itself.'],
   [/^\/(?:chat\/completions|completions|models|embeddings|responses)$/, 'The base URL of a client ends with /v1.'],
   [
     /^\/v1\/responses(?:\/|$)/,
-    `The Responses API is not served; ${chatPlace} is. Let the client use chat completions: chat.completions of the OpenAI SDK, ` +
+    `The Responses API is not served; ${chatRoute} is. Let the client use chat completions: chat.completions of the OpenAI SDK, ` +
       'OpenAIChatCompletionsModel of the Agents SDK, provider.chat(…) of the AI SDK.',
   ],
-  [/^\/v1\/completions$/, `Completions of a bare prompt are not served; ${chatPlace} is.`],
-  [/^\/v1\/messages(?:\/|$)/, `The API of Anthropic is not served; ${chatPlace} is.`],
+  [/^\/v1\/completions$/, `Completions of a bare prompt are not served; ${chatRoute} is.`],
+  [/^\/v1\/messages(?:\/|$)/, `The API of Anthropic is not served; ${chatRoute} is.`],
   [
     /^\/api\/(?:tags|chat|generate|show|ps|embed|embeddings)$/,
     'The API of Ollama is not served: connect to the gateway as an OpenAI-compatible server whose base URL ends with /v1.',
@@ -26,6 +26,6 @@ export function tidyPath(path: string): string {
 
 /** The cure for a wrong path, with a space before it; empty where none is known. `path` has no query and at most 200 characters. */
 export function notFoundHint(path: string): string {
-  const cure = hints.find(([place]) => place.test(path))?.[1];
+  const cure = hints.find(([pattern]) => pattern.test(path))?.[1];
   return cure === undefined ? '' : ` ${cure}`;
 }

@@ -1,4 +1,3 @@
-/** Whose turn it is to begin. */
 export interface RequestTurns {
   /** Undefined when the request may begin at once; otherwise it waits for a later turn of the event loop. */
   take(): Promise<void> | undefined;

@@ -11,7 +11,7 @@ execFileSync(process.execPath, [compiler, '--project', at('src/tsconfig.json').p
 for (const file of ['toolwharf.js', 'use-newer-node.js', 'needed-node.js', 'client/toolwharf-client.js'])
   cpSync(at(`src/${file}`), at(`dist/${file}`));
 
-// The package brings no Node of its own: whoever installs it runs it with theirs.
+// The package brings no Node of its own: it runs with the one that is installed.
 const { name, version, description, keywords, license, type, engines, dependencies } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
 const published = {
   name,

@@ -88,8 +88,8 @@ describe('/api/presets', () => {
       expect.stringMatching(/^tools: .*no_such/),
       expect.stringMatching(/^tools: .*"server:nowhere"/),
       expect.stringMatching(/^tools: .*"preset:nobody"/),
-      'sub_agents: there is no preset "nobody", so nothing is handed over to it.',
-      'needs_approval: "get_tme" is no function that it offers: nothing waits for it.',
+      'sub_agents: there is no preset "nobody", so nothing can be handed over to it.',
+      'needs_approval: "get_tme" is no function that the preset offers: nothing waits for it.',
     ]);
     const mended = { base_model: 'demo', tools: ['server:clocks'], sub_agents: [], needs_approval: ['get_time'] };
     expect((await ask(app, 'PATCH', '/api/presets/clerk', { payload: mended })).body['warnings']).toEqual([]);

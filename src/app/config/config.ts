@@ -114,7 +114,7 @@ function readText(path: string, readFile: ReadFile): string | undefined {
   }
 }
 
-/** Those of the environment first. An id may stand in only one of the two. */
+/** Those of the environment first. An id may be in only one of the two. */
 function readToolServers(settings: SettingsReader, file: ConfigFile | undefined): ToolServerRecord[] {
   const fromEnvironment = parseNamed('TOOL_SERVER_CONNECTIONS', () =>
     parseToolServerConnections(settings.readFrom('environment', 'TOOL_SERVER_CONNECTIONS') ?? [], 'environment'),
@@ -136,7 +136,7 @@ function readPresets(file: ConfigFile | undefined): PresetRecord[] {
     parseNamed(`${name}, entry ${index + 1}`, () => parsePreset(entry, { origin: 'file', createdAt: 0 })),
   );
   const twice = presets.find(({ id }, index) => presets.findIndex((other) => other.id === id) < index);
-  if (twice !== undefined) throw new ConfigError(`${name}: "${twice.id}" stands there twice; give one of them another id.`);
+  if (twice !== undefined) throw new ConfigError(`${name}: "${twice.id}" is there twice; give one of them another id.`);
   return presets;
 }
 

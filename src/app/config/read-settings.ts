@@ -105,7 +105,7 @@ function show(value: unknown): string {
   return written.length > maxShownCharacters ? `${written.slice(0, maxShownCharacters)}… (${written.length} characters)` : written;
 }
 
-/** Variables that begin like the gateway's and are none of them: a misspelt one would have no effect without a word. */
+/** Variables that begin like the gateway's and are none of them: a misspelt one has no effect. */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = new Set<string>(settingNames());
   return Object.keys(environment).filter((name) => name.startsWith('TOOLWHARF_') && !known.has(name));

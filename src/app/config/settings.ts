@@ -26,7 +26,7 @@ export interface Setting<Value> {
   readonly field?: string;
   /** The default, written as an operator would write it; it goes through `parse` like any other value. */
   readonly fallback?: string;
-  /** The default in words, where it is not a fixed value. */
+  /** Describes the default where it is not a fixed value. */
   readonly shownDefault?: string;
   readonly meaning: string;
   readonly parse: ParseValue<Value>;

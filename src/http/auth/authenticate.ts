@@ -19,7 +19,7 @@ export interface Authenticator {
   requireCaller: (request: Credentials) => Promise<Caller>;
   /** Undefined when the key is unknown or has expired. */
   findByToken: (token: string) => Promise<Caller | undefined>;
-  /** The caller of an open gateway, or undefined when a key is needed or this request may not use the open door. */
+  /** The caller of an open gateway, or undefined when a key is needed or this request may not do without one. */
   findOpenCaller: (request: Credentials) => Promise<Caller | undefined>;
   isOpen: () => Promise<boolean>;
   /** Keys were created, changed or deleted: nothing that was read before counts any more. */
@@ -36,7 +36,7 @@ export interface AuthenticatorOptions {
   onExpiring?: (keyId: string, expiresAt: number) => void;
   /** Whether the gateway listens on a loopback address only. */
   isLoopback: boolean;
-  /** Origins of pages that the operator named; they count as own. */
+  /** Origins of pages that the operator named; they count as the gateway's own. */
   allowedOrigins?: readonly string[];
   /** From `derivePepper`. */
   pepper: string;
@@ -44,9 +44,9 @@ export interface AuthenticatorOptions {
   now: () => number;
 }
 
-/** Whoever comes through the open door uses and reads; a proxy may carry strangers in who look like this machine's user. */
+/** Without a key one may chat and read, no more: behind a proxy strangers look like this machine's user. */
 const openCaller: Caller = { id: openCallerId, name: openCallerId, role: 'user', isOpen: true };
-/** The same person, who has shown the key of this start. */
+/** The same, with the key of this start. */
 const openAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: true };
 const startAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: false };
 const fixedCaller: Caller = { id: fixedCallerId, name: 'administrator', role: 'admin', isOpen: false };
@@ -56,7 +56,7 @@ const proxyHeader =
 
 /**
  * Who is asking. The gateway is open only on a loopback address, without a fixed key and without any stored one, expired ones included: a key
- * that runs out must never open the door.
+ * that expires must never open the gateway.
  */
 export function createAuthenticator({
   registry,
@@ -87,11 +87,11 @@ export function createAuthenticator({
     findByToken,
     forget: stored.forget,
     async findOpenCaller(request) {
-      return (await isOpen()) && openDoorRefusal(request, allowedOrigins) === undefined ? openCaller : undefined;
+      return (await isOpen()) && openModeRefusal(request, allowedOrigins) === undefined ? openCaller : undefined;
     },
     async requireCaller(request) {
       if (await isOpen()) {
-        const refusal = openDoorRefusal(request, allowedOrigins);
+        const refusal = openModeRefusal(request, allowedOrigins);
         if (refusal !== undefined) throw refusal;
         return isKey(tokenOf(request.headers) ?? '', startHash) ? openAdministrator : openCaller;
       }
@@ -103,7 +103,7 @@ export function createAuthenticator({
   };
 }
 
-/** One answer to every key that does not work, so that it tells nothing about the keys that do. */
+/** One answer to every key that does not work, so that it reveals nothing about the keys that do. */
 export function invalidKey(wasSent: boolean): GatewayError {
   const problem = wasSent ? 'The API key is not valid here' : 'No API key was sent';
   return new GatewayError(
@@ -112,7 +112,7 @@ export function invalidKey(wasSent: boolean): GatewayError {
   );
 }
 
-/** Whoever has no key of this start, or another one, learns where it stands. */
+/** Says where the key of this start is to be found. */
 export function startKeyNeeded(): GatewayError {
   return new GatewayError(
     'invalid_api_key',
@@ -141,10 +141,10 @@ export function tokenOf(headers: Credentials['headers']): string | undefined {
 }
 
 /**
- * Without a key the gateway is open to this machine alone. These guards keep it so: a browser page of another site (Origin), a name that
- * was rebound to this address (Host), and a proxy that carries strangers in (Forwarded and its kin) are not this machine's user.
+ * Without a key the gateway is open to this machine alone. Therefore refused: a browser page of another site (Origin), a name that
+ * was rebound to this address (Host), and a proxy that may pass on strangers (Forwarded and the like).
  */
-function openDoorRefusal({ headers }: Credentials, allowedOrigins: readonly string[]): GatewayError | undefined {
+function openModeRefusal({ headers }: Credentials, allowedOrigins: readonly string[]): GatewayError | undefined {
   const proxied = Object.keys(headers).find((name) => proxyHeader.test(name));
   if (proxied !== undefined) {
     return new GatewayError(
@@ -158,7 +158,7 @@ function openDoorRefusal({ headers }: Credentials, allowedOrigins: readonly stri
       'Without a key this gateway answers to 127.0.0.1, localhost and [::1] only. Use one of these, or set TOOLWHARF_ADMIN_KEY.',
     );
   }
-  // Reading too: with `*` in CORS_ALLOW_ORIGIN a browser would hand every answer to the page. `*` names nobody: it never opens this door.
+  // Reading too: with `*` in CORS_ALLOW_ORIGIN a browser would hand every answer to the page. `*` names nobody: it never does without a key.
   const origin = foreignOrigin(
     headers,
     allowedOrigins.filter((allowed) => allowed !== '*'),

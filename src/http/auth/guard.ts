@@ -34,33 +34,33 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
   app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) {
       if (findAccess(method, route.url, table) === undefined)
-        throw new Error(`The route ${method} ${route.url} has no row in http/route-roles.ts: say there who may call it.`);
+        throw new Error(`The route ${method} ${route.url} has no row in http/auth/route-roles.ts: say there who may call it.`);
     }
   });
   app.addHook('onRequest', async (request, reply) => {
     try {
       refuseTwoHosts(request);
-      // There is nothing behind it to protect; but its body would be read, and parsed, for everybody.
+      // No route to protect, but without this the body would be read and parsed for everybody.
       if (request.is404) {
         leaveBodyUnread(request, reply);
         return sendNotFound(app, request, reply);
       }
       const access = findAccess(request.method, request.routeOptions.url ?? '', table);
-      refuseUselessBody(request, access);
+      refuseUnexpectedBody(request, access);
       if (access === 'public' || access === 'socket') return undefined;
       await turns.take();
       const caller = await authenticator.requireCaller(request);
       requireRight(caller, access);
       request.caller = caller;
-      nameCaller(request, caller);
+      addCallerToLog(request, caller);
     } catch (error) {
       leaveBodyUnread(request, reply);
-      endWithAnswer(request, reply);
+      closeUpgradeAfterAnswer(request, reply);
       throw error;
     }
     return undefined;
   });
-  // A body may be on its way for longer than its key is good.
+  // The key may have expired while the body was arriving.
   app.addHook('preHandler', (request, _, done) => {
     const { expiresAt } = (request.caller as Caller | undefined) ?? {};
     if (expiresAt !== undefined && expiresAt <= now()) done(invalidKey(true));
@@ -75,16 +75,16 @@ type NamedLogger = FastifyRequest['log'] & { setBindings?: (bindings: Readonly<R
  * In every further line of the request. Into the logger that it has already: a child of a child makes each request's logger a prototype, and every
  * line of it slow to write.
  */
-function nameCaller({ log }: FastifyRequest, { name, id }: Caller): void {
+function addCallerToLog({ log }: FastifyRequest, { name, id }: Caller): void {
   (log as NamedLogger).setBindings?.({ caller: name ?? id });
 }
 
-/** Node no longer looks after the connection of an upgrade, and the websocket server does not yet. */
-function endWithAnswer(request: FastifyRequest, reply: FastifyReply): void {
+/** Node no longer closes the connection of an upgrade, and the websocket server does not yet. */
+function closeUpgradeAfterAnswer(request: FastifyRequest, reply: FastifyReply): void {
   if (request.headers.upgrade !== undefined) reply.raw.once('finish', () => request.raw.socket.destroySoon());
 }
 
-/** What is no known access is for administrators. */
+/** A route without a row is for administrators. */
 function requireRight(caller: Caller, access: Access | undefined): void {
   if (access === 'user' || caller.role === 'admin') return;
   if (!caller.isOpen)
@@ -95,7 +95,7 @@ function requireRight(caller: Caller, access: Access | undefined): void {
 const bodiless = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Small ones are harmless, and some clients send them by habit. */
-function refuseUselessBody({ method, headers }: FastifyRequest, access: Access | undefined): void {
+function refuseUnexpectedBody({ method, headers }: FastifyRequest, access: Access | undefined): void {
   if (!bodiless.has(method) && access !== 'public') return;
   if (hasLargeBody(headers)) throw new GatewayError('payload_too_large', `${method} takes no body here. Send none.`);
 }

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
 import { findAccess } from './route-roles.ts';
 
-/** Routes of every caller that make neither a backend nor a tool work, and so are not counted. A new `POST` route is counted unless it stands here. */
+/** Routes of every caller that make neither a backend nor a tool work, and so are not counted. A new `POST` route is counted unless it is here. */
 const freeRoutes: ReadonlySet<string> = new Set([
   'POST /v1/chat/completions/:id',
   'POST /api/runs/:id/cancel',

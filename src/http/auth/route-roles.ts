@@ -21,7 +21,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /v1/chat/completions': 'user',
   'POST /api/chat/completions': 'user',
   'POST /api/v1/chat/completions': 'user',
-  // Each caller's own stored ones; another's is not there, not even for administrators.
+  // Each caller's own stored ones; those of others do not exist, not even for administrators.
   'GET /v1/chat/completions': 'user',
   'GET /v1/chat/completions/:id': 'user',
   'GET /v1/chat/completions/:id/messages': 'user',
@@ -38,13 +38,13 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /mcp': 'user',
   'GET /mcp': 'user',
   'DELETE /mcp': 'user',
-  // Each caller's own; another's is not there. Administrators see all.
+  // Each caller's own; those of others do not exist. Administrators see all.
   'GET /api/runs': 'user',
   'GET /api/runs/:id': 'user',
   'POST /api/runs/:id/cancel': 'user',
   'POST /api/runs/:id/calls/:call_id/cancel': 'user',
   'POST /api/tasks/stop/:id': 'user',
-  // Nobody else's, not even for administrators.
+  // The caller's own runs, also for administrators.
   'POST /api/runs/:id/approvals/:call_id': 'user',
 
   // Each caller sees those that the key may use, without their prompts.

@@ -29,12 +29,12 @@ export function createExpiryWatch({ now, findKey, onExpired }: ExpiryWatchOption
   }
 
   function arm(keyId: string, expiresAt: number): void {
-    const timer = setTimeout(() => look(keyId, expiresAt), Math.min(Math.max(expiresAt - now(), 1), longestWaitMs));
+    const timer = setTimeout(() => check(keyId, expiresAt), Math.min(Math.max(expiresAt - now(), 1), longestWaitMs));
     timer.unref();
     waiting.set(keyId, { expiresAt, timer });
   }
 
-  function look(keyId: string, expiresAt: number): void {
+  function check(keyId: string, expiresAt: number): void {
     if (now() < expiresAt) return arm(keyId, expiresAt);
     waiting.delete(keyId);
     void end(keyId);

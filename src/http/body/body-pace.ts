@@ -9,7 +9,7 @@ export interface BodyPace {
   /** So many bytes have to arrive in every such time, unless the body is whole before. */
   bytes: number;
   withinMs: number;
-  /** Bodies of one caller that are on their way in. */
+  /** Bodies of one caller that arrive at the same time. */
   perCaller: number;
 }
 
@@ -30,14 +30,14 @@ interface Arrival {
   windowAt: number;
 }
 
-/** How often the bodies on their way are looked at, within one window. */
-const looksPerWindow = 5;
+/** How often arriving bodies are checked within one window. */
+const checksPerWindow = 5;
 /** A body that began less than this ago has no pace yet. */
 const youngMs = 1_000;
 
 /**
- * Ends connections whose bodies trickle, and of a caller who has too many bodies on their way the slowest one: a body holds a connection, memory,
- * and maybe a place among the requests of its caller. Counted are bytes of the connection, so nothing has to stand in the way of the body. A total
+ * Ends connections whose bodies trickle, and of a caller who has too many bodies on their way the slowest one: a body occupies a connection, memory,
+ * and maybe one of the concurrent requests of its caller. Counted are bytes of the connection, so that the body need not be piped through anything. A total
  * time would not do: it cuts an honest phone that uploads a picture, or lets a byte a second live for long.
  */
 export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: BodyPaceOptions): void {
@@ -75,11 +75,11 @@ export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: Bo
     raw.once('end', forget);
     raw.once('close', forget);
     socket.once('close', forget);
-    timer ??= setInterval(look, withinMs / looksPerWindow).unref();
+    timer ??= setInterval(check, withinMs / checksPerWindow).unref();
     limitCaller(request);
   }
 
-  function look(): void {
+  function check(): void {
     const now = performance.now();
     for (const [raw, arrival] of arriving) {
       if (raw.complete) arriving.delete(raw);
@@ -96,12 +96,12 @@ export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: Bo
 
   function limitCaller(request: FastifyRequest): void {
     const owner = keyOf(request);
-    const own = [...arriving].filter(([raw, arrival]) => !raw.complete && keyOf(arrival.request) === owner);
-    if (own.length <= perCaller) return;
+    const ofCaller = [...arriving].filter(([raw, arrival]) => !raw.complete && keyOf(arrival.request) === owner);
+    if (ofCaller.length <= perCaller) return;
     const now = performance.now();
     const paceOf = ({ socket, firstByte, startedAt }: Arrival): number =>
       now - startedAt < youngMs ? Infinity : (socket.bytesRead - firstByte) / (now - startedAt);
-    const [first] = own.toReversed().toSorted(([, one], [, other]) => paceOf(one) - paceOf(other));
+    const [first] = ofCaller.toReversed().toSorted(([, one], [, other]) => paceOf(one) - paceOf(other));
     if (first !== undefined) end(...first, tooMany(perCaller));
   }
 

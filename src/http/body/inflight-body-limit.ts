@@ -4,9 +4,9 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 
 export interface InflightBodyLimit {
-  /** A body of this caller, to be read in place of the request. */
+  /** Counts a body of this caller; to be read instead of the request. */
   count: (incoming: IncomingMessage, owner: string) => Transform;
-  /** It is parsed, or nobody wants it any more. */
+  /** It is parsed, or no longer needed. */
   release: (incoming: IncomingMessage) => void;
   /** Its client has left. */
   leave: (incoming: IncomingMessage) => void;
@@ -23,7 +23,7 @@ interface ArrivingBody {
 
 /**
  * Counts what is being received and waits to be parsed, over all requests. What is too much is cut off, and it costs the caller who holds the most
- * of it the body that came last: whoever leaves many half sent stands in nobody's way but the own.
+ * of it the body that came last: a caller with many half-sent bodies harms no other.
  */
 export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
   const bodies = new Map<IncomingMessage, ArrivingBody>();
@@ -48,8 +48,8 @@ export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
   /** One that is whole already only waits to be parsed, and makes room in a moment; it is cut off where there is no other. */
   function findVictim(): [IncomingMessage, ArrivingBody] | undefined {
     const [heaviest] = [...sums].reduce((most, next) => (next[1] > most[1] ? next : most), ['', 0]);
-    const own = [...bodies].filter(([, { owner, bytes }]) => owner === heaviest && bytes > 0);
-    return own.findLast(([incoming]) => !incoming.complete) ?? own.at(-1);
+    const ofOwner = [...bodies].filter(([, { owner, bytes }]) => owner === heaviest && bytes > 0);
+    return ofOwner.findLast(([incoming]) => !incoming.complete) ?? ofOwner.at(-1);
   }
 
   const isTooMuch = (): boolean => sum > maxBytes;

@@ -20,11 +20,11 @@ type BodyDone = (error: Error | null, body?: unknown) => void;
 const reading = { maxDepth: limits.bodyDepth, prototypes: 'refuse' } as const;
 
 /**
- * How bodies are read: JSON or nothing, so that a form or a text, which a foreign page may send without asking, is refused. None at all is fine
+ * How bodies are read: JSON or nothing, so that a form or a text, which a page of another site may send without a preflight, is refused. None at all is fine
  * with its content type too, as many clients send it; a route that needs one says so itself.
  *
  * Every body has to arrive at a certain pace. Large ones are counted until they are parsed, over all requests, and parsed aside unless that costs
- * little. To be installed with the guard, which lets nobody without a key come this far.
+ * little. To be installed with the guard, which refuses requests without a key before.
  */
 export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions = {}): void {
   const { arrivingBytes = limits.arrivingBodiesBytes, ownerOf = () => '', pace } = options;
@@ -57,7 +57,7 @@ export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions
     return done(null, value);
   }
 
-  // eslint-disable-next-line max-params -- Fastify tells by the fourth that the hook gives no promise, which every small body would pay for
+  // eslint-disable-next-line max-params -- by the fourth Fastify knows that the hook returns no promise, which every small body would pay for
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (!hasLargeBody(request.headers)) return done();
     const counted = arriving.count(request.raw, ownerOf(request));

@@ -66,13 +66,13 @@ function valueOf(parsed: ParsedJson, { maxDepth }: ParseOptions): JsonValue {
 }
 
 function tooMuch({ of }: TooMuch): GatewayError {
-  const words = {
+  const excess = {
     values: `more than ${limits.bodyValues} values (texts, lists, objects and so on)`,
     'field names': `more than ${limits.bodyFieldNames} different names of fields`,
     numbers: `more than ${limits.bodyNumbers} numbers`,
   };
   const cure = 'Send less at once; of a tool server send the "url", or its document as "openapi", which does not count.';
-  return new GatewayError('payload_too_large', `The JSON holds ${words[of]}. ${cure}`);
+  return new GatewayError('payload_too_large', `The JSON holds ${excess[of]}. ${cure}`);
 }
 
 function invalidJson(message: string): GatewayError {

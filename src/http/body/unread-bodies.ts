@@ -3,14 +3,14 @@ import { limits } from '../../core/limits.ts';
 
 type Headers = FastifyRequest['headers'];
 
-/** Whether a body comes that is worth counting, or one whose size nobody says. */
+/** Whether a body is announced that is worth counting, or one of unknown size. */
 export function hasLargeBody(headers: Headers): boolean {
   if (headers['transfer-encoding'] !== undefined) return true;
   return Number(headers['content-length'] ?? 0) > limits.smallBodyBytes;
 }
 
 /**
- * Whoever is refused while a large body is still coming is not listened to any longer: the rest is not read, and the connection ends. It ends a
+ * After a refusal the rest of a large body is not read, and the connection ends. It ends a
  * moment later, because closing it with unread bytes resets it, and a client that still sends would never see why. To be called before the answer.
  */
 export function leaveBodyUnread(request: FastifyRequest, reply: FastifyReply): void {

@@ -25,7 +25,7 @@ export type McpHandler = ReturnType<typeof createMcpHandler>;
 /** The gateway notifies nobody of changes, so a subscription only costs memory. */
 const maxSubscriptions = 16;
 
-/** Answers MCP requests one by one; the caller stands in `authInfo.extra.caller`. */
+/** Answers MCP requests one by one; the caller is in `authInfo.extra.caller`. */
 export function createHandler(options: McpHandlerOptions): McpHandler {
   const levels = createMcpLogLevels();
   return createMcpHandler((context) => createServer(context, options, levels), { maxSubscriptions, keepAliveMs: limits.keepAliveMs });

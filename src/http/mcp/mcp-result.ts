@@ -5,7 +5,7 @@ import type { ListedTool, ToolDocument, ToolFile, ToolOutcome } from '../../core
 
 /**
  * A function as MCP clients list it. Of hints only those are given that the gateway knows: clients ask their user less for what only reads.
- * `gatewayId`: its own, put before those that the function came through.
+ * `gatewayId`: this gateway's, put before those that the function came through.
  */
 export function toMcpTool({ name, description, parameters, hints }: ListedTool, gatewayId: string): McpTool {
   const { isReadOnly, isIdempotent, gateways } = hints;
@@ -35,11 +35,11 @@ interface PlacedBlock {
   block: ContentBlock;
 }
 
-/** The text, with documents and files where they stand in it; files that it does not mention follow. */
+/** The text, with documents and files at their positions in it; files that it does not mention follow. */
 function contentOf(text: string, { files, documents }: { files: readonly ToolFile[]; documents: readonly ToolDocument[] }): ContentBlock[] {
   const shown = files.map((file) => ({ mark: file.mention, block: toBlock(file) }));
   const read = documents.map((document) => ({ mark: document.text, block: toResource(document) }));
-  const placed = [...placesOf(shown, text), ...placesOf(read, text)].toSorted((one, other) => one.at - other.at);
+  const placed = [...locate(shown, text), ...locate(read, text)].toSorted((one, other) => one.at - other.at);
   if (placed.length === 0 && (text !== '' || files.length === 0)) return [{ type: 'text', text }, ...shown.map(({ block }) => block)];
   const blocks: ContentBlock[] = [];
   let from = 0;
@@ -53,17 +53,17 @@ function contentOf(text: string, { files, documents }: { files: readonly ToolFil
   return [...blocks, ...shown.flatMap(({ block }) => (isPlaced.has(block) ? [] : [block]))];
 }
 
-/** Where each stands, one after the other; what is nowhere is left out. */
-function placesOf(marked: readonly { mark: string | undefined; block: ContentBlock }[], text: string): PlacedBlock[] {
-  const places: PlacedBlock[] = [];
+/** Their positions, one after the other; those that the text does not mention are left out. */
+function locate(marked: readonly { mark: string | undefined; block: ContentBlock }[], text: string): PlacedBlock[] {
+  const located: PlacedBlock[] = [];
   let from = 0;
   for (const { mark = '', block } of marked) {
     const at = mark === '' ? -1 : text.indexOf(mark, from);
     if (at < 0) continue;
     from = at + mark.length;
-    places.push({ at, length: mark.length, block });
+    located.push({ at, length: mark.length, block });
   }
-  return places;
+  return located;
 }
 
 /** Without the line break that parts it from what was taken out beside it. */
@@ -90,7 +90,7 @@ const base64Mark = /;base64$/i;
 
 function base64Of(url: string): string {
   const comma = url.indexOf(',');
-  // As it is: to decode and encode a large picture again would hold up everybody else.
+  // As it is: to decode and encode a large picture again would block the event loop.
   return base64Mark.test(url.slice(0, comma)) ? url.slice(comma + 1) : bytesOf(url).toString('base64');
 }
 

@@ -41,7 +41,7 @@ export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { 
 /** `owned_by` decides nothing here, but Open WebUI's frontends look at it, and at the `ollama` key beside it. */
 function toWire(record: ModelRecord): JsonObject {
   return {
-    // What a backend lists of its own never replaces what the gateway knows better, such as a refusal of tools.
+    // What a backend lists never replaces what the gateway knows better, such as a refusal of tools.
     ...(record.owner === 'ollama' ? { ollama: record.details } : record.details),
     id: record.id,
     object: 'model',

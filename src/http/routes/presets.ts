@@ -11,7 +11,7 @@ export interface PresetRouteOptions {
     delete(id: string): Promise<void>;
   };
   toWire: (preset: PresetRecord) => JsonObject;
-  /** A sentence for each thing that the preset names and nobody knows just now. */
+  /** A sentence for each thing that the preset names and that is not there just now. */
   findUnknown: (preset: PresetRecord) => Promise<string[]>;
 }
 

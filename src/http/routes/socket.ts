@@ -19,7 +19,7 @@ export interface SocketRouteOptions {
   relay: BrowserRelay;
   /** Undefined when the token is unknown. @throws GatewayError `storage_unavailable` */
   authenticateToken(token: string): MaybePromise<Caller | undefined>;
-  /** The caller when nobody needs a key and this request may use the open door; otherwise undefined. @throws GatewayError `storage_unavailable` */
+  /** The caller of a gateway in open mode, where this request may do without a key; otherwise undefined. @throws GatewayError `storage_unavailable` */
   openCaller(request: FastifyRequest): MaybePromise<Caller | undefined>;
   /** Origins of pages that may connect besides the gateway's own; `*` allows every page. */
   allowedOrigins: readonly string[];
@@ -27,7 +27,7 @@ export interface SocketRouteOptions {
   startChat: StartChat;
   /** The model of a `message` that names none: one that this caller may use. */
   defaultModel?: (caller: Caller) => Promise<string | undefined>;
-  /** Default: everybody may do everything. */
+  /** Default: no limits. */
   limiter?: RateLimiter;
   /** Cancels a run of this caller that was not started over a socket here; false when there is none. */
   cancelRun?: (runId: string, caller: Caller) => boolean;
@@ -42,8 +42,8 @@ const budgetMemoryMs = (limits.callerSocketBurstBytes / limits.callerSocketBytes
 /** Time for a peer to answer our close frame before its connection is cut. */
 const closeTimeoutMs = 2_000;
 /**
- * Sockets that have not said who they are; each is closed after `limits.socketAuthTimeoutMs`. One more takes the place of the oldest, so that
- * strangers who say nothing cannot keep out a page, whose auth frame follows at once.
+ * Sockets that have not authenticated; each is closed after `limits.socketAuthTimeoutMs`. One more replaces the oldest, so that
+ * silent strangers cannot keep out a page, whose auth frame follows at once.
  */
 const anonymousSockets = 256;
 
@@ -85,7 +85,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
     if (oldest === undefined || anonymous.size <= anonymousSockets) return;
     anonymous.delete(oldest);
     oldest.close(1013, 'Too many sockets wait for their auth frame.');
-    // Whoever floods does not answer the close frame either.
+    // A flooding client does not answer the close frame either.
     oldest.terminate();
   }
 
@@ -101,7 +101,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
     const taken = sockets.get(callerId);
     if (taken === undefined) return;
     taken.count -= 1;
-    // Not at once: whoever comes again in a moment has no new bytes.
+    // Not at once: a caller who reconnects gets no new budget.
     if (taken.count === 0) setTimeout(() => void (taken.count === 0 && sockets.delete(callerId)), budgetMemoryMs).unref();
   }
 

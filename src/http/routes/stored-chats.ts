@@ -22,21 +22,21 @@ type WithId = { Params: { id: string } };
 const sweepIntervalMs = 60 * 60 * 1000;
 const longestShownId = 100;
 /** Of deleted chats: a client that deletes what a list shows asks for the next page after a chat that is gone. */
-const rememberedPlaces = 1_000;
+const rememberedPositions = 1_000;
 
 /**
  * The stored completions of OpenAI's API (`chat.completions.retrieve`, `list`, `update`, `delete`, `messages.list`). All callers have only their
  * own, administrators too.
  */
 export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = async (app, { store, isStoring }) => {
-  const deleted = new FairMap<ChatPlace>({ entries: rememberedPlaces, characters: Infinity });
+  const deleted = new FairMap<ChatPlace>({ entries: rememberedPositions, characters: Infinity });
 
   app.get('/v1/chat/completions', async (request) => {
     const { id: callerId } = request.caller;
     const { after, limit, order, model } = parseInput(chatQuery, request.query);
     const metadata = metadataIn(request.query);
-    const place = after === undefined ? undefined : await requirePlace(callerId, after);
-    const { chats, hasMore } = await store.list(callerId, { limit, order, after: place, model, metadata });
+    const last = after === undefined ? undefined : await requirePosition(callerId, after);
+    const { chats, hasMore } = await store.list(callerId, { limit, order, after: last, model, metadata });
     return toList(chats.map(toWire), hasMore);
   });
 
@@ -60,9 +60,9 @@ export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = asyn
   });
 
   app.delete<WithId>('/v1/chat/completions/:id', async ({ caller, params: { id } }) => {
-    const place = await store.delete(caller.id, id);
-    if (place === undefined) throw missing(id);
-    deleted.set(`${caller.id} ${id}`, { owner: caller.id, value: place, characters: id.length });
+    const position = await store.delete(caller.id, id);
+    if (position === undefined) throw missing(id);
+    deleted.set(`${caller.id} ${id}`, { owner: caller.id, value: position, characters: id.length });
     return { object: 'chat.completion.deleted', id, deleted: true };
   });
 
@@ -83,10 +83,10 @@ export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = asyn
     return chat;
   }
 
-  async function requirePlace(callerId: string, id: string): Promise<ChatPlace> {
-    const place = deleted.get(`${callerId} ${id}`) ?? (await store.find(callerId, id));
-    if (place === undefined) throw unknownAfter(`there is no stored chat completion ${id.slice(0, longestShownId)}`);
-    return { id: place.id, created: place.created };
+  async function requirePosition(callerId: string, id: string): Promise<ChatPlace> {
+    const chat = deleted.get(`${callerId} ${id}`) ?? (await store.find(callerId, id));
+    if (chat === undefined) throw unknownAfter(`there is no stored chat completion ${id.slice(0, longestShownId)}`);
+    return { id: chat.id, created: chat.created };
   }
 
   function missing(id: string): GatewayError {
@@ -105,7 +105,7 @@ function toWire({ completion, metadata }: Pick<ListedChat, 'completion' | 'metad
   return { ...completion, metadata };
 }
 
-/** The fields of OpenAI's stored message: `content` is a text, the parts it was sent as stand beside it. */
+/** The fields of OpenAI's stored message: `content` is a text, the parts that were sent are in `content_parts`. */
 function toWireMessage(message: JsonObject, id: string): JsonObject & { id: string } {
   const content = message['content'] ?? null;
   const parts = Array.isArray(content) ? content : null;

@@ -115,7 +115,7 @@ backends:
     ['hooks: [{ module: a.js, on_failure: retry }]', /^hooks\.0/],
     ['models: {}', /^models in .*must be a list/],
     ['models: [{ id: a }]', /^models in .*entry 1: base_model: is missing/],
-    ['models: [{ id: a, base_model: m }, { id: a, base_model: m }]', /"a" stands there twice/],
+    ['models: [{ id: a, base_model: m }, { id: a, base_model: m }]', /"a" is there twice/],
     ['tool_servers: [{ url: "ftp://a" }]', /^tool_servers in \.\/toolwharf\.yaml: 0\.url: must be/],
   ])('%j stops the start with one line', (text, expected) => {
     const problem = problemOf(() => read(text));
