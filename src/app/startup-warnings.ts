@@ -62,25 +62,31 @@ export async function logBackends(
 /** Says in the log what became of registered tool servers, before a chat meets it. */
 export function logServerNews(log: FaultLog): (record: ToolServerRecord, news: ServerNews) => void {
   return ({ id, wantedId }, news) => {
-    if (news.type === 'broken')
-      log.warn({ tool_server: id, reason: news.reason }, `the tool server "${id}" cannot be used: chats go on without it`);
-    if (news.type === 'slow')
-      log.warn({ tool_server: id }, `the tool server "${id}" is still being opened: chats go on without it, and have it when that is done`);
-    if (news.type === 'process_ended')
-      log.warn({ tool_server: id, stderr: news.stderr }, `the process of the tool server "${id}" has ended; the next call starts it again`);
-    if (news.type === 'notifications_dropped')
-      log.warn(
-        { tool_server: id },
-        `the tool server "${id}" sends more than ${limits.mcpNotificationsPerSecond} notifications a second: those beyond it are dropped`,
-      );
-    if (news.type === 'held')
-      log.warn(
-        { tool_server: id, functions: news.functions.slice(0, maxNamedFunctions), count: news.functions.length },
-        `the definitions of functions of "${id}" have changed since they were first seen: they are left out until an administrator agrees (POST /api/tool-servers/${id}/refresh shows them)`,
-      );
-    if (news.type === 'joined') log.info({ tool_server: id }, `the tool server "${id}" is open now: chats have it`);
-    if (news.type === 'mended') log.info({ tool_server: id }, `the tool server "${id}" can be used again`);
-    if (news.type === 'renamed')
-      log.warn({ tool_server: id, wanted_id: wantedId }, `the tool server "${wantedId}" has the id "${id}" here`);
+    const facts = { tool_server: id };
+    const server = `the tool server "${id}"`;
+    switch (news.type) {
+      case 'broken':
+        return log.warn({ ...facts, reason: news.reason }, `${server} cannot be used: chats go on without it`);
+      case 'slow':
+        return log.warn(facts, `${server} is still being opened: chats go on without it, and have it when that is done`);
+      case 'joined':
+        return log.info(facts, `${server} is open now: chats have it`);
+      case 'mended':
+        return log.info(facts, `${server} can be used again`);
+      case 'process_ended':
+        return log.warn({ ...facts, stderr: news.stderr }, `the process of ${server} has ended; the next call starts it again`);
+      case 'notifications_dropped':
+        return log.warn(
+          facts,
+          `${server} sends more than ${limits.mcpNotificationsPerSecond} notifications a second: those beyond it are dropped`,
+        );
+      case 'held':
+        return log.warn(
+          { ...facts, functions: news.functions.slice(0, maxNamedFunctions), count: news.functions.length },
+          `the definitions of functions of "${id}" have changed since they were first seen: they are left out until an administrator agrees (POST /api/tool-servers/${id}/refresh shows them)`,
+        );
+      case 'renamed':
+        return log.warn({ ...facts, wanted_id: wantedId }, `the tool server "${wantedId}" has the id "${id}" here`);
+    }
   };
 }

@@ -1,6 +1,6 @@
 import websocket from '@fastify/websocket';
 import type { WebSocket } from '@fastify/websocket';
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
@@ -45,65 +45,16 @@ const closeTimeoutMs = 2_000;
  * Sockets that have not authenticated; each is closed after `limits.socketAuthTimeoutMs`. One more replaces the oldest, so that
  * silent strangers cannot keep out a page, whose auth frame follows at once.
  */
-const anonymousSockets = 256;
+const maxAnonymousSockets = 256;
 
 /** `GET /ws`: checks origin and credential before the upgrade, then serves the socket. */
 export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, options) => {
-  const sockets = new Map<string, { count: number; budget: ByteBudget }>();
-  /** Oldest first. */
-  const anonymous = new Set<WebSocket>();
+  const slots = createSlots();
+  const anonymous = createAnonymousSockets();
   /** Found before the upgrade; a socket has to be listened to from its first moment. */
   const credentials = new WeakMap<FastifyRequest, Credential>();
   const chats = createSocketChats({ ...options, log: app.log });
-
-  // Without it Node takes every request with an `Upgrade` header (curl and Java offer `h2c`) away from the HTTP parser and its timeouts.
-  Object.assign(app.server, { shouldUpgradeCallback: isSocketUpgrade });
-  const serverOptions = {
-    maxPayload: limits.socketFrameBytes,
-    closeTimeout: closeTimeoutMs,
-    // One frame in one turn of the event loop: ten thousand small ones fit into what is read at once.
-    allowSynchronousEvents: false,
-    // Only the protocol's own name is echoed: the other one carries a key.
-    handleProtocols: (offered: Set<string>) => (offered.has(protocol) ? protocol : false),
-  };
-  await app.register(websocket, {
-    options: serverOptions,
-    errorHandler(error, socket, request) {
-      request.log.info({ error: error.message }, 'socket failed');
-      if (socket.readyState === socket.OPEN) socket.close(1011, 'Internal error.');
-    },
-    preClose(done) {
-      for (const socket of app.websocketServer.clients) socket.close(1001, 'The gateway is shutting down.');
-      app.websocketServer.close();
-      done();
-    },
-  });
-
-  function admitAnonymous(socket: WebSocket): void {
-    anonymous.add(socket);
-    const [oldest] = anonymous;
-    if (oldest === undefined || anonymous.size <= anonymousSockets) return;
-    anonymous.delete(oldest);
-    oldest.close(1013, 'Too many sockets wait for their auth frame.');
-    // A flooding client does not answer the close frame either.
-    oldest.terminate();
-  }
-
-  function takeSlot(callerId: string): ByteBudget | undefined {
-    const taken = sockets.get(callerId) ?? { count: 0, budget: createByteBudget(callerBudget) };
-    if (taken.count >= limits.socketsPerCaller) return undefined;
-    taken.count += 1;
-    sockets.set(callerId, taken);
-    return taken.budget;
-  }
-
-  function releaseSlot(callerId: string): void {
-    const taken = sockets.get(callerId);
-    if (taken === undefined) return;
-    taken.count -= 1;
-    // Not at once: a caller who reconnects gets no new budget.
-    if (taken.count === 0) setTimeout(() => void (taken.count === 0 && sockets.delete(callerId)), budgetMemoryMs).unref();
-  }
+  await registerWebsocket(app);
 
   app.route({
     method: 'GET',
@@ -121,11 +72,11 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
     },
     wsHandler: (socket, request) => {
       const credential = credentials.get(request) ?? { type: 'refused' };
-      if (credential.type === 'none') admitAnonymous(socket);
-      let slotOf: string | undefined;
+      if (credential.type === 'none') anonymous.admit(socket);
+      let callerWithSlot: string | undefined;
       socket.on('close', () => {
         anonymous.delete(socket);
-        if (slotOf !== undefined) releaseSlot(slotOf);
+        if (callerWithSlot !== undefined) slots.release(callerWithSlot);
       });
       serveConnection(socket, credential, {
         ...options,
@@ -133,14 +84,77 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
         log: request.log,
         takeSlot(callerId) {
           anonymous.delete(socket);
-          const budget = takeSlot(callerId);
-          if (budget !== undefined) slotOf = callerId;
+          const budget = slots.take(callerId);
+          if (budget !== undefined) callerWithSlot = callerId;
           return budget;
         },
       });
     },
   });
 };
+
+async function registerWebsocket(app: FastifyInstance): Promise<void> {
+  // Without it Node takes every request with an `Upgrade` header (curl and Java offer `h2c`) away from the HTTP parser and its timeouts.
+  Object.assign(app.server, { shouldUpgradeCallback: isSocketUpgrade });
+  const options = {
+    maxPayload: limits.socketFrameBytes,
+    closeTimeout: closeTimeoutMs,
+    // One frame in one turn of the event loop: ten thousand small ones fit into what is read at once.
+    allowSynchronousEvents: false,
+    // Only the protocol's own name is echoed: the other one carries a key.
+    handleProtocols: (offered: Set<string>) => (offered.has(protocol) ? protocol : false),
+  };
+  await app.register(websocket, {
+    options,
+    errorHandler(error, socket, request) {
+      request.log.info({ error: error.message }, 'socket failed');
+      if (socket.readyState === socket.OPEN) socket.close(1011, 'Internal error.');
+    },
+    preClose(done) {
+      for (const socket of app.websocketServer.clients) socket.close(1001, 'The gateway is shutting down.');
+      app.websocketServer.close();
+      done();
+    },
+  });
+}
+
+/** Sockets that have not authenticated, oldest first. */
+function createAnonymousSockets(): { admit(socket: WebSocket): void; delete(socket: WebSocket): void } {
+  const sockets = new Set<WebSocket>();
+  return {
+    admit(socket) {
+      sockets.add(socket);
+      const [oldest] = sockets;
+      if (oldest === undefined || sockets.size <= maxAnonymousSockets) return;
+      sockets.delete(oldest);
+      oldest.close(1013, 'Too many sockets wait for their auth frame.');
+      // A flooding client does not answer the close frame either.
+      oldest.terminate();
+    },
+    delete: (socket) => void sockets.delete(socket),
+  };
+}
+
+/** The sockets of each caller, and what they may send together. `take` gives undefined when the caller has too many. */
+function createSlots(): { take(callerId: string): ByteBudget | undefined; release(callerId: string): void } {
+  const callers = new Map<string, { count: number; budget: ByteBudget }>();
+  return {
+    take(callerId) {
+      const taken = callers.get(callerId) ?? { count: 0, budget: createByteBudget(callerBudget) };
+      if (taken.count >= limits.socketsPerCaller) return undefined;
+      taken.count += 1;
+      callers.set(callerId, taken);
+      return taken.budget;
+    },
+    release(callerId) {
+      const taken = callers.get(callerId);
+      if (taken === undefined) return;
+      taken.count -= 1;
+      // Not at once: a caller who reconnects gets no new budget.
+      if (taken.count === 0) setTimeout(() => void (taken.count === 0 && callers.delete(callerId)), budgetMemoryMs).unref();
+    },
+  };
+}
 
 function isSocketUpgrade(request: { url?: string; headers: { upgrade?: string } }): boolean {
   const target = tidyPath(request.url?.split('?', 1)[0] ?? '');
