@@ -69,7 +69,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 
   // What a chat needs: approvals, models, tools. A preset is a model and also a tool, which runs a chat of its own.
-  const approvals = composeApprovals(context, { storage, askBrowser: relay.askBrowser });
+  const approvals = composeApprovals(context, { storage, sendElicitation: relay.sendElicitation });
   const extensions = await composeExtensions(context, { memory: storage.chatMemory.state, load: parts.importModule });
   const { models, embed } = composeModels(context, { presets, send, given: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);

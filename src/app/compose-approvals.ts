@@ -26,7 +26,7 @@ export interface Approvals {
 /** Approvals, and the log of runs, which also shows the runs that wait for one. */
 export function composeApprovals(
   { config, logger, now, newId }: AppContext,
-  { storage, askBrowser }: { storage: Storage; askBrowser: SendElicitation },
+  { storage, sendElicitation }: { storage: Storage; sendElicitation: SendElicitation },
 ): Approvals {
   const { waitingRuns: store, chatMemory } = storage;
   // Without a secret the runs are in memory, and end with the process.
@@ -50,8 +50,8 @@ export function composeApprovals(
 
   return {
     runtime: {
-      approvals: createApprovalGate({ askBrowser, remembered, objectionTo, timeoutMs }),
-      elicitations: { ask: askBrowser, timeoutMs },
+      approvals: createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs }),
+      elicitations: { ask: sendElicitation, timeoutMs },
     },
     runLog,
     waits: createRunWaits({

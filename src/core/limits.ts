@@ -322,7 +322,7 @@ export const limits = {
   /** How long a session waits for its browser to come back. */
   sessionGraceMs: 30_000,
   /** Elicitations that one session may have open; more is a tool in a loop. */
-  questionsPerSession: 64,
+  elicitationsPerSession: 64,
 
   // The log of runs
 

@@ -11,7 +11,7 @@ import { definitionOf } from './remembered-approvals.ts';
 import type { RememberedApprovals } from './remembered-approvals.ts';
 
 export interface ApprovalGateOptions {
-  askBrowser: SendElicitation;
+  sendElicitation: SendElicitation;
   remembered: RememberedApprovals;
   /** Why arguments that a human has changed do not fit the function, in words; undefined where they do. */
   objectionTo: (args: JsonObject, spec: ToolSpec, run: RunContext) => Promise<string | undefined>;
@@ -23,7 +23,7 @@ export interface ApprovalGateOptions {
  * Decides whether a call may run: at once where nobody has to be asked or somebody has decided before, by asking the run's session, or in
  * another request where the run can wait. Whatever else there is, such as an answer that makes no sense, is no approval.
  */
-export function createApprovalGate({ askBrowser, remembered, objectionTo, timeoutMs }: ApprovalGateOptions): ApprovalGate {
+export function createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs }: ApprovalGateOptions): ApprovalGate {
   /** What does not fit is asked about again, since whoever mistypes wants to correct it; the last reply is taken as it is. */
   async function askUntilItFits(request: ApprovalRequest): Promise<ElicitationReply & { objection?: string | undefined }> {
     const { run, signal, tool } = request;
@@ -32,7 +32,7 @@ export function createApprovalGate({ askBrowser, remembered, objectionTo, timeou
     for (let tries = 1; ; tries += 1) {
       const words = objection === undefined ? wordsFor(request) : { ...wordsFor(request), message: objection, error: objection };
       const data = { run_id: run.runId, tool: tool.spec.name, params, ...words };
-      const reply = await askBrowser({ type: 'confirmation', data }, { run, signal, timeoutMs });
+      const reply = await sendElicitation({ type: 'confirmation', data }, { run, signal, timeoutMs });
       const edited =
         reply.type === 'answered' && ownValue(reply.data, 'decision') === 'approve' ? ownValue(reply.data, 'params') : undefined;
       if (edited === undefined || edited === null) return reply;

@@ -3,7 +3,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { RelayBus } from './bus.ts';
 import { parseSessionMessage, sessionChannel } from './bus-messages.ts';
-import type { SessionMessage } from './bus-messages.ts';
+import type { SessionMessage, SessionRequest } from './bus-messages.ts';
 import type { SessionRpc } from './session-rpc.ts';
 import { createSession } from './session.ts';
 import type { LocalSession } from './session.ts';
@@ -11,13 +11,13 @@ import type { LocalSession } from './session.ts';
 /** Another replica only has to look into its memory. */
 const takeTimeoutMs = 2_000;
 /** Messages that may reach a session while it moves here. */
-const heldMessages = 1_000;
+const maxBuffered = 1_000;
 const sessionIdPattern = /^[\w-]{1,256}$/;
 
 export interface AdmitSessionOptions {
   /** The sessions that live here, by id; sessions leave it by themselves. */
   sessions: Map<string, LocalSession>;
-  correspondence: SessionRpc;
+  rpc: SessionRpc;
   bus: RelayBus;
   replicaId: string;
   newId: () => string;
@@ -33,7 +33,7 @@ export interface AdmitSession {
 }
 
 export function createAdmitSession(options: AdmitSessionOptions): AdmitSession {
-  const { sessions, correspondence, bus, replicaId, newId } = options;
+  const { sessions, rpc, bus, replicaId, newId } = options;
 
   function admit(entry: { id: string; callerId: string; frames?: JsonObject[]; unsubscribe: () => Promise<void> }): LocalSession {
     const { unsubscribe, ...rest } = entry;
@@ -55,40 +55,39 @@ export function createAdmitSession(options: AdmitSessionOptions): AdmitSession {
       const unsubscribe = await bus.subscribe(sessionChannel(id), (raw) => {
         const message = parseSessionMessage(raw);
         const session = sessions.get(id);
-        if (message?.sessionId === id && session !== undefined) correspondence.handle(session, message);
+        if (message?.sessionId === id && session !== undefined) rpc.handle(session, message);
       });
       return admit({ id, callerId: caller.id, unsubscribe });
     },
 
     /**
-     * From another replica: both listen for a moment, and the channel's order says for whom a message is. What comes before our `take`
-     * is the other's, what comes after it is ours.
+     * From another replica: both listen for a moment, and the order of the channel decides. Messages before our `take` are for the other
+     * replica, those after it for this one.
      */
     async takeUp(id, caller) {
       if (!sessionIdPattern.test(id)) return undefined;
       const local = sessions.get(id);
       if (local !== undefined) return local.canBeTaken(caller.id) ? local : undefined;
       const takeId = newId();
-      const held: SessionMessage[] = [];
+      const buffered: SessionMessage[] = [];
       let isOurs = false;
       let session: LocalSession | undefined;
       const unsubscribe = await bus.subscribe(sessionChannel(id), (raw) => {
         const message = parseSessionMessage(raw);
         if (message === undefined || message.sessionId !== id) return;
-        if (session !== undefined) correspondence.handle(session, message);
+        if (session !== undefined) rpc.handle(session, message);
         else if (message.id === takeId) isOurs = true;
-        else if (isOurs && held.length < heldMessages) held.push(message);
+        else if (isOurs && buffered.length < maxBuffered) buffered.push(message);
       });
-      const take: SessionMessage = { type: 'take', id: takeId, sessionId: id, replyTo: replicaId, callerId: caller.id };
-      const send = (): Promise<number> => bus.publish(sessionChannel(id), take);
+      const take: SessionRequest = { type: 'take', id: takeId, sessionId: id, replyTo: replicaId, callerId: caller.id };
       // Our own subscription is one receiver, its owner's another.
-      const result = await correspondence.ask({ id: takeId, sessionId: id, timeoutMs: takeTimeoutMs, receivers: 2, send });
+      const result = await rpc.request(take, { timeoutMs: takeTimeoutMs, receivers: 2 });
       if (result.type !== 'reply' || result.reply.type !== 'taken') {
         unsubscribe().catch(() => undefined);
         return undefined;
       }
       session = admit({ id, callerId: caller.id, frames: result.reply.frames, unsubscribe });
-      for (const message of held) correspondence.handle(session, message);
+      for (const message of buffered) rpc.handle(session, message);
       return session;
     },
   };

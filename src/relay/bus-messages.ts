@@ -5,7 +5,7 @@ import type { ToolErrorCode, ToolOutcome } from '../core/tool.ts';
 
 /** Where a session listens, on whichever replica its socket is. */
 export const sessionChannel = (sessionId: string): string => `relay:session:${sessionId}`;
-/** Where a replica waits for the replies to what it asked. */
+/** Where a replica waits for the replies to its requests. */
 export const replicaChannel = (replicaId: string): string => `relay:replica:${replicaId}`;
 /** Where every replica hears that a caller's key is gone. */
 export const callersChannel = 'relay:callers';
@@ -15,37 +15,38 @@ export const longestTimerMs = 2 ** 31 - 1;
 
 const id = z.string().min(1).max(256);
 const object = z.custom<JsonObject>(isJsonObject);
-const asked = { id, sessionId: id, replyTo: id };
+const request = { id, sessionId: id, replyTo: id };
 
 const sessionMessage = z.discriminatedUnion('type', [
   /** Run a tool; `data` is that of the frame `execute:tool`. */
   z.object({
     type: z.literal('call'),
-    ...asked,
+    ...request,
     callerId: id,
     runId: id,
     timeoutMs: z.number().positive().max(longestTimerMs),
     data: object,
   }),
-  /** Ask the user; `data` is that of the frame, without its id. */
+  /** Ask the user for input; `data` is that of the frame, without its id. */
   z.object({
-    type: z.literal('ask'),
-    ...asked,
+    type: z.literal('elicit'),
+    ...request,
     callerId: id,
     runId: id,
     timeoutMs: z.number().positive().max(longestTimerMs),
-    question: z.enum(['confirmation', 'input']),
+    elicitation: z.enum(['confirmation', 'input']),
     data: object,
   }),
-  /** The call or question `id` is no longer wanted. */
+  /** The call or elicitation `id` is no longer wanted. */
   z.object({ type: z.literal('cancel'), id, sessionId: id }),
-  /** Does the call `id` still run, or the question wait? Answered only when it does not. */
-  z.object({ type: z.literal('probe'), ...asked }),
-  z.object({ type: z.literal('frame'), ...asked, callerId: id, frame: object }),
+  /** Is the call or elicitation `id` still open? Answered only when it is not. */
+  z.object({ type: z.literal('probe'), ...request }),
+  z.object({ type: z.literal('frame'), ...request, callerId: id, frame: object }),
   /** Hand the session over: its browser has come back to another replica. */
-  z.object({ type: z.literal('take'), ...asked, callerId: id }),
+  z.object({ type: z.literal('take'), ...request, callerId: id }),
 ]);
 export type SessionMessage = z.infer<typeof sessionMessage>;
+export type SessionRequest = Exclude<SessionMessage, { type: 'cancel' }>;
 
 const outcome = z.discriminatedUnion('type', [
   z.object({ type: z.literal('result'), value: z.custom<JsonValue>((value) => value !== undefined) }),
@@ -72,7 +73,7 @@ export type ReplyMessage = z.infer<typeof replyMessage>;
 
 const callersMessage = z.object({ type: z.literal('close-caller'), callerId: id });
 
-/** Undefined when malformed: a bus is shared, and what stands on it proves nothing about who wrote it. */
+/** Undefined when malformed: a bus is shared, and a message on it proves nothing about who wrote it. */
 export function parseSessionMessage(message: unknown): SessionMessage | undefined {
   return sessionMessage.safeParse(message).data;
 }

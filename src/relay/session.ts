@@ -1,30 +1,29 @@
 import type { ElicitationRequest } from '../core/elicitation.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ownValue } from '../shared/json.ts';
-import { createOpenBrowserCalls } from './open-calls.ts';
-import { createOpenElicitations } from './open-elicitations.ts';
 import { disconnected, toOutcome, unavailable } from './browser-answer.ts';
 import type { BrowserAnswer } from './browser-answer.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
 import { createFrameBuffer } from './frame-buffer.ts';
 import type { FrameBuffer } from './frame-buffer.ts';
+import { createOpenRequests } from './open-requests.ts';
 
-/** The browser's end of a session, as the door that owns the socket offers it. Neither function throws. */
+/** The socket of a session, as `http/` provides it. Neither function throws. */
 export interface SessionSocket {
   /** False when the browser is already leaving, so that the frame does not reach it. */
   send(frame: JsonObject): boolean;
   close(code: number, reason: string): void;
 }
 
-/** One socket's hold on a session. Once another socket has taken the session up, it holds nothing: its answers are ignored. */
+/** A session as one socket uses it. Once another socket has taken the session up, what comes from the first is ignored. */
 export interface RelaySession {
   readonly id: string;
   answer(frame: BrowserAnswer): void;
-  /** The user's answer to a question; `data` is that of the frame. */
-  answerQuestion(type: ElicitationRequest['type'], id: string, data: JsonObject): void;
+  /** The user's answer to an elicitation; `data` is that of the frame. */
+  answerElicitation(type: ElicitationRequest['type'], id: string, data: JsonObject): void;
   /** The socket has closed: running calls fail, and the session waits for its browser. */
   disconnected(): void;
-  /** The session is not wanted any more. */
+  /** The client does not need the session any more. */
   end(): void;
 }
 
@@ -34,7 +33,7 @@ export interface LocalSession {
   readonly callerId: string;
   /** Aborted when the session is over for good: not while its browser may still come back, here or on another replica. */
   readonly ended: AbortSignal;
-  /** Sends the frame `session` and what was kept, and drops a socket that was there before. */
+  /** Sends the frame `session` and the buffered frames, and closes an earlier socket. */
   attach(socket: SessionSocket, resumed?: boolean): RelaySession;
   handle(message: SessionMessage, reply: (reply: Reply) => void): void;
   /** False when the session is over. */
@@ -46,8 +45,8 @@ export interface LocalSession {
 }
 
 type State =
-  | { type: 'connected'; socket: SessionSocket; hold: symbol }
-  | { type: 'away'; since: number; kept: FrameBuffer; timer: NodeJS.Timeout }
+  | { type: 'connected'; socket: SessionSocket }
+  | { type: 'away'; since: number; buffer: FrameBuffer; timer: NodeJS.Timeout }
   | { type: 'over' };
 
 export interface SessionOptions {
@@ -58,23 +57,22 @@ export interface SessionOptions {
   /** The session no longer lives here. */
   onGone: () => void;
   onIgnored: () => void;
-  /** Frames that another replica kept. */
+  /** Frames that another replica has buffered. */
   frames?: JsonObject[];
 }
 
 export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, frames = [] }: SessionOptions): LocalSession {
-  const calls = createOpenBrowserCalls(now);
-  const questions = createOpenElicitations(now);
+  const requests = createOpenRequests(now, ({ type, id: requestId }) => sendCancel(type, requestId));
   const ended = new AbortController();
   let state: State = awayWith(frames);
 
-  /** A session begins, too, as one whose browser is not there yet. */
+  /** A new session has no browser yet either. */
   function awayWith(earlier: JsonObject[]): State {
-    const kept = createFrameBuffer();
-    for (const frame of earlier) kept.add(frame);
+    const buffer = createFrameBuffer();
+    for (const frame of earlier) buffer.add(frame);
     const timer = setTimeout(() => end(1001, 'The session has expired.'), graceMs);
     timer.unref();
-    return { type: 'away', since: now(), kept, timer };
+    return { type: 'away', since: now(), buffer, timer };
   }
 
   /** Leaves this replica; `ended` is untouched, because the session may go on elsewhere. */
@@ -82,15 +80,9 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     const last = state;
     state = { type: 'over' };
     if (last.type === 'away') clearTimeout(last.timer);
-    failAll();
+    requests.disconnectAll();
     if (last.type === 'connected') last.socket.close(code, reason);
     onGone();
-  }
-
-  /** What was asked of a browser that has gone. */
-  function failAll(): void {
-    calls.settleAll(disconnected);
-    questions.settleAll();
   }
 
   function end(code: number, reason: string): void {
@@ -99,7 +91,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     ended.abort(new DOMException(reason, 'AbortError'));
   }
 
-  /** Between a browser's leave and the end of its connection a socket takes frames and loses them: the session is then without a browser. */
+  /** A socket that is closing takes frames and loses them: the session is then without a browser. */
   function send(frame: JsonObject): boolean {
     if (state.type !== 'connected') return false;
     if (state.socket.send(frame)) return true;
@@ -110,11 +102,11 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
   function goAway(): void {
     if (state.type !== 'connected') return;
     state = awayWith([]);
-    failAll();
+    requests.disconnectAll();
   }
 
   function deliver(frame: JsonObject): boolean {
-    if (!send(frame) && state.type === 'away' && !state.kept.add(frame)) end(1013, 'Too much was waiting for the browser.');
+    if (!send(frame) && state.type === 'away' && !state.buffer.add(frame)) end(1013, 'Too much was waiting for the browser.');
     return state.type !== 'over';
   }
 
@@ -123,42 +115,33 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     return state.type === 'connected' || now() - state.since < graceMs;
   }
 
+  // The caller is checked again although the other replica has done so: anyone on the bus can write a message.
+  const isConnectedTo = (by: string): boolean => by === callerId && state.type === 'connected';
+
   function call(message: Extract<SessionMessage, { type: 'call' }>, reply: (reply: Reply) => void): void {
-    const offered = ownValue(message.data, 'offered_name');
+    const { id: callId, timeoutMs, data } = message;
+    const offered = ownValue(data, 'offered_name');
     const name = typeof offered === 'string' ? offered : 'The function';
-    // Repeated here although the asking replica checked: anyone on the bus can write a message.
-    if (message.callerId !== callerId || state.type !== 'connected') {
-      reply({ type: 'outcome', outcome: unavailable(name) });
-      return;
-    }
-    const isNew = calls.add({
-      id: message.id,
-      name,
-      timeoutMs: message.timeoutMs,
-      reply: (outcome) => reply({ type: 'outcome', outcome }),
-      onExpired: () => void send(cancelFrame(message.id)),
-    });
-    if (isNew) send({ type: 'execute:tool', data: { ...message.data, id: message.id, session_id: id, timeout_ms: message.timeoutMs } });
+    if (!isConnectedTo(message.callerId)) return reply({ type: 'outcome', outcome: unavailable(name) });
+    const gone: Reply = { type: 'outcome', outcome: disconnected(name) };
+    const isNew = requests.add({ id: callId, type: 'execute:tool', timeoutMs, reply, disconnected: gone });
+    if (isNew) send({ type: 'execute:tool', data: { ...data, id: callId, session_id: id, timeout_ms: timeoutMs } });
   }
 
-  function ask(message: Extract<SessionMessage, { type: 'ask' }>, reply: (reply: Reply) => void): void {
-    const { id: questionId, question: type, timeoutMs, data } = message;
-    if (message.callerId !== callerId || state.type !== 'connected') return reply({ type: 'unanswered', isThere: false });
-    const isNew = questions.add({
-      id: questionId,
-      type,
-      timeoutMs,
-      reply: (answer) => reply(answer === undefined ? { type: 'unanswered', isThere: true } : { type: 'answer', data: answer }),
-      onExpired: () => void send({ type: `${type}:cancel`, data: { id: questionId } }),
-    });
-    if (isNew) send({ type, data: { ...data, id: questionId } });
+  function elicit(message: Extract<SessionMessage, { type: 'elicit' }>, reply: (reply: Reply) => void): void {
+    const { id: elicitationId, elicitation: type, timeoutMs, data } = message;
+    const request = { id: elicitationId, type, timeoutMs, reply, disconnected: { type: 'unanswered', isThere: true } } as const;
+    if (isConnectedTo(message.callerId) && requests.add(request)) send({ type, data: { ...data, id: elicitationId } });
     else reply({ type: 'unanswered', isThere: false });
   }
 
-  function cancel(callOrQuestion: string): void {
-    if (calls.cancel(callOrQuestion)) return void send(cancelFrame(callOrQuestion));
-    const type = questions.cancel(callOrQuestion);
-    if (type !== undefined) send({ type: `${type}:cancel`, data: { id: callOrQuestion } });
+  function sendCancel(type: string, requestId: string): void {
+    send({ type: `${type}:cancel`, data: { id: requestId } });
+  }
+
+  function cancel(requestId: string): void {
+    const type = requests.cancel(requestId);
+    if (type !== undefined) sendCancel(type, requestId);
   }
 
   function handOver(message: Extract<SessionMessage, { type: 'take' }>, reply: (reply: Reply) => void): void {
@@ -166,38 +149,37 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
       reply({ type: 'accepted', isAccepted: false });
       return;
     }
-    reply({ type: 'taken', frames: state.type === 'away' ? state.kept.frames : [] });
+    reply({ type: 'taken', frames: state.type === 'away' ? state.buffer.frames : [] });
     leave(4409, 'The session was taken up by another connection.');
   }
 
   function attach(socket: SessionSocket, resumed?: boolean): RelaySession {
     const last = state;
-    const hold = Symbol(id);
-    failAll();
-    // Over between its admission and this moment: the browser has to connect again.
+    requests.disconnectAll();
+    // It ended after it was admitted: the browser has to connect again.
     if (last.type === 'over') socket.close(1012, 'The session has moved.');
-    else state = { type: 'connected', socket, hold };
+    else state = { type: 'connected', socket };
     if (last.type === 'connected') last.socket.close(4409, 'The session was taken up by another connection.');
     send({ type: 'session', data: { session_id: id, ...(resumed === undefined ? {} : { resumed }) } });
     if (last.type === 'away') {
       clearTimeout(last.timer);
-      for (const frame of last.kept.frames) deliver(frame);
+      for (const frame of last.buffer.frames) deliver(frame);
     }
-    const isHeld = (): boolean => state.type === 'connected' && state.hold === hold;
+    const isCurrent = (): boolean => state.type === 'connected' && state.socket === socket;
 
     return {
       id,
       answer(frame) {
-        if (!isHeld() || !calls.settle(frame.id, toOutcome(frame))) onIgnored();
+        if (!isCurrent() || !requests.settle('execute:tool', frame.id, { type: 'outcome', outcome: toOutcome(frame) })) onIgnored();
       },
-      answerQuestion(type, questionId, data) {
-        if (!isHeld() || !questions.settle(type, questionId, data)) onIgnored();
+      answerElicitation(type, elicitationId, data) {
+        if (!isCurrent() || !requests.settle(type, elicitationId, { type: 'answer', data })) onIgnored();
       },
       disconnected() {
-        if (isHeld()) goAway();
+        if (isCurrent()) goAway();
       },
       end() {
-        if (isHeld()) end(1000, 'The session was ended.');
+        if (isCurrent()) end(1000, 'The session was ended.');
       },
     };
   }
@@ -211,7 +193,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     canBeTaken,
     end,
     isAway: () => state.type === 'away',
-    pendingCalls: () => calls.size(),
+    pendingCalls: () => requests.countCalls(),
     handle(message, reply) {
       switch (message.type) {
         case 'call':
@@ -220,18 +202,14 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
           return handOver(message, reply);
         case 'cancel':
           return cancel(message.id);
-        case 'ask':
-          return ask(message, reply);
+        case 'elicit':
+          return elicit(message, reply);
         case 'probe':
-          if (!calls.has(message.id) && !questions.has(message.id)) reply({ type: 'outcome', outcome: disconnected('the function') });
+          if (!requests.has(message.id)) reply({ type: 'outcome', outcome: disconnected('the function') });
           return;
         case 'frame':
           return reply({ type: 'accepted', isAccepted: message.callerId === callerId && deliver(message.frame) });
       }
     },
   };
-}
-
-function cancelFrame(id: string): JsonObject {
-  return { type: 'execute:tool:cancel', data: { id } };
 }

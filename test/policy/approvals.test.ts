@@ -27,7 +27,7 @@ async function decideOn(
   const told: RunEvent[] = [];
   const remembered = createRememberedApprovals({ memory: memoryNotes(), now: () => 0, onFault: () => undefined });
   const objectionTo = async (given: JsonObject): Promise<string | undefined> => (given['amount'] === 'much' ? 'No number.' : undefined);
-  const gate = createApprovalGate({ askBrowser: async () => reply, remembered, objectionTo, timeoutMs: 1_000 });
+  const gate = createApprovalGate({ sendElicitation: async () => reply, remembered, objectionTo, timeoutMs: 1_000 });
   const request = {
     callId: 'call',
     tool,

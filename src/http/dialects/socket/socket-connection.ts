@@ -224,7 +224,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     if (frame.type === 'message') void chats.start(frame.fields, session, caller);
     if (frame.type === 'cancel') chats.cancel(frame.runId, session, caller);
     if (frame.type === 'execute:tool:result') session.answer(answerOf(frame));
-    if (frame.type === 'answer') session.answerQuestion(frame.question, frame.id, frame.data);
+    if (frame.type === 'answer') session.answerElicitation(frame.question, frame.id, frame.data);
   }
 
   async function authenticate(parsed: ParsedFrame): Promise<void> {

@@ -23,7 +23,7 @@ async function openRelays(isFar: boolean) {
   const session = await home.open({ caller: ada, socket });
   const ask = (options: InvocationOptions & { data?: JsonObject } = {}): ReturnType<SendElicitation> => {
     const asker = invocation({ sessionId: session.id, ...options });
-    return near.askBrowser({ type: 'input', data: options.data ?? { title: 'Where?' } }, asker);
+    return near.sendElicitation({ type: 'input', data: options.data ?? { title: 'Where?' } }, asker);
   };
   return { near, home, socket, session, ask };
 }
@@ -39,11 +39,11 @@ describe.each([
     const reply = ask();
     const id = await asked(socket);
     expect(socket.dataOf('input')).toEqual([{ title: 'Where?', id }]);
-    other.answerQuestion('input', id, { value: 1 });
-    session.answerQuestion('confirmation', id, { value: 2 });
-    session.answerQuestion('input', 'unknown', { value: 3 });
-    session.answerQuestion('input', id, { value: 4 });
-    session.answerQuestion('input', id, { value: 5 });
+    other.answerElicitation('input', id, { value: 1 });
+    session.answerElicitation('confirmation', id, { value: 2 });
+    session.answerElicitation('input', 'unknown', { value: 3 });
+    session.answerElicitation('input', id, { value: 4 });
+    session.answerElicitation('input', id, { value: 5 });
     expect(await reply).toEqual({ type: 'answered', data: { value: 4 } });
     expect(home.counts().ignoredAnswers).toBe(4);
   });
@@ -63,7 +63,7 @@ describe.each([
     session.disconnected();
     expect(await reply).toEqual({ type: 'disconnected' });
     const back = await home.open({ caller: ada, socket: recordingSocket(), resume: session.id });
-    back.answerQuestion('input', id, { value: 1 });
+    back.answerElicitation('input', id, { value: 1 });
     expect(home.counts().ignoredAnswers).toBe(1);
   });
 
@@ -81,15 +81,15 @@ describe.each([
     const { socket, session, ask } = await openRelays(isFar);
     expect(await ask({ timeoutMs: 20 })).toEqual({ type: 'expired' });
     expect(await eventually(() => socket.dataOf('input:cancel')[0])).toBeDefined();
-    session.answerQuestion('input', await asked(socket), { value: 1 });
+    session.answerElicitation('input', await asked(socket), { value: 1 });
   });
 });
 
 it('a session holds so many questions and no more', async () => {
   const { socket, ask } = await openRelays(false);
-  const replies = Array.from({ length: limits.questionsPerSession }, () => ask());
+  const replies = Array.from({ length: limits.elicitationsPerSession }, () => ask());
   expect(await ask()).toEqual({ type: 'unavailable' });
-  expect(socket.dataOf('input')).toHaveLength(limits.questionsPerSession);
+  expect(socket.dataOf('input')).toHaveLength(limits.elicitationsPerSession);
   await Promise.all(open.splice(0).map((relay) => relay.close()));
   await Promise.all(replies);
 });

@@ -1,0 +1,31 @@
+import type { ElicitationReply, SendElicitation } from '../core/elicitation.ts';
+import { longestTimerMs } from './bus-messages.ts';
+import type { RpcResult, SessionRpc } from './session-rpc.ts';
+
+export interface SendElicitationOptions {
+  rpc: SessionRpc;
+  replicaId: string;
+  newId: () => string;
+}
+
+/** The port of the same name, over the relay: an elicitation goes under an unguessable id of its own to the session of its run. */
+export function createSendElicitation({ rpc, replicaId, newId }: SendElicitationOptions): SendElicitation {
+  return async ({ type, data }, { run, signal: callSignal, timeoutMs: limitMs }) => {
+    const { sessionId, runId, caller } = run;
+    const signal = AbortSignal.any([run.signal, callSignal]);
+    signal.throwIfAborted();
+    if (sessionId === undefined) return { type: 'unavailable' };
+    const timeoutMs = Math.min(Math.max(limitMs, 1), longestTimerMs);
+    const request = { id: newId(), sessionId, replyTo: replicaId, callerId: caller.id, runId, timeoutMs, elicitation: type, data };
+    return toReply(await rpc.request({ type: 'elicit', ...request }, { timeoutMs, signal, lost: { type: 'unanswered', isThere: true } }));
+  };
+}
+
+function toReply(result: RpcResult): ElicitationReply {
+  if (result.type === 'timeout') return { type: 'expired' };
+  if (result.type === 'closed') return { type: 'disconnected' };
+  if (result.type === 'no-session') return { type: 'unavailable' };
+  const { reply } = result;
+  if (reply.type === 'answer') return { type: 'answered', data: reply.data };
+  return { type: reply.type === 'unanswered' && reply.isThere ? 'disconnected' : 'unavailable' };
+}
