@@ -48,7 +48,7 @@ const soundFiles: Record<string, string> = {
   'src/chat/README.md': 'The loop.\n',
   'src/models/ollama/ollama-chat.ts': `import { Ollama } from 'ollama';\n`,
   'src/models/README.md': 'The backends.\n',
-  'src/policy/outbound-request.ts': `import { request } from 'undici';\n`,
+  'src/policy/outbound/outbound-request.ts': `import { request } from 'undici';\n`,
   'src/policy/README.md': 'The door out.\n',
   'src/http/routes/chat.ts': `import type { FastifyInstance } from 'fastify';\nimport { run } from '../../chat/run.ts';\nimport { relay } from '../../relay/relay.ts';\n`,
   'src/http/README.md': 'The door in.\n',

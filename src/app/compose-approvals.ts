@@ -9,9 +9,9 @@ import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
 import type { ActiveRuns } from '../runs/active-runs.ts';
 import { createRunLog } from '../observability/run-log.ts';
 import type { WritingRunLog } from '../observability/run-log.ts';
-import { createApprovalTokens } from '../policy/approval-tokens.ts';
-import { createApprovalGate } from '../policy/approvals.ts';
-import { createRememberedApprovals } from '../policy/remembered-approvals.ts';
+import { createApprovalTokens } from '../policy/approvals/approval-tokens.ts';
+import { createApprovalGate } from '../policy/approvals/approval-gate.ts';
+import { createRememberedApprovals } from '../policy/approvals/remembered-approvals.ts';
 import { createRunWaits } from '../chat/suspend/run-waits.ts';
 
 export interface Approvals {

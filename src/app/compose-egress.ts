@@ -1,5 +1,5 @@
 import type { SendOutbound } from '../core/outbound.ts';
-import { createOutbound } from '../policy/outbound-request.ts';
+import { createOutbound } from '../policy/outbound/outbound-request.ts';
 import { createSessionTokens, withSessionTokens } from '../policy/session-tokens.ts';
 import type { AppContext } from './app-context.ts';
 import { localUrl } from './config/local-url.ts';

@@ -5,7 +5,7 @@ import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import type { ToolServerReport } from '../core/tool-server-report.ts';
 import { count } from './doctor/finding.ts';
-import { createOutbound } from '../policy/outbound-request.ts';
+import { createOutbound } from '../policy/outbound/outbound-request.ts';
 import { parseToolServerConnection } from '../storage/tool-server-connection.ts';
 import { createServerInspector } from '../tools/servers/inspect-server.ts';
 import { createRegisteredServers } from '../tools/servers/registered-servers.ts';

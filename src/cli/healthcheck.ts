@@ -3,7 +3,7 @@ import { addEnvFile, readConfig, readTextFile } from '../app/config/config.ts';
 import { localUrl } from '../app/config/local-url.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { readText } from '../core/outbound.ts';
-import { createOutbound } from '../policy/outbound-request.ts';
+import { createOutbound } from '../policy/outbound/outbound-request.ts';
 
 /** Below the five seconds that the image gives the whole command. */
 const patienceMs = 3_000;

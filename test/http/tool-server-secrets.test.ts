@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createOutbound } from '../../src/policy/outbound-request.ts';
+import { createOutbound } from '../../src/policy/outbound/outbound-request.ts';
 import { documentWith, scriptedSend } from '../tools/scripted-send.ts';
 import { adminApp } from './tool-server-fixture.ts';
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { OutboundResponse } from '../../src/core/outbound.ts';
-import { closeAll, openDoor, settle, startPeer, startServer, type Peer, type TestDoor } from '../policy/peers.ts';
+import { closeAll, openDoor, settle, startPeer, startServer, type Peer, type TestDoor } from '../policy/outbound/peers.ts';
 
 const mebibyte = 1024 * 1024;
 

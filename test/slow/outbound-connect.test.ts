@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { closeAll, openDoor, settle, startPeer, startServer, textOf } from '../policy/peers.ts';
+import { closeAll, openDoor, settle, startPeer, startServer, textOf } from '../policy/outbound/peers.ts';
 
 afterEach(closeAll);
 

@@ -22,7 +22,7 @@ import { guardUserCode } from '../guard-user-code.ts';
 import { databaseFile } from '../../storage/sqlite/open-database.ts';
 import { findSecret } from '../../storage/secrets/secret-file.ts';
 import { requireAnsweringStorage } from '../../storage/require-storage.ts';
-import { createOutbound } from '../../policy/outbound-request.ts';
+import { createOutbound } from '../../policy/outbound/outbound-request.ts';
 import { createSessionTokens, withSessionTokens } from '../../policy/session-tokens.ts';
 import type { ImportModule } from '../../tools/functions/load/load-module.ts';
 import { version } from '../../app/version.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { listOllamaModels } from '../../../src/models/ollama/ollama.ts';
 import type { OllamaConnection } from '../../../src/models/ollama/ollama.ts';
-import { createOutbound } from '../../../src/policy/outbound-request.ts';
+import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { startOllamaServer } from '../../_support/ollama-server.ts';
 import type { OllamaServer } from '../../_support/ollama-server.ts';
 

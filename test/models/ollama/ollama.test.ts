@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../src/shared/json.ts';
 import type { ModelRequest } from '../../../src/core/model.ts';
 import { createOllamaBackend } from '../../../src/models/ollama/ollama.ts';
 import type { OllamaConnection } from '../../../src/models/ollama/ollama.ts';
-import { createOutbound } from '../../../src/policy/outbound-request.ts';
+import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { ollamaEnd, ollamaLine, startOllamaServer } from '../../_support/ollama-server.ts';
 import type { AnswerStep, OllamaServer } from '../../_support/ollama-server.ts';
 import { answerOf } from '../../_support/scripted-model.ts';

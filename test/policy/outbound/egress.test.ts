@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Trust } from '../../src/core/outbound.ts';
-import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from '../../src/policy/egress.ts';
-import type { AddressClass, EgressRules } from '../../src/policy/egress.ts';
+import type { Trust } from '../../../src/core/outbound.ts';
+import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from '../../../src/policy/outbound/egress.ts';
+import type { AddressClass, EgressRules } from '../../../src/policy/outbound/egress.ts';
 
 const addresses: Record<AddressClass, string[]> = {
   public: [

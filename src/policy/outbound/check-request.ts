@@ -1,4 +1,4 @@
-import { OutboundError } from '../core/errors.ts';
+import { OutboundError } from '../../core/errors.ts';
 
 /** RFC 9110 section 5.6.2. */
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u;

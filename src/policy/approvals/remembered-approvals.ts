@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { ChatMemory } from '../core/chat-memory.ts';
-import { limits } from '../core/limits.ts';
-import type { Tool } from '../core/tool.ts';
+import type { ChatMemory } from '../../core/chat-memory.ts';
+import { limits } from '../../core/limits.ts';
+import type { Tool } from '../../core/tool.ts';
 
 /** What a caller has decided for a function in a chat, until the chat is old. */
 export interface RememberedApprovals {

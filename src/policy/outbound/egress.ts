@@ -1,7 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-import type { Trust } from '../core/outbound.ts';
-import { isBlockedPort } from './blocked-ports.ts';
+import type { Trust } from '../../core/outbound.ts';
 
 /** What an operator decided about tool servers that come with a request. */
 export interface EgressRules {
@@ -159,4 +158,18 @@ export function originOf(url: string): string | undefined {
 function literalClass(hostname: string): AddressClass | undefined {
   const host = hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>');
   return ipaddr.isValid(host) ? classifyAddress(host) : undefined;
+}
+
+/**
+ * Ports of other protocols, some of which take the lines of an HTTP request for their own commands: mail would be sent in the gateway's name.
+ * "Bad ports" of the WHATWG Fetch standard, section "Port blocking", which every browser refuses.
+ */
+const blockedPorts = new Set([
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117,
+  119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636,
+  989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+]);
+
+export function isBlockedPort(url: URL): boolean {
+  return url.port !== '' && blockedPorts.has(Number(url.port));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { OutboundError } from '../../src/core/errors.ts';
-import { checkHeaders, checkMethod, checkTimeLimit, parseDestination } from '../../src/policy/check-outbound-request.ts';
+import { OutboundError } from '../../../src/core/errors.ts';
+import { checkHeaders, checkMethod, checkTimeLimit, parseDestination } from '../../../src/policy/outbound/check-request.ts';
 
 function failureOf(work: () => unknown): OutboundError {
   try {

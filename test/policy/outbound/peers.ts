@@ -1,9 +1,9 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-import type { OutboundRequest, OutboundResponse, Trust } from '../../src/core/outbound.ts';
-import { readText } from '../../src/core/outbound.ts';
-import { createOutbound, type OutboundOptions } from '../../src/policy/outbound-request.ts';
+import type { OutboundRequest, OutboundResponse, Trust } from '../../../src/core/outbound.ts';
+import { readText } from '../../../src/core/outbound.ts';
+import { createOutbound, type OutboundOptions } from '../../../src/policy/outbound/outbound-request.ts';
 
 /** Something to dispose of after the test that made it. */
 const openings: (() => Promise<void>)[] = [];

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 
 /** Separates this key from every other one that is made of the same secret (RFC 5869, section 3.2). */
 const keyLabel = 'toolwharf approval tokens v1';

@@ -1,4 +1,4 @@
-import { OutboundError, type OutboundFailure } from '../core/errors.ts';
+import { OutboundError, type OutboundFailure } from '../../core/errors.ts';
 
 interface Explanation {
   codes: RegExp;

@@ -3,8 +3,8 @@ import { networkInterfaces } from 'node:os';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import type { OutboundError } from '../../src/core/errors.ts';
-import { createOutbound } from '../../src/policy/outbound-request.ts';
+import type { OutboundError } from '../../../src/core/errors.ts';
+import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { closeAll, openDoor, requested, settle, startPeer, startServer, textOf, type Peer } from './peers.ts';
 
 const hasIPv6 = Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'));

@@ -1,12 +1,12 @@
-import { isMeantBy, responseData } from '../core/approval.ts';
-import type { ApprovalAnswer } from '../core/approval.ts';
-import type { SendElicitation, ElicitationReply } from '../core/elicitation.ts';
-import { isJsonObject, ownValue } from '../shared/json.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { limits } from '../core/limits.ts';
-import type { RunContext } from '../core/run.ts';
-import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../core/approval-gate.ts';
-import type { Tool, ToolSpec } from '../core/tool.ts';
+import { isMeantBy, responseData } from '../../core/approval.ts';
+import type { ApprovalAnswer } from '../../core/approval.ts';
+import type { SendElicitation, ElicitationReply } from '../../core/elicitation.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import type { RunContext } from '../../core/run.ts';
+import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../../core/approval-gate.ts';
+import type { Tool, ToolSpec } from '../../core/tool.ts';
 import { definitionOf } from './remembered-approvals.ts';
 import type { RememberedApprovals } from './remembered-approvals.ts';
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { OutboundError } from '../core/errors.ts';
-import { explainCutBody } from './explain-outbound-failure.ts';
+import { OutboundError } from '../../core/errors.ts';
+import { explainCutBody } from './explain-failure.ts';
 
 export interface ResponseHead {
   status: number;

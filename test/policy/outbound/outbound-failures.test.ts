@@ -4,7 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-import { OutboundError } from '../../src/core/errors.ts';
+import { OutboundError } from '../../../src/core/errors.ts';
 import { certificates } from './certificates.ts';
 import { closeAll, openDoor, settle, startPeer, startServer, textOf, type TestDoor } from './peers.ts';
 

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
-import { createOutbound } from '../../src/policy/outbound-request.ts';
+import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 
 const megabyte = 1024 * 1024;
 

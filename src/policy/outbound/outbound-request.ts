@@ -5,14 +5,14 @@ import { LRUCache } from 'lru-cache';
 import { Agent, buildConnector, Client, Pool } from 'undici';
 import type { Dispatcher } from 'undici';
 
-import { OutboundError } from '../core/errors.ts';
-import { limits } from '../core/limits.ts';
-import type { OutboundRequest, OutboundResponse, SendOutbound } from '../core/outbound.ts';
-import { checkHeaders, checkMethod, checkTimeLimit, parseDestination } from './check-outbound-request.ts';
+import { OutboundError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../core/outbound.ts';
+import { checkHeaders, checkMethod, checkTimeLimit, parseDestination } from './check-request.ts';
 import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
 import type { AddressClass, EgressDecision, EgressRules, Reach } from './egress.ts';
-import { explainFailedRequest } from './explain-outbound-failure.ts';
-import { laterLimit } from '../shared/later-limit.ts';
+import { explainFailedRequest } from './explain-failure.ts';
+import { laterLimit } from '../../shared/later-limit.ts';
 import { ResponseReceiver } from './response-receiver.ts';
 
 export interface OutboundOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideEgress } from '../../src/policy/egress.ts';
+import { decideEgress } from '../../../src/policy/outbound/egress.ts';
 
 const requested = { kind: 'request', mayReachPrivate: true } as const;
 const rules = { mode: 'any', allow: [] } as const;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { limits } from '../../src/core/limits.ts';
-import { createRememberedApprovals } from '../../src/policy/remembered-approvals.ts';
-import type { RememberedApprovals } from '../../src/policy/remembered-approvals.ts';
-import { memoryNotes } from '../_support/memory-stores.ts';
+import { limits } from '../../../src/core/limits.ts';
+import { createRememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
+import type { RememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
+import { memoryNotes } from '../../_support/memory-stores.ts';
 
 const place = (fields: object = {}) => ({ callerId: 'ada', chatId: 'one', definition: 'pay', ...fields });
 const rememberedAt = (now: () => number, memory = memoryNotes()): RememberedApprovals =>
