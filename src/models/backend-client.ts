@@ -5,6 +5,7 @@ import { readBytes } from '../core/outbound.ts';
 import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { createSecretMask } from '../shared/secrets/secret-mask.ts';
+import { isSecretHeader } from '../shared/secrets/secret-names.ts';
 import type { SecretMask } from '../shared/secrets/secret-mask.ts';
 import { readJsonAnswer } from './read-json-answer.ts';
 import { answerFault, reportedFault, toUpstreamError } from './upstream-errors.ts';
@@ -23,7 +24,6 @@ export interface BackendConnection {
 
 /** What people write where a program wants some key; in the names of models these are words. */
 const placeholders = new Set(['ollama', 'lm-studio', 'not-needed', 'placeholder', 'sk-no-key-required']);
-const secretHeader = /auth|key|token|secret|cookie/i;
 /** Of an answer that is passed on as it came, what is searched for secrets in one turn of the event loop. */
 const maskedBytes = 1024 * 1024;
 const longestSecretBytes = 16 * 1024;
@@ -56,7 +56,7 @@ export class BackendClient {
       ...(authorization !== '' && { authorization }),
       ...Object.fromEntries(Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value])),
     };
-    const secrets = Object.entries(headers).flatMap(([header, value]) => (secretHeader.test(header) ? [value] : []));
+    const secrets = Object.entries(headers).flatMap(([header, value]) => (isSecretHeader(header) ? [value] : []));
     this.#mask = createSecretMask([placeholders.has(key.toLowerCase()) ? '' : key, basic, ...secrets]);
   }
 

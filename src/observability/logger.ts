@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { pino } from 'pino';
 import type { DestinationStream, Logger as PinoLogger } from 'pino';
 import type PinoPretty from 'pino-pretty';
-import { describeError, isSecretKey, maskSecrets, redacted, withoutSecrets } from './remove-secrets.ts';
+import { describeError, isHiddenField, maskSecrets, redacted, withoutSecrets } from './remove-secrets.ts';
 
 export type Logger = PinoLogger;
 
@@ -105,7 +105,7 @@ const rebuilt: Readonly<Record<string, (value: unknown) => unknown>> = { req: de
 
 /** Most lines hold plain values under plain names, and are taken as they are. */
 function cleanFields(fields: Record<string, unknown>): Record<string, unknown> {
-  if (Object.keys(fields).every((key) => !isObject(fields[key]) && !isSecretKey(key))) return fields;
+  if (Object.keys(fields).every((key) => !isObject(fields[key]) && !isHiddenField(key, fields[key]))) return fields;
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, cleanField(key, value)]));
 }
 
@@ -116,7 +116,7 @@ function isObject(value: unknown): boolean {
 function cleanField(key: string, value: unknown): unknown {
   if (Object.hasOwn(rebuilt, key)) return value;
   if (key === 'err') return describeError(value);
-  return isSecretKey(key) ? redacted : withoutSecrets(value);
+  return isHiddenField(key, value) ? redacted : withoutSecrets(value);
 }
 
 /** The path alone: a query may carry a key. */

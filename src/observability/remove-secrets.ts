@@ -1,37 +1,12 @@
-import { LRUCache } from 'lru-cache';
 import { GatewayError, OutboundError } from '../core/errors.ts';
+import { isSecretField } from '../shared/secrets/secret-names.ts';
 import { withoutExcerpt } from '../shared/without-excerpt.ts';
 
-/** What stands in a secret's place. */
+/** What is shown instead of a secret. */
 export const redacted = '[redacted]';
 
-/** Names in lower case without separators, so that `X-API-Key`, `api_key` and `apiKey` are one. */
-const secretKeys = [
-  'authorization',
-  'proxyauthorization',
-  'cookie',
-  'setcookie',
-  'xapikey',
-  'apikey',
-  'key',
-  'keys',
-  'token',
-  'accesstoken',
-  'refreshtoken',
-  'idtoken',
-  'password',
-  'secret',
-  'clientsecret',
-  'adminkey',
-  'databaseurl',
-  'redisurl',
-  'credentials',
-  // A tool server's headers may carry its key under any name; a body may hold anything.
-  'headers',
-  'rawheaders',
-  'body',
-];
-const secretKeySet = new Set(secretKeys);
+/** Not by their names credentials: addresses that may hold a password, raw headers, and bodies, which may hold anything. */
+const hiddenInLogs = /^(?:database_?url|redis_?url|raw_?headers|body)$/i;
 
 /** Deeper facts have no place in a log, and recursion has to end. */
 const maxDepth = 6;
@@ -47,7 +22,7 @@ export function withoutSecrets(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.slice(0, maxEntries).map((entry) => withoutSecrets(entry, depth + 1));
   if (!isPlainObject(value)) return `[${value.constructor.name}]`;
   const entries = Object.entries(value).slice(0, maxEntries);
-  return Object.fromEntries(entries.map(([key, child]) => [key, isSecretKey(key) ? redacted : withoutSecrets(child, depth + 1)]));
+  return Object.fromEntries(entries.map(([key, child]) => [key, isHiddenField(key, child) ? redacted : withoutSecrets(child, depth + 1)]));
 }
 
 function isPlainObject(value: object): boolean {
@@ -55,15 +30,9 @@ function isPlainObject(value: object): boolean {
   return prototype === null || prototype === Object.prototype;
 }
 
-/** Names that were judged already: a program logs few different ones. */
-const judgedKeys = new LRUCache<string, boolean>({ max: 1_000 });
-
-export function isSecretKey(key: string): boolean {
-  const judged = judgedKeys.get(key);
-  if (judged !== undefined) return judged;
-  const isSecret = secretKeySet.has(key.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
-  judgedKeys.set(key, isSecret);
-  return isSecret;
+/** Whether the log leaves out what has this name. */
+export function isHiddenField(name: string, value: unknown): boolean {
+  return isSecretField(name, value) || hiddenInLogs.test(name);
 }
 
 /** Causes of causes: three levels name the reason, and a cycle ends. */
@@ -87,7 +56,7 @@ export function describeError(error: unknown, causes = 0, isOwnFault = isFaultOf
   };
 }
 
-/** What a peer, a disk or a caller did wrong is told by its words: no line of our code is at fault. */
+/** What a peer, a disk or a caller did wrong is described by its message: no line of our code is at fault, so there is no stack. */
 function isFaultOfOurs(error: unknown): boolean {
   if (error instanceof OutboundError) return false;
   return !(error instanceof GatewayError) || error.code === 'internal_error';

@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import { isSecretKey, redacted } from './remove-secrets.ts';
+import { isHiddenField, redacted } from './remove-secrets.ts';
 
 /** Deeper values of arguments and results explain nothing, and recursion has to end. */
 const maxDepth = 16;
 /** What a number, a word or a bracket counts. */
 const smallest = 4;
-/** A secret's name for the log, but a mail's or a note's text for a tool. */
+/** A request's body is hidden in the log, but for a tool this is the text of a mail or a note. */
 const plainName = 'body';
 
 /**
@@ -57,7 +57,7 @@ function shortenObject(object: JsonObject, budget: Budget, depth: number): JsonO
       break;
     }
     const shown = shortenText(name, budget);
-    const isSecret = isSecretKey(name) && name !== plainName;
+    const isSecret = isHiddenField(name, value) && name !== plainName;
     kept.push([shown, isSecret ? redacted : shorten(value, budget, depth + 1)]);
   }
   // Not by assignment: `__proto__` is a name like any other here.

@@ -1,10 +1,8 @@
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isJsonObject } from '../json.ts';
 import { holdsMask, isSecretUrl, redactUrl, restoreUrl } from './secret-urls.ts';
-import { isSecretName, wordsOf } from './secret-names.ts';
+import { isSecretField, isSecretName } from './secret-names.ts';
 
-/** Everything within is a value that somebody else gives a meaning to: most often a credential. */
-const carriers = new Set(['header', 'headers', 'cookies', 'env', 'environ', 'environment']);
 /** In `{"name": "x-api-key", "value": "…"}` these say what the value is. */
 const labels = ['name', 'key', 'header'];
 /** Credentials that are known by their look: of a header, of providers, a signed token, a private key, JSON that holds one. */
@@ -103,16 +101,6 @@ function isSecretChild(parent: JsonObject, name: string, { child, isSecret }: Ch
     if (labels.includes(name)) return false;
   }
   return isSecret || (child !== undefined && isSecretField(name, child));
-}
-
-function isSecretField(name: string, value: JsonValue): boolean {
-  const words = wordsOf(name);
-  const last = words.at(-1) ?? '';
-  // `max_tokens` counts, and `auth` as an object describes.
-  if (typeof value === 'number' && last.endsWith('tokens')) return false;
-  if (last === 'auth' && isJsonObject(value)) return false;
-  if (carriers.has(last) && typeof value === 'object') return true;
-  return isSecretName(name);
 }
 
 function restore(before: JsonValue, given: JsonValue, isSecret: boolean): JsonValue {

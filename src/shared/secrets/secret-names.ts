@@ -6,27 +6,55 @@ const secretWords = new Set(
 /** Also within one word, as in `githubtoken`. */
 const secretEnding = /(?:token|secret|passwo?r?d|passphrase|passcode|apikey|accesskey|secretkey|privatekey|credential)s?$/;
 /** Keys that open nothing. */
-const openKeys = new Set(['public', 'primary', 'foreign', 'sort', 'cache', 'partition']);
-/** `secret_value` and `password2` name what stands before. */
+const harmlessKeys = new Set(['public', 'primary', 'foreign', 'sort', 'cache', 'partition']);
+/** `secret_value` and `password2`: the word before says what it is. */
 const trailing = /^(?:value|plain|text|pem|base64|hex|hash|raw|current|old|new|\d+)$/;
+/** Every value within these is one that somebody else gives a meaning to: most often a credential. */
+const carriers = new Set(['header', 'headers', 'cookies', 'env', 'environ', 'environment']);
 
-const longestJudged = 100;
-/** Names that were judged already: a program has few different ones. */
-const judged = new LRUCache<string, boolean>({ max: 1_000 });
+interface NameTraits {
+  isSecret: boolean;
+  isCarrier: boolean;
+  lastWord: string;
+}
 
-/** Whether what stands under this name is most likely a credential: `token`, `client_secret`, `X-Api-Key`, `dbPassword`; not `token_url`. */
+const maxNameLength = 100;
+/** Of names that came before: a program has few different ones. */
+const knownTraits = new LRUCache<string, NameTraits>({ max: 1_000 });
+
+/** Whether what has this name is most likely a credential: `token`, `client_secret`, `X-Api-Key`, `dbPassword`; not `token_url`. */
 export function isSecretName(name: string): boolean {
-  const known = judged.get(name);
+  return traitsOf(name).isSecret;
+}
+
+/** The same with the value in view: `max_tokens` counts, `auth` as an object describes, and `headers` as an object holds credentials. */
+export function isSecretField(name: string, value: unknown): boolean {
+  const { isSecret, isCarrier, lastWord } = traitsOf(name);
+  if (typeof value === 'number' && lastWord.endsWith('tokens')) return false;
+  const isObject = typeof value === 'object' && value !== null;
+  if (lastWord === 'auth' && isObject && !Array.isArray(value)) return false;
+  return isSecret || (isCarrier && isObject);
+}
+
+/** A header may carry a credential under the oddest name, and hiding one too many costs little. */
+export function isSecretHeader(name: string): boolean {
+  return /auth|key|token|secret|cookie|pass|credential|signature/i.test(name);
+}
+
+function traitsOf(name: string): NameTraits {
+  const known = knownTraits.get(name);
   if (known !== undefined) return known;
-  const isSecret = judge(wordsOf(name));
-  if (name.length <= longestJudged) judged.set(name, isSecret);
-  return isSecret;
+  const words = wordsOf(name);
+  const lastWord = words.at(-1) ?? '';
+  const traits = { isSecret: isSecretWord(words), isCarrier: carriers.has(lastWord), lastWord };
+  if (name.length <= maxNameLength) knownTraits.set(name, traits);
+  return traits;
 }
 
 /** The words of `client_secret`, `client-secret` and `clientSecret`, in lower case. */
-export function wordsOf(name: string): string[] {
+function wordsOf(name: string): string[] {
   return name
-    .slice(-longestJudged)
+    .slice(-maxNameLength)
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/([a-z])(\d)/g, '$1 $2')
     .toLowerCase()
@@ -34,11 +62,11 @@ export function wordsOf(name: string): string[] {
     .filter((word) => word !== '');
 }
 
-function judge(words: string[]): boolean {
+function isSecretWord(words: string[]): boolean {
   const last = words.findLastIndex((word) => !trailing.test(word));
   const word = words[last];
   if (word === undefined) return false;
-  if (/^keys?$/.test(word) && openKeys.has(words[last - 1] ?? '')) return false;
+  if (/^keys?$/.test(word) && harmlessKeys.has(words[last - 1] ?? '')) return false;
   const joined = words.slice(0, last + 1).join('');
   return secretWords.has(word) || secretWords.has(joined) || secretEnding.test(joined);
 }

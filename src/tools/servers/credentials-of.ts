@@ -1,6 +1,6 @@
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { secretsInUrl } from '../../shared/secrets/secret-urls.ts';
-import { isSecretName } from '../../shared/secrets/secret-names.ts';
+import { isSecretHeader, isSecretName } from '../../shared/secrets/secret-names.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { callHeaders, callQuery } from './connection-headers.ts';
 
@@ -8,8 +8,6 @@ import { callHeaders, callQuery } from './connection-headers.ts';
 export type Connected = Pick<ToolServerRecord, 'authType' | 'authName' | 'key' | 'headers'> &
   Partial<Pick<ToolServerRecord, 'path' | 'process'>>;
 
-/** Names under which headers carry credentials. */
-export const credentialHeader = /auth|key|token|secret|cookie|pass|credential|signature/i;
 /** Headers that a server may name without giving anything away. */
 const openHeader = /^(?:accept(?:-.*)?|content-type|user-agent|origin|referer|cache-control|prefer)$/;
 
@@ -42,7 +40,7 @@ export function sessionSecrets(hasSession: boolean): Secret[] {
 
 function credentialsOf(connection: Connected): Secret[] {
   const { args = [], environment = {} } = connection.process ?? {};
-  const named = Object.entries({ ...headersOf(connection), ...environment }).filter(([name]) => credentialHeader.test(name));
+  const named = Object.entries({ ...headersOf(connection), ...environment }).filter(([name]) => isSecretHeader(name));
   const inAddresses = [...args, ...Object.values(environment), connection.path ?? ''].flatMap(secretsInUrl);
   return [
     connection.key ?? '',

@@ -4,7 +4,8 @@ import type { RunContext } from '../../../core/run.ts';
 import type { PreparedRequest } from '../../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tool.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
-import { credentialHeader, sessionSecrets } from '../../servers/credentials-of.ts';
+import { isSecretHeader } from '../../../shared/secrets/secret-names.ts';
+import { sessionSecrets } from '../../servers/credentials-of.ts';
 import { laterLimit } from '../../../shared/later-limit.ts';
 import { isSafeMethod } from '../../servers/server-rules.ts';
 import { ArgumentError, buildRequest } from './build-request.ts';
@@ -198,5 +199,5 @@ function withoutSecrets(message: string, { headers, query, hasSession }: Carried
 
 /** Results are data: a header that is no credential, as the id of a chat or a media type, may rightly stand in them. */
 function credentialsIn({ headers, query }: Carried): string[] {
-  return [...Object.entries(headers).flatMap(([name, value]) => (credentialHeader.test(name) ? [value] : [])), ...Object.values(query)];
+  return [...Object.entries(headers).flatMap(([name, value]) => (isSecretHeader(name) ? [value] : [])), ...Object.values(query)];
 }
