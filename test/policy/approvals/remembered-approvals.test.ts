@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { ChatMemory } from '../../../src/core/chat-memory.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createRememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
 import type { RememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
@@ -28,8 +29,11 @@ test('without a chat nothing is remembered', async () => {
 });
 
 test('the oldest are forgotten beyond the limit', async () => {
-  const remembered = rememberedAt(() => 0);
-  for (let index = 0; index <= limits.rememberedApprovals; index += 1)
+  const notes = memoryNotes();
+  // A thousandth of the limit, because filling the whole takes seconds.
+  const memory: ChatMemory = { ...notes, keep: (note, bounds) => notes.keep(note, { ...bounds, maxNotes: bounds.maxNotes / 1_000 }) };
+  const remembered = rememberedAt(() => 0, memory);
+  for (let index = 0; index <= limits.rememberedApprovals / 1_000; index += 1)
     await remembered.remember(place({ chatId: `chat ${index}` }), 'approve');
   const found = [await remembered.find(place({ chatId: 'chat 0' })), await remembered.find(place({ chatId: 'chat 1' }))];
   expect(found).toEqual([undefined, 'approve']);
