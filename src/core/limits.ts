@@ -327,22 +327,22 @@ export const limits = {
   // The log of runs
 
   /** How long a run can be read after its end (`GET /api/runs`). */
-  keptRunMs: 24 * 60 * 60 * 1000,
+  runLogMs: 24 * 60 * 60 * 1000,
   /** Seven a minute for a day; beyond it the oldest go first, because the log must never crowd out what is registered. */
-  keptRuns: 10_000,
+  loggedRuns: 10_000,
   /** The same for their size, mostly results of tools: an eighth of the largest database. */
-  keptRunsCharacters: 128 * 1024 * 1024,
+  loggedRunsCharacters: 128 * 1024 * 1024,
   /** One text within a logged event: enough to see what was asked and answered. The model reads the whole. */
-  keptTextCharacters: 4_000,
+  loggedTextCharacters: 4_000,
   /** One logged event, however many texts it has. */
-  keptEventCharacters: 16_000,
+  loggedEventCharacters: 16_000,
   /** The events of one logged run: all rounds of an ordinary answer. */
-  keptRunCharacters: 128 * 1024,
-  keptRunEvents: 1_000,
+  loggedRunCharacters: 128 * 1024,
+  loggedRunEvents: 1_000,
   /** Progress events are many and say little; they must not displace results. */
-  keptProgressEvents: 100,
+  loggedProgressEvents: 100,
   /** Names of functions logged with one model request; the start of the run has all that were on offer then. */
-  keptFunctionNames: 32,
+  loggedFunctionNames: 32,
   /** Runs in memory that cannot be written to the store just now. */
   unsavedRuns: 5_000,
   /** Runs in one page of the list. */

@@ -15,7 +15,7 @@ export interface LoggerOptions {
 }
 
 /**
- * The gateway's log. Facts go in as fields; secrets are taken out three times: by name at every level, by rebuilding what has a known shape
+ * The gateway's log. Facts go in as fields; secrets are removed three times: by name at every level, by rebuilding what has a known shape
  * (`req`, `res`, `err`), and by pattern in the finished line, where a message or a stack may quote one.
  */
 export function createLogger({ level, format, destination }: LoggerOptions): Logger {
@@ -51,21 +51,21 @@ function destinationFor(format: LoggerOptions['format'], destination: Destinatio
     translateTime: 'SYS:HH:MM:ss.l',
     singleLine: true,
     messageFormat: (line, key) => escapeLineBreaks(line[key]),
-    // These two stand in the head of the line, as they are.
+    // These two are written into the head of the line unchanged.
     customPrettifiers: { caller: escapeLineBreaks, name: escapeLineBreaks },
   });
   return { write: (line) => output.write(escapeControls(toPretty(line))) };
 }
 
 /** DEL and the second set of control characters, which JSON lets pass; line separators of Unicode, and what turns the direction of text round. */
-const steering = /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g;
+const controlCharacters = /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g;
 
-/** Texts of others must not steer the terminal of whoever reads the log. The line stays valid JSON. */
+/** Foreign text must not control the terminal in which the log is read. The line stays valid JSON. */
 function escapeControls(line: string): string {
-  return line.replaceAll(steering, escapeCharacter);
+  return line.replaceAll(controlCharacters, escapeCharacter);
 }
 
-/** A pretty message is not JSON any more: no text of others may begin a line of its own. */
+/** A pretty message is not JSON any more: foreign text must not begin a new line. */
 function escapeLineBreaks(value: unknown): string {
   const message = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   // eslint-disable-next-line no-control-regex -- control characters are what it is about
@@ -81,20 +81,20 @@ function loadPretty(): typeof PinoPretty {
   return createRequire(import.meta.url)('pino-pretty') as typeof PinoPretty;
 }
 
-/** Lines wait for company at most this long; one write a line would be a tenth of a short chat's cost. */
+/** How long lines are buffered at most: a write for each line would be a tenth of the cost of a short chat. */
 const flushMs = 50;
 const flushBytes = 4_096;
 
 function standardOutput(): DestinationStream {
   const output = pino.destination({ fd: 1, sync: true, minLength: flushBytes, periodicFlush: flushMs });
-  // Whatever ends the process by itself, its last words are written; a kill costs the last moment's.
+  // Written at every exit but a kill, which costs the lines of the last moment.
   process.once('exit', () => {
     try {
       // `flushSync` alone tries for ever where nobody reads any more or the disk is full, and the process never ends; `flush` finds that out.
       output.flush();
       output.flushSync();
     } catch {
-      // There is nobody left to tell.
+      // Nobody is left who could read about it.
     }
   });
   return output;

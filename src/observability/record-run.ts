@@ -4,19 +4,19 @@ import type { RunEvent } from '../core/run-event.ts';
 import type { RunStatus } from '../core/run.ts';
 import { shortenEvent } from './shorten-event.ts';
 
-/** One run as it is being written down. */
+/** One run as it is being logged. */
 export interface RunRecord {
   readonly run: KeptRun;
   add(event: RunEvent, time: number): void;
-  /** Data of our own, which is short and holds no secret: `characters` is what it counts. */
-  addOwn(event: RunEvent, characters: number, time: number): void;
+  /** Data that is short and holds no secret, so that it is not copied: `characters` is what it counts. */
+  addShort(event: RunEvent, characters: number, time: number): void;
   end(ending: RunEnding, time: number): void;
 }
 
 const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed', 'cancelled'] satisfies RunStatus[];
 
 /**
- * Writes a run's events down, within their limits: whatever else is left out, the end never is. A run is `waiting` from an
+ * Logs a run's events within the limits: whatever else is left out, the end never is. A run is `waiting` from an
  * `approval.request` until each of them has its `approval.response` (by the `id` in their data), and after a `run.end` that says so.
  */
 export function recordRun(start: Omit<KeptRun, 'status' | 'events'> & { events?: KeptEvent[] }): RunRecord {
@@ -28,23 +28,23 @@ export function recordRun(start: Omit<KeptRun, 'status' | 'events'> & { events?:
   let endStatus: RunStatus | undefined;
   for (const { type, data } of run.events) noteApproval(type, data);
 
-  /** Room is kept for the remark and the end. */
+  /** The warning and the end always have room. */
   function hasRoom(event: KeptEvent, size: number): boolean {
     if (event.type === 'run.end') return true;
     if (isFull) return false;
-    if (characters + size <= limits.keptRunCharacters && run.events.length < limits.keptRunEvents) return true;
+    if (characters + size <= limits.loggedRunCharacters && run.events.length < limits.loggedRunEvents) return true;
     isFull = true;
-    const message = 'This run had more events than are kept. What follows is left out, except its end.';
+    const message = 'This run had more events than are logged. What follows is left out, except its end.';
     run.events.push({ type: 'warning', time: event.time, data: { code: 'events_left_out', message } });
     return false;
   }
 
   function add({ type, data }: RunEvent, time: number): void {
     noteStatus(type, data);
-    // A run that is put away has not ended, and one that goes on begins no second time.
+    // A run that is suspended has not ended, and one that is resumed does not start a second time.
     if (type === 'run.end' && data['status'] === 'waiting') return;
     if (type === 'run.start' && start.events !== undefined) return;
-    if (type === 'tool.progress' && ++progressEvents > limits.keptProgressEvents) return;
+    if (type === 'tool.progress' && ++progressEvents > limits.loggedProgressEvents) return;
     const shortened = shortenEvent(data);
     keep({ type, time, data: shortened.data }, shortened.characters);
   }
@@ -66,16 +66,16 @@ export function recordRun(start: Omit<KeptRun, 'status' | 'events'> & { events?:
   function noteApproval(type: RunEvent['type'], { id }: RunEvent['data']): void {
     if (type === 'approval.request') awaited.add(id);
     else if (type === 'approval.response') awaited.delete(id);
-    // A call that has ended takes along those within it, whose ids begin with its own.
+    // The end of a call ends the calls within it, whose ids begin with its id.
     else if (type === 'tool.result') for (const other of awaited) if (other === id || isWithin(other, id)) awaited.delete(other);
   }
 
   return {
     run,
     add,
-    addOwn: ({ type, data }, size, time) => keep({ type, time, data }, size),
+    addShort: ({ type, data }, size, time) => keep({ type, time, data }, size),
     end(ending, time) {
-      // Who cancels has the last word.
+      // A suspended run that is cancelled ends as cancelled.
       if (endStatus === 'waiting' && ending.status === 'cancelled') endStatus = undefined;
       if (endStatus === undefined && ending.status !== 'waiting') {
         const error = ending.status === 'completed' ? {} : { error: ending.error };

@@ -3,7 +3,7 @@ import { isOnPage, newestFirst } from '../core/run-log.ts';
 import type { KeptRun, RunLog, RunRecorder, RunStore, RunSummary } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
 import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
-import { createQuestionRecorder } from './record-questions.ts';
+import { createModelRequestRecorder } from './model-request-recorder.ts';
 import { recordRun } from './record-run.ts';
 import type { RunRecord } from './record-run.ts';
 
@@ -13,20 +13,20 @@ const saveDelayMs = 1_000;
 const retryDelayMs = 5_000;
 /** More at once would hold up everything else: the store writes on this thread. */
 const runsPerSave = 2_000;
-/** What is too old is forgotten by then, also by a gateway that nobody uses. */
+/** Old runs are deleted this often, also by a gateway that nobody uses. */
 const pruneIntervalMs = 10 * 60 * 1000;
-/** Beyond so many new runs it does not wait for that. */
+/** After so many new runs, old ones are deleted without waiting for that. */
 const savesPerPrune = 2_500;
-/** Of the runs that a store does not take, what is left when there are too many. */
-const keptWhenFull = 0.95;
+/** The part of the unsaved runs that is left when there are too many. */
+const leftWhenFull = 0.95;
 
 export interface RunLogOptions {
   store: RunStore;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Ids of the runs that wait in a store of their own: what waits otherwise, waited for a socket of a process that is gone. */
+  /** Ids of the suspended runs, which are stored elsewhere: other runs that wait did so for a socket of a process that is gone. */
   waitingIds?: () => Promise<readonly string[]>;
-  /** Told once when the store stops taking runs, and again after it has taken some. */
+  /** Gets one line when the store fails, and no other before it has worked again. */
   logger: { error(fields: object, message: string): void; debug?(fields: object, message: string): void };
 }
 
@@ -35,18 +35,18 @@ export interface WritingRunLog extends RunLog {
   close(): Promise<void>;
 }
 
-/** Not the recorder: what waits to be saved survives many collections of garbage, and each of them copies it. */
+/** Without the recorder: what waits to be saved survives garbage collections, each of which copies it. */
 interface Entry {
   run: KeptRun;
   hasEnded: boolean;
 }
 
 /**
- * Runs are written down in memory and saved together, a second later; one that begins to wait is saved at once, because it must outlive
+ * Runs are logged in memory and saved together, a second later; one that begins to wait is saved at once, because it must outlive
  * this process. A crash loses the last second: runs that ended in it are shown as failed, or not at all when they were shorter than that.
  */
 export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions): WritingRunLog {
-  /** Runs that go on, and those that are not saved in their last state. */
+  /** Active runs, and those whose last state is not saved. */
   const entries = new Map<string, Entry>();
   const unsaved = new Set<Entry>();
   let timer: NodeJS.Timeout | undefined;
@@ -67,21 +67,21 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
 
   function touch(entry: Entry): void {
     unsaved.add(entry);
-    // Only a store that refuses lets them pile up; whoever has the most of them loses the oldest.
-    if (unsaved.size > limits.unsavedRuns) giveUpSome();
+    // They pile up only while the store fails; the caller with the most loses the oldest.
+    if (unsaved.size > limits.unsavedRuns) dropSome();
     schedule();
   }
 
-  /** Some at once, so that not every further event looks for the next one. */
-  function giveUpSome(): void {
+  /** Some at once, so that not every further event has to look for one to drop. */
+  function dropSome(): void {
     const ended = [...unsaved].filter(({ hasEnded }) => hasEnded);
     const byId = new Map(ended.map((entry) => [entry.run.id, entry]));
     const shares = sharesOf(
       ended.map(({ run }) => run),
       () => 0,
     );
-    const kept = Math.max(0, Math.floor(limits.unsavedRuns * keptWhenFull) - (unsaved.size - ended.length));
-    for (const { id } of chooseLosses(shares, { entries: kept, characters: Infinity })) {
+    const left = Math.max(0, Math.floor(limits.unsavedRuns * leftWhenFull) - (unsaved.size - ended.length));
+    for (const { id } of chooseLosses(shares, { entries: left, characters: Infinity })) {
       const entry = byId.get(id);
       if (entry === undefined) continue;
       unsaved.delete(entry);
@@ -89,7 +89,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     }
   }
 
-  /** What another process left running when it died. Before the first run of this one is saved. */
+  /** Ends the runs that another process left running when it died, before the first run of this one is saved. */
   async function recover(): Promise<void> {
     if (isRecovered) return;
     await store.endInterrupted(now(), waitingIds === undefined ? undefined : new Set(await waitingIds()));
@@ -98,17 +98,17 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
 
   async function saveDue(): Promise<void> {
     await recover();
-    // Not what comes meanwhile: that is for the next second, or a busy gateway would do nothing but save.
+    // What comes meanwhile is saved in the next second, or a busy gateway would do nothing but save.
     const due = [...unsaved];
     for (let first = 0; first < due.length; first += runsPerSave) await save(due.slice(first, first + runsPerSave));
     savedSincePrune += due.length;
     if (savedSincePrune < savesPerPrune && now() - prunedAt < pruneIntervalMs) return;
-    await store.prune({ since: now() - limits.keptRunMs, maxRuns: limits.keptRuns, maxCharacters: limits.keptRunsCharacters });
+    await store.prune({ since: now() - limits.runLogMs, maxRuns: limits.loggedRuns, maxCharacters: limits.loggedRunsCharacters });
     prunedAt = now();
     savedSincePrune = 0;
   }
 
-  /** A run that is resumed gets another entry; what the earlier one holds is then history. */
+  /** A run that is resumed gets another entry, and the earlier one is out of date. */
   const isCurrent = (entry: Entry): boolean => entries.get(entry.run.id) === entry;
 
   async function save(batch: readonly Entry[]): Promise<void> {
@@ -129,7 +129,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
       await saveDue();
       isFaulty = false;
     } catch (error) {
-      if (!isFaulty) logger.error({ err: error }, 'runs cannot be written down just now; the oldest are given up if that lasts');
+      if (!isFaulty) logger.error({ err: error }, 'runs cannot be saved just now; the oldest are dropped if that lasts');
       isFaulty = true;
     }
     saving = undefined;
@@ -141,10 +141,10 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     return saving;
   }
 
-  /** One that is under way may have missed what is there now. */
+  /** A flush that has begun may miss what is there now. */
   const flush = (): Promise<void> => (saving === undefined ? startFlush() : saving.then(startFlush));
 
-  const isExpired = ({ finished }: KeptRun): boolean => finished !== undefined && finished < now() - limits.keptRunMs;
+  const isExpired = ({ finished }: KeptRun): boolean => finished !== undefined && finished < now() - limits.runLogMs;
 
   function recorderOf(record: RunRecord): RunRecorder {
     const { run } = record;
@@ -153,23 +153,23 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     if (earlier !== undefined) unsaved.delete(earlier);
     entries.set(run.id, entry);
     touch(entry);
-    const said = { characters: 0 };
-    const questions = createQuestionRecorder({
-      said,
+    const emitted = { characters: 0 };
+    const questions = createModelRequestRecorder({
+      emitted,
       add(event, characters) {
-        record.addOwn(event, characters, now());
+        record.addShort(event, characters, now());
         touch(entry);
         logger.debug?.({ run_id: run.id, data: event.data }, event.type);
       },
       now,
-      asked: run.events.filter(({ type }) => type === 'model.request').length,
+      earlier: run.events.filter(({ type }) => type === 'model.request').length,
     });
     return {
       questions,
       record(event) {
-        // Thousands of texts come by in a plain chat: they leave here.
+        // The fast way for texts, of which a plain chat has thousands.
         if (event.type === 'text') {
-          said.characters += event.text.length;
+          emitted.characters += event.text.length;
           return;
         }
         questions.note(event);
@@ -201,7 +201,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     async resume(id) {
       await recover();
       const kept = entries.get(id)?.run ?? (await store.find(id));
-      // Asked anew: somebody may have taken it up while the store was read.
+      // Looked up again: it may have been resumed while the store was read.
       const run = entries.get(id)?.run ?? kept;
       return run?.status === 'waiting' ? recorderOf(recordRun(run)) : undefined;
     },
@@ -216,10 +216,10 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
 
     async list(page) {
       await recover();
-      // Before the store is asked: what is saved meanwhile is in one of the two at least.
-      const own = [...entries.values()].flatMap(({ run }) => (isOnPage(run, page) ? [run] : []));
-      const stored = await store.list({ ...page, since: now() - limits.keptRunMs });
-      const byId = new Map([...stored, ...own].map((run): [string, RunSummary] => [run.id, run]));
+      // Read before the store: what is saved meanwhile is in one of the two at least.
+      const unsavedRuns = [...entries.values()].flatMap(({ run }) => (isOnPage(run, page) ? [run] : []));
+      const stored = await store.list({ ...page, since: now() - limits.runLogMs });
+      const byId = new Map([...stored, ...unsavedRuns].map((run): [string, RunSummary] => [run.id, run]));
       return [...byId.values()].toSorted(newestFirst).slice(0, page.limit);
     },
 

@@ -10,13 +10,13 @@ const smallest = 4;
 const plainName = 'body';
 
 /**
- * A copy of an event's data for the log of its run, and its size in characters. Texts beyond `limits.keptTextCharacters`, and whatever is
- * beyond `limits.keptEventCharacters` altogether, are cut with a mark; values under secret names are gone.
+ * A copy of an event's data for the log of its run, and its size in characters. Texts beyond `limits.loggedTextCharacters`, and whatever is
+ * beyond `limits.loggedEventCharacters` altogether, are cut with a mark; values under secret names are gone.
  */
 export function shortenEvent(data: JsonObject): { data: JsonObject; characters: number } {
-  const budget = { left: limits.keptEventCharacters };
+  const budget = { left: limits.loggedEventCharacters };
   const copy = shortenObject(data, budget, 0);
-  return { data: copy, characters: limits.keptEventCharacters - budget.left };
+  return { data: copy, characters: limits.loggedEventCharacters - budget.left };
 }
 
 interface Budget {
@@ -32,7 +32,7 @@ function shorten(value: JsonValue, budget: Budget, depth: number): JsonValue {
 }
 
 function shortenText(text: string, budget: Budget): string {
-  const room = Math.max(0, Math.min(limits.keptTextCharacters, budget.left));
+  const room = Math.max(0, Math.min(limits.loggedTextCharacters, budget.left));
   budget.left -= Math.min(text.length, room) + smallest;
   return text.length <= room ? text : `${text.slice(0, room).toWellFormed()}… [${text.length - room} more characters]`;
 }

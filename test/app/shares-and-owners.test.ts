@@ -187,7 +187,7 @@ const rows: StoreRow[] = [
     table: 'waiting_runs',
     open: () => waitingRuns(createSqliteWaitingRuns(connect(), 'secret')),
   },
-  { store: 'the log of runs', limit: 'keptRuns', table: 'runs', open: () => runs(createSqliteRuns(connect())) },
+  { store: 'the log of runs', limit: 'loggedRuns', table: 'runs', open: () => runs(createSqliteRuns(connect())) },
   { store: 'runs that cannot be written', limit: 'unsavedRuns', open: unsavedRuns },
   ...kinds.map(([kind, store, limit]): StoreRow => ({
     store,

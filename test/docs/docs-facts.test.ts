@@ -213,7 +213,7 @@ test.each<[(typeof pageNames)[number], string[]]>([
       `${limits.callsPerRound} in a turn, ${limits.callsPerRun} in a run`,
     ],
   ],
-  ['runs-and-events', [`at most ${thousands(limits.keptRuns)} of them`, `kept for ${limits.keptRunMs / 3_600_000} hours`]],
+  ['runs-and-events', [`at most ${thousands(limits.loggedRuns)} of them`, `kept for ${limits.runLogMs / 3_600_000} hours`]],
 ])('docs/%s.md states limits as they are', (name, statements) => {
   const text = page(name);
   expect(statements.filter((statement) => !text.includes(statement))).toEqual([]);

@@ -232,7 +232,7 @@ describe('reading', () => {
     const { log, begin, store } = openDesk();
     begin('a').end({ status: 'completed' });
     await log.flush();
-    vi.setSystemTime(Date.now() + limits.keptRunMs);
+    vi.setSystemTime(Date.now() + limits.runLogMs);
     expect(await log.find('a')).toBeDefined();
     vi.setSystemTime(Date.now() + 1);
     expect(await log.find('a')).toBeUndefined();
@@ -283,9 +283,9 @@ describe('what is written down', () => {
   });
 
   test('has long texts cut with a mark, in whatever depth', async () => {
-    const long = 'x'.repeat(limits.keptTextCharacters + 7);
+    const long = 'x'.repeat(limits.loggedTextCharacters + 7);
     const run = await recorded(event('tool.result', { id: '1', response: { list: [{ long }] } }));
-    const text = `${'x'.repeat(limits.keptTextCharacters)}… [7 more characters]`;
+    const text = `${'x'.repeat(limits.loggedTextCharacters)}… [7 more characters]`;
     expect(run.events[0]?.data).toEqual({ id: '1', response: { list: [{ long: text }] } });
   });
 
@@ -296,7 +296,7 @@ describe('what is written down', () => {
     for (let depth = 0; depth < 1_000; depth += 1) nested = { nested };
     for (const response of [list, object, nested]) {
       const run = await recorded(event('tool.result', { id: '1', response }));
-      expect(JSON.stringify(run.events[0]).length).toBeLessThan(3 * limits.keptEventCharacters);
+      expect(JSON.stringify(run.events[0]).length).toBeLessThan(3 * limits.loggedEventCharacters);
       expect(JSON.stringify(run.events[0])).toMatch(/\[\d+ more\]|\[deeper\]/);
     }
   });
@@ -311,21 +311,21 @@ describe('what is written down', () => {
   });
 
   test('has an end also when its events are too many or too large', async () => {
-    const many = Array.from({ length: limits.keptRunEvents + 50 }, () => event('warning', { code: 'c' }));
+    const many = Array.from({ length: limits.loggedRunEvents + 50 }, () => event('warning', { code: 'c' }));
     const large = Array.from({ length: 50 }, () => event('warning', { a: 'x'.repeat(4_000), b: 'y'.repeat(4_000) }));
     for (const events of [many, large]) {
       const run = await recorded(...events);
       expect(run.events.slice(-2)).toMatchObject([{ type: 'warning', data: { code: 'events_left_out' } }, end]);
       expect(run.events.filter(({ data }) => data['code'] === 'events_left_out')).toHaveLength(1);
-      expect(run.events.length).toBeLessThanOrEqual(limits.keptRunEvents + 2);
-      expect(JSON.stringify(run.events).length).toBeLessThan(1.5 * limits.keptRunCharacters);
+      expect(run.events.length).toBeLessThanOrEqual(limits.loggedRunEvents + 2);
+      expect(JSON.stringify(run.events).length).toBeLessThan(1.5 * limits.loggedRunCharacters);
     }
   });
 
   test('has results after any number of reports of progress', async () => {
     const progress = Array.from({ length: 10_000 }, () => event('tool.progress', { id: '1', text: 'x'.repeat(1_000) }));
     const run = await recorded(...progress, event('tool.result', { id: '1', response: 1 }));
-    expect(run.events.filter(({ type }) => type === 'tool.progress')).toHaveLength(limits.keptProgressEvents);
+    expect(run.events.filter(({ type }) => type === 'tool.progress')).toHaveLength(limits.loggedProgressEvents);
     expect(run.events.at(-2)).toMatchObject({ type: 'tool.result' });
   });
 
@@ -334,13 +334,13 @@ describe('what is written down', () => {
     const recorder = begin('a');
     const { questions } = recorder;
     questions?.ask({ purpose: 'round' }).end({ code: 'upstream_invalid_response', message: 'x'.repeat(1_000_000) });
-    for (let count = 0; count < limits.keptRunEvents; count += 1) questions?.ask({ purpose: 'round' }).end();
+    for (let count = 0; count < limits.loggedRunEvents; count += 1) questions?.ask({ purpose: 'round' }).end();
     recorder.end({ status: 'failed', error: end.data.error });
     const run = await log.find('a');
     expect(run?.events[1]).toMatchObject({ type: 'model.response', data: { error: { code: 'upstream_invalid_response' } } });
-    expect(JSON.stringify(run?.events[1]).length).toBeLessThan(2 * limits.keptTextCharacters);
+    expect(JSON.stringify(run?.events[1]).length).toBeLessThan(2 * limits.loggedTextCharacters);
     expect(run?.events.slice(-2)).toMatchObject([{ type: 'warning', data: { code: 'events_left_out' } }, end]);
-    expect(JSON.stringify(run?.events).length).toBeLessThan(1.5 * limits.keptRunCharacters);
+    expect(JSON.stringify(run?.events).length).toBeLessThan(1.5 * limits.loggedRunCharacters);
     await log.close();
   });
 

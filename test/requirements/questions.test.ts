@@ -397,11 +397,11 @@ describe('questions', () => {
   });
 
   test('name at most some of their functions', async () => {
-    const names = Array.from({ length: limits.keptFunctionNames + 8 }, (_, index) => `tool_${index}`);
+    const names = Array.from({ length: limits.loggedFunctionNames + 8 }, (_, index) => `tool_${index}`);
     await using gateway = await gatewayOf({ turns: [says('Hi.')], servers: [serverOf('box', documentWith(...names))] });
     await gateway.ask();
     const [asked] = dataOf(await lastRun(gateway), 'model.request');
     expect(asked).toMatchObject({ functions: names.length });
-    expect(asked?.['names']).toHaveLength(limits.keptFunctionNames);
+    expect(asked?.['names']).toHaveLength(limits.loggedFunctionNames);
   });
 });

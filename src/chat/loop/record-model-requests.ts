@@ -71,7 +71,7 @@ export function describeModelRequest(request: ModelRequest, { mode, preset }: As
   if (asking?.maxRounds !== undefined) data['max_rounds'] = asking.maxRounds;
   const names = asking?.functions ?? namesIn(request);
   data['functions'] = names.length;
-  if (names.length > 0) data['names'] = names.slice(0, limits.keptFunctionNames).map((name) => name.slice(0, nameCharacters));
+  if (names.length > 0) data['names'] = names.slice(0, limits.loggedFunctionNames).map((name) => name.slice(0, nameCharacters));
   const choice = asking?.toolChoice ?? request.toolChoice;
   if (choice !== undefined) data['tool_choice'] = choiceIn(choice);
   if (request.output !== undefined) data['structured'] = true;

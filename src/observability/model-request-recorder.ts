@@ -4,54 +4,54 @@ import { limits } from '../core/limits.ts';
 import type { AnswerFault, AnswerLog, ModelRequestLog } from '../core/model-request-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 
-export interface QuestionRecorder extends ModelRequestLog {
-  /** What the run says beside texts; the answer of `askLast`, while there is one. */
+export interface ModelRequestRecorder extends ModelRequestLog {
+  /** Events of the run other than texts. They belong to the answer of `askLast`, while there is one. */
   note(event: ChatEvent): void;
-  /** Its end; does nothing where there is none, or it was told. */
+  /** The end of that answer; does nothing without one, or once it has ended. */
   endLast(how?: AnswerFault | 'stopped'): void;
 }
 
 interface RunningAnswer extends AnswerLog {
-  /** `more`: characters of texts that were not noted. */
+  /** `more`: characters of text beside those of noted events. */
   end(how?: AnswerFault | 'stopped', more?: number): void;
 }
 
-/** What one of these events counts, beside its names and its words. */
+/** What one of these events counts, beside its names and its message. */
 const plainCharacters = 200;
 
-export interface QuestionRecorderOptions {
+export interface ModelRequestRecorderOptions {
   /** Bounded data: `characters` is what it counts in the log of the run. */
   add: (event: RunEvent, characters: number) => void;
   now: () => number;
-  /** Questions of the run before it was taken up again. */
-  asked: number;
-  /** How much text the run has said so far: a call for each text would cost every plain chat more than all the rest here. */
-  said: { characters: number };
+  /** Model requests of the run before it was resumed. */
+  earlier: number;
+  /** How much text the run has emitted so far: a call for each text would cost every plain chat more than all the rest here. */
+  emitted: { characters: number };
 }
 
-/** Numbers the questions of a run, and tells each of them and what it came to as an event. */
-export function createQuestionRecorder({ add, now, asked, said }: QuestionRecorderOptions): QuestionRecorder {
-  let count = asked;
+/** Numbers the model requests of a run, and logs each of them and its answer as an event. */
+export function createModelRequestRecorder({ add, now, earlier, emitted }: ModelRequestRecorderOptions): ModelRequestRecorder {
+  let count = earlier;
   let namesBefore = '';
   let last: RunningAnswer | undefined;
-  let saidBefore = 0;
+  let emittedBefore = 0;
 
-  /** The same names need not be told with each round. */
-  function withNewNames(question: JsonObject): { data: JsonObject; characters: number } {
-    const data = { question: count, ...question };
-    if (question['names'] === undefined) return { data, characters: plainCharacters };
-    const told = JSON.stringify(question['names']);
-    if (told !== namesBefore) {
-      namesBefore = told;
-      return { data, characters: plainCharacters + told.length };
+  /** The same names need not be logged with each round. */
+  function withNewNames(request: JsonObject): { data: JsonObject; characters: number } {
+    const data = { question: count, ...request };
+    if (request['names'] === undefined) return { data, characters: plainCharacters };
+    const names = JSON.stringify(request['names']);
+    if (names !== namesBefore) {
+      namesBefore = names;
+      return { data, characters: plainCharacters + names.length };
     }
     const { names: _names, ...others } = data as JsonObject;
     return { data: others, characters: plainCharacters };
   }
 
-  function ask(question: JsonObject): RunningAnswer {
+  function ask(request: JsonObject): RunningAnswer {
     count += 1;
-    const { data, characters } = withNewNames(question);
+    const { data, characters } = withNewNames(request);
     add({ type: 'model.request', data }, characters);
     return answerTo(count);
   }
@@ -76,7 +76,7 @@ export function createQuestionRecorder({ add, now, asked, said }: QuestionRecord
         if (reasoning > 0) data['reasoning_characters'] = reasoning;
         if (usage !== undefined) data['usage'] = countsIn(usage);
         if (how === 'stopped') data['stopped'] = true;
-        const message = typeof how === 'object' ? how.message.slice(0, limits.keptTextCharacters) : '';
+        const message = typeof how === 'object' ? how.message.slice(0, limits.loggedTextCharacters) : '';
         if (typeof how === 'object') data['error'] = { code: how.code, message };
         add({ type: 'model.response', data }, plainCharacters + message.length);
       },
@@ -85,13 +85,13 @@ export function createQuestionRecorder({ add, now, asked, said }: QuestionRecord
 
   return {
     ask,
-    askLast(question) {
-      saidBefore = said.characters;
-      last = ask(question);
+    askLast(request) {
+      emittedBefore = emitted.characters;
+      last = ask(request);
     },
     note: (event) => last?.note(event),
     endLast(how) {
-      last?.end(how, said.characters - saidBefore);
+      last?.end(how, emitted.characters - emittedBefore);
       last = undefined;
     },
   };
