@@ -1,3 +1,4 @@
+import { findByPointer } from '../shared/json-pointer.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { patternCharacters, testedCharacters } from './compile-schema.ts';
@@ -110,7 +111,7 @@ function visitAtPlace(keyword: string, argument: JsonValue | undefined, { value,
     case '$ref':
       if (typeof argument !== 'string') return;
       walk.left -= argument.length / 32;
-      visit(referred(argument, walk.root), value, walk);
+      visit(findByPointer(walk.root, argument), value, walk);
       // Errors so far are copied.
       walk.left -= (cheapSteps - walk.left) / 64;
       return;
@@ -217,24 +218,4 @@ export function isWithin(value: JsonValue, { values, characters }: { values: num
   const budget = { left: values };
   countValues(value, budget, characters / values);
   return budget.left >= 0;
-}
-
-/** What a JSON pointer in a reference leads to (RFC 6901); undefined for all else, which does not compile. */
-function referred(reference: string, root: JsonObject): JsonValue | undefined {
-  if (!reference.startsWith('#')) return undefined;
-  let current: JsonValue | undefined = root;
-  for (const step of reference.slice(1).split('/').slice(1)) {
-    if (typeof current !== 'object' || current === null) return undefined;
-    const key = decoded(step);
-    current = Object.hasOwn(current, key) ? (current as JsonObject)[key] : undefined;
-  }
-  return current;
-}
-
-function decoded(step: string): string {
-  try {
-    return decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~');
-  } catch {
-    return step;
-  }
 }

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { grammarSize, meantBy } from './grammar-size.ts';
+import { findByPointer } from '../../shared/json-pointer.ts';
+import { grammarSize } from './grammar-size.ts';
 
 /**
  * Ollama writes the grammar of a `format` into 32 KiB (llama/llama.go, `SchemaToGrammar`: four times the schema if that is more, which nobody
@@ -57,7 +58,7 @@ function cut(schema: JsonValue | undefined, levels: number, place: Place): JsonO
   if (!isJsonObject(schema)) return {};
   const { $ref: reference, properties, items, anyOf, oneOf, type } = schema;
   if (typeof reference === 'string')
-    return levels > 0 && isToDefinition(reference) ? { $ref: reference } : typeOf(meantBy(reference, place.root));
+    return levels > 0 && isToDefinition(reference) ? { $ref: reference } : typeOf(findByPointer(place.root, reference));
   const branches = [anyOf, oneOf].find(Array.isArray);
   if (branches !== undefined) {
     if (branches.length > mostBranches) return {};

@@ -1,4 +1,5 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { findByPointer } from '../../shared/json-pointer.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 /** The rules that every grammar may have: strings, numbers, white space, any value. */
@@ -34,17 +35,6 @@ interface Counting {
  */
 export function grammarSize(schema: JsonObject): number {
   return sharedRules + ruleOf(schema, 0, { root: schema, known: new Set(), left: maxParts, hops: 0 }).size;
-}
-
-/** What a reference within the schema means, `#/$defs/name` or any other place in it. */
-export function meantBy(reference: string, root: JsonObject): JsonValue | undefined {
-  if (!reference.startsWith('#')) return undefined;
-  let found: JsonValue | undefined = root;
-  for (const step of reference.split('/').slice(1)) {
-    const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
-    found = isJsonObject(found) ? ownValue(found, key) : Array.isArray(found) ? found[Number(key)] : undefined;
-  }
-  return found;
 }
 
 /** `name`: the length of the rule's name, which grows with every level. */
@@ -89,7 +79,7 @@ function referenceOf(reference: string, name: number, counting: Counting): Rule 
   counting.known.add(reference);
   if (counting.hops >= maxHops) return { reference: name, size: Infinity };
   counting.hops += 1;
-  const meant = ruleOf(meantBy(reference, counting.root), called, counting);
+  const meant = ruleOf(findByPointer(counting.root, reference), called, counting);
   counting.hops -= 1;
   return { reference: name, size: size + meant.size + named(called, meant.reference) };
 }

@@ -1,3 +1,4 @@
+import { findByPointer } from '../../../shared/json-pointer.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { Spend } from '../convert/conversion-budget.ts';
@@ -19,10 +20,8 @@ export function resolveReference(document: JsonObject, reference: string, spend?
     throw new OmittedOperation(`the reference "${shown(reference)}" has more than ${referenceCharacters} characters`);
   spend?.(2 + Math.floor(reference.length / charactersPerNode));
   if (!reference.startsWith('#')) throw new OmittedOperation(`the reference "${shown(reference)}" leaves the document`);
-  if (reference === '#') return document;
   // `#name` would be an anchor, which OpenAPI documents do not have.
-  let value: JsonValue | undefined = reference.startsWith('#/') ? document : undefined;
-  for (const token of pointerTokens(reference)) value = child(value, token);
+  const value = findByPointer(document, reference);
   if (value === undefined) throw new OmittedOperation(`the reference "${shown(reference)}" points at nothing`);
   return value;
 }
@@ -43,29 +42,6 @@ export function followReferences(document: JsonObject, value: JsonValue | undefi
 export function referenceOf(schema: JsonObject): string | undefined {
   const reference = ownValue(schema, '$ref');
   return typeof reference === 'string' ? reference : undefined;
-}
-
-/** `~1` stands for `/` and `~0` for `~`, after the percent-encoding of the fragment is gone (RFC 6901 sections 3, 4 and 6). */
-function pointerTokens(reference: string): string[] {
-  return reference
-    .slice(1)
-    .split('/')
-    .slice(1)
-    .map((token) => decodePercent(token).replaceAll('~1', '/').replaceAll('~0', '~'));
-}
-
-/** A lone `%` in a name that nobody encoded is a `%`. */
-function decodePercent(token: string): string {
-  try {
-    return decodeURIComponent(token);
-  } catch {
-    return token;
-  }
-}
-
-function child(value: JsonValue | undefined, token: string): JsonValue | undefined {
-  if (Array.isArray(value)) return /^\d{1,9}$/.test(token) ? value[Number(token)] : undefined;
-  return isJsonObject(value) ? ownValue(value, token) : undefined;
 }
 
 /** Longer references are hostile or broken, and the report is read by people. */
