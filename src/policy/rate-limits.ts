@@ -4,9 +4,9 @@ import { limits } from '../core/limits.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 
 const windowMs = 60_000;
-/** Callers whose last minute is remembered. Beyond it the one that was quiet for longest begins anew. */
+/** Callers whose last minute is remembered; beyond it the one that was quiet for longest is forgotten. */
 const maxCallers = 10_000;
-/** When a run that is under way ends nobody knows. */
+/** Nobody knows when an active run ends. */
 const retryBusySeconds = 5;
 
 interface Count {

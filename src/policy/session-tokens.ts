@@ -8,18 +8,18 @@ import type { OutboundRequest, OutboundResponse, SendOutbound } from '../core/ou
 /** RFC 8037: signatures with Ed25519 are `EdDSA` in JOSE. */
 const algorithm = 'EdDSA';
 const lifetimeSeconds = 300;
-/** Separates this key from every other one that is made of the same secret. */
+/** Distinguishes this key from others that are derived from the same secret. */
 const keyLabel = 'toolwharf session tokens v1';
 /**
- * The public key is there for everybody, who can try secrets against it at home: each try takes 32 MiB and a tenth of a second, so that a secret
- * which a human chose is not found at once (RFC 7914, section 2).
+ * Anybody can read the public key and try secrets against it offline: each try takes 32 MiB and a tenth of a second, so that a secret which a human
+ * chose is not found at once (RFC 7914, section 2).
  */
 const keyCost = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 };
 const derive = promisify<string, string, number, typeof keyCost, Buffer>(scrypt);
 /** RFC 8410, section 7: PKCS #8 of an Ed25519 key, up to the 32 bytes of its seed. */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Tokens by which a tool server (`auth_type: "session"`) knows on whose behalf it is called. */
+/** Tokens that tell a tool server (`auth_type: "session"`) on whose behalf it is called. */
 export interface SessionTokens {
   /** A JWT for one user and one server, good for five minutes. `audience`: the server's origin. */
   issue(audience: string, userId: string): Promise<string>;
@@ -28,9 +28,9 @@ export interface SessionTokens {
 }
 
 export interface SessionTokenOptions {
-  /** The key pair is made of it: it lasts over restarts, and is the same in every process with one secret. */
+  /** The key pair is derived from it, so that it is the same after a restart and in every process with this secret. */
   secret: string;
-  /** Where people reach the gateway; asked for each token, because the port may be known only once it listens. */
+  /** The gateway's public URL; called for each token, because the port may be known only once it listens. */
   issuer: () => string;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -69,12 +69,12 @@ export function createSessionTokens({ secret, issuer, now }: SessionTokenOptions
   };
 }
 
-/** Only gateways with such a tool server need it: fifty modules, which every start would load. */
+/** Loaded when needed: fifty modules, and few gateways have such a tool server. */
 function loadJose(): Promise<typeof Jose> {
   return import('jose');
 }
 
-/** The door out for tool servers: a request with `sessionUser` carries that user's token, whose audience is the origin it is sent to, and no other. */
+/** Adds session tokens to `send`: a request with `sessionUser` carries that user's token, whose audience is the origin of the request's URL. */
 export function withSessionTokens(send: SendOutbound, tokens: SessionTokens): SendOutbound {
   async function sendFor(sessionUser: string, request: OutboundRequest): Promise<OutboundResponse> {
     const authorization = `Bearer ${await tokens.issue(new URL(request.url).origin, sessionUser)}`;

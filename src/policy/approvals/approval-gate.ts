@@ -13,24 +13,24 @@ import type { RememberedApprovals } from './remembered-approvals.ts';
 export interface ApprovalGateOptions {
   sendElicitation: SendElicitation;
   remembered: RememberedApprovals;
-  /** Why arguments that a human has changed do not fit the function, in words; undefined where they do. */
+  /** Why arguments that a human has changed do not match the function's schema; undefined where they do. */
   objectionTo: (args: JsonObject, spec: ToolSpec, run: RunContext) => Promise<string | undefined>;
-  /** How long a session may take, each time that it is asked. */
+  /** How long a session may take, each time it is asked. */
   timeoutMs: number;
 }
 
 /**
  * Decides whether a call may run: at once where nobody has to be asked or somebody has decided before, by asking the run's session, or in
- * another request where the run can wait. Whatever else there is, such as an answer that makes no sense, is no approval.
+ * another request where the run can wait. Everything else, such as a malformed answer, is no approval.
  */
 export function createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs }: ApprovalGateOptions): ApprovalGate {
-  /** What does not fit is asked about again, since whoever mistypes wants to correct it; the last reply is taken as it is. */
-  async function askUntilItFits(request: ApprovalRequest): Promise<ElicitationReply & { objection?: string | undefined }> {
+  /** Asks again about arguments that do not match the schema, so that a typing error can be corrected; the last reply counts as it is. */
+  async function askUntilValid(request: ApprovalRequest): Promise<ElicitationReply & { objection?: string | undefined }> {
     const { run, signal, tool } = request;
     let params = request.args;
     let objection: string | undefined;
     for (let tries = 1; ; tries += 1) {
-      const words = objection === undefined ? wordsFor(request) : { ...wordsFor(request), message: objection, error: objection };
+      const words = objection === undefined ? promptFor(request) : { ...promptFor(request), message: objection, error: objection };
       const data = { run_id: run.runId, tool: tool.spec.name, params, ...words };
       const reply = await sendElicitation({ type: 'confirmation', data }, { run, signal, timeoutMs });
       const edited =
@@ -46,7 +46,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
 
   async function askSession(request: ApprovalRequest): Promise<ApprovalDecision | undefined> {
     const { callId } = request;
-    const reply = await askUntilItFits(request);
+    const reply = await askUntilValid(request);
     if (reply.type === 'expired') {
       emitResponse(request, { id: callId, decision: 'expired' });
       const message = `Nobody approved the call of '${request.tool.spec.name}' within ${timeoutMs / 1000}s, so it was not run. Do not call it again unless the user asks for it.`;
@@ -59,7 +59,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
       return { type: 'refused', code: 'approval_rejected', message };
     }
     const answer = toAnswer(reply.data);
-    if (ownValue(reply.data, 'remember') === true) await remembered.remember(placeOf(request), answer.decision);
+    if (ownValue(reply.data, 'remember') === true) await remembered.remember(scopeOf(request), answer.decision);
     emitResponse(request, responseData(callId, answer));
     return toDecision(answer, request);
   }
@@ -67,7 +67,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
   return {
     async decide(request) {
       const { run, tool, callId, args } = request;
-      // Before anything is awaited: calls of one id take their decisions in the order of the calls.
+      // Before anything is awaited, so that calls with the same id take their decisions in their order.
       const decided = run.wait?.resumed?.takeDecision(callId, args);
       if (decided !== undefined) {
         if (decided.call.definition === definitionOf(tool)) return toDecision(decided.answer, request);
@@ -75,18 +75,18 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
         return { type: 'refused', code: 'definition_changed', message };
       }
       if (!(await needsApproval(request))) return { type: 'approved' };
-      const known = await remembered.find(placeOf(request));
+      const known = await remembered.find(scopeOf(request));
       if (known !== undefined) {
         emitResponse(request, { id: callId, decision: known, remembered: true });
         return toDecision({ decision: known }, request);
       }
-      if (run.sessionId === undefined && run.wait === undefined) return nobodyToAsk(tool.spec.name);
+      if (run.sessionId === undefined && run.wait === undefined) return cannotAsk(tool.spec.name);
       request.emit({ type: 'approval.request', data: { id: callId, tool: tool.spec.name, args, server: tool.server } });
-      const asked = run.sessionId === undefined ? undefined : await askSession(request);
-      if (asked !== undefined) return asked;
+      const decision = run.sessionId === undefined ? undefined : await askSession(request);
+      if (decision !== undefined) return decision;
       if (run.wait !== undefined) return { type: 'waiting', definition: definitionOf(tool) };
       emitResponse(request, { id: callId, decision: 'unavailable' });
-      return nobodyToAsk(tool.spec.name);
+      return cannotAsk(tool.spec.name);
     },
   };
 }
@@ -97,12 +97,12 @@ async function needsApproval({ tool, args, run }: ApprovalRequest): Promise<bool
   return typeof tool.needsApproval === 'function' ? tool.needsApproval(args) : tool.needsApproval === true;
 }
 
-/** By which a rule may mean it, whatever it is called in this offer. */
+/** The names by which a rule may refer to the tool, whatever its offered name is. */
 function namesOf({ spec, label, otherNames = [] }: Tool): string[] {
   return [spec.name, label, ...otherNames];
 }
 
-/** Only the word itself is a yes. */
+/** Only `approve` itself approves. */
 function toAnswer(data: JsonObject): ApprovalAnswer {
   const params = ownValue(data, 'params');
   const message = ownValue(data, 'message');
@@ -127,15 +127,15 @@ function emitResponse(request: ApprovalRequest, data: JsonObject): void {
   request.emit({ type: 'approval.response', data: { ...data, tool: request.tool.spec.name } });
 }
 
-function placeOf({ run, tool }: ApprovalRequest): { callerId: string; chatId: string | undefined; definition: string } {
+function scopeOf({ run, tool }: ApprovalRequest): { callerId: string; chatId: string | undefined; definition: string } {
   return { callerId: run.caller.id, chatId: run.chatId, definition: definitionOf(tool) };
 }
 
-function wordsFor({ tool }: ApprovalRequest): { title: string; message: string } {
+function promptFor({ tool }: ApprovalRequest): { title: string; message: string } {
   return { title: `Run ${tool.spec.name}?`, message: `The model wants to call ${tool.label} with these arguments.` };
 }
 
-function nobodyToAsk(name: string): ApprovalDecision {
+function cannotAsk(name: string): ApprovalDecision {
   const message = `'${name}' needs a human's approval, and nobody can be asked here; it was not run. Call it in a chat, where it can be approved.`;
   return { type: 'refused', code: 'approval_required', message };
 }

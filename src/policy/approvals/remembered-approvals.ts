@@ -3,24 +3,24 @@ import type { ChatMemory } from '../../core/chat-memory.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool } from '../../core/tool.ts';
 
-/** What a caller has decided for a function in a chat, until the chat is old. */
+/** What a caller has decided for a function for the rest of a chat, for a day at most. */
 export interface RememberedApprovals {
-  /** Without a chat there is nothing that it could hold for. `definition`: a function that changes is asked for anew. */
-  remember(place: RememberedPlace, decision: 'approve' | 'reject'): Promise<void>;
-  find(place: RememberedPlace): Promise<'approve' | 'reject' | undefined>;
+  /** Does nothing without a chat. */
+  remember(scope: ApprovalScope, decision: 'approve' | 'reject'): Promise<void>;
+  find(scope: ApprovalScope): Promise<'approve' | 'reject' | undefined>;
 }
 
-export interface RememberedPlace {
+export interface ApprovalScope {
   callerId: string;
   chatId: string | undefined;
-  /** As `definitionOf` gives it. */
+  /** As `definitionOf` gives it: a function that has changed needs another approval. */
   definition: string;
 }
 
 export interface RememberedOptions {
   memory: ChatMemory;
   now: () => number;
-  /** Told where the memory fails: then it is asked, and asked again, which is the safe side. */
+  /** Called where the memory fails: then the user is asked again, which is safe. */
   onFault: (error: unknown) => void;
 }
 
@@ -28,29 +28,29 @@ const bounds = { maxNotes: limits.rememberedApprovals, maxCharacters: limits.rem
 
 export function createRememberedApprovals({ memory, now, onFault }: RememberedOptions): RememberedApprovals {
   return {
-    async remember(place, decision) {
-      if (place.chatId === undefined) return;
-      const { callerId } = place;
-      const note = { id: idOf(place), callerId, value: decision, expires: now() + limits.rememberedApprovalMs };
+    async remember(scope, decision) {
+      if (scope.chatId === undefined) return;
+      const { callerId } = scope;
+      const note = { id: idOf(scope), callerId, value: decision, expires: now() + limits.rememberedApprovalMs };
       await memory.keep(note, { ...bounds, time: now() }).catch(onFault);
     },
-    async find(place) {
-      if (place.chatId === undefined) return undefined;
-      const found = await memory.find(idOf(place), now()).catch(onFault);
-      // Only the words themselves decide.
+    async find(scope) {
+      if (scope.chatId === undefined) return undefined;
+      const found = await memory.find(idOf(scope), now()).catch(onFault);
+      // Anything else is no decision.
       return found === 'approve' || found === 'reject' ? found : undefined;
     },
   };
 }
 
 /** A digest, because a definition holds a whole schema. */
-function idOf({ callerId, chatId, definition }: RememberedPlace): string {
+function idOf({ callerId, chatId, definition }: ApprovalScope): string {
   return createHash('sha256')
     .update(JSON.stringify([callerId, chatId, definition]))
     .digest('base64');
 }
 
-/** By what a function is known again: its name, what a model reads of it, where it runs, and what it asks for there. */
+/** What identifies a function: its name, what a model reads of it, and where it runs. */
 export function definitionOf({ spec, label, server, kind, endpoint }: Tool): string {
   return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind, ...(endpoint === undefined ? [] : [endpoint])]);
 }

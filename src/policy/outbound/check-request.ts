@@ -5,8 +5,8 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u;
 /** RFC 9110 section 5.5: no control character but the tab, and nothing that does not fit into one byte. */
 const headerValue = /^[\t\u0020-\u007e\u0080-\u00ff]*$/u;
 
-/** They belong to the connection (RFC 9110 section 7.6.1) or are computed from the request; set from outside they split or misroute it. */
-const ownHeaders = new Set([
+/** They belong to the connection (RFC 9110 section 7.6.1) or are computed from the request; set by a caller they split or misroute it. */
+const reservedHeaders = new Set([
   'connection',
   'content-length',
   'expect',
@@ -59,7 +59,7 @@ export function checkHeaders(headers: Readonly<Record<string, string>>): Map<str
   for (const [name, value] of Object.entries(headers)) {
     const lowerName = name.toLowerCase();
     if (!token.test(name)) throw new OutboundError('invalid_request', 'A header has a name that HTTP does not allow.');
-    if (ownHeaders.has(lowerName)) throw new OutboundError('invalid_request', `The header ${lowerName} cannot be set.`);
+    if (reservedHeaders.has(lowerName)) throw new OutboundError('invalid_request', `The header ${lowerName} cannot be set.`);
     if (checked.has(lowerName)) throw new OutboundError('invalid_request', `The header ${lowerName} is given twice.`);
     if (!headerValue.test(value)) {
       throw new OutboundError('invalid_request', `The header ${lowerName} holds a line break, a control character or one outside Latin-1.`);

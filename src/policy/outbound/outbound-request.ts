@@ -20,31 +20,31 @@ export interface OutboundOptions {
   /** Calls beyond it wait for a connection, within their first-byte limit. */
   maxConnectionsPerOrigin?: number;
   connectTimeoutMs?: number;
-  /** Resolves names; tests put a lying resolver here. */
+  /** Resolves names; tests replace it. */
   lookup?: LookupFunction;
 }
 
-/** A thousand streams to one backend are the aim; more exhaust file descriptors. */
+/** Enough for a thousand streams to one backend; more exhaust file descriptors. */
 const maxConnectionsPerOrigin = 1_024;
 /** Below the five seconds after which common servers close an idle connection: a request is never repeated, so it must not meet a closing one. */
 const keepAliveMs = 4_000;
 /** Of all headers of a response; a proxy with long policies stays below. */
 const responseHeaderBytes = 32 * 1024;
-/** What waits for our reader in one stream, beside as much in its socket and what the kernel holds. */
+/** Buffered for the reader of one stream, beside as much in its socket and the kernel's buffers. */
 const bufferedBytes = 16 * 1024;
 /**
  * What waits for the reader of an answer before its connection is paused. As much as Node reads from a socket at once (64 KiB): undici puts
  * back what it had not parsed when it was paused, and has read further meanwhile, so with less the socket's own buffer grows with every pause.
  */
 const pausedAtBytes = 64 * 1024;
-/** Addresses that are remembered; those of models are a handful. */
+/** Decisions about addresses that are remembered; there are a handful of backends. */
 const maxDecided = 1_000;
-/** Longer ones hold arguments of a call: they do not come again, and a thousand of them would fill the memory. */
+/** Longer addresses have arguments of a call in them: they do not come again, and a thousand of them would fill the memory. */
 const longestDecided = 200;
-/** The last resort for a body whose reader neither reads nor leaves. */
+/** The last resort for a body that is neither read nor cancelled. */
 const abandonedBodyMs = 10 * 60 * 1000;
 
-/** An address that the connection may not have. Carries no text: the one who sent knows the origin and the rules. */
+/** An address that is not allowed. It has no message: the sender knows the origin and the rules. */
 class AddressRefused extends Error {
   readonly addressClass: AddressClass;
 
@@ -56,7 +56,7 @@ class AddressRefused extends Error {
 }
 
 /**
- * The only door out. Connections are shared per trust and reach, so that a call never rides on one that was opened under looser rules.
+ * The only way out. Connections are shared per trust and reach, so that a request never uses one that was opened under looser rules.
  * A request is sent once: whether a peer acted on one that failed is unknown, and only the caller may know that repeating does no harm.
  * `close` ends every connection at once.
  * @throws TypeError when an entry of `egress.allow` is no origin.
@@ -65,7 +65,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
   const wrong = options.egress.allow.find((entry) => originOf(entry) === undefined);
   if (wrong !== undefined) throw new TypeError(`TOOL_SERVER_ALLOW holds ${JSON.stringify(wrong)}, which is no http or https origin.`);
   const agents = new Map<string, Agent>();
-  /** Of configured connections, which are asked for the same address again and again; by origin and address. */
+  /** For configured origins, to which the same address is requested again and again; by origin and address. */
   const decided = new LRUCache<string, Destination>({ max: maxDecided });
   let isClosed = false;
 
@@ -160,12 +160,12 @@ function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Ma
     const target = URL.parse(answer.headers['location'] ?? '', url.href)?.origin;
     // The path is left out: a redirect may carry a secret in it.
     const isUsable = answer.headers['location'] !== undefined && target !== undefined && target !== 'null';
-    const place = !isUsable ? 'no usable address' : target === url.origin ? 'another path of its own' : target;
+    const destination = !isUsable ? 'no usable address' : target === url.origin ? 'another path of its own' : target;
     const cure =
       target === url.origin
         ? 'Redirects are not followed: often such a path is a login page, or the same one with or without a slash at its end.'
         : 'Redirects are not followed: enter the final address.';
-    return new OutboundError('redirected', `${url.origin} answered ${answer.status} and points to ${place}. ${cure}`);
+    return new OutboundError('redirected', `${url.origin} answered ${answer.status} and points to ${destination}. ${cure}`);
   }
   const encoding = answer.headers['content-encoding'] ?? 'identity';
   if (encoding.toLowerCase() !== 'identity' && sent.get('accept-encoding') === 'identity') {
@@ -194,31 +194,34 @@ function createAgent(reach: Reach, options: OutboundOptions): Agent {
     keepAliveMaxTimeout: keepAliveMs,
     maxHeaderSize: responseHeaderBytes,
     factory: (origin, poolOptions: Pool.Options) =>
-      new Pool(origin, { ...poolOptions, factory: (address, clientOptions: Client.Options) => new OneConnection(address, clientOptions) }),
+      new Pool(origin, {
+        ...poolOptions,
+        factory: (address, clientOptions: Client.Options) => new SingleConnection(address, clientOptions),
+      }),
   });
 }
 
-/** A client has one connection at a time, which it hands to whoever receives an answer on it. */
-class OneConnection extends Client {
-  readonly #standing: { socket?: Socket };
+/** A client has one connection at a time, which it gives to the receiver of each response. */
+class SingleConnection extends Client {
+  readonly #current: { socket?: Socket };
 
   constructor(origin: URL | string, { connect, ...options }: Client.Options) {
-    const standing: { socket?: Socket } = {};
+    const current: { socket?: Socket } = {};
     if (typeof connect !== 'function') throw new TypeError('The connector that checks addresses is missing');
     super(origin, {
       ...options,
       connect: (target, callback) =>
         connect(target, (...made) => {
           const [, socket] = made;
-          if (socket !== null) standing.socket = socket;
+          if (socket !== null) current.socket = socket;
           callback(...made);
         }),
     });
-    this.#standing = standing;
+    this.#current = current;
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    if (handler instanceof ResponseReceiver) handler.connection = this.#standing;
+    if (handler instanceof ResponseReceiver) handler.connection = this.#current;
     return super.dispatch(options, handler);
   }
 }
@@ -233,7 +236,7 @@ function createConnector(reach: Reach, options: OutboundOptions): buildConnector
     timeout: options.connectTimeoutMs ?? limits.connectTimeoutMs,
     lookup: filterLookup(options.lookup ?? lookupByDns, reach),
     highWaterMark: bufferedBytes,
-    // Said aloud, because an environment variable could switch it off.
+    // Explicit, because an environment variable could switch it off.
     rejectUnauthorized: true,
   };
   const connect = buildConnector(settings);
@@ -252,8 +255,8 @@ function createConnector(reach: Reach, options: OutboundOptions): buildConnector
 }
 
 /**
- * undici takes a reset for the proper end of a body that only the connection's end delimits, and fails calls that merely wait for the
- * connection. Under its own code for a broken socket the one is cut and the others get a new connection.
+ * undici takes a reset for the proper end of a body that only the connection's end delimits, and fails requests that merely wait for the
+ * connection. With undici's own code for a broken socket the first is cut, and the others get a new connection.
  */
 function markResets<T extends Socket>(socket: T): T {
   return socket.on('error', (error: NodeJS.ErrnoException) => {

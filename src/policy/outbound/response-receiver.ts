@@ -12,11 +12,11 @@ export interface ReceiverOptions {
   /** For messages. */
   origin: string;
   idleTimeoutMs: number;
-  /** What waits for our reader before the peer is told to wait, in bytes. */
+  /** Bytes that are buffered before the connection is paused. */
   bufferedBytes: number;
 }
 
-/** What undici gives to its handlers to steer one response. */
+/** What undici gives its handlers to control one response. */
 interface ResponseController {
   readonly paused: boolean;
   abort(reason: Error): void;
@@ -31,11 +31,11 @@ const finished: IteratorResult<Uint8Array> = { done: true, value: undefined };
 
 /**
  * Receives one response: its head as a promise, its body as an iterator that gives together what has arrived meanwhile, for one reader.
- * It stands directly on undici's dispatcher, because the stream that `request` puts between costs more than all the rest of a short call.
+ * It uses undici's dispatcher directly, because the stream that `request` adds costs more than all the rest of a short call.
  *
  * Leaving the loop, or the signal, closes the connection; what has arrived before a failure of the peer is read first. The idle limit counts
- * only while somebody waits for a piece, so a slow reader of ours never looks like a slow peer. An answer that nobody starts to read within
- * the same time is dropped, for its connection would stay open for ever.
+ * only while somebody waits for a piece, so a slow reader never looks like a slow peer. An answer that nobody starts to read within the
+ * same time is dropped, because its connection would stay open for ever.
  */
 export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undefined> {
   /** Rejects with what ended the call before the head; the signal's reason when that was it. */
@@ -58,7 +58,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
     this.#options = options;
     const { promise, resolve, reject } = Promise.withResolvers<ResponseHead>();
     this.head = promise;
-    // Whoever called may have left already: then nobody hears of it, and it must not count as unhandled.
+    // Where the caller has left already, the rejection must not count as unhandled.
     promise.catch(() => undefined);
     this.#headSettled = { resolve, reject };
     options.signal.addEventListener('abort', this.#leaveBySignal, { once: true });
@@ -74,7 +74,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
 
   onRequestStart(controller: ResponseController): void {
     this.#controller = controller;
-    // Whoever left while no connection was there: undici learns of it only now.
+    // The caller left before there was a connection: undici can be told only now.
     if (this.#ending !== undefined) controller.abort(new Error('Nobody waits for the answer'));
   }
 
@@ -101,7 +101,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
   }
 
   onResponseEnd(): void {
-    // Many servers close the connection on which they have failed, although they do not say so: the next request would be lost on it.
+    // Many servers silently close the connection after such an error: the next request would be lost on it.
     if (this.#isServerError) this.connection?.socket?.destroy();
     this.#end({ type: 'whole' });
   }
