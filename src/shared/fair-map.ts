@@ -14,7 +14,7 @@ interface Holding {
   keys: Set<string>;
 }
 
-/** A map that callers share, each entry with its owner. Beyond its bounds whoever holds the most loses what was not written or used for the longest time. */
+/** A map that callers share, each entry with its owner. Beyond its bounds the owner with the most loses what was not written or used for the longest time. */
 export class FairMap<Value> {
   readonly #bounds: ShareBounds;
   readonly #entries = new Map<string, Entry<Value>>();

@@ -1,16 +1,16 @@
 /** How much a store may hold, over all owners. */
 export interface ShareBounds {
   entries: number;
-  /** As it is kept: JSON, or sealed text. */
+  /** As it is stored: JSON, or encrypted text. */
   characters: number;
 }
 
-/** What one owner holds of a store. */
+/** What one owner has in a store. */
 export interface Share<Id> {
   owner: string;
   entries: number;
   characters: number;
-  /** Those that may go, the oldest first. Called only where the owner has to lose some. */
+  /** Entries that may be deleted, the oldest first. Called only where the owner has to lose some. */
   oldestFirst(): Iterable<{ id: Id; characters: number }>;
 }
 
@@ -20,8 +20,8 @@ export interface Loss<Id> {
 }
 
 /**
- * What has to go until a store keeps within its bounds: each time the oldest entry of the owner who holds the most of what there is too much of.
- * So nobody loses anything while somebody else holds more. May leave too much where what is left must not go.
+ * What has to be deleted until a store is within its bounds: each time the oldest entry of the owner with the most of what there is too much of.
+ * So nobody loses anything while somebody else has more. May leave too much where the rest must not be deleted.
  */
 export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBounds): Loss<Id>[] {
   const holders = Array.from(shares, (share) => ({ ...holdingOf(share), share, left: undefined as Oldest<Id> | undefined }));
@@ -53,8 +53,8 @@ function holdingOf<Id>({ entries, characters }: Share<Id>): ShareBounds {
 }
 
 /**
- * What others have to lose so that one more entry fits. Undefined where its own owner would have to lose something: for entries that somebody
- * relies on, the new one is refused then.
+ * What others have to lose so that one more entry fits. Undefined where its owner would have to lose something: a store whose entries must not be
+ * lost then refuses the new one.
  */
 export function chooseLossesOfOthers<Id>(
   added: { owner: string; characters: number },
@@ -69,7 +69,7 @@ export function chooseLossesOfOthers<Id>(
     characters: own.characters + added.characters,
     *oldestFirst() {
       yield* own.oldestFirst();
-      // Reached where nothing older may go: it does not fit.
+      // Reached where nothing older may be deleted: the new entry does not fit.
       yield { id: undefined as Id, characters: added.characters };
     },
   };

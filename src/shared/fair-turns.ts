@@ -1,6 +1,6 @@
-/** Lets so many works run at a time, fair among callers. */
+/** Lets a number of tasks run at a time, fair among callers. */
 export interface FairTurns {
-  /** Runs the work when it is its turn. @throws the signal's reason while it waits; what the work throws */
+  /** Runs the task when it is its turn. @throws the signal's reason while it waits; what the task throws */
   run<Value>(caller: string, signal: AbortSignal, work: () => Promise<Value>): Promise<Value>;
 }
 
@@ -10,17 +10,17 @@ interface Turns {
 }
 
 /**
- * Nobody holds all places, where there are several: whoever comes next finds one without waiting for somebody else's work to end. A free place goes to
- * whoever has the fewest, of equals to the one who has waited longest.
+ * No caller has all slots, where there are several: another caller finds one without waiting for a task to end. A free slot goes to the caller
+ * with the fewest, of equals to the one that has waited longest.
  */
-export function createFairTurns(places: number): FairTurns {
+export function createFairTurns(slots: number): FairTurns {
   const callers = new Map<string, Turns>();
-  const placesOfOne = Math.max(1, places - 1);
+  const slotsPerCaller = Math.max(1, slots - 1);
   let running = 0;
 
   function startNext(): void {
-    while (running < places) {
-      const waiting = [...callers.values()].filter((turns) => turns.waiting.size > 0 && turns.running < placesOfOne);
+    while (running < slots) {
+      const waiting = [...callers.values()].filter((turns) => turns.waiting.size > 0 && turns.running < slotsPerCaller);
       if (waiting.length === 0) return;
       const next = waiting.reduce((fewest, turns) => (turns.running < fewest.running ? turns : fewest));
       const [begin] = next.waiting;
@@ -32,7 +32,7 @@ export function createFairTurns(places: number): FairTurns {
     }
   }
 
-  /** To the end of the order, so that equals take turns; forgotten where nothing is left. */
+  /** Moves the caller to the end of the order, so that equals take turns; deletes one without tasks. */
   function settle(caller: string, turns: Turns): void {
     callers.delete(caller);
     if (turns.running > 0 || turns.waiting.size > 0) callers.set(caller, turns);

@@ -6,7 +6,7 @@ import type { checkInWorker } from './check-job.ts';
 import { compileSchema, type FindErrors } from './compile-schema.ts';
 import { isCheapCheck, isSmallSchema, isWithin } from './work-bound.ts';
 
-/** Whose value it is, for turns among callers, and until when the answer is wanted. */
+/** The caller shares the worker threads with others; the signal ends the check. */
 export interface CheckingFor {
   caller: string;
   signal?: AbortSignal | undefined;
@@ -23,19 +23,19 @@ const schemaCharacters = 200_000;
 /** For one check, and for compiling each thousand characters of a schema that is not small. */
 const checkMs = 1_000;
 const compileMsPerThousand = 10;
-/** Larger values take too long to hand over. */
-const handedOver = { values: 100_000, characters: 2_000_000 };
+/** Larger values take too long to send to a worker. */
+const workerLimits = { values: 100_000, characters: 2_000_000 };
 
 const checkJob = jobOf<typeof checkInWorker>(import.meta.url, './check-job', 'checkInWorker');
 
-/** What is known of a schema, for as long as the tool lives that owns it. `unusable`: it checks nothing. */
+/** What is known of a schema, as long as its tool exists. `unusable`: it checks nothing. */
 type KnownSchema = { type: 'small'; findErrors: FindErrors | undefined } | { type: 'large'; text: string } | { type: 'unusable' };
 const known = new WeakMap<JsonObject, KnownSchema>();
 
 /**
- * Checks a value against a JSON Schema of a stranger. What takes at most a few hundred microseconds, by a bound on schema and value together,
- * is done at once; all else in a worker thread with a time limit. A schema that is too large or cannot be compiled checks nothing: whoever takes
- * the value checks it too.
+ * Checks a value against a foreign JSON Schema. What takes at most a few hundred microseconds, by a bound on schema and value together, is done
+ * at once; all else in a worker thread with a time limit. A schema that is too large or cannot be compiled checks nothing: the receiver of the value
+ * checks it too.
  * @throws the signal's reason
  */
 export async function checkValue(value: JsonValue, schema: JsonObject, { caller, signal }: CheckingFor): Promise<ValueCheck> {
@@ -79,7 +79,7 @@ function compileInTurn(schema: JsonObject): Promise<FindErrors | undefined> {
 }
 
 async function checkAside(value: JsonValue, schema: JsonObject, { caller, signal }: CheckingFor): Promise<ValueCheck> {
-  if (!isWithin(value, handedOver)) return { type: 'unchecked', reason: 'is too large to be checked' };
+  if (!isWithin(value, workerLimits)) return { type: 'unchecked', reason: 'is too large to be checked' };
   const facts = known.get(schema);
   const schemaText = facts?.type === 'large' ? facts.text : JSON.stringify(schema);
   const timeoutMs = checkMs + (facts?.type === 'large' ? (schemaText.length / 1_000) * compileMsPerThousand : 0);
@@ -100,7 +100,7 @@ async function checkAside(value: JsonValue, schema: JsonObject, { caller, signal
     if (error instanceof TooManyWaiting) return { type: 'unchecked', reason: 'waits behind too many other checks; try again later' };
     const isTooMuch = error instanceof TookTooLong || error instanceof TookTooMuchMemory;
     if (isTooMuch && facts?.type === 'large' && Atomics.load(progress, 0) === 0) {
-      // It is the schema, whatever the value.
+      // The schema is too expensive, whatever the value.
       known.set(schema, { type: 'unusable' });
       return { type: 'fits' };
     }

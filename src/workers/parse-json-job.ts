@@ -3,19 +3,19 @@ import { hasMoreValuesThan, isTextDeeperThan } from '../shared/json-depth.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 
-/** What is to be parsed, and what of it may come back: whoever receives a value pays for each part of it once more. */
+/** What is to be parsed, and the limits on what comes back: receiving a value costs time for each part of it once more. */
 export interface ParseTask {
   source: string | Uint8Array;
   maxDepth: number;
   maxValues: number;
   /** Different names of fields. */
   maxFieldNames: number;
-  /** Numbers that stand directly in lists; they do not count as values. */
+  /** Numbers directly in lists; they do not count as values. */
   maxNumbers: number;
   /** What a field `__proto__` or `constructor` with a prototype does. */
   prototypes: 'refuse' | 'remove';
   /**
-   * Where documents stand, as names of fields, with `*` for the entries of a list: `tool_servers.*.openapi`. They come back as JSON text, which
+   * Paths of documents: names of fields, with `*` for the entries of a list, such as `tool_servers.*.openapi`. They come back as JSON text, which
    * costs next to nothing to receive, and do not count.
    */
   documents: readonly string[];
@@ -29,14 +29,14 @@ export interface TooMuch {
 }
 
 /** Documents and numbers included: about 250 MB. */
-const mostValues = 3_000_000;
+const maxValuesInAll = 3_000_000;
 
 /** The job of `parseJsonAside`. Never throws for what is wrong with the text. */
 export function parseJsonJob(task: ParseTask): ParsedJson {
   const text = typeof task.source === 'string' ? task.source : new TextDecoder().decode(task.source);
   if (isTextDeeperThan(text, task.maxDepth)) return { type: 'too_deep' };
   // `JSON.parse` cannot be interrupted, and ends the process when it needs more memory than there is.
-  if (hasMoreValuesThan(text, mostValues)) return { type: 'too_much', of: 'values' };
+  if (hasMoreValuesThan(text, maxValuesInAll)) return { type: 'too_much', of: 'values' };
   const action = task.prototypes === 'refuse' ? 'error' : 'remove';
   let value: JsonValue;
   try {
@@ -44,7 +44,7 @@ export function parseJsonJob(task: ParseTask): ParsedJson {
   } catch (error) {
     return { type: 'invalid', message: error instanceof Error ? error.message : String(error) };
   }
-  for (const place of task.documents) documentsToText(value, place.split('.'));
+  for (const path of task.documents) documentsToText(value, path.split('.'));
   return findTooMuch(value, task) ?? { type: 'value', value };
 }
 

@@ -1,8 +1,8 @@
 import { createWorkerPool, type JobRun } from './worker-pool.ts';
 
 /**
- * The pool of the whole process for work that is short, or is ended: checks, parsing. What may rightly take many seconds has a pool of its
- * own, because everybody's short work would wait for it.
+ * The pool of the whole process for short work, such as checks and parsing. What may take many seconds has a pool of its own, because all short
+ * work would wait for it.
  */
 const shortWork = createWorkerPool({ threads: 2, megabytes: 384 });
 

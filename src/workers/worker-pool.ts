@@ -13,9 +13,9 @@ export interface Job<Data, Result> {
 export interface JobRun<Data, Result> {
   job: Job<Data, Result>;
   data: Data;
-  /** Handed over instead of copied: `MessagePort`s (which must be listed) and buffers that this side does not use again. */
+  /** Transferred instead of copied: `MessagePort`s (which must be listed) and buffers that this side does not use again. */
   transfer?: readonly Transferable[];
-  /** Whose work it is: threads are shared out among callers. */
+  /** Threads are shared out among callers. */
   caller: string;
   /** Ends the work at once, whether it waits or runs. */
   signal?: AbortSignal | undefined;
@@ -80,7 +80,7 @@ export interface ToWorker {
 }
 export type FromWorker = { type: 'begun' } | { type: 'done'; result: unknown } | { type: 'failed'; error: Error };
 
-/** What `diagnostics_channel` tells under `toolwharf.worker-job`: which work went aside, and how it came out. */
+/** Published on the diagnostics channel `toolwharf.worker-job`: which job began, and how it ended. */
 export interface WorkerJobEvent {
   type: 'begun' | 'done' | 'failed';
   name: string;
@@ -110,7 +110,7 @@ interface Thread {
   worker: Worker;
   pending: PendingRun | undefined;
   timer: NodeJS.Timeout | undefined;
-  /** It has been told to end and still counts as a thread until it has. */
+  /** It is being terminated, and counts as a thread until it has ended. */
   isEnding: boolean;
 }
 

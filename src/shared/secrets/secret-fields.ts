@@ -5,20 +5,20 @@ import { isSecretField, isSecretName } from './secret-names.ts';
 
 /** In `{"name": "x-api-key", "value": "…"}` these say what the value is. */
 const labels = ['name', 'key', 'header'];
-/** Credentials that are known by their look: of a header, of providers, a signed token, a private key, JSON that holds one. */
+/** Texts that look like a credential: of a header, of providers, a signed token, a private key, JSON that holds one. */
 const secretText =
   /^(?:bearer|basic|token)\s+\S{6}|\b(?:sk|rk|ghp|gho|ghs|glpat|github_pat|xox[abprs])[-_][\w-]{8}|\beyJ[\w-]{8,512}\.[\w.-]{8}|-----BEGIN [A-Z ]{0,40}PRIVATE KEY|"[\w-]{0,64}(?:secret|token|password|passwd|api_?key)"\s{0,4}:\s{0,4}"[^"]/i;
 
 /**
- * Unknown fields of a connection as they may be shown: a secret is `null`, within an address `[secret]`. What is one is told by its name at every
- * level (`client_secret`, `oauth.token`), by what it stands in (`headers`, `env`), or by its look. The same object when there is none.
+ * Unknown fields of a connection as they may be shown: a secret is `null`, within a URL `[secret]`. Secrets are recognised by their name at every
+ * level (`client_secret`, `oauth.token`), by the field around them (`headers`, `env`), or by their look. The same object when there is none.
  */
 export function redactSecretFields(fields: JsonObject): JsonObject {
   const hidden = hide(fields, false);
   return isJsonObject(hidden) ? hidden : {};
 }
 
-/** The same fields without what `redactSecretFields` hides. Of a list the entries with a secret are gone as a whole. */
+/** The same fields without what `redactSecretFields` hides. Entries of a list that hold a secret are removed as a whole. */
 export function withoutSecretFields(fields: JsonObject): JsonObject {
   const kept = withoutHidden(fields, redactSecretFields(fields));
   return isJsonObject(kept) ? kept : {};
@@ -36,8 +36,8 @@ function withoutHidden(value: JsonValue, shown: JsonValue | undefined): JsonValu
 }
 
 /**
- * What was sent, with the secrets of before where they were left out or sent back as they are shown. Entries of lists are the ones of the same
- * name, else of the same position. A field with secrets within that was left out as a whole is gone.
+ * What was sent, with the earlier secrets where they were left out or sent back redacted. Entries of lists are matched by name, else by
+ * position. A field with secrets in it that was left out as a whole stays removed.
  */
 export function restoreSecretFields(before: JsonObject, given: JsonObject): JsonObject {
   const restored = restore(before, given, false);
@@ -45,23 +45,23 @@ export function restoreSecretFields(before: JsonObject, given: JsonObject): Json
 }
 
 interface HiddenLook {
-  /** Whether `null` in the place of a secret stands for it; else it means that there is none. */
+  /** Whether `null` stands for a redacted secret; else it means that there is none. */
   areNullsHidden: boolean;
-  /** Of what is looked at. */
+  /** Whether the value itself is a secret. */
   isSecret?: boolean;
 }
 
-/** Where the first thing stands that is only shown in the place of a secret; undefined when there is none. At most 64 levels are looked at. */
+/** The path of the first redacted secret; undefined when there is none. At most 64 levels are looked at. */
 export function findHidden(value: JsonValue, { areNullsHidden, isSecret = false }: HiddenLook, levels = 64): string | undefined {
   if (typeof value === 'string') return holdsMask(value) ? '' : undefined;
   if (value === null) return isSecret && areNullsHidden ? '' : undefined;
   if (typeof value !== 'object' || levels === 0) return undefined;
   for (const [name, child] of Object.entries(value)) {
     if (child === undefined) continue;
-    // As of a text: `headers: null` holds no secret.
+    // `null` is judged like a text: `headers: null` holds no secret.
     const isInside = isJsonObject(value) ? isSecretChild(value, name, { child: child ?? '', isSecret }) : isSecret;
-    const place = findHidden(child, { areNullsHidden, isSecret: isInside }, levels - 1);
-    if (place !== undefined) return place === '' ? name : `${name}.${place}`;
+    const path = findHidden(child, { areNullsHidden, isSecret: isInside }, levels - 1);
+    if (path !== undefined) return path === '' ? name : `${name}.${path}`;
   }
   return undefined;
 }
@@ -86,7 +86,7 @@ function hideText(text: string, isSecret: boolean): string | null {
 
 interface Child {
   child: JsonValue | undefined;
-  /** Of the object that it stands in. */
+  /** Whether the object around it is a secret. */
   isSecret: boolean;
 }
 
@@ -105,8 +105,8 @@ function isSecretChild(parent: JsonObject, name: string, { child, isSecret }: Ch
 
 function restore(before: JsonValue, given: JsonValue, isSecret: boolean): JsonValue {
   if (Array.isArray(before) && Array.isArray(given)) {
-    const places = findPlaces(before, { given, isSecret });
-    return given.map((entry, position) => restore(before[places.get(position) ?? -1] ?? null, entry, isSecret));
+    const earlier = matchEntries(before, { given, isSecret });
+    return given.map((entry, position) => restore(before[earlier.get(position) ?? -1] ?? null, entry, isSecret));
   }
   if (isJsonObject(before) && isJsonObject(given)) return restoreObject(before, given, isSecret);
   if (typeof before === 'string' && typeof given === 'string') return isSecretUrl(before) ? restoreUrl(before, given) : given;
@@ -127,31 +127,31 @@ function restoreObject(before: JsonObject, given: JsonObject, isSecret: boolean)
 
 interface NewList {
   given: readonly JsonValue[];
-  /** Of the list. */
+  /** Whether the list is a secret. */
   isSecret: boolean;
 }
 
 /**
- * The place that each entry of a new list had in the one before: where one looks the same, else where one has the same name, else, for those without
- * a name, the same place. No place is given twice, so that no secret takes the place of another.
+ * The position that each entry of a new list had in the earlier one: of the entry that looks the same, else of the one with the same name, else,
+ * for those without a name, the same position. No position is given twice, so that no secret replaces another.
  */
-function findPlaces(before: readonly JsonValue[], { given, isSecret }: NewList): ReadonlyMap<number, number> {
+function matchEntries(before: readonly JsonValue[], { given, isSecret }: NewList): ReadonlyMap<number, number> {
   const shown = before.map((entry) => hide(entry, isSecret));
-  const places = new Map<number, number>();
+  const matched = new Map<number, number>();
   const free = new Set(before.keys());
-  const take = (position: number, place: number | undefined): void => {
-    if (place === undefined || places.has(position) || !free.delete(place)) return;
-    places.set(position, place);
+  const take = (position: number, earlier: number | undefined): void => {
+    if (earlier === undefined || matched.has(position) || !free.delete(earlier)) return;
+    matched.set(position, earlier);
   };
   for (const toMark of [lookOf, nameOf]) {
     const marks = shown.map(toMark);
-    const wanted = [...given.map(toMark).entries()].filter(([position, mark]) => mark !== undefined && !places.has(position));
+    const wanted = [...given.map(toMark).entries()].filter(([position, mark]) => mark !== undefined && !matched.has(position));
     for (const [position, mark] of wanted) if (marks[position] === mark) take(position, position);
-    const others = new Map([...Map.groupBy(free, (place) => marks[place])].map(([mark, found]) => [mark, found.values()]));
-    for (const [position, mark] of wanted) if (!places.has(position)) take(position, others.get(mark)?.next().value);
+    const others = new Map([...Map.groupBy(free, (earlier) => marks[earlier])].map(([mark, found]) => [mark, found.values()]));
+    for (const [position, mark] of wanted) if (!matched.has(position)) take(position, others.get(mark)?.next().value);
   }
   for (const [position, entry] of given.entries()) if (nameOf(entry) === undefined) take(position, position);
-  return places;
+  return matched;
 }
 
 function lookOf(entry: JsonValue): string {

@@ -3,20 +3,20 @@ import type { JsonValue } from '../json.ts';
 
 const hidden = '[secret]';
 
-/** Shorter values are words that a text may hold by chance. */
+/** Shorter values may be in a text by chance. */
 const shortestSecret = 6;
-/** The same of what is only a part of what was sent. */
+/** The same for a part of what was sent. */
 const shortestPart = 8;
 
 /**
- * Takes out of what a server says the credentials that it was sent. To be applied where foreign data comes in, so that everything behind it
- * (answers, runs, logs, models, what is kept) is free of them.
+ * Replaces the credentials that a server was sent in what it answers. To be applied where foreign data comes in, so that everything after it
+ * (answers, runs, logs, models, stores) is free of them.
  */
 export interface SecretMask {
   /** Nothing to look for. */
   isEmpty: boolean;
   text: (text: string) => string;
-  /** The same value where nothing had to be hidden. Numbers are not looked at. Recursion ends with the value's own depth, which whoever parsed it has bounded. */
+  /** The same value where nothing had to be hidden. Numbers are not looked at. Recursion ends with the depth of the value, which its parser has bounded. */
   value: <Value extends JsonValue>(value: Value) => Value;
   /** Of the same length, because formats of files count their bytes; the same bytes where nothing had to be hidden. */
   bytes: (bytes: Uint8Array) => Uint8Array;
@@ -59,7 +59,7 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask {
 
 /**
  * The forms in which a server may repeat what it was sent: as it is, without its scheme or name, as in an address or a form, within a text of JSON or
- * HTML, in base64 alone or amid other bytes, and of Basic authentication the pair and the password. The longest first, or a part of it would be
+ * HTML, in base64 alone or among other bytes, and of Basic authentication the pair and the password. The longest first, or a part of it would be
  * replaced and leave the rest.
  */
 function formsOf(secrets: readonly string[]): string[] {
@@ -97,14 +97,14 @@ function inHtml(form: string): string {
   return form.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-/** Alone without the padding, which may be followed by more; and amid other bytes, where it depends on the place what the first and last letter are. */
+/** Alone without the padding, which may be followed by more; and among other bytes, where the first and last letter depend on the position. */
 function inBase64(form: string): string[] {
   const bytes = Buffer.from(form);
-  const amid = [0, 1, 2].map((before) => {
+  const among = [0, 1, 2].map((before) => {
     const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
     return encoded.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
   });
-  const written = [bytes.toString('base64').replace(/=+$/, ''), ...amid];
+  const written = [bytes.toString('base64').replace(/=+$/, ''), ...among];
   return written.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
 }
 
@@ -125,7 +125,7 @@ function maskBytes(given: Uint8Array, forms: readonly Buffer[]): Uint8Array {
   return masked ?? given;
 }
 
-/** `known`: parts of a document may stand in it at many places. */
+/** `known`: a document may contain the same object many times. */
 function maskValue(value: JsonValue, mask: (text: string) => string, known: Map<object, JsonValue>): JsonValue {
   if (typeof value === 'string') return mask(value);
   if (typeof value !== 'object' || value === null) return value;

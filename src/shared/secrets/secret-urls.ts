@@ -1,13 +1,13 @@
 import { isSecretName } from './secret-names.ts';
 
-/** What is shown within an address in the place of a credential. */
+/** What is shown in a URL instead of a credential. */
 const hidden = '[secret]';
 
 /** `user:password@` after the scheme. Bounded, because the text may be of any length. */
 const userInformation = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)([^\s/?#@"']{1,512})@/gi;
 const parameter = /([?&#;])([^=&?#;\s]{1,100})=([^&#\s"'<>]+)/g;
 
-/** An address, or a text that holds some, without user information and without the values of parameters that are named like credentials. */
+/** A URL, or a text with URLs in it, without user information and without the values of parameters that are named like credentials. */
 export function redactUrl(text: string): string {
   if (!isAddressLike(text)) return text;
   return text
@@ -15,13 +15,13 @@ export function redactUrl(text: string): string {
     .replaceAll(parameter, (whole, mark: string, name: string) => (isSecretName(decoded(name)) ? `${mark}${name}=${hidden}` : whole));
 }
 
-/** An address without its credentials: no user information, and no parameter that is named like one. */
+/** A URL without its credentials: no user information, and no parameter that is named like one. */
 export function withoutSecretsInUrl(text: string): string {
   const masked = redactUrl(text).replaceAll(`${hidden}@`, '');
   const [whole = '', fragment] = masked.split('#', 2);
-  const [place = '', query] = whole.split('?', 2);
+  const [path = '', query] = whole.split('?', 2);
   const kept = (query ?? '').split('&').filter((pair) => !pair.endsWith(`=${hidden}`));
-  const address = kept.length === 0 || query === undefined ? place : `${place}?${kept.join('&')}`;
+  const address = kept.length === 0 || query === undefined ? path : `${path}?${kept.join('&')}`;
   return fragment === undefined || isMasked(fragment) ? address : `${address}#${fragment}`;
 }
 
@@ -29,23 +29,23 @@ export function isSecretUrl(text: string): boolean {
   return redactUrl(text) !== text;
 }
 
-/** Whether something is only shown as hidden in it. */
+/** Whether something is redacted in it. */
 export function isMasked(text: string): boolean {
   return text.includes(hidden);
 }
 
-/** Whether a credential of an address is only shown as hidden in it; the same word elsewhere is a word. */
+/** Whether a credential of a URL is redacted in it; elsewhere the mark is an ordinary word. */
 export function holdsMask(text: string): boolean {
   return text.includes(`=${hidden}`) || text.includes(`://${hidden}@`);
 }
 
-/** The values that `redactUrl` takes out, as they stand there. */
+/** The values that `redactUrl` replaces, as they are written in the URL. */
 export function secretsInUrl(text: string): string[] {
   if (!isSecretUrl(text)) return [];
   return [...userInformationOf(text), ...parametersOf(text).map(([, value]) => value)];
 }
 
-/** A new text with what it only shows as hidden taken from the one before: by the parameter's name, and what stands there more than once in its order. */
+/** A new URL whose redacted values are taken from the earlier one: by the parameter's name, and in order where a name is repeated. */
 export function restoreUrl(before: string, given: string): string {
   if (!given.includes(hidden)) return given;
   const users = userInformationOf(before).values();
