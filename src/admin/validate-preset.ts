@@ -75,7 +75,7 @@ export function createPresetValidator({ presets, models, tools }: LiveParts): (p
       async namesOffered(known) {
         const offer = await offerFor(known.tools, { ...run, preset: known }).catch(() => undefined);
         if (offer === undefined || offer.warnings.length > 0) return undefined;
-        const offered = [...offer.tools.values(), ...(offer.finder?.shelf.values() ?? [])];
+        const offered = [...offer.tools.values(), ...(offer.finder?.deferred.values() ?? [])];
         return new Set(offered.flatMap(({ spec, label, otherNames = [] }) => [spec.name, label, ...otherNames]));
       },
     });

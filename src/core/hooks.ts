@@ -25,7 +25,7 @@ export type BeforeToolDecision =
   | { type: 'reject'; message: string };
 export type AfterToolDecision = undefined | HookAbort | { type: 'result'; value: JsonValue } | { type: 'reject'; message: string };
 
-export interface ModelQuestion {
+export interface HookedModelRequest {
   model: string;
   messages: readonly ChatMessage[];
   tools: readonly ToolSpec[];
@@ -36,7 +36,7 @@ export interface HookedCall {
   args: JsonObject;
 }
 
-export interface HookPlace {
+export interface HookInvocation {
   run: RunContext;
   /** Aborted at the hook's time limit and when the run is left. */
   signal: AbortSignal;
@@ -49,10 +49,10 @@ export interface Hook {
   readonly timeoutMs: number;
   /** `abort`: a failure ends the run (a guard that failed must not let anything through). `ignore`: as if it had changed nothing. */
   readonly onFailure: 'ignore' | 'abort';
-  beforeModel?(question: ModelQuestion, place: HookPlace): Promise<BeforeModelDecision>;
-  afterModel?(message: AssistantMessage, place: HookPlace): Promise<AfterModelDecision>;
-  beforeTool?(call: HookedCall, place: HookPlace): Promise<BeforeToolDecision>;
-  afterTool?(call: HookedCall & { result: JsonValue }, place: HookPlace): Promise<AfterToolDecision>;
+  beforeModel?(request: HookedModelRequest, invocation: HookInvocation): Promise<BeforeModelDecision>;
+  afterModel?(message: AssistantMessage, invocation: HookInvocation): Promise<AfterModelDecision>;
+  beforeTool?(call: HookedCall, invocation: HookInvocation): Promise<BeforeToolDecision>;
+  afterTool?(call: HookedCall & { result: JsonValue }, invocation: HookInvocation): Promise<AfterToolDecision>;
 }
 
 export interface HookFault {

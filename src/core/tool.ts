@@ -71,7 +71,7 @@ export type ToolDocument = { uri: string; type?: string; text: string };
 /**
  * How a call ended. Always a value: a failing tool is never an exception of the run. `note` is what the model reads after the value and a client
  * does not: where the new thing is, how to get the next page. A file that is no text stands in `files`, and `value` says so in words. `offers`
- * names functions of the run's shelf that may be called from the model's next turn on. `usage` is what models behind the tool have spent.
+ * names deferred functions that may be called from the model's next turn on. `usage` is what models behind the tool have spent.
  */
 export type ToolOutcome =
   | {
@@ -195,8 +195,8 @@ export interface ToolOffer {
   tools: Map<string, Tool>;
   /** What the caller should know: a server that could not be reached, a function that was renamed. */
   warnings: { code: string; message: string }[];
-  /** Where not all are offered: a tool that brings others in from the shelf, by offered name. Of use only to a model that is asked again after a call. */
-  finder?: { tool: Tool; shelf: ReadonlyMap<string, Tool> };
+  /** Where not all are offered: a tool that finds the deferred ones, by offered name. Of use only to a model that is requested again after a call. */
+  finder?: { tool: Tool; deferred: ReadonlyMap<string, Tool> };
 }
 
 export interface ListedTool {

@@ -6,9 +6,9 @@ import type {
   Hook,
   HookAbort,
   HookFault,
-  HookPlace,
+  HookInvocation,
   HookedCall,
-  ModelQuestion,
+  HookedModelRequest,
 } from '../../core/hooks.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/run.ts';
@@ -18,10 +18,10 @@ import type { RunContext } from '../../core/run.ts';
  * @throws GatewayError `refused_by_hook` for an abort, `hook_failed` for a failure whose policy ends the run; the run signal's reason
  */
 export interface RunHooks {
-  readonly asksBeforeModel: boolean;
-  readonly asksAfterModel: boolean;
+  readonly hasBeforeModel: boolean;
+  readonly hasAfterModel: boolean;
   /** The first answer stands; changed messages go on to the next hook. */
-  beforeModel(question: ModelQuestion, run: RunContext): Promise<{ messages: readonly ChatMessage[]; answer?: AssistantMessage }>;
+  beforeModel(request: HookedModelRequest, run: RunContext): Promise<{ messages: readonly ChatMessage[]; answer?: AssistantMessage }>;
   /** Each sees what the one before it has made; undefined: none has changed anything. */
   afterModel(message: AssistantMessage, run: RunContext): Promise<AssistantMessage | undefined>;
   /** The first result or refusal stands; changed arguments go on to the next hook. */
@@ -32,44 +32,35 @@ export interface RunHooks {
 
 export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFault) => void): RunHooks {
   /** One hook within its time. A failure is judged by its policy, an abort ends the run. */
-  async function ask<Decision extends { type: string } | undefined>(
-    hook: Hook,
+  async function runHook<Decision extends { type: string } | undefined>(
+    { name, timeoutMs, onFailure }: Hook,
     run: RunContext,
-    question: (place: HookPlace) => Promise<Decision> | undefined,
+    decide: (invocation: HookInvocation) => Promise<Decision> | undefined,
   ): Promise<Exclude<Decision, HookAbort> | undefined> {
     run.signal.throwIfAborted();
-    const own = new AbortController();
-    const { promise: ended, reject } = Promise.withResolvers<never>();
-    const end = (reason: unknown): void => {
-      own.abort(reason);
-      reject(reason);
-    };
-    const leave = (): void => end(run.signal.reason);
-    run.signal.addEventListener('abort', leave, { once: true });
-    const timer = setTimeout(() => end(new DOMException(`It took more than ${hook.timeoutMs / 1000} s`, 'TimeoutError')), hook.timeoutMs);
+    const signal = AbortSignal.any([run.signal, AbortSignal.timeout(timeoutMs)]);
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     let decision: Decision | undefined;
     try {
-      decision = await Promise.race([question({ run, signal: own.signal }), ended]);
+      decision = await Promise.race([decide({ run, signal }), aborted]);
     } catch (error) {
       run.signal.throwIfAborted();
-      onFault({ hook: hook.name, runId: run.runId, error });
-      if (hook.onFailure === 'ignore') return undefined;
-      throw new GatewayError('hook_failed', `The hook "${hook.name}" failed, and its policy ends the run then.`, { cause: error });
-    } finally {
-      clearTimeout(timer);
-      run.signal.removeEventListener('abort', leave);
+      onFault({ hook: name, runId: run.runId, error });
+      if (onFailure === 'ignore') return undefined;
+      throw new GatewayError('hook_failed', `The hook "${name}" failed, and its policy ends the run then.`, { cause: error });
     }
     if (isAbort(decision)) throw new GatewayError('refused_by_hook', decision.message);
     return decision as Exclude<Decision, HookAbort> | undefined;
   }
 
   return {
-    asksBeforeModel: hooks.some((hook) => hook.beforeModel !== undefined),
-    asksAfterModel: hooks.some((hook) => hook.afterModel !== undefined),
-    async beforeModel(question, run) {
-      let { messages } = question;
+    hasBeforeModel: hooks.some((hook) => hook.beforeModel !== undefined),
+    hasAfterModel: hooks.some((hook) => hook.afterModel !== undefined),
+    async beforeModel(request, run) {
+      let { messages } = request;
       for (const hook of hooks) {
-        const decision = await ask(hook, run, (place) => hook.beforeModel?.({ ...question, messages }, place));
+        const decision = await runHook(hook, run, (invocation) => hook.beforeModel?.({ ...request, messages }, invocation));
         if (decision?.type === 'answer') return { messages, answer: decision.message };
         if (decision?.type === 'messages') messages = decision.messages;
       }
@@ -78,28 +69,25 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
     async afterModel(message, run) {
       let changed: AssistantMessage | undefined;
       for (const hook of hooks) {
-        const decision = await ask(hook, run, (place) => hook.afterModel?.(changed ?? message, place));
+        const decision = await runHook(hook, run, (invocation) => hook.afterModel?.(changed ?? message, invocation));
         if (decision !== undefined) changed = decision.message;
       }
       return changed;
     },
-    async beforeTool(call, run) {
+    async beforeTool({ name, args }, run) {
       let changed: Extract<BeforeToolDecision, { type: 'arguments' }> | undefined;
       for (const hook of hooks) {
-        if (hook.beforeTool === undefined) continue;
-        const decision = await ask(hook, run, (place) => hook.beforeTool?.({ ...call, args: changed?.args ?? call.args }, place));
+        const decision = await runHook(hook, run, (invocation) => hook.beforeTool?.({ name, args: changed?.args ?? args }, invocation));
         if (decision?.type === 'arguments') changed = decision;
         else if (decision !== undefined) return decision;
       }
       return changed;
     },
-    async afterTool(call, run) {
+    async afterTool({ result, ...call }, run) {
       let changed: Extract<AfterToolDecision, { type: 'result' }> | undefined;
       for (const hook of hooks) {
-        if (hook.afterTool === undefined) continue;
-        const decision = await ask(hook, run, (place) =>
-          hook.afterTool?.({ ...call, result: changed === undefined ? call.result : changed.value }, place),
-        );
+        const value = changed === undefined ? result : changed.value;
+        const decision = await runHook(hook, run, (invocation) => hook.afterTool?.({ ...call, result: value }, invocation));
         if (decision?.type === 'result') changed = decision;
         else if (decision !== undefined) return decision;
       }

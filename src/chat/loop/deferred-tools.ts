@@ -27,7 +27,7 @@ export function offerCalledTools(finder: Finder, tools: Map<string, Tool>, calls
 }
 
 function bringIn(finder: Finder, tools: Map<string, Tool>, names: readonly string[]): ChatEvent[] {
-  const found = new Set(names.flatMap((name) => finder?.shelf.get(name) ?? []).filter((tool) => !tools.has(tool.spec.name)));
+  const found = new Set(names.flatMap((name) => finder?.deferred.get(name) ?? []).filter((tool) => !tools.has(tool.spec.name)));
   // Beyond this no provider takes the request; what was found last is then left out.
   const added = [...found].slice(0, Math.max(0, limits.toolsPerRequest - tools.size));
   for (const tool of added) tools.set(tool.spec.name, tool);

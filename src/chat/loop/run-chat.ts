@@ -94,29 +94,29 @@ export interface Handoff {
  */
 export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Handoff | undefined> {
   const emit: Emit<ChatEvent> = (events) => (events.length === 0 ? undefined : sink(events));
-  const state = beginLoop(chat);
+  const loop = beginLoop(chat, emit);
   for (let step = firstStep(chat); ;) {
     switch (step.type) {
       case 'run_again':
-        step = await runAgain(chat, state, emit);
+        step = await requestNextTurn(loop);
         break;
       case 'run_tools':
-        step = await runTools(step, { chat, state }, emit);
+        step = await runTools(step, loop);
         break;
       case 'last_answer':
-        step = await runToLastAnswer(step, { chat, state }, emit);
+        step = await requestAnswer(step, loop);
         break;
       case 'answer':
         // Servers say `tool_calls` where none are handed over; a client would wait for them.
         await emit([{ type: 'finish', reason: step.finishReason === 'tool_calls' ? 'stop' : step.finishReason }]);
         return undefined;
       case 'hand_over': {
-        const calls = await chat.keepForCaller(step.calls, addedMessages(state));
+        const calls = await chat.keepForCaller(step.calls, addedMessages(loop));
         await emit([...calls.map((call): ChatEvent => ({ type: 'tool-call', call })), { type: 'finish', reason: 'tool_calls' }]);
         return undefined;
       }
       case 'hand_off':
-        return { preset: step.preset, messages: forAnotherModel(addedMessages(state)), functions: [...state.tools.keys()] };
+        return { preset: step.preset, messages: forAnotherModel(addedMessages(loop)), functions: [...loop.tools.keys()] };
       case 'stop':
         await emit([{ type: 'finish', reason: 'stop' }]);
         return undefined;
@@ -131,28 +131,25 @@ function firstStep({ resumed }: ChatRun): NextStep {
   return { type: 'run_tools', turn: turnOf(resumed), calls: resumed.turn.calls, resumed };
 }
 
-async function runAgain(chat: ChatRun, state: LoopProgress, emit: Emit<ChatEvent>): Promise<NextStep> {
-  const limit = state.budget.reached();
+async function requestNextTurn(loop: Loop): Promise<NextStep> {
+  const { chat, emit, tools, budget } = loop;
+  const limit = budget.reached();
   if (limit !== undefined) return { type: 'last_answer', limit };
-  keepCheckpoint(chat, state);
-  const turn = await requestTurn(chat, state, state.separator.separate(emit));
-  await emit(offerCalledTools(chat.finder, state.tools, turn.toolCalls));
-  const rules = { ...chat, isSingleCall: chat.choice.isSingleCall, tools: state.tools, forced: forcedNow(chat, state) };
+  keepCheckpoint(loop);
+  const turn = await requestTurn(loop);
+  await emit(offerCalledTools(chat.finder, tools, turn.toolCalls));
+  const rules = { ...chat, isSingleCall: chat.choice.isSingleCall, tools, forced: forcedNow(loop) };
   const { calls, refused } = partitionToolCalls(turn, rules);
   await emit(refused);
   if (calls.length > 0) return { type: 'run_tools', turn, calls };
   // Whoever forbids calls still wants an answer, and so does who has seen tools run; where a limit has cut it, another request would end alike.
-  const owesAnswer = turn.toolCalls.length > 0 || state.budget.used().rounds > 0;
+  const owesAnswer = turn.toolCalls.length > 0 || budget.used().rounds > 0;
   if (owesAnswer && turn.isSilent && !isCut(turn)) return { type: 'last_answer' };
   return { type: 'answer', finishReason: turn.finishReason };
 }
 
-interface Loop {
-  chat: ChatRun;
-  state: LoopProgress;
-}
-
-async function runTools({ turn, calls, resumed }: RunTools, { chat, state }: Loop, emit: Emit<ChatEvent>): Promise<NextStep> {
+async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise<NextStep> {
+  const { chat, emit, tools, budget, separator } = loop;
   const { settings, finder } = chat;
   const { wait, signal } = settings.run;
   const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
@@ -161,45 +158,44 @@ async function runTools({ turn, calls, resumed }: RunTools, { chat, state }: Loo
   if (wait?.resumed !== undefined) signal.throwIfAborted();
   wait?.resumed?.setCheckpoint(undefined);
   const round = {
-    tools: state.tools,
+    tools,
     settings,
-    scope: { ...state.scope, resultBytes: shareAmong(state.shareBytes, gatewayCalls.length) },
-    callsLeft: state.budget.callsLeft(),
+    scope: { ...loop.scope, resultBytes: shareAmong(loop.shareBytes, gatewayCalls.length) },
+    callsLeft: budget.callsLeft(),
     finderName: readsOn(chat) ? finder?.tool.spec.name : undefined,
     ...resumedRound(resumed, gatewayCalls, settings.run),
   };
   const results = await runRound(gatewayCalls, round, emit);
   if (results.some(({ suspended }) => suspended !== undefined)) {
-    const isSuspended = await suspendRun({ wait, turn, calls, results, loop: loopState(chat, state), separator: state.separator }, emit);
+    const isSuspended = await suspendRun({ wait, turn, calls, results, loop: loopState(loop), separator }, emit);
     if (isSuspended) return { type: 'suspended' };
   }
-  state.messages.push(...messagesOfRound(turn, calls, results));
-  state.budget.spend(results);
+  loop.messages.push(...messagesOfRound(turn, calls, results));
+  budget.spend(results);
   await emit(usageEvents(results));
   if (callerCalls.length > 0) return { type: 'hand_over', calls: callerCalls };
   const preset = handoffIn(results);
   if (preset !== undefined) return { type: 'hand_off', preset };
   if (endsRun(results)) return { type: 'stop' };
-  if (results.some(({ isReady }) => isReady)) state.isChoiceOpen = false;
-  offerReader(state);
-  await emit(offerFoundTools(finder, state.tools, results));
+  if (results.some(({ isReady }) => isReady)) loop.isChoiceOpen = false;
+  offerReader(loop);
+  await emit(offerFoundTools(finder, tools, results));
   return { type: 'run_again' };
 }
 
-async function runToLastAnswer(
-  { limit }: Extract<NextStep, { type: 'last_answer' }>,
-  { chat, state }: Loop,
-  emit: Emit<ChatEvent>,
-): Promise<NextStep> {
+async function requestAnswer({ limit }: Extract<NextStep, { type: 'last_answer' }>, loop: Loop): Promise<NextStep> {
+  const { chat, emit, separator } = loop;
   // One round is the nature of a selection, and no limit of the run.
   if (limit !== undefined && (limit.limit !== 'tool_rounds' || readsOn(chat))) await emit([limitReached(limit.limit, limit.value)]);
-  keepCheckpoint(chat, state);
-  const last = await requestLastAnswer(chat.backend, requestFor(chat, state), state.separator.separate(emit));
+  keepCheckpoint(loop);
+  const last = await requestLastAnswer(chat.backend, requestFor(loop), separator.separate(emit));
   if (last.isSilent && !isCut(last)) await emit([{ type: 'text', text: 'The model gave no answer after its last tool calls.' }]);
   return { type: 'answer', finishReason: last.finishReason };
 }
 
-interface LoopProgress {
+interface Loop {
+  chat: ChatRun;
+  emit: Emit<ChatEvent>;
   messages: ChatMessage[];
   /** Of the repaired history, before this run. */
   historyLength: number;
@@ -213,7 +209,7 @@ interface LoopProgress {
   isChoiceOpen: boolean;
 }
 
-function beginLoop(chat: ChatRun): LoopProgress {
+function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
   const { resumed, finder } = chat;
   const messages = resumed?.messages ?? repairHistory(chat.messages);
   const scope: ToolCallScope = { guard: createDuplicateCallGuard(resumed?.guardedCalls) };
@@ -226,8 +222,10 @@ function beginLoop(chat: ChatRun): LoopProgress {
   const forced = forcedChoiceIn(chat.toolChoice);
   // What the request demands is on offer, whether or not it fitted.
   const further = [...(resumed?.tools ?? []), ...(forced?.type === 'named' ? [forced.name] : [])];
-  for (const tool of further.flatMap((name) => finder?.shelf.get(name) ?? [])) tools.set(tool.spec.name, tool);
+  for (const tool of further.flatMap((name) => finder?.deferred.get(name) ?? [])) tools.set(tool.spec.name, tool);
   return {
+    chat,
+    emit,
     messages,
     historyLength: resumed?.historyLength ?? messages.length,
     tools,
@@ -244,18 +242,18 @@ function readsOn({ choice }: ChatRun): boolean {
   return choice.path !== 'prompt' && !choice.isSingleCall;
 }
 
-function addedMessages({ messages, historyLength }: LoopProgress): ChatMessage[] {
+function addedMessages({ messages, historyLength }: Loop): ChatMessage[] {
   return messages.slice(historyLength);
 }
 
 /** A resumed run that fails goes on from here, with the next request to the model. */
-function keepCheckpoint(chat: ChatRun, state: LoopProgress): void {
-  chat.settings.run.wait?.resumed?.setCheckpoint(() => betweenRounds(loopState(chat, state)));
+function keepCheckpoint(loop: Loop): void {
+  loop.chat.settings.run.wait?.resumed?.setCheckpoint(() => betweenRounds(loopState(loop)));
 }
 
-function loopState({ choice }: ChatRun, { messages, historyLength, tools, scope, budget, isChoiceOpen }: LoopProgress): LoopState {
+function loopState({ chat, messages, historyLength, tools, scope, budget, isChoiceOpen }: Loop): LoopState {
   return {
-    choice,
+    choice: chat.choice,
     messages,
     historyLength,
     tools: [...tools.keys()],
@@ -267,21 +265,21 @@ function loopState({ choice }: ChatRun, { messages, historyLength, tools, scope,
 }
 
 /** A forced choice is obeyed once: forced again after its call, the model could never answer. A selection obeys it by itself. */
-function forcedNow({ choice, toolChoice }: ChatRun, { isChoiceOpen }: LoopProgress): ForcedChoice | undefined {
+function forcedNow({ chat: { choice, toolChoice }, isChoiceOpen }: Loop): ForcedChoice | undefined {
   return isChoiceOpen && choice.path !== 'prompt' ? forcedChoiceIn(toolChoice) : undefined;
 }
 
-function requestTurn(chat: ChatRun, state: LoopProgress, emit: Emit<ChatEvent>): Promise<Turn> {
-  const toolChoice = state.isChoiceOpen || chat.toolChoice === 'none' ? chat.toolChoice : undefined;
-  const request = { ...requestFor(chat, state), toolChoice };
-  const forced = forcedNow(chat, state);
-  return forced === undefined ? requestModel(chat.backend, request, emit) : requestCall(chat.backend, request, { choice: forced, emit });
+function requestTurn(loop: Loop): Promise<Turn> {
+  const { chat, isChoiceOpen } = loop;
+  const toolChoice = isChoiceOpen || chat.toolChoice === 'none' ? chat.toolChoice : undefined;
+  const request = { ...requestFor(loop), toolChoice };
+  const choice = forcedNow(loop);
+  const emit = loop.separator.separate(loop.emit);
+  return choice === undefined ? requestModel(chat.backend, request, emit) : requestCall(chat.backend, request, { choice, emit });
 }
 
-function requestFor(
-  { model, callerTools, parallelToolCalls, parameters, stream, settings, maxRounds }: ChatRun,
-  { messages, tools, budget }: LoopProgress,
-): ModelRequest {
+function requestFor({ chat, messages, tools, budget }: Loop): ModelRequest {
+  const { model, callerTools, parallelToolCalls, parameters, stream, settings, maxRounds } = chat;
   return {
     model,
     messages,
@@ -306,7 +304,7 @@ function endsRun(results: readonly ToolCallResult[]): boolean {
 }
 
 /** From the first result on that was cut. */
-function offerReader({ scope: { results, readerName }, tools, shareBytes }: LoopProgress): void {
+function offerReader({ scope: { results, readerName }, tools, shareBytes }: Loop): void {
   if (results === undefined || results.isEmpty || readerName === undefined || tools.has(readerName)) return;
   tools.set(readerName, createReadResultTool(readerName, results, shareBytes));
 }

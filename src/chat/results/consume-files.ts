@@ -17,7 +17,7 @@ export function untilConsumed(add: AddFiles, consumers: ReadonlySet<string>): Ad
 }
 
 export function fileConsumersIn({ tools, finder }: ToolOffer): Set<string> {
-  const all = [...tools, ...(finder?.shelf ?? [])];
+  const all = [...tools, ...(finder?.deferred ?? [])];
   return new Set(all.flatMap(([name, tool]) => (tool.consumesFiles === true ? [name] : [])));
 }
 

@@ -33,7 +33,7 @@ const maxChangeCharacters = 300;
 /** Schemas within schemas; one that is a choice of itself has no end. */
 const maxTrialDepth = 200;
 
-interface Place {
+interface Walk {
   path: string;
   changes: string[];
   /** Only at the root: below it, unknown keys may be data. */
@@ -53,7 +53,7 @@ const namesElsewhere = ['allOf', 'anyOf', 'oneOf', 'patternProperties', '$ref', 
 /** References that lead to references; more of them are a circle. */
 const maxHops = 8;
 
-function coerceObject(value: JsonObject, schema: JsonObject, place: Place): JsonObject {
+function coerceObject(value: JsonObject, schema: JsonObject, walk: Walk): JsonObject {
   const properties = ownValue(schema, 'properties');
   if (!isJsonObject(properties)) return value;
   const required = requiredNames(schema);
@@ -64,21 +64,21 @@ function coerceObject(value: JsonObject, schema: JsonObject, place: Place): Json
   const entries: [string, JsonValue][] = [];
   for (const [key, child] of Object.entries(value)) {
     if (child === undefined) continue;
-    const path = place.path === '' ? key : `${place.path}.${key}`;
-    const childSchema = resolved(ownValue(properties, key), place.root);
+    const path = walk.path === '' ? key : `${walk.path}.${key}`;
+    const childSchema = resolved(ownValue(properties, key), walk.root);
     if (childSchema === undefined) {
-      if (takesMore || required.has(key) || !place.dropsUnknown) entries.push([key, child]);
-      else note(place, `${path}: unknown argument left out`);
-    } else if (child === null && (!required.has(key) || hasDefault(childSchema)) && !fits(null, childSchema, place)) {
-      note(place, `${path}: null left out`);
-    } else entries.push([key, coerceValue(child, childSchema, { ...place, path, dropsUnknown: false })]);
+      if (takesMore || required.has(key) || !walk.dropsUnknown) entries.push([key, child]);
+      else note(walk, `${path}: unknown argument left out`);
+    } else if (child === null && (!required.has(key) || hasDefault(childSchema)) && !fits(null, childSchema, walk)) {
+      note(walk, `${path}: null left out`);
+    } else entries.push([key, coerceValue(child, childSchema, { ...walk, path, dropsUnknown: false })]);
   }
   const given = Object.fromEntries(entries);
-  return { ...given, ...missingDefaults(given, { properties, required }, place) };
+  return { ...given, ...missingDefaults(given, { properties, required }, walk) };
 }
 
-function note(place: Place, change: string): void {
-  if (place.changes.length < maxChanges) place.changes.push(change.slice(0, maxChangeCharacters));
+function note(walk: Walk, change: string): void {
+  if (walk.changes.length < maxChanges) walk.changes.push(change.slice(0, maxChangeCharacters));
 }
 
 /** Read once for each schema, not for each value. */
@@ -97,24 +97,24 @@ function requiredNames(schema: JsonObject): ReadonlySet<string> {
 function missingDefaults(
   given: JsonObject,
   { properties, required }: { properties: JsonObject; required: ReadonlySet<string> },
-  place: Place,
+  walk: Walk,
 ): JsonObject {
-  place.budget.stepsLeft -= required.size / 16;
-  if (place.budget.stepsLeft <= 0) return {};
+  walk.budget.stepsLeft -= required.size / 16;
+  if (walk.budget.stepsLeft <= 0) return {};
   const missing = [...required].flatMap((name): [string, JsonValue][] => {
-    const schema = resolved(ownValue(properties, name), place.root);
+    const schema = resolved(ownValue(properties, name), walk.root);
     const value = isJsonObject(schema) ? ownValue(schema, 'default') : undefined;
     // A default that does not fit would be refused in the model's name.
-    if (Object.hasOwn(given, name) || value === undefined || !fits(value, schema, place)) return [];
-    if (!isPaid(value, place.budget)) return [];
-    note(place, `${place.path === '' ? name : `${place.path}.${name}`}: left out, so its default ${shown(value)} is used`);
+    if (Object.hasOwn(given, name) || value === undefined || !fits(value, schema, walk)) return [];
+    if (!isPaid(value, walk.budget)) return [];
+    note(walk, `${walk.path === '' ? name : `${walk.path}.${name}`}: left out, so its default ${shown(value)} is used`);
     return [[name, structuredClone(value)]];
   });
   return Object.fromEntries(missing);
 }
 
 /** A default may stand in each item of a list. Takes a step for each value in it and for each 64 characters. */
-function isPaid(value: JsonValue, budget: Place['budget']): boolean {
+function isPaid(value: JsonValue, budget: Walk['budget']): boolean {
   budget.stepsLeft -= 1 + (typeof value === 'string' ? value.length / 64 : 0);
   if (budget.stepsLeft <= 0) return false;
   return typeof value !== 'object' || value === null || Object.values(value).every((child) => child === undefined || isPaid(child, budget));
@@ -124,32 +124,32 @@ function hasDefault(schema: JsonValue): boolean {
   return isJsonObject(schema) && ownValue(schema, 'default') !== undefined;
 }
 
-function coerceValue(value: JsonValue, stated: JsonValue, place: Place): JsonValue {
-  const schema = resolved(stated, place.root);
-  if (!isJsonObject(schema) || (place.isTrial === true && place.budget.stepsLeft-- <= 0)) return value;
+function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue {
+  const schema = resolved(stated, walk.root);
+  if (!isJsonObject(schema) || (walk.isTrial === true && walk.budget.stepsLeft-- <= 0)) return value;
   const branches = branchesOf(schema);
   if (branches !== undefined) {
-    if (place.budget.depth >= maxTrialDepth || fits(value, schema, place)) return value;
-    place.budget.depth += 1;
-    const chosen = coerceToBranch(value, branches, place);
-    place.budget.depth -= 1;
+    if (walk.budget.depth >= maxTrialDepth || fits(value, schema, walk)) return value;
+    walk.budget.depth += 1;
+    const chosen = coerceToBranch(value, branches, walk);
+    walk.budget.depth -= 1;
     if (chosen !== undefined) return chosen;
   }
-  const { isUnwrapped, ...inner } = place;
-  const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, place) : fromScalar(value, schema);
+  const { isUnwrapped, ...inner } = walk;
+  const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, walk) : fromScalar(value, schema);
   const fitted = isUnwrapped === true ? plain : wrapped(plain, schema);
-  if (fitted !== value) note(place, `${place.path}: ${shown(value)} read as ${shown(fitted)}`);
-  if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, place), inner);
+  if (fitted !== value) note(walk, `${walk.path}: ${shown(value)} read as ${shown(fitted)}`);
+  if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, walk), inner);
   const items = ownValue(schema, 'items');
   if (!Array.isArray(fitted) || items === undefined) return fitted;
-  return fitted.map((item, index) => coerceValue(item, items, { ...inner, path: `${place.path}[${index}]` }));
+  return fitted.map((item, index) => coerceValue(item, items, { ...inner, path: `${walk.path}[${index}]` }));
 }
 
 /** Longer texts are no choices. */
 const maxChoiceCharacters = 200;
 
 /** The choice that differs in nothing but case and the space around it, where there is only one. */
-function asChoice(value: JsonValue, schema: JsonObject, { budget }: Place): JsonValue {
+function asChoice(value: JsonValue, schema: JsonObject, { budget }: Walk): JsonValue {
   const choices = ownValue(schema, 'enum') ?? [ownValue(schema, 'const') ?? null];
   if (typeof value !== 'string' || value.length > maxChoiceCharacters || !Array.isArray(choices)) return value;
   budget.stepsLeft -= choices.length / 4;
@@ -166,15 +166,15 @@ function branchesOf(schema: JsonObject): JsonValue[] | undefined {
 }
 
 /** A list is made of a single value only where it fits none of them by itself. */
-function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], place: Place): JsonValue | undefined {
-  const { isUnwrapped, ...rest } = place;
+function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], walk: Walk): JsonValue | undefined {
+  const { isUnwrapped, ...rest } = walk;
   for (const unwrapped of isUnwrapped === true ? [{ isUnwrapped }] : [{ isUnwrapped: true as const }, {}]) {
     for (const branch of branches) {
-      if (place.budget.stepsLeft <= 0) return undefined;
-      const trial: Place = { ...rest, ...unwrapped, changes: [], isTrial: true };
+      if (walk.budget.stepsLeft <= 0) return undefined;
+      const trial: Walk = { ...rest, ...unwrapped, changes: [], isTrial: true };
       const fitted = coerceValue(value, branch, trial);
-      if (!fits(fitted, branch, place)) continue;
-      for (const change of trial.changes) note(place, change);
+      if (!fits(fitted, branch, walk)) continue;
+      for (const change of trial.changes) note(walk, change);
       return fitted;
     }
   }
@@ -185,59 +185,59 @@ function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], place:
  * Whether a value has the form that a schema asks for, as far as types, choices, properties and items go; patterns, lengths and bounds are left to
  * the check afterwards. With an exhausted budget everything fits, so that nothing is changed.
  */
-function fits(value: JsonValue, stated: JsonValue | undefined, place: Place): boolean {
-  const schema = resolved(stated, place.root);
+function fits(value: JsonValue, stated: JsonValue | undefined, walk: Walk): boolean {
+  const schema = resolved(stated, walk.root);
   if (schema === false) return false;
-  if (!isJsonObject(schema) || place.budget.stepsLeft-- <= 0 || place.budget.depth >= maxTrialDepth) return true;
-  place.budget.depth += 1;
-  const isFitting = hasForm(value, schema, place);
-  place.budget.depth -= 1;
+  if (!isJsonObject(schema) || walk.budget.stepsLeft-- <= 0 || walk.budget.depth >= maxTrialDepth) return true;
+  walk.budget.depth += 1;
+  const isFitting = hasForm(value, schema, walk);
+  walk.budget.depth -= 1;
   return isFitting;
 }
 
-function hasForm(value: JsonValue, schema: JsonObject, place: Place): boolean {
+function hasForm(value: JsonValue, schema: JsonObject, walk: Walk): boolean {
   const { type, enum: choices, const: fixed, allOf } = schema;
-  if (fixed !== undefined && !isEqual(fixed, value, place)) return false;
-  if (Array.isArray(choices) && !isAmong(choices, value, place)) return false;
+  if (fixed !== undefined && !isEqual(fixed, value, walk)) return false;
+  if (Array.isArray(choices) && !isAmong(choices, value, walk)) return false;
   const isOfType = (name: JsonValue): boolean => name === typeOf(value) || (name === 'number' && typeOf(value) === 'integer');
   if (type !== undefined && ![type].flat().some(isOfType)) return false;
   for (const branches of [schema['anyOf'], schema['oneOf']])
-    if (Array.isArray(branches) && !branches.some((branch) => fits(value, branch, place))) return false;
-  if (Array.isArray(allOf) && !allOf.every((part) => fits(value, part, place))) return false;
+    if (Array.isArray(branches) && !branches.some((branch) => fits(value, branch, walk))) return false;
+  if (Array.isArray(allOf) && !allOf.every((part) => fits(value, part, walk))) return false;
   if (Array.isArray(value)) {
-    place.budget.stepsLeft -= value.length / 8;
-    return value.every((item) => fits(item, schema['items'], place));
+    walk.budget.stepsLeft -= value.length / 8;
+    return value.every((item) => fits(item, schema['items'], walk));
   }
-  return !isJsonObject(value) || membersFit(value, schema, place);
+  return !isJsonObject(value) || membersFit(value, schema, walk);
 }
 
-function isAmong(choices: readonly JsonValue[], value: JsonValue, place: Place): boolean {
-  if (typeof value === 'object' && value !== null) return choices.some((choice) => isEqual(choice, value, place));
-  place.budget.stepsLeft -= choices.length / 16;
+function isAmong(choices: readonly JsonValue[], value: JsonValue, walk: Walk): boolean {
+  if (typeof value === 'object' && value !== null) return choices.some((choice) => isEqual(choice, value, walk));
+  walk.budget.stepsLeft -= choices.length / 16;
   return choices.includes(value);
 }
 
 /** With an exhausted budget everything is equal, as everything fits. */
-function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, place: Place): boolean {
-  if (one === other || place.budget.stepsLeft-- <= 0) return true;
+function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, walk: Walk): boolean {
+  if (one === other || walk.budget.stepsLeft-- <= 0) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
   if (Array.isArray(one) !== Array.isArray(other)) return false;
   const names = Object.keys(one);
-  place.budget.stepsLeft -= names.length;
+  walk.budget.stepsLeft -= names.length;
   if (names.length !== Object.keys(other).length) return false;
-  return names.every((name) => Object.hasOwn(other, name) && isEqual((one as JsonObject)[name], (other as JsonObject)[name], place));
+  return names.every((name) => Object.hasOwn(other, name) && isEqual((one as JsonObject)[name], (other as JsonObject)[name], walk));
 }
 
-function membersFit(value: JsonObject, schema: JsonObject, place: Place): boolean {
+function membersFit(value: JsonObject, schema: JsonObject, walk: Walk): boolean {
   const { properties, additionalProperties: more } = schema;
   const [required, members] = [requiredNames(schema), Object.entries(value)];
-  place.budget.stepsLeft -= (required.size + members.length) / 8;
+  walk.budget.stepsLeft -= (required.size + members.length) / 8;
   if (![...required].every((name) => Object.hasOwn(value, name))) return false;
   const named = isJsonObject(properties) ? properties : {};
   return members.every(([name, child]) => {
     if (child === undefined) return true;
-    if (Object.hasOwn(named, name)) return fits(child, named[name], place);
-    return more === undefined || Object.hasOwn(schema, 'patternProperties') || fits(child, more, place);
+    if (Object.hasOwn(named, name)) return fits(child, named[name], walk);
+    return more === undefined || Object.hasOwn(schema, 'patternProperties') || fits(child, more, walk);
   });
 }
 
@@ -248,8 +248,8 @@ function typeOf(value: JsonValue): string {
 }
 
 /** Of several kinds of objects the one that a value says it is, by its constants; the schema itself where that is not beyond doubt. */
-function branchFor(value: JsonObject, schema: JsonObject, place: Place): JsonObject {
-  const { root, budget } = place;
+function branchFor(value: JsonObject, schema: JsonObject, walk: Walk): JsonObject {
+  const { root, budget } = walk;
   if (Object.hasOwn(schema, 'properties') || budget.stepsLeft <= 0) return schema;
   const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf')].flat();
   budget.stepsLeft -= stated.length;
@@ -257,11 +257,11 @@ function branchFor(value: JsonObject, schema: JsonObject, place: Place): JsonObj
   const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch, budget));
   const [only] = fitting;
   // What fits another of them already is of that kind.
-  if (stated.some((branch) => branch !== undefined && fits(value, branch, place))) return schema;
+  if (stated.some((branch) => branch !== undefined && fits(value, branch, walk))) return schema;
   return fitting.length === 1 && isJsonObject(only) ? only : schema;
 }
 
-function constantsFit(value: JsonObject, branch: JsonObject, budget: Place['budget']): boolean {
+function constantsFit(value: JsonObject, branch: JsonObject, budget: Walk['budget']): boolean {
   const properties = ownValue(branch, 'properties');
   if (!isJsonObject(properties)) return false;
   for (const name in properties) {

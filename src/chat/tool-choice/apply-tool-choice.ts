@@ -43,7 +43,7 @@ export function applyToolChoice(request: ChatRequest, offer: ToolOffer, isResume
 }
 
 function gatewayNames({ tools, finder }: ToolOffer): string[] {
-  return finder === undefined ? [...tools.keys()] : [...new Set([...tools.keys(), finder.tool.spec.name, ...finder.shelf.keys()])];
+  return finder === undefined ? [...tools.keys()] : [...new Set([...tools.keys(), finder.tool.spec.name, ...finder.deferred.keys()])];
 }
 
 /** OpenAI refuses both parameters without tools. A frontend that sends them always means nothing by `auto`. */
@@ -93,7 +93,7 @@ function allowed(
     }),
   );
   const { finder, warnings } = offer;
-  const reachable = new Map<string, Tool>([...offer.tools, ...(finder?.shelf ?? [])]);
+  const reachable = new Map<string, Tool>([...offer.tools, ...(finder?.deferred ?? [])]);
   const isSearching = finder !== undefined && kept.has(finder.tool.spec.name);
   const offered = new Map([...reachable].filter(([name]) => kept.has(name)));
   return {

@@ -57,7 +57,7 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
   warnings.push(tooManyWarning(named.length, offered.length));
   if (search === undefined) return { tools: byName(offered), warnings };
   const tool = createFindTools(finderName(taken), { tools: named.map((entry) => entry.tool), search });
-  return { tools: byName(offered), warnings, finder: { tool, shelf: byName(named) } };
+  return { tools: byName(offered), warnings, finder: { tool, deferred: byName(named) } };
 }
 
 /** Whatever it is called in this offer, it is still the function of its own name, and of the one by which another offer shows it. */

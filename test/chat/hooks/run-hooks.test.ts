@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createRunHooks } from '../../../src/chat/hooks/run-hooks.ts';
-import type { Hook, HookFault, HookPlace } from '../../../src/core/hooks.ts';
+import type { Hook, HookFault, HookInvocation } from '../../../src/core/hooks.ts';
 import { runContext } from '../../_support/tools.ts';
 
 const place = runContext();
@@ -48,7 +48,7 @@ describe('hooks of one kind', () => {
 });
 
 describe('a hook that fails', () => {
-  const endless = ({ signal }: HookPlace): Promise<never> =>
+  const endless = ({ signal }: HookInvocation): Promise<never> =>
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
   test.each<[string, Partial<Hook>]>([
     ['throws', { beforeTool: () => Promise.reject(new Error('CANARY')) }],

@@ -70,7 +70,7 @@ test('with tool_choice none a model that only calls is asked for words', async (
 
 test('a demanded function that did not fit the offer is brought in', async () => {
   const model = new ScriptedModel(calls(['kept', {}]), says('Done.'));
-  const finder = { tool: toolNamed('find_tools', []), shelf: new Map([['kept', toolNamed('kept', 7)]]) };
+  const finder = { tool: toolNamed('find_tools', []), deferred: new Map([['kept', toolNamed('kept', 7)]]) };
   const events = await collect(loop(model, tools, { toolChoice: named('kept'), finder }));
   expect(model.requests[0]?.tools.map((spec) => spec.name)).toEqual(['a', 'b', 'find_tools', 'kept']);
   expect(eventsOf(events, 'tool.result')).toMatchObject([{ tool: 'kept', response: 7 }]);

@@ -79,7 +79,7 @@ describe('an offer', () => {
     expect(tools.has('rename_album')).toBe(false);
     const outcome = await ask(finder?.tool, 'rename album');
     expect(outcome).toMatchObject({ type: 'result', offers: expect.arrayContaining(['rename_album']) });
-    expect(finder?.shelf.get('rename_album')?.label).toBe('a/rename_album');
+    expect(finder?.deferred.get('rename_album')?.label).toBe('a/rename_album');
     expect(await ask(finder?.tool, 'qqqq')).toMatchObject({ type: 'error', code: 'tool_error' });
   });
 });

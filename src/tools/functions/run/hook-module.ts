@@ -1,4 +1,4 @@
-import type { Hook, HookAbort, HookPlace } from '../../../core/hooks.ts';
+import type { Hook, HookAbort, HookInvocation } from '../../../core/hooks.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
@@ -110,7 +110,7 @@ function toPublicTool({ name, description, parameters }: ToolSpec): JsonObject {
   return structuredClone({ type: 'function', function: { name, description, parameters } });
 }
 
-function contextOf({ run: { runId, chatId, caller, conversation }, signal }: HookPlace): HookContext {
+function contextOf({ run: { runId, chatId, caller, conversation }, signal }: HookInvocation): HookContext {
   let userSignal: AbortSignal | undefined;
   return {
     get signal() {
