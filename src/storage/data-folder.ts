@@ -2,8 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../core/errors.ts';
-import { codeOf } from './claim-file.ts';
-import { faultKindOf } from './storage-fault.ts';
+import { errorCodeOf, faultKindOf } from './storage-fault.ts';
 
 /** Empty; only its lock matters. */
 const lockFile = 'serving.lock';
@@ -93,5 +92,5 @@ function toFault(error: unknown, folder: string): GatewayError {
 
 function reasonOf(error: unknown): string {
   const isOfSystem = error instanceof Error && 'syscall' in error;
-  return isOfSystem ? codeOf(error) : error instanceof Error ? error.message : String(error);
+  return isOfSystem ? errorCodeOf(error) : error instanceof Error ? error.message : String(error);
 }

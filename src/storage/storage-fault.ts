@@ -1,7 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
-import { codeOf } from './claim-file.ts';
 
 /** SQLite's primary result codes (https://www.sqlite.org/rescode.html) that say something about the file rather than about our statements. */
 const resultCodes = {
@@ -33,10 +32,10 @@ const systemCodes: Record<string, FaultKind> = {
 
 export type FaultKind = (typeof resultCodes)[keyof typeof resultCodes];
 
-/** What an error says about the file; undefined when it is about something else, a defect of ours for example. */
+/** What an error says about the file; undefined when it is about something else, such as a bug of the gateway. */
 export function faultKindOf(error: unknown): FaultKind | undefined {
   if (error instanceof Error && 'errcode' in error) return resultCodes[(Number(error.errcode) & 0xff) as keyof typeof resultCodes];
-  return systemCodes[codeOf(error)];
+  return systemCodes[errorCodeOf(error)];
 }
 
 /** One line for operators: the file, what is wrong with it, and the cure. */
@@ -80,7 +79,7 @@ function isFolder(path: string): boolean | undefined {
   try {
     return statSync(path).isDirectory();
   } catch (error) {
-    return codeOf(error) === 'ENOTDIR' ? false : undefined;
+    return errorCodeOf(error) === 'ENOTDIR' ? false : undefined;
   }
 }
 
@@ -91,4 +90,9 @@ function isAllowed(path: string, mode: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** The file system's code of an error, such as `EACCES`; empty when it has none. */
+export function errorCodeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

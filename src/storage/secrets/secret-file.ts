@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../core/errors.ts';
-import { claimFile, codeOf } from '../claim-file.ts';
+import { createAtomically } from '../atomic-create.ts';
+import { errorCodeOf } from '../storage-fault.ts';
 
 /** 256 random bits in hex: what is written and expected. */
 const secretForm = /^[0-9a-f]{64}$/;
@@ -14,7 +15,7 @@ const secretForm = /^[0-9a-f]{64}$/;
  */
 export function loadSecret(dataDir: string, configured: string | undefined): string {
   if (configured !== undefined) return configured;
-  return inFile(join(dataDir, 'secret'), (file) => readSecret(file) ?? createSecret(dataDir, file));
+  return inFile(join(dataDir, 'secret'), (file) => readSecret(file) ?? createSecret(file));
 }
 
 /** The same without making one: undefined where the first start would. @throws GatewayError `storage_unavailable` */
@@ -29,23 +30,16 @@ function inFile<Value>(file: string, work: (file: string) => Value): Value {
     if (error instanceof GatewayError) throw error;
     throw new GatewayError(
       'storage_unavailable',
-      `${file} cannot be read or created (${codeOf(error)}). Correct the permissions of its folder, or set TOOLWHARF_SECRET.`,
+      `${file} cannot be read or created (${errorCodeOf(error)}). Correct the permissions of its folder, or set TOOLWHARF_SECRET.`,
       { cause: error },
     );
   }
 }
 
-function createSecret(dataDir: string, file: string): string {
-  mkdirSync(dataDir, { recursive: true });
-  const draft = `${file}.${randomBytes(6).toString('hex')}.new`;
-  try {
-    writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
-    claimFile(draft, file);
-  } finally {
-    rmSync(draft, { force: true });
-  }
+function createSecret(file: string): string {
+  createAtomically(file, (draft) => writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' }));
   // Read again, because another process may have been first.
-  return readSecret(file) ?? createSecret(dataDir, file);
+  return readSecret(file) ?? createSecret(file);
 }
 
 function readSecret(file: string): string | undefined {
@@ -61,7 +55,7 @@ function readText(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

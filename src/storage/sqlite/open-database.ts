@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, rmSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { chmodSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { GatewayError } from '../../core/errors.ts';
-import { claimFile } from '../claim-file.ts';
+import { createAtomically } from '../atomic-create.ts';
 import { migrate, readPragma, requireKnownSchema } from './migrations.ts';
 import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 
@@ -38,13 +36,16 @@ export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: O
   if (file === inMemory) return openInMemory(maxBytes);
   if (!mustExist && identityOf(file, false) === undefined) createDatabase(file);
   try {
-    return openAs({ file, access: 'write', maxBytes });
+    return openAs(file, 'write', maxBytes);
   } catch (error) {
-    const kind = faultKindOf(error);
-    const isUnwritable = kind === 'unopenable' || kind === 'readonly';
     // With content beside the file, the file alone would be an older state.
-    if (!isUnwritable || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw error;
-    return openImmutable(file, maxBytes, error);
+    if (!isUnwritable(error) || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw error;
+    try {
+      // Reads go on in a folder where SQLite cannot create its side files.
+      return openAs(file, 'immutable');
+    } catch (secondError) {
+      throw secondError instanceof GatewayError ? secondError : error;
+    }
   }
 }
 
@@ -61,33 +62,21 @@ function openInMemory(maxBytes: number): OpenDatabase {
 export function openToRead(file: string): OpenDatabase {
   if (statSync(file).size === 0) throw toStorageFault('damaged', file);
   const isInUse = [`${file}-wal`, `${file}-shm`].every((beside) => statSync(beside, { throwIfNoEntry: false }) !== undefined);
-  if (!isInUse) return openAs({ file, access: 'immutable', maxBytes: maxDatabaseBytes });
   try {
-    return openAs({ file, access: 'read', maxBytes: maxDatabaseBytes });
+    return openAs(file, isInUse ? 'read' : 'immutable');
   } catch (error) {
-    // Left behind by a process that was killed: to read them they would have to be repaired.
-    if (faultKindOf(error) !== 'readonly' && faultKindOf(error) !== 'unopenable') throw error;
-    return openAs({ file, access: 'immutable', maxBytes: maxDatabaseBytes });
+    // The side files were left behind by a process that was killed: to read them they would have to be repaired.
+    if (isUnwritable(error)) return openAs(file, 'immutable');
+    throw error;
   }
 }
 
-/** Reads go on in a folder where SQLite cannot create its side files. */
-function openImmutable(file: string, maxBytes: number, reason: unknown): OpenDatabase {
-  try {
-    return openAs({ file, access: 'immutable', maxBytes });
-  } catch (error) {
-    if (error instanceof GatewayError) throw error;
-    throw reason;
-  }
+function isUnwritable(error: unknown): boolean {
+  const kind = faultKindOf(error);
+  return kind === 'unopenable' || kind === 'readonly';
 }
 
-interface Opening {
-  file: string;
-  access: 'write' | 'read' | 'immutable';
-  maxBytes: number;
-}
-
-function openAs({ file, access, maxBytes }: Opening): OpenDatabase {
+function openAs(file: string, access: 'write' | 'read' | 'immutable', maxBytes = maxDatabaseBytes): OpenDatabase {
   const isImmutable = access === 'immutable';
   const address = pathToFileURL(file);
   if (isImmutable) address.searchParams.set('immutable', '1');
@@ -130,11 +119,8 @@ function requireSound(database: DatabaseSync, file: string): void {
   if (report?.['quick_check'] !== 'ok') throw toStorageFault('damaged', file, new Error(String(report?.['quick_check'])));
 }
 
-/** Made under another name and given its own when complete, so that a process that is killed meanwhile leaves nothing half made. */
 function createDatabase(file: string): void {
-  mkdirSync(dirname(file), { recursive: true });
-  const draft = `${file}.${randomBytes(6).toString('hex')}.new`;
-  try {
+  createAtomically(file, (draft) => {
     const database = new DatabaseSync(draft);
     try {
       chmodSync(draft, 0o600);
@@ -142,13 +128,10 @@ function createDatabase(file: string): void {
     } finally {
       database.close();
     }
-    claimFile(draft, file);
-  } finally {
-    rmSync(draft, { force: true });
-  }
+  });
 }
 
-/** Which file stands under this name now; undefined: none. For an immutable one its content's age counts too, since SQLite does not look again. */
+/** Which file has this name now; undefined: none. Of an immutable one the content's age counts too, since SQLite does not look again. */
 export function identityOf(file: string, isImmutable: boolean): string | undefined {
   if (file === inMemory) return inMemory;
   const found = statSync(file, { bigint: true, throwIfNoEntry: false });
