@@ -27,35 +27,37 @@ export interface PresetStoreOptions {
   believedMs?: number;
 }
 
-/** They are few and belong together, so they are kept as one fact. */
+/** They are few and belong together, so they are stored as one fact. */
 const factName = 'presets';
-const failed = Symbol('the store failed');
 
 export function createPresetStore({ registry, fixed, now, believedMs = 0 }: PresetStoreOptions): PresetStore {
   const fixedOnes = fixed.map((preset) => deepFreeze(structuredClone(preset)));
+  const isFixed = (id: string): boolean => fixedOnes.some((preset) => preset.id === id);
   let text: string | undefined;
   let stored: PresetRecord[] = [];
   let readAt = -Infinity;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** `mayGoWithout`: a store that is down costs its presets, except those it gave before, and not all chats. Changes must not begin with that. */
-  async function readStored({ mayGoWithout }: { mayGoWithout: boolean }): Promise<PresetRecord[]> {
+  /** `isStaleAllowed`: a store that is down costs only presets that it has not given before, and not all chats. Changes must not begin with that. */
+  async function readStored({ isStaleAllowed = false } = {}): Promise<PresetRecord[]> {
     const time = now();
     if (time >= readAt && time - readAt < believedMs) return stored;
-    const found = await registry.readFact(factName).catch((error: unknown): typeof failed => {
-      if (mayGoWithout && error instanceof GatewayError && error.code === 'storage_unavailable') return failed;
+    let found: string | undefined;
+    try {
+      found = await registry.readFact(factName);
+    } catch (error) {
+      if (isStaleAllowed && error instanceof GatewayError && error.code === 'storage_unavailable') return stored;
       throw error;
-    });
-    if (found === failed) return stored;
-    if (found !== text || readAt === -Infinity) stored = parseStored(found);
+    }
+    if (found !== text) stored = parseStored(found);
     text = found;
     readAt = time;
     return stored;
   }
 
   async function list(): Promise<PresetRecord[]> {
-    const others = (await readStored({ mayGoWithout: true })).filter(({ id }) => !fixedOnes.some((preset) => preset.id === id));
-    return [...fixedOnes, ...others];
+    const others = await readStored({ isStaleAllowed: true });
+    return [...fixedOnes, ...others.filter(({ id }) => !isFixed(id))];
   }
 
   async function save(presets: readonly PresetRecord[]): Promise<void> {
@@ -67,17 +69,17 @@ export function createPresetStore({ registry, fixed, now, believedMs = 0 }: Pres
   function inTurn<Value>(change: (presets: readonly PresetRecord[]) => Promise<Value>): Promise<Value> {
     const turn = last.then(async () => {
       readAt = -Infinity;
-      return change(await readStored({ mayGoWithout: false }));
+      return change(await readStored());
     });
     last = turn.catch(() => undefined);
     return turn;
   }
 
   function requireStored(presets: readonly PresetRecord[], id: string): PresetRecord {
-    if (fixedOnes.some((preset) => preset.id === id))
+    if (isFixed(id))
       throw new GatewayError(
         'read_only',
-        `The preset "${id}" stands in the configuration file. Change it there and start the gateway again.`,
+        `The preset "${id}" comes from the configuration file. Change it there and start the gateway again.`,
       );
     const found = presets.find((preset) => preset.id === id);
     if (found === undefined) throw new GatewayError('not_found', `There is no preset "${id.slice(0, 100)}".`);
@@ -90,7 +92,7 @@ export function createPresetStore({ registry, fixed, now, believedMs = 0 }: Pres
     create: (value) =>
       inTurn(async (presets) => {
         const preset = parsePreset(value, { origin: 'database', createdAt: now() });
-        if ([...fixedOnes, ...presets].some(({ id }) => id === preset.id))
+        if (isFixed(preset.id) || presets.some(({ id }) => id === preset.id))
           throw new GatewayError('conflict', `There is a preset "${preset.id}" already. Change it, or choose another id.`, { param: 'id' });
         if (presets.length >= limits.presets)
           throw new GatewayError('conflict', `There are ${limits.presets} presets already. Delete one first.`);

@@ -31,6 +31,13 @@ export function createSqliteChats(
 ): ChatStore {
   const oldest = (): number => now() - bounds.ageMs;
 
+  /** Looks first: mostly there is nothing to remove, and a write would wait for locks. */
+  async function removeAny(condition: string, value: SQLInputValue): Promise<void> {
+    const sql = `SELECT 1 FROM chats WHERE ${condition} LIMIT 1`;
+    const isAny = await connection.read((database) => selectFirst(database, sql, value) !== undefined);
+    if (isAny) await connection.write((database) => remove(database, condition, value));
+  }
+
   return {
     save: (chat) =>
       connection.write((database) => {
@@ -61,11 +68,7 @@ export function createSqliteChats(
         return found;
       }),
 
-    async deleteAllOf(callerId) {
-      // Most keys have stored nothing, and a write would wait for locks.
-      const isAny = await connection.read((database) => exists(database, 'caller_id = ?', callerId));
-      if (isAny) await connection.write((database) => remove(database, 'caller_id = ?', callerId));
-    },
+    deleteAllOf: (callerId) => removeAny('caller_id = ?', callerId),
 
     search: (callerId, query, limit) =>
       connection.read((database) => {
@@ -74,10 +77,7 @@ export function createSqliteChats(
         return selectAll<ChatHit>(database, searchSql, words.join(' OR '), callerId, oldest(), limit);
       }),
 
-    async prune() {
-      const isAny = await connection.read((database) => exists(database, 'created < ?', oldest()));
-      if (isAny) await connection.write((database) => remove(database, 'created < ?', oldest()));
-    },
+    prune: () => removeAny('created < ?', oldest()),
   };
 }
 
@@ -113,10 +113,6 @@ function insert(database: DatabaseSync, { id, callerId, created, model, texts, .
 function remove(database: DatabaseSync, condition: string, value: SQLInputValue): void {
   database.prepare(`DELETE FROM chat_words WHERE rowid IN (SELECT position FROM chats WHERE ${condition})`).run(value);
   database.prepare(`DELETE FROM chats WHERE ${condition}`).run(value);
-}
-
-function exists(database: DatabaseSync, condition: string, value: SQLInputValue): boolean {
-  return database.prepare(`SELECT 1 FROM chats WHERE ${condition} LIMIT 1`).get(value) !== undefined;
 }
 
 /** Each caller has bounds; beyond what all may have together, the oldest of the caller who has the most go. */
