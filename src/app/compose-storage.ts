@@ -31,7 +31,7 @@ export interface Storage {
 }
 
 /** How old the list of presets may be before it is read again. */
-const presetsBelievedMs = 200;
+const presetCacheMs = 200;
 
 /** What is not given lasts as long as the process. */
 export function composeStorage({ config, now, newId }: AppContext, given: GivenStores): Storage {
@@ -42,7 +42,7 @@ export function composeStorage({ config, now, newId }: AppContext, given: GivenS
   const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats } = given;
   return {
     registry,
-    presets: createPresetStore({ registry, fixed: config.presets, now, believedMs: presetsBelievedMs }),
+    presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
     runs,
     waitingRuns,
     chatMemory,

@@ -4,7 +4,7 @@ import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile } fro
 import { listSettings } from '../app/config/read-settings.ts';
 import { openBundledTimeServer } from './bundled-time-server.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
-import { claimDatabase, openDataFolder } from '../storage/data-folder.ts';
+import { lockDatabase, openDataFolder } from '../storage/data-folder.ts';
 import { databaseFile } from '../storage/sqlite/open-database.ts';
 import { requireAnsweringStorage, requireUsableDatabase } from '../storage/require-storage.ts';
 import { loadSecret } from '../storage/secrets/secret-file.ts';
@@ -16,7 +16,7 @@ import { guardUserCode } from './guard-user-code.ts';
 import { version } from '../app/version.ts';
 
 /** Every chat reads the registry. Nobody who changes the file from another process notices so short a delay. */
-const registryBelievedMs = 200;
+const registryCacheMs = 200;
 /** Closing what is left after the drain takes no longer. */
 const closingMs = 5_000;
 
@@ -32,9 +32,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const dataFolder = openDataFolder(config.dataDir);
   if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
   const secret = loadSecret(config.dataDir, config.secret);
-  const { connection, registry: store, ...stores } = openStores({ file, secret, believedMs: registryBelievedMs });
+  const { connection, registry: store, ...stores } = openStores({ file, secret, cacheMs: registryCacheMs });
   await requireUsableDatabase(connection);
-  const releaseDatabase = claimDatabase(file);
+  const releaseDatabase = lockDatabase(file);
   const time = await openBundledTimeServer({
     store,
     fixed: config.toolServers,

@@ -2,7 +2,8 @@ import type { DecidedCall, RunWait, RunWaits, WaitingRun } from '../core/suspend
 import type { Caller } from '../core/caller.ts';
 import type { ChatEvent, ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { RunLog, RunRecorder } from '../core/run-log.ts';
+import type { RunEnding, RunLog, RunRecorder } from '../core/run-log.ts';
+import type { RunEvent } from '../core/run-event.ts';
 import type { Emit } from '../shared/emit.ts';
 import type { RunContext } from '../core/run.ts';
 import { runAsPreset } from '../chat/loop/run-as-preset.ts';
@@ -14,8 +15,6 @@ import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { Drain } from './drain.ts';
 import { RunStats } from './run-stats.ts';
-import { RunEnd } from './run-end.ts';
-import type { SessionEvents } from './session-feed.ts';
 import { endingOf, watchRun } from './watch-run.ts';
 import type { RunWatcher } from './watch-run.ts';
 
@@ -25,13 +24,13 @@ export interface StartedRun {
   /** Begins to work; to be called once. Resolves at the end of the run, and rejects with what it fails by. */
   stream: (emit: Emit<ChatEvent>) => Promise<void>;
   stats: RunStats;
-  /** Seconds since 1970, where the answer is kept under that time; otherwise the present. */
+  /** Seconds since 1970, where the answer is stored under that time; otherwise the present. */
   created?: number;
 }
 
 /**
- * Starts runs, writes them down, and knows which are under way, so that they can be cancelled, end with their caller's key, and a shutdown
- * can wait for them and then end them with a word.
+ * Starts runs, logs them, and knows which are under way, so that they can be cancelled, end with their caller's key, and a shutdown can wait for
+ * them and then end them with an error.
  */
 export interface ActiveRuns {
   /**
@@ -69,6 +68,19 @@ export interface ActiveRunsOptions {
   sessionEvents?: SessionEvents;
 }
 
+/** The events of one run on their way to the session that its chat names. Neither function throws or waits. */
+export interface SessionFeed {
+  send(event: RunEvent): void;
+  /** A run that failed or was cancelled has emitted no `run.end` itself. */
+  end(ending: RunEnding): void;
+}
+
+/** Sends the events of chats that came over HTTP to the websocket session that they name (frames `event`). */
+export interface SessionEvents {
+  /** Undefined for a chat without a session. */
+  open(run: Pick<RunContext, 'runId' | 'caller' | 'chatId' | 'messageId' | 'sessionId'>): SessionFeed | undefined;
+}
+
 interface RunningRun {
   callerId: string;
   leave: AbortController;
@@ -85,9 +97,9 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     },
   );
 
-  function findOwn(runId: string, caller: Caller): RunningRun | undefined {
+  function findAllowed(runId: string, caller: Caller): RunningRun | undefined {
     const run = running.get(runId);
-    return run !== undefined && mayTouch(run, caller) ? run : undefined;
+    return run !== undefined && mayAccess(run, caller) ? run : undefined;
   }
 
   function cancelEvery(callerId: string, message: string): void {
@@ -100,7 +112,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     requireModels(caller, request);
   }
 
-  interface Beginning {
+  interface RunStart {
     runId: string;
     caller: Caller;
     leave: AbortController;
@@ -108,7 +120,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     waitWith: (sources: readonly Source[]) => RunWait | undefined;
   }
 
-  function follow(request: ChatRequest, { runId, caller, leave, recorder, waitWith }: Beginning): StartedRun {
+  function launch(request: ChatRequest, { runId, caller, leave, recorder, waitWith }: RunStart): StartedRun {
     const { chatId, messageId, sessionId } = request;
     const calls = createCancellableCalls();
     const end = new RunEnd();
@@ -116,15 +128,15 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     const wait = waitWith(sources);
     const stats = new RunStats(services.now);
     const questions = stats.counting(recorder.questions);
-    const told = { runId, caller, chatId, messageId, sessionId };
-    const run: RunContext = { ...told, signal: leave.signal, calls, whenOver: end.whenOver, wait, questions };
+    const ids = { runId, chatId, messageId, sessionId };
+    const run: RunContext = { ...ids, caller, signal: leave.signal, calls, whenOver: end.whenOver, wait, questions };
     running.set(runId, { callerId: caller.id, leave, calls, end });
-    function over(): void {
+    function finish(): void {
       running.delete(runId);
-      end.come();
+      end.reach();
       drain.noteEnd();
     }
-    // A chat that came over a socket has a channel of its own to it.
+    // A chat over a socket sends its events there itself.
     const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
     const answer = (emit: Emit<ChatEvent>): Promise<void> => runAsPreset(request, { run, services }, emit);
     const watcher: RunWatcher = {
@@ -135,20 +147,15 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
         if (event.type === 'source' && wait !== undefined) sources.push(event.source);
       },
       onEnd(ending) {
-        const isPutAway = wait?.isSuspended === true;
-        if (isPutAway && isCancelled(leave.signal)) {
-          // Its tokens may have gone out; before anybody can use one, it is closed.
-          const cancelled = endingOf(undefined, leave.signal);
-          stats.ending = cancelled;
-          recorder.end(cancelled);
-          session?.end(cancelled);
-          void wait.abandon().then(over);
-        } else {
-          stats.ending = isPutAway ? { status: 'waiting' } : ending;
-          recorder.end(stats.ending);
-          session?.end(ending);
-          over();
-        }
+        const isSuspended = wait?.isSuspended === true;
+        // Its tokens may have gone out; before one of them can be used, the suspended run is closed.
+        const isAbandoned = isSuspended && isCancelled(leave.signal);
+        const actual = isAbandoned ? endingOf(undefined, leave.signal) : ending;
+        stats.ending = isSuspended && !isAbandoned ? { status: 'waiting' } : actual;
+        recorder.end(stats.ending);
+        session?.end(actual);
+        if (isAbandoned) void wait.abandon().then(finish);
+        else finish();
       },
     };
     const stream = (emit: Emit<ChatEvent>): Promise<void> =>
@@ -169,7 +176,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
       // Only an answer over HTTP can carry tokens.
       const waitWith = (sources: readonly Source[]): RunWait | undefined =>
         request.reply === undefined ? undefined : waits?.begin({ id: runId, callerId: caller.id, request, sources });
-      return follow(request, { runId, caller, leave, recorder, waitWith });
+      return launch(request, { runId, caller, leave, recorder, waitWith });
     },
     async resume(run, decided, { caller, leave }) {
       const { id: runId, model, request } = run;
@@ -180,16 +187,16 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
         if (recorder === undefined && (await log.find(runId))?.status === 'cancelled')
           throw new GatewayError('run_cancelled', 'The run was cancelled before it went on.');
         recorder ??= log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
-        // Meanwhile a shutdown may have begun.
+        // A shutdown may have begun meanwhile.
         requireReady(caller, request);
       } catch (error) {
         if (error instanceof GatewayError && error.code === 'run_cancelled') throw error;
-        // The decision is taken, and must not be lost: sent again, it goes on.
+        // The decision is taken and must not be lost: when it is sent again, the run goes on.
         recorder?.end({ status: 'waiting' });
         await waits?.resume(run, decided, run.sources).keepForRetry();
         throw error;
       }
-      return follow(request, { runId, caller, leave, recorder, waitWith: (sources) => waits?.resume(run, decided, sources) });
+      return launch(request, { runId, caller, leave, recorder, waitWith: (sources) => waits?.resume(run, decided, sources) });
     },
     requireReady,
     async whenOver(runId, timeoutMs) {
@@ -204,11 +211,11 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     },
     countRunning: () => running.size,
     cancel(runId, caller) {
-      const run = findOwn(runId, caller);
+      const run = findAllowed(runId, caller);
       run?.leave.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
       return run !== undefined;
     },
-    cancelCall: (runId, callId, caller) => findOwn(runId, caller)?.calls.cancel(callId) ?? false,
+    cancelCall: (runId, callId, caller) => findAllowed(runId, caller)?.calls.cancel(callId) ?? false,
     cancelEvery,
     cancelAllOf(callerId) {
       drain.closeTo(callerId);
@@ -219,7 +226,24 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
   };
 }
 
-/** Whether a run is this caller's to see and to end; for anybody else it is not there. */
-export function mayTouch({ callerId }: { callerId: string }, caller: Caller): boolean {
+/** The end of one run, for callbacks that wait for it. An `AbortController` would cost each run more than its log. */
+export class RunEnd {
+  #callbacks: (() => void)[] | undefined = [];
+
+  /** `callback` must not throw; it is called at once where the run is over already. */
+  readonly whenOver = (callback: () => void): void => {
+    if (this.#callbacks === undefined) callback();
+    else this.#callbacks.push(callback);
+  };
+
+  reach(): void {
+    const callbacks = this.#callbacks ?? [];
+    this.#callbacks = undefined;
+    for (const callback of callbacks) callback();
+  }
+}
+
+/** Whether this caller may see and end a run; for any other caller it does not exist. */
+export function mayAccess({ callerId }: { callerId: string }, caller: Caller): boolean {
   return callerId === caller.id || caller.role === 'admin';
 }

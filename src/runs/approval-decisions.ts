@@ -14,10 +14,10 @@ import type { ActiveRuns } from './active-runs.ts';
 export interface ApprovalDecisionsOptions {
   store: WaitingRunStore;
   tokens: {
-    check(token: string, place: { runId: string; waitId: string; callId: string; args: JsonObject }): 'valid' | 'expired' | 'invalid';
+    check(token: string, call: { runId: string; waitId: string; callId: string; args: JsonObject }): 'valid' | 'expired' | 'invalid';
   };
   remembered: {
-    remember(place: { callerId: string; chatId: string | undefined; definition: string }, decision: 'approve' | 'reject'): Promise<void>;
+    remember(call: { callerId: string; chatId: string | undefined; definition: string }, decision: 'approve' | 'reject'): Promise<void>;
   };
   log: Pick<RunLog, 'find' | 'resume'>;
   runs: Pick<ActiveRuns, 'whenOver' | 'requireReady'>;
@@ -35,8 +35,8 @@ export type Decision = { type: 'noted'; waiting: string[] } | { type: 'complete'
 /** Takes decisions on calls that wait. */
 export interface ApprovalDecisions {
   /** @throws GatewayError `not_found`, `conflict`, `invalid_approval_token`, `approval_expired`, `invalid_request`, and as the start of a run */
-  decide(place: { runId: string; callId: string }, given: GivenDecision, caller: Caller): Promise<Decision>;
-  /** Ends a run that waits, and with it its tokens; false when none of that id waits here. */
+  decide(call: { runId: string; callId: string }, given: GivenDecision, caller: Caller): Promise<Decision>;
+  /** Ends a run that waits, and its tokens with it; false when none of that id waits. */
   cancel: (runId: string) => Promise<boolean>;
 }
 
@@ -48,11 +48,11 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
     caller: Caller,
   ): Promise<{ run: WaitingRun; call: WaitingCall }> {
     const found = await store.find(runId);
-    // Not even an administrator's: whoever decides goes on with the run, under the own name.
+    // Not for an administrator either: the run goes on under the name of the caller who decides.
     if (found === undefined || found.callerId !== caller.id) {
       throw new GatewayError('not_found', `No run ${runId.slice(0, longestShownId)} waits for approval. Decisions are taken for 24 hours.`);
     }
-    if (found.type === 'closed') throw decidedAlready();
+    if (found.type === 'closed') throw alreadyDecided();
     const call = found.run.calls.find(({ id }) => id === callId);
     if (call !== undefined) return { run: found.run, call };
     const open = found.run.calls.map(({ id }) => id).join(', ');
@@ -71,15 +71,15 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
       requireToken(tokens.check(token, { runId, waitId: run.waitId, callId, args: call.args }));
       const { again } = run;
       if (again !== undefined) requireSame(answer, again.decided, call);
-      else if (answer.decision === 'approve' && answer.args !== undefined) await requireFit(answer.args, call, caller);
+      else if (answer.decision === 'approve' && answer.args !== undefined) await requireValidArguments(answer.args, call, caller);
       runs.requireReady(caller, run.request);
-      // A log that is asked for the first time looks who waits: it must find this run before it is closed, and be readable before the token is spent.
+      // At its first reading the log looks which runs wait: it must find this one before it is closed, and be readable before the token is spent.
       await log.find(runId);
       // The token goes out shortly before the answer that carries it has ended.
       if (!(await runs.whenOver(runId, limits.approvalHandoverMs)))
         throw new GatewayError('conflict', 'The answer that asks for this approval is still on its way. Read it to its end, then decide.');
       const effect = await store.decide({ id: runId, waitId: run.waitId, callId }, answer);
-      if (effect.type === 'closed') throw decidedAlready();
+      if (effect.type === 'closed') throw alreadyDecided();
       if (again !== undefined && effect.type === 'complete') return { type: 'complete', run, decided: effect.decided };
       const { chatId } = run.request;
       if (isRemembered) await remembered.remember({ callerId: caller.id, chatId, definition: call.definition }, answer.decision);
@@ -95,7 +95,7 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
     async cancel(runId) {
       await log.find(runId);
       const wasOpen = await store.close(runId);
-      // One that was decided, and neither went on nor could be kept, waits in the log alone; one that is about to go on looks there first.
+      // A run that was decided, and could neither go on nor be stored again, waits in the log alone; one that is about to go on looks there first.
       const recorder = await log.resume(runId);
       recorder?.end({ status: 'cancelled', error: { code: 'run_cancelled', message: 'The run was cancelled.' } });
       return wasOpen || recorder !== undefined;
@@ -118,10 +118,10 @@ function argsOf(answer: ApprovalAnswer | undefined): JsonObject | undefined {
   return answer?.decision === 'approve' ? answer.args : undefined;
 }
 
-function decidedAlready(): GatewayError {
+function alreadyDecided(): GatewayError {
   return new GatewayError(
     'conflict',
-    'This is decided already, or the run was cancelled: a token holds for one decision. GET /api/runs/{id} tells what became of it.',
+    'This is decided already, or the run was cancelled: a token holds for one decision. GET /api/runs/{id} says what became of it.',
   );
 }
 
@@ -131,13 +131,13 @@ function requireToken(state: 'valid' | 'expired' | 'invalid'): void {
     throw new GatewayError('approval_expired', 'The token has expired after 24 hours; nothing was run. Ask again in the chat.');
   throw new GatewayError(
     'invalid_approval_token',
-    'token: this is not the token of this call. Send the one that stands beside the call in `approval` of the answer.',
+    'token: this is not the token of this call. Send the one beside the call in `approval` of the answer.',
     { param: 'token' },
   );
 }
 
-/** Before the token is spent: whoever mistypes can correct it. @throws GatewayError `invalid_request` */
-async function requireFit(args: JsonObject, { tool, parameters }: WaitingCall, caller: Caller): Promise<void> {
+/** Before the token is spent, so that a mistake can be corrected. @throws GatewayError `invalid_request` */
+async function requireValidArguments(args: JsonObject, { tool, parameters }: WaitingCall, caller: Caller): Promise<void> {
   const objection = await objectionTo(args, { name: tool, parameters }, { caller });
   if (objection !== undefined) throw new GatewayError('invalid_request', `arguments: ${objection}`, { param: 'arguments' });
 }

@@ -3,14 +3,14 @@ import { GatewayError } from '../core/errors.ts';
 
 /** Keys that were deleted while this process ran; a request that began with one of them may still be sending its body. */
 const maxRemembered = 10_000;
-/** Time for what was ended to send its last words. */
-const lastWordsMs = 500;
+/** Time for aborted work to send its last events. */
+const finalEventsMs = 500;
 
-/** Lets work in until a shutdown, waits then for what is under way, and ends the rest. */
+/** Admits work until a shutdown, then waits for what is under way, and ends the rest. */
 export class Drain {
   readonly #countRunning: () => number;
   readonly #endRest: (reason: GatewayError) => void;
-  readonly #gone = new LRUCache<string, true>({ max: maxRemembered });
+  readonly #deletedKeys = new LRUCache<string, true>({ max: maxRemembered });
   #isDraining = false;
   #becomeIdle: (() => void) | undefined;
 
@@ -28,20 +28,20 @@ export class Drain {
   requireOpen(callerId: string): void {
     if (this.#isDraining)
       throw new GatewayError('server_shutting_down', 'This gateway is shutting down. Try again in a moment.', { retryAfter: '5' });
-    if (this.#gone.has(callerId)) throw new GatewayError('invalid_api_key', 'The key was deleted.');
+    if (this.#deletedKeys.has(callerId)) throw new GatewayError('invalid_api_key', 'The key was deleted.');
   }
 
-  /** Nothing of this key begins any more. */
+  /** No work of this key begins any more. */
   closeTo(callerId: string): void {
-    this.#gone.set(callerId, true);
+    this.#deletedKeys.set(callerId, true);
   }
 
-  /** To be told after each end. */
+  /** To be called after each end. */
   noteEnd(): void {
     if (this.#countRunning() === 0) this.#becomeIdle?.();
   }
 
-  /** Nothing begins any more; resolves when all has ended, at the latest after `timeoutMs`, and then ends the rest for this reason. */
+  /** Nothing begins any more; resolves when all work has ended. After `timeoutMs` the rest is ended with this message. */
   async run(timeoutMs: number, message: string): Promise<void> {
     this.#isDraining = true;
     if (this.#countRunning() === 0) return;
@@ -50,7 +50,7 @@ export class Drain {
     const timer = setTimeout(() => {
       this.#endRest(new GatewayError('server_shutting_down', message));
       // What ignores its signal must not keep the process alive.
-      setTimeout(resolve, lastWordsMs).unref();
+      setTimeout(resolve, finalEventsMs).unref();
     }, timeoutMs);
     await idle;
     clearTimeout(timer);

@@ -27,7 +27,7 @@ export class RunStats {
     else if (event.type === 'run-event' && event.event.type === 'tool.call') this.#toolCalls += 1;
   }
 
-  /** The same log, which also counts the questions to models. */
+  /** The same log, which also counts the model requests. */
   counting(questions: ModelRequestLog | undefined): ModelRequestLog | undefined {
     return (
       questions && {
@@ -43,7 +43,7 @@ export class RunStats {
     );
   }
 
-  /** `rounds`: questions to models, selection passes included. `tool_calls`: executed by the gateway or the browser. */
+  /** `rounds`: model requests, those of selections included. `tool_calls`: executed by the gateway or the browser. */
   fields(): Record<string, number | undefined> {
     return {
       duration_ms: this.#now() - this.#began,

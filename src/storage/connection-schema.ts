@@ -5,13 +5,13 @@ import { limits } from '../core/limits.ts';
 /** Longer timers overflow and fire at once. */
 const longestDelayMs = 2 ** 31 - 1;
 
-/** In a connection, its `config` and its `info` each: every one may have to be sealed by itself. */
+/** In a connection, its `config` and its `info` each: every one may have to be encrypted by itself. */
 const maxKeys = 1_000;
 
 /** RFC 9110, section 5.6.2. */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Set by whoever sends the request; a fixed value would break it or smuggle a second one. */
+/** Set by the HTTP client; a fixed value would break the request or smuggle a second one into it. */
 const reservedHeaders = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive']);
 
 /** A line break in a header's value would start another header. */
@@ -80,7 +80,7 @@ const config = z.looseObject({
 
 const info = z.looseObject({ id: text, name: text, description: text });
 
-/** A connection as an operator writes it: Open WebUI's keys, and the gateway's own beside them. Unknown keys pass. */
+/** A connection as an operator writes it: Open WebUI's fields, and the gateway's beside them. Unknown fields pass. */
 export const connectionSchema = z
   .looseObject({
     id: text,

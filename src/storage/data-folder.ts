@@ -4,10 +4,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../core/errors.ts';
 import { errorCodeOf, faultKindOf } from './storage-fault.ts';
 
-/** Empty; only its lock matters. */
+/** Empty; only the lock on it matters. */
 const lockFile = 'serving.lock';
-/** What the gateway keeps in its data folder, and what file systems and the doctor leave there. */
-const ownFiles = /^(?:secret(?:\..*)?|toolwharf\.db.*|serving\.lock.*|\.doctor-.*|lost\+found)$/;
+/** What the gateway writes into its data folder, and what file systems and the doctor leave there. */
+const knownFiles = /^(?:secret(?:\..*)?|toolwharf\.db.*|serving\.lock.*|\.doctor-.*|lost\+found)$/;
 
 export interface DataFolder {
   /** What the operator should know about the folder's rights. */
@@ -17,31 +17,31 @@ export interface DataFolder {
 }
 
 /**
- * Makes the data folder where it is missing, closes it to other users, and claims it for this process until it ends, however it ends: two that
- * serve from one folder would each believe their own memory of keys and runs. The claim is a lock of the operating system on a file, as SQLite
- * takes it, so that it is seen by every process of the machine, in containers too, and never stays behind.
+ * Creates the data folder where it is missing, closes it to other users, and locks it until this process ends, however it ends: two that serve from
+ * one folder would each trust their own memory of keys and runs. It is a lock of the operating system on a file, as SQLite takes it, so that every
+ * process of the machine sees it, in containers too, and it never stays behind.
  * @throws GatewayError `storage_unavailable` when another process serves from the folder, or when nothing can be written there.
  */
 export function openDataFolder(folder: string): DataFolder {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const warning = closeToOthers(folder);
-    const lock = claim(join(folder, lockFile));
-    return { ...(warning !== undefined && { warning }), release: () => lock.close() };
+    const warning = restrictToOwner(folder);
+    const database = takeLock(join(folder, lockFile));
+    return { ...(warning !== undefined && { warning }), release: () => database.close() };
   } catch (error) {
     throw toFault(error, resolve(folder));
   }
 }
 
 /**
- * The same for a database, which has to be there: `DATABASE_URL` may name that of another folder, by any path.
- * @returns what lets another process serve from it
+ * Locks a database that exists: `DATABASE_URL` may name that of another folder, by any path.
+ * @returns releases the lock
  * @throws GatewayError `storage_unavailable` when another process serves from the database.
  */
-export function claimDatabase(file: string): () => void {
+export function lockDatabase(file: string): () => void {
   try {
-    const lock = claim(`${realpathSync(file)}.${lockFile}`);
-    return () => lock.close();
+    const database = takeLock(`${realpathSync(file)}.${lockFile}`);
+    return () => database.close();
   } catch (error) {
     const reason =
       faultKindOf(error) === 'locked'
@@ -51,7 +51,7 @@ export function claimDatabase(file: string): () => void {
   }
 }
 
-function claim(file: string): DatabaseSync {
+function takeLock(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: 0 });
   try {
     // Nothing is written, so nothing is left to repair after a crash.
@@ -64,10 +64,10 @@ function claim(file: string): DatabaseSync {
 }
 
 /** A folder that also holds other things is left to its owner, who may want others to read those. */
-function closeToOthers(folder: string): string | undefined {
+function restrictToOwner(folder: string): string | undefined {
   const { mode, uid } = statSync(folder);
   if (process.getuid === undefined || (mode & 0o077) === 0) return undefined;
-  const isOwn = uid === process.getuid() && readdirSync(folder).every((name) => ownFiles.test(name));
+  const isOwn = uid === process.getuid() && readdirSync(folder).every((name) => knownFiles.test(name));
   if (isOwn) {
     chmodSync(folder, 0o700);
     return undefined;

@@ -17,7 +17,7 @@ export interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
   /** Milliseconds since 1970. */
   now?: () => number;
   /** As for the registry. */
-  believedMs?: number;
+  cacheMs?: number;
 }
 
 export interface Stores {
@@ -31,11 +31,11 @@ export interface Stores {
 }
 
 /** All stores over one connection to one database, which is opened at the first use. The file `:memory:` is gone with the process. */
-export function openStores({ secret, now = Date.now, believedMs = 0, ...database }: StoresOptions): Stores {
+export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }: StoresOptions): Stores {
   const connection = createDatabaseConnection({ ...database, now });
   const memoryOf = (kind: MemoryKind): ChatMemory => createSqliteChatMemory(connection, secret, kind);
   return {
-    registry: createSqliteRegistry(connection, { secret, now, believedMs }),
+    registry: createSqliteRegistry(connection, { secret, now, cacheMs }),
     runs: createSqliteRuns(connection),
     waitingRuns: createSqliteWaitingRuns(connection, secret),
     chatMemory: { approval: memoryOf('approval'), state: memoryOf('state'), continuation: memoryOf('continuation') },

@@ -23,14 +23,14 @@ export interface PresetStoreOptions {
   fixed: readonly PresetRecord[];
   /** Milliseconds since 1970. */
   now: () => number;
-  /** How long what was read is believed; own changes show at once. Default 0. */
-  believedMs?: number;
+  /** How long what was read is used without reading again; changes by this process show at once. Default 0. */
+  cacheMs?: number;
 }
 
 /** They are few and belong together, so they are stored as one fact. */
 const factName = 'presets';
 
-export function createPresetStore({ registry, fixed, now, believedMs = 0 }: PresetStoreOptions): PresetStore {
+export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetStoreOptions): PresetStore {
   const fixedOnes = fixed.map((preset) => deepFreeze(structuredClone(preset)));
   const isFixed = (id: string): boolean => fixedOnes.some((preset) => preset.id === id);
   let text: string | undefined;
@@ -41,7 +41,7 @@ export function createPresetStore({ registry, fixed, now, believedMs = 0 }: Pres
   /** `isStaleAllowed`: a store that is down costs only presets that it has not given before, and not all chats. Changes must not begin with that. */
   async function readStored({ isStaleAllowed = false } = {}): Promise<PresetRecord[]> {
     const time = now();
-    if (time >= readAt && time - readAt < believedMs) return stored;
+    if (time >= readAt && time - readAt < cacheMs) return stored;
     let found: string | undefined;
     try {
       found = await registry.readFact(factName);

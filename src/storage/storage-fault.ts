@@ -40,7 +40,7 @@ export function faultKindOf(error: unknown): FaultKind | undefined {
 
 /** One line for operators: the file, what is wrong with it, and the cure. */
 export function toStorageFault(kind: FaultKind, file: string, cause?: unknown): GatewayError {
-  // A client that comes back soon finds a lock gone; the others need a person first.
+  // A lock is soon gone, so that a client may retry; the other faults need a person first.
   return new GatewayError('storage_unavailable', describe(kind, file), { cause, ...(kind === 'locked' && { retryAfter: '1' }) });
 }
 

@@ -12,13 +12,13 @@ const processScheme = 'stdio:';
 const placeholderUrl = 'http://process.invalid';
 const longestUrl = 4_000;
 
-/** Every chat looks at all of them. */
+/** Every chat goes through all of them. */
 const maxConnections = 1_000;
 
 const maxIdLength = 64;
 
-/** Words of ours, and `access_control`, which the gateway's keys replace; everything else in `config` is kept. */
-const ownConfigKeys = new Set([
+/** Fields with a column of the record, and `access_control`, which the gateway's keys replace; everything else in `config` goes into `extra`. */
+const knownConfigKeys = new Set([
   'enable',
   'default',
   'function_name_filter_list',
@@ -27,8 +27,8 @@ const ownConfigKeys = new Set([
   'max_result_bytes',
   'access_control',
 ]);
-const ownInfoKeys = new Set(['id', 'name', 'description']);
-const ownKeys = new Set([
+const knownInfoKeys = new Set(['id', 'name', 'description']);
+const knownKeys = new Set([
   'id',
   'url',
   'path',
@@ -44,9 +44,9 @@ const ownKeys = new Set([
   'process',
 ]);
 
-/** What an id is made from that a connection does not name itself. */
+/** What the id of a connection without one is made from. */
 export interface IdSource {
-  /** Of the server's document. */
+  /** The title of the server's document. */
   title?: string | undefined;
   /** Ids that are in use. */
   taken?: ReadonlySet<string>;
@@ -60,12 +60,12 @@ export interface IdSource {
 export function parseToolServerConnection(value: unknown, origin: Origin, { title, taken = new Set() }: IdSource = {}): ToolServerRecord {
   const connection = parseConnection(value, { path: [], origin });
   const wanted = wantedId(connection, title);
-  return toRecord(connection, ownId(connection) === '' ? freeId(wanted, new Set(taken)) : wanted, origin);
+  return toRecord(connection, explicitId(connection) === '' ? freeId(wanted, new Set(taken)) : wanted, origin);
 }
 
 /**
  * A list of connections; `titles` has those of their documents by index, where they are known. An `id` that is there twice is an error; ids that were derived get a number instead, so that a list from elsewhere works.
- * @param taken ids of records that come from another place.
+ * @param taken ids of records from elsewhere.
  * @throws GatewayError `invalid_request`, its path beginning with the entry's index.
  */
 export function parseToolServerConnections(
@@ -77,7 +77,7 @@ export function parseToolServerConnections(
   if (value.length > maxConnections) throw invalidField([], `must not have more than ${maxConnections} connections`);
   const connections = value.map((entry: unknown, index) => parseConnection(entry, { path: [index], origin }));
   const used = new Set(taken);
-  // All written ids first: an earlier entry without one must not take a later entry's name.
+  // All explicit ids first: an earlier entry without one must not take the id of a later entry.
   for (const [index, connection] of connections.entries()) {
     if (!connection.id) continue;
     const id = legalId(connection.id);
@@ -131,13 +131,13 @@ function parseFields(value: unknown, { path }: ConnectionContext): Connection {
 }
 
 /** Empty where the connection names none that could be used. */
-function ownId(connection: Connection): string {
+function explicitId(connection: Connection): string {
   return legalId(connection.id ?? '') || legalId(connection.info?.id ?? '');
 }
 
 function wantedId(connection: Connection, title = ''): string {
   const { host, pathname } = new URL(connection.url);
-  return ownId(connection) || legalId(title) || legalId(`${host}${pathname}`) || 'server';
+  return explicitId(connection) || legalId(title) || legalId(`${host}${pathname}`) || 'server';
 }
 
 function legalId(text: string): string {
@@ -159,7 +159,7 @@ function freeId(wanted: string, used: Set<string>): string {
 function toRecord(connection: ParsedConnection, id: string, origin: Origin): ToolServerRecord {
   const { config, info, process } = connection;
   const named = connection.id || info?.id;
-  // Open WebUI keeps the text of a document beside an address and says with `spec_type` which of the two counts.
+  // Open WebUI sends the text of a document beside an address, and `spec_type` says which of the two counts.
   const spec = connection.spec_type === 'url' ? undefined : connection.spec;
   return {
     id,
@@ -190,10 +190,10 @@ function toRecord(connection: ParsedConnection, id: string, origin: Origin): Too
 }
 
 function extraOf(connection: Connection): JsonObject {
-  const config = without(connection.config ?? {}, ownConfigKeys);
-  const info = without(connection.info ?? {}, ownInfoKeys);
+  const config = without(connection.config ?? {}, knownConfigKeys);
+  const info = without(connection.info ?? {}, knownInfoKeys);
   return {
-    ...without(connection, ownKeys),
+    ...without(connection, knownKeys),
     ...(Object.keys(config).length > 0 && { config }),
     ...(Object.keys(info).length > 0 && { info }),
   };

@@ -23,5 +23,5 @@ export function memoryRegistry(records: readonly ToolServerRecord[] = []): Regis
   if (records.length === 0) return registry;
   const filled = registry.replaceToolServers(records);
   const filledConnection: typeof connection = { ...connection, read: (work) => filled.then(() => connection.read(work)) };
-  return createSqliteRegistry(filledConnection, { secret: 'a secret of tests', now: Date.now, believedMs: 0 });
+  return createSqliteRegistry(filledConnection, { secret: 'a secret of tests', now: Date.now, cacheMs: 0 });
 }

@@ -8,7 +8,7 @@ import type { RunEnding } from '../../src/core/run-log.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
 import type { Tool, ToolOutcome } from '../../src/core/tool.ts';
 import { createCancellableCalls } from '../../src/runs/cancellable-calls.ts';
-import { createActiveRuns } from '../../src/runs/active-runs.ts';
+import { createActiveRuns, RunEnd } from '../../src/runs/active-runs.ts';
 import type { ActiveRuns, ActiveRunsOptions, StartedRun } from '../../src/runs/active-runs.ts';
 import type { ChatEvent } from '../../src/core/chat.ts';
 import { calls, finderOf, says, ScriptedModel, generatedBy } from '../_support/scripted-model.ts';
@@ -182,4 +182,16 @@ describe('the end of a run', () => {
     expect(endings).toMatchObject([{ status: 'cancelled' }]);
     expect(runs.countRunning()).toBe(0);
   });
+});
+
+test('callbacks for the end of a run are called once, and later ones at once', () => {
+  const end = new RunEnd();
+  const called: string[] = [];
+  end.whenOver(() => called.push('first'));
+  end.whenOver(() => called.push('second'));
+  expect(called).toEqual([]);
+  end.reach();
+  end.reach();
+  end.whenOver(() => called.push('late'));
+  expect(called).toEqual(['first', 'second', 'late']);
 });

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symli
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { claimDatabase, openDataFolder } from '../../src/storage/data-folder.ts';
+import { lockDatabase, openDataFolder } from '../../src/storage/data-folder.ts';
 
 let parent = '';
 let folder = '';
@@ -63,12 +63,12 @@ describe('the data folder', () => {
     for (const name of [file, join(folder, 'other.db')]) writeFileSync(name, '');
     const link = join(folder, 'deeper', 'linked.db');
     symlinkSync(file, link);
-    const release = claimDatabase(file);
+    const release = lockDatabase(file);
     for (const path of [file, join(folder, 'deeper', '..', 'toolwharf.db'), link])
-      expect(() => claimDatabase(path)).toThrow(/^Another toolwharf serves from the database [^\n]*set DATABASE_URL to another file\.$/);
-    claimDatabase(join(folder, 'other.db'))();
+      expect(() => lockDatabase(path)).toThrow(/^Another toolwharf serves from the database [^\n]*set DATABASE_URL to another file\.$/);
+    lockDatabase(join(folder, 'other.db'))();
     release();
-    claimDatabase(link)();
+    lockDatabase(link)();
   });
 
   test('that is a file is refused in one line', () => {

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
 import { limits } from '../../core/limits.ts';
 import type { KeptRun, RunLog, RunPage, RunSummary } from '../../core/run-log.ts';
-import { mayTouch } from '../../runs/active-runs.ts';
+import { mayAccess } from '../../runs/active-runs.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
 
 export interface RunRouteOptions {
@@ -73,7 +73,7 @@ export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log,
 /** @throws GatewayError `not_found`, the same for a run that never was and for another caller's. */
 async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>): Promise<KeptRun> {
   const run = await log.find(id);
-  if (run !== undefined && mayTouch(run, caller)) return run;
+  if (run !== undefined && mayAccess(run, caller)) return run;
   throw new GatewayError('not_found', `There is no run ${id.slice(0, longestShownId)}. Runs are kept for 24 hours.`);
 }
 

@@ -23,7 +23,7 @@ export interface SecretField {
 export interface SecretCipher {
   encrypt(text: string, field: SecretField): string;
   /** Undefined when it was made with another secret, for another field, or was changed. */
-  decrypt(sealed: string, field: SecretField): string | undefined;
+  decrypt(encrypted: string, field: SecretField): string | undefined;
 }
 
 export function createSecretCipher(secret: string, kind: keyof typeof keyLabels = 'tool_server'): SecretCipher {
@@ -37,9 +37,9 @@ export function createSecretCipher(secret: string, kind: keyof typeof keyLabels 
       const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
       return version + Buffer.concat([vector, cipher.getAuthTag(), body]).toString('base64url');
     },
-    decrypt(sealed, field) {
-      if (!sealed.startsWith(version)) return undefined;
-      const bytes = Buffer.from(sealed.slice(version.length), 'base64url');
+    decrypt(encrypted, field) {
+      if (!encrypted.startsWith(version)) return undefined;
+      const bytes = Buffer.from(encrypted.slice(version.length), 'base64url');
       if (bytes.length < vectorBytes + tagBytes) return undefined;
       const vector = bytes.subarray(0, vectorBytes);
       const tag = bytes.subarray(vectorBytes, vectorBytes + tagBytes);

@@ -9,7 +9,7 @@ import { errorCodeOf } from '../storage-fault.ts';
 const secretForm = /^[0-9a-f]{64}$/;
 
 /**
- * The secret that signs and encrypts: the configured one, else the one in `<data dir>/secret`, made at the first use with rights for its owner only.
+ * The secret that signs and encrypts: the configured one, else the one in `<data dir>/secret`, created at the first use with rights for its owner only.
  * Processes that start at the same time end with the same one.
  * @throws GatewayError `storage_unavailable` when it can be neither read nor made, or is damaged; a new one would lock away every stored credential.
  */

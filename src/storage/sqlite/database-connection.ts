@@ -5,42 +5,42 @@ import { identityOf, openDatabase, openToRead } from './open-database.ts';
 import type { OpenDatabase } from './open-database.ts';
 import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 
-/** How long a locked database is tried again. Longer than a backup's lock, shorter than a person's patience. */
-const defaultPatienceMs = 2_000;
-/** Between two tries. SQLite's own waiting would stop the whole process instead. */
+/** How long a locked database is tried again: longer than a backup locks it, shorter than a person waits. */
+const defaultLockTimeoutMs = 2_000;
+/** Between two attempts. SQLite's own waiting would block the event loop instead. */
 const retryDelayMs = 20;
-/** After a failed opening: reading a large damaged file once per request would stop everything else. */
+/** After a failed opening: reading a large damaged file for each request would block everything else. */
 const reopenPauseMs = 1_000;
-/** Writes that wait for a lock; beyond this somebody writes in a loop. */
+/** Writes that wait for a lock; more are refused, because then something writes in a loop. */
 const maxWaitingWrites = 100;
 
 export interface ConnectionOptions {
   /** Created with its folder when it is not there; `:memory:` keeps nothing. Opened at the first use. */
   file: string;
   now: () => number;
-  patienceMs?: number;
+  lockTimeoutMs?: number;
   maxBytes?: number;
-  /** Looks and makes nothing: the file has to be there, and every write fails. */
+  /** Creates nothing: the file has to exist, and every write fails. */
   isReadOnly?: boolean;
 }
 
 export interface DatabaseConnection {
-  /** `work` may run again after a failure; it gets another database object once the file was opened anew. */
+  /** `work` may run again after a failure, then with another database object where the file was reopened. */
   read<Value>(work: (database: DatabaseSync) => Value): Promise<Value>;
-  /** `work` runs in a transaction: all of it or nothing. In the order of the calls. Resolves when it is on the disk. */
+  /** Runs `work` in a transaction, one after the other in the order of the calls. Resolves when it is on the disk. */
   write<Value>(work: (database: DatabaseSync) => Value): Promise<Value>;
-  /** Lets the writes that wait finish. */
+  /** Waits for the writes before it. */
   close(): Promise<void>;
 }
 
 /**
- * One connection that is opened when it is needed, and anew after a fault, so that the gateway recovers without a restart.
+ * One connection, opened when it is first used and reopened after a fault, so that the gateway recovers without a restart.
  * @throws GatewayError `storage_unavailable`; what `work` throws otherwise is passed on.
  */
 export function createDatabaseConnection({
   file,
   now,
-  patienceMs = defaultPatienceMs,
+  lockTimeoutMs = defaultLockTimeoutMs,
   maxBytes,
   isReadOnly = false,
 }: ConnectionOptions): DatabaseConnection {
@@ -57,7 +57,7 @@ export function createDatabaseConnection({
     try {
       dropped?.database.close();
     } catch {
-      // A connection to a broken file may fail to say goodbye; it is given up all the same.
+      // A connection to a broken file may fail to close; it is dropped all the same.
     }
   }
 
@@ -79,7 +79,7 @@ export function createDatabaseConnection({
     if (current === undefined) return reopen();
     const identity = identityOf(file, current.isImmutable);
     if (identity === current.identity) return current;
-    // What is read from a file that was deleted is still right; what is written to it is lost.
+    // Reads from a file that was deleted are still right; writes to it would be lost.
     if (identity === undefined && access === 'read') return current;
     if (identity === undefined) throw toStorageFault('unopenable', file);
     drop();
@@ -95,13 +95,13 @@ export function createDatabaseConnection({
       const kind = faultKindOf(error);
       if (kind === undefined || kind === 'locked' || kind === 'full') throw error;
       drop();
-      // The cause may be gone since this connection was opened. A write is tried again only when nothing of it can have been done.
+      // The fault may be over since this connection was opened. A write is repeated only where it cannot have taken effect.
       if (before !== open || (access === 'write' && kind !== 'readonly')) throw error;
       return runOnce(access, work);
     }
   }
 
-  async function runPatiently<Value>(deadline: number, run: () => Value): Promise<Value> {
+  async function retryWhileLocked<Value>(deadline: number, run: () => Value): Promise<Value> {
     for (;;) {
       try {
         return run();
@@ -115,11 +115,11 @@ export function createDatabaseConnection({
   }
 
   return {
-    read: (work) => runPatiently(performance.now() + patienceMs, () => runOnce('read', work)),
+    read: (work) => retryWhileLocked(performance.now() + lockTimeoutMs, () => runOnce('read', work)),
     async write(work) {
       if (waitingWrites >= maxWaitingWrites) throw toStorageFault('locked', file);
-      const deadline = performance.now() + patienceMs;
-      const write = lastWrite.then(() => runPatiently(deadline, () => runOnce('write', work)));
+      const deadline = performance.now() + lockTimeoutMs;
+      const write = lastWrite.then(() => retryWhileLocked(deadline, () => runOnce('write', work)));
       lastWrite = write.catch(() => undefined);
       waitingWrites += 1;
       try {
@@ -146,7 +146,7 @@ function inTransaction<Value>(database: DatabaseSync, work: (database: DatabaseS
     rollBack(database);
     throw error;
   }
-  foldLog(database);
+  checkpoint(database);
   return value;
 }
 
@@ -154,7 +154,7 @@ function rollBack(database: DatabaseSync): void {
   try {
     if (database.isTransaction) database.exec('ROLLBACK');
   } catch {
-    // The first error says what is wrong; a transaction that cannot be undone ends with its connection.
+    // The first error says what is wrong; a transaction that cannot be rolled back ends with its connection.
   }
 }
 
@@ -162,7 +162,7 @@ function rollBack(database: DatabaseSync): void {
  * Moves what was written from the log beside the file into the file. So a copy of the file alone is a whole backup, and no old log is
  * applied to a file that is put in its place. The transaction is safe already: failing here loses nothing.
  */
-function foldLog(database: DatabaseSync): void {
+function checkpoint(database: DatabaseSync): void {
   try {
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   } catch {

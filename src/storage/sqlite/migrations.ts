@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../core/errors.ts';
 
-/** "twhf": tells a database of the gateway from another program's (SQLite's `application_id`). */
+/** "twhf": marks a database of the gateway (SQLite's `application_id`). */
 const applicationId = 0x74_77_68_66;
 
 /**
@@ -93,7 +93,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX chat_memory_by_end ON chat_memory (kind, expires);
   CREATE INDEX chat_memory_of_caller ON chat_memory (caller_id, kind);
   `,
-  // What each caller holds is found in the index alone: rows hold whole runs.
+  // What each caller stores is summed up from the index alone: rows hold whole runs.
   `
   DROP INDEX runs_of_caller;
   CREATE INDEX runs_of_caller ON runs (caller_id, created, id, finished, characters);
@@ -154,7 +154,7 @@ export function migrate(database: DatabaseSync, options: MigrationOptions): void
   }
 }
 
-/** An integer that SQLite keeps; `name` is a word of ours, never input. */
+/** An integer setting of SQLite; `name` is never input. */
 export function readPragma(database: DatabaseSync, name: 'user_version' | 'application_id' | 'data_version' | 'page_size'): number {
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
 }

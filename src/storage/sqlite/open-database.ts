@@ -6,7 +6,7 @@ import { createAtomically } from '../atomic-create.ts';
 import { migrate, readPragma, requireKnownSchema } from './migrations.ts';
 import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 
-/** A thousand tool servers with documents of one megabyte; more is a loop that writes. */
+/** A thousand tool servers with documents of one megabyte; more comes from a loop that writes. */
 const maxDatabaseBytes = 1024 * 1024 * 1024;
 
 /** SQLite's name for a database that is gone with its connection. */
@@ -16,7 +16,7 @@ export interface OpenDatabase {
   database: DatabaseSync;
   /** Changes when another file takes the place of the one that was opened; see `identityOf`. */
   identity: string;
-  /** Neither locks nor reads beside the file: for a folder that cannot be written. */
+  /** SQLite neither locks it nor reads its side files: for a folder that cannot be written. */
   isImmutable: boolean;
 }
 
@@ -28,8 +28,8 @@ export interface OpenDatabaseOptions {
 }
 
 /**
- * Opens the database, makes it when it is not there and may be made, and takes the missing migrations.
- * Waits for nobody: a lock is SQLite's error 5, for the caller to try again.
+ * Opens the database, creates it where that is allowed and it does not exist, and runs the missing migrations.
+ * Never waits: a lock is SQLite's error 5, for the caller to try again.
  * @throws SQLite's and the file system's errors; GatewayError `storage_unavailable` for a file that is no database of this release.
  */
 export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: OpenDatabaseOptions): OpenDatabase {
@@ -56,7 +56,7 @@ function openInMemory(maxBytes: number): OpenDatabase {
 }
 
 /**
- * Opens the database for a look, while another process may have it, and makes nothing: neither the file nor SQLite's side files.
+ * Opens the database only to read, while another process may use it, and creates nothing: neither the file nor SQLite's side files.
  * @throws as `openDatabase`
  */
 export function openToRead(file: string): OpenDatabase {
@@ -80,14 +80,14 @@ function openAs(file: string, access: 'write' | 'read' | 'immutable', maxBytes =
   const isImmutable = access === 'immutable';
   const address = pathToFileURL(file);
   if (isImmutable) address.searchParams.set('immutable', '1');
-  // Never creates: an empty database must not take the place of one that vanished this moment.
+  // Never creates: an empty database must not replace one that was removed this moment.
   else address.searchParams.set('mode', access === 'read' ? 'ro' : 'rw');
   const identity = identityOf(file, isImmutable);
   const database = new DatabaseSync(address, { readOnly: access !== 'write' });
   try {
     requireKnownSchema(database, { file });
-    requireMade(database, file);
-    requireSound(database, file);
+    requireCreatedByGateway(database, file);
+    requireIntact(database, file);
     if (access === 'write') prepare(database, { file, maxBytes });
   } catch (error) {
     database.close();
@@ -99,22 +99,22 @@ function openAs(file: string, access: 'write' | 'read' | 'immutable', maxBytes =
 function prepare(database: DatabaseSync, { file, maxBytes }: { file: string; maxBytes: number }): void {
   // FULL: a commit is on the disk before it is acknowledged, also through a power cut.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
-  // What is deleted is overwritten where its page is written anyway.
+  // Overwrites what is deleted where its page is written anyway.
   database.exec('PRAGMA secure_delete = FAST');
   database.exec(`PRAGMA max_page_count = ${Math.floor(maxBytes / readPragma(database, 'page_size'))}`);
   migrate(database, { file });
 }
 
 /**
- * SQLite takes a file that is empty, or shorter than a page, for a new database. The gateway never leaves one (see `createDatabase`): what looks new
- * was cut off or put there by somebody, and without its keys the gateway would be open.
+ * SQLite takes a file that is empty, or shorter than a page, for a new database. The gateway never leaves one (see `createDatabase`): a file that looks
+ * new was truncated or replaced, and without its keys the gateway would be open.
  */
-function requireMade(database: DatabaseSync, file: string): void {
+function requireCreatedByGateway(database: DatabaseSync, file: string): void {
   if (readPragma(database, 'user_version') === 0) throw toStorageFault('damaged', file);
 }
 
-/** Reads every page once: damage shows at the opening and not in the middle of a chat. */
-function requireSound(database: DatabaseSync, file: string): void {
+/** Reads every page once, so that damage shows when the file is opened and not during a chat. */
+function requireIntact(database: DatabaseSync, file: string): void {
   const report = database.prepare('PRAGMA quick_check(1)').get();
   if (report?.['quick_check'] !== 'ok') throw toStorageFault('damaged', file, new Error(String(report?.['quick_check'])));
 }

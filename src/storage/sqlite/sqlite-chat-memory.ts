@@ -6,17 +6,17 @@ import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
-/** Notes of one kind in the gateway's SQLite file, each sealed. To be given the connection of the registry. */
+/** Notes of one kind, each encrypted, over the connection of the registry (see `createSqliteRuns`). */
 export function createSqliteChatMemory(connection: DatabaseConnection, secret: string, kind: MemoryKind): ChatMemory {
   const cipher = createSecretCipher(secret, 'chat_memory');
   return {
     keep({ id, callerId, value, expires }, bounds) {
-      const sealed = cipher.encrypt(value, { id, field: kind });
+      const encrypted = cipher.encrypt(value, { id, field: kind });
       return connection.write((database) => {
         database.prepare('DELETE FROM chat_memory WHERE kind = ? AND (id = ? OR expires <= ?)').run(kind, id, bounds.time);
         database
           .prepare('INSERT INTO chat_memory (kind, id, caller_id, expires, characters, value) VALUES (?, ?, ?, ?, ?, ?)')
-          .run(kind, id, callerId, expires, sealed.length, sealed);
+          .run(kind, id, callerId, expires, encrypted.length, encrypted);
         makeRoom(database, kind, bounds);
       });
     },
@@ -33,7 +33,7 @@ export function createSqliteChatMemory(connection: DatabaseConnection, secret: s
     },
 
     async forgetAllOf(callerId) {
-      // Most keys have left nothing, and a write would wait for locks.
+      // Most keys have no notes, and a write would wait for locks.
       const find = 'SELECT 1 FROM chat_memory WHERE caller_id = ? AND kind = ? LIMIT 1';
       if ((await connection.read((database) => database.prepare(find).get(callerId, kind))) === undefined) return;
       await connection.write((database) =>

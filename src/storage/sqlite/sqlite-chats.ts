@@ -83,8 +83,8 @@ export function createSqliteChats(
 
 const ownOne = 'WHERE id = ? AND caller_id = ? AND created >= ?';
 /**
- * A word of the question tells more about a chat than one of the answer. `bm25` is lower for a better match. `CROSS JOIN`, because SQLite would
- * otherwise search the words anew for each chat, which takes seconds. Texts are read last, so that only those that are shown are.
+ * A word of the question counts for more than one of the answer. `bm25` is lower for a better match. `CROSS JOIN`, because SQLite would otherwise
+ * search the words again for each chat, which takes seconds. Texts are read last, and so only those that are returned.
  */
 export const searchSql = `SELECT chats.id, chats.created, chats.question, chats.answer FROM (
     SELECT chats.position, chats.created, chats.id, bm25(chat_words, 3, 1) AS score
@@ -109,7 +109,7 @@ function insert(database: DatabaseSync, { id, callerId, created, model, texts, .
     .run(position, wordsOf(texts.question).join(' '), wordsOf(texts.answer).join(' '));
 }
 
-/** `condition` is ours, never input. */
+/** `condition` is never input. */
 function remove(database: DatabaseSync, condition: string, value: SQLInputValue): void {
   database.prepare(`DELETE FROM chat_words WHERE rowid IN (SELECT position FROM chats WHERE ${condition})`).run(value);
   database.prepare(`DELETE FROM chats WHERE ${condition}`).run(value);
@@ -151,7 +151,7 @@ function list(
     ORDER BY created ${order}, id ${order} LIMIT ?`;
   const chats: ListedChat[] = [];
   let characters = 0;
-  // One more than is shown tells whether there is another page. Row by row: a page of large answers must not be read whole.
+  // One more than the limit, to know whether there is another page. Row by row: a page of large answers must not be read whole.
   for (const row of database.prepare(sql).iterate(...values, limit + 1) as Iterable<unknown> as Iterable<ListedRow>) {
     characters += row.completion.length;
     if (chats.length === limit || (chats.length > 0 && characters > limits.chatPageCharacters)) return { chats, hasMore: true };

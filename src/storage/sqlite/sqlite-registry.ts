@@ -27,19 +27,19 @@ export interface SqliteRegistryOptions {
   secret: string;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** How long something read is believed before the file is asked whether another process changed it. Own changes show at once. */
-  believedMs: number;
+  /** How long what was read is used before the file is checked for changes by another process. Changes by this one show at once. */
+  cacheMs: number;
 }
 
 /**
  * The registry in the gateway's SQLite database; closing it closes the connection. A tool server whose secrets were stored under another secret is listed
  * without them and with `extra.unreadable_secrets`; `findToolServer` refuses it. Changing such a server keeps what cannot be read, unless a new value is given.
  */
-export function createSqliteRegistry(connection: DatabaseConnection, { secret, now, believedMs }: SqliteRegistryOptions): Registry {
+export function createSqliteRegistry(connection: DatabaseConnection, { secret, now, cacheMs }: SqliteRegistryOptions): Registry {
   const cipher = createSecretCipher(secret);
   let snapshot: Snapshot | undefined;
   let isStale = true;
-  let askedAt = -Infinity;
+  let checkedAt = -Infinity;
 
   function readSnapshot(database: DatabaseSync): Snapshot {
     // First the version, then the rows: what is written in between shows the next time.
@@ -61,12 +61,12 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
     return snapshot;
   }
 
-  /** Every chat reads: asking the file each time costs more than all else that a chat does before its model. */
+  /** Every chat reads: checking the file each time costs more than everything else that a chat does before its model request. */
   async function read(): Promise<Snapshot> {
     const time = now();
-    if (!isStale && snapshot !== undefined && time >= askedAt && time - askedAt < believedMs) return snapshot;
+    if (!isStale && snapshot !== undefined && time >= checkedAt && time - checkedAt < cacheMs) return snapshot;
     const current = await connection.read(readSnapshot);
-    askedAt = time;
+    checkedAt = time;
     return current;
   }
 
@@ -74,7 +74,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
     try {
       await connection.write(work);
     } finally {
-      // Also after a failure: of an interrupted commit nobody knows how it ended.
+      // Also after a failure: an interrupted commit may have taken effect.
       isStale = true;
     }
   }

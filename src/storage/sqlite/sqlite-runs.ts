@@ -8,8 +8,8 @@ import { selectAll, selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
 /**
- * Runs in the gateway's SQLite file. To be given the connection of the registry: through another one every run that is saved would look to it
- * like a change by another process, and make it read everything anew.
+ * Runs, over the connection of the registry: saved over another one, each run would look to the registry like a change by another process, and make
+ * it read everything again.
  */
 export function createSqliteRuns(connection: DatabaseConnection): RunStore {
   return {
@@ -44,7 +44,7 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
     async endInterrupted(time, waitingIds) {
       type Unfinished = Pick<KeptRun, 'id' | 'status'>;
       const isInterrupted = (run: Unfinished): boolean => statusAfterInterruption(run, waitingIds) !== undefined;
-      // Most starts have nothing to end, and a write would wait for locks.
+      // Mostly no run was interrupted, and a write would wait for locks.
       const isAny = await connection.read((database) =>
         selectAll<Unfinished>(database, `SELECT id, status ${unfinished}`).some(isInterrupted),
       );

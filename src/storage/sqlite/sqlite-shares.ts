@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Share } from '../../shared/fair-shares.ts';
 import { selectAll } from './select.ts';
 
-/** A table with the columns `caller_id` and `characters`. Every text is ours, never input. */
+/** A table with the columns `caller_id` and `characters`. No text is input. */
 export interface SharedTable {
   table: 'chat_memory' | 'chats' | 'runs' | 'waiting_runs';
   /** The column by which an entry is deleted. */
@@ -14,10 +14,10 @@ export interface SharedTable {
   order: string;
 }
 
-/** Mostly one entry has to go. */
+/** Mostly one entry has to be removed. */
 const rowsPerPage = 100;
 
-/** What each caller holds of a table. The table must not change before the losses are chosen. */
+/** The share of each caller in a table. The table must not change before the losses are chosen. */
 export function sharesIn(database: DatabaseSync, shared: SharedTable): Share<string | number>[] {
   const { table, id, where, values = [], order } = shared;
   const sums = `SELECT caller_id AS owner, count(*) AS entries, sum(characters) AS characters FROM ${table} WHERE ${where} GROUP BY caller_id`;

@@ -15,11 +15,11 @@ import { sharesIn } from './sqlite-shares.ts';
 const partCharacters = 512 * 1024;
 
 /**
- * Runs that wait for approvals, in the gateway's SQLite file. The whole run is sealed: its request may hold keys of tool servers, and a
- * conversation is nobody else's business. To be given the connection of the registry.
+ * Runs that wait for approvals, over the connection of the registry (see `createSqliteRuns`). The whole run is encrypted: its request may hold keys of
+ * tool servers, and the conversation is private.
  *
- * A large run is written in parts, so that it stops nobody else: its row holds the first part and is written last, as the commit. Parts without
- * a row, which a killed process leaves, go when their run would have expired.
+ * A large run is written in parts, so that it does not block the event loop: its row holds the first part and is written last, as the commit. Parts
+ * without a row, which a killed process leaves, are removed when their run would have expired.
  */
 export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: string): WaitingRunStore {
   const cipher = createSecretCipher(secret, 'waiting_run');
@@ -27,22 +27,22 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
     async keep(run, bounds) {
       const text = JSON.stringify(run);
       if (text.length > bounds.maxRunCharacters) return { type: 'too_large' };
-      // Before anything is written. The sealed text is longer, so the transaction looks again.
+      // Before anything is written. The encrypted text is longer, so the transaction checks again.
       const early = await connection.read((database) => chooseLossesFor(database, run, { ...bounds, characters: text.length }));
       if (early === undefined) return { type: 'refused' };
       const [first = '', ...rest] = splitText(text);
       const partsId = rest.length === 0 ? '' : randomUUID();
-      const sealed = cipher.encrypt(first, fieldOf(run, 'run', partsId));
-      let characters = sealed.length;
+      const encrypted = cipher.encrypt(first, fieldOf(run, 'run', partsId));
+      let characters = encrypted.length;
       let obsolete = [partsId];
       try {
         for (const [position, part] of rest.entries()) {
           await nextTurn();
-          const sealedPart = cipher.encrypt(part, fieldOf(run, 'run', partsId, position));
-          characters += sealedPart.length;
+          const encryptedPart = cipher.encrypt(part, fieldOf(run, 'run', partsId, position));
+          characters += encryptedPart.length;
           await nextTurn();
           await connection.write((database) => {
-            database.prepare(insertPart).run(partsId, position, run.expires, sealedPart);
+            database.prepare(insertPart).run(partsId, position, run.expires, encryptedPart);
           });
         }
         const written = await connection.write((database) => {
@@ -50,7 +50,7 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
           if (losses === undefined) return undefined;
           const givenUp = losses.map((loss) => String(loss.id));
           const partsIds = [run.id, ...givenUp].flatMap((id) => close(database, id) ?? []);
-          database.prepare(insert).run(run.id, run.callerId, run.waitId, run.expires, characters, sealed, partsId);
+          database.prepare(insert).run(run.id, run.callerId, run.waitId, run.expires, characters, encrypted, partsId);
           return { givenUp, partsIds };
         });
         if (written === undefined) return { type: 'refused' };
@@ -74,12 +74,12 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
         if (row === undefined || run === undefined || row.waitId !== waitId) return { type: 'closed' };
         const effect = await connection.write((database): DecisionEffect | undefined => {
           // The run may have been closed, or stored anew, since it was read.
-          if (findRow(database, id)?.sealed !== row.sealed) return undefined;
+          if (findRow(database, id)?.encrypted !== row.encrypted) return undefined;
           const decided = effectOf(run, answersOf(database, run, cipher), { callId, answer });
           if (decided.type === 'complete') close(database, id);
           if (decided.type === 'noted') {
-            const sealed = cipher.encrypt(JSON.stringify(answer), fieldOf(run, 'answer', callId));
-            database.prepare('INSERT INTO waiting_answers (run_id, call_id, answer) VALUES (?, ?, ?)').run(id, callId, sealed);
+            const encrypted = cipher.encrypt(JSON.stringify(answer), fieldOf(run, 'answer', callId));
+            database.prepare('INSERT INTO waiting_answers (run_id, call_id, answer) VALUES (?, ?, ?)').run(id, callId, encrypted);
           }
           return decided;
         });
@@ -103,7 +103,7 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
       }),
 
     async prune(time) {
-      // Most times there is nothing, and a write would wait for locks.
+      // Mostly there is nothing to remove, and a write would wait for locks.
       const isAny = await connection.read((database) => database.prepare('SELECT 1 FROM waiting_runs WHERE expires < ? LIMIT 1').get(time));
       if (isAny !== undefined) {
         await connection.write((database) => {
@@ -131,13 +131,13 @@ interface Row {
   waitId: string;
   isOpen: 0 | 1;
   /** Its first part, encrypted. No two are alike, even of the same run: each is encrypted with a random vector. */
-  sealed: string;
+  encrypted: string;
   /** Empty where there is no other part. */
   partsId: string;
 }
 
 function findRow(database: DatabaseSync, id: string): Row | undefined {
-  const columns = 'id, caller_id AS callerId, wait_id AS waitId, is_open AS isOpen, run AS sealed, parts_id AS partsId';
+  const columns = 'id, caller_id AS callerId, wait_id AS waitId, is_open AS isOpen, run AS encrypted, parts_id AS partsId';
   return selectFirst<Row>(database, `SELECT ${columns} FROM waiting_runs WHERE id = ?`, id);
 }
 
@@ -150,7 +150,7 @@ async function load(connection: DatabaseConnection, cipher: SecretCipher, id: st
     const text = await readText(connection, cipher, row);
     const now = await connection.read((database) => findRow(database, id));
     // Its parts may have been removed while they were read.
-    if (now?.sealed !== row.sealed) continue;
+    if (now?.encrypted !== row.encrypted) continue;
     try {
       return { row, run: JSON.parse(text) as WaitingRun };
     } catch {
@@ -163,7 +163,7 @@ async function load(connection: DatabaseConnection, cipher: SecretCipher, id: st
 async function readText(connection: DatabaseConnection, cipher: SecretCipher, row: Row): Promise<string> {
   const sql = 'SELECT part FROM waiting_run_parts WHERE parts_id = ? AND position = ?';
   let text = '';
-  let part = cipher.decrypt(row.sealed, fieldOf(row, 'run', row.partsId));
+  let part = cipher.decrypt(row.encrypted, fieldOf(row, 'run', row.partsId));
   for (let position = 0; part !== undefined; position += 1) {
     text += part;
     const next = await connection.read((database) => selectFirst<{ part: string }>(database, sql, row.partsId, position));
@@ -174,7 +174,7 @@ async function readText(connection: DatabaseConnection, cipher: SecretCipher, ro
   return text;
 }
 
-/** Removes parts that no row names. Never rejects: what stays is sealed, and removed once it has expired. */
+/** Removes parts that no row refers to. Never rejects: what is left is encrypted, and removed once it has expired. */
 async function removeParts(connection: DatabaseConnection, partsIds: readonly string[]): Promise<void> {
   try {
     for (const partsId of partsIds.filter((id) => id !== '')) {
@@ -242,7 +242,7 @@ function close(database: DatabaseSync, id: string): string | undefined {
   return open.partsId;
 }
 
-/** Undefined where the run's own caller has too many, or the most. */
+/** Undefined where the run's caller has too many, or the most. */
 function chooseLossesFor(
   database: DatabaseSync,
   { id, callerId }: WaitingRun,

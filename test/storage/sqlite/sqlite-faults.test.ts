@@ -17,7 +17,7 @@ afterEach(async () => {
 let clock = 0;
 function openRegistry(file: string, maxBytes?: number): Registry {
   const now = (): number => clock;
-  const registry = openStores({ file, secret: 's', now, patienceMs: 120, ...(maxBytes !== undefined && { maxBytes }) }).registry;
+  const registry = openStores({ file, secret: 's', now, lockTimeoutMs: 120, ...(maxBytes !== undefined && { maxBytes }) }).registry;
   open.push(registry);
   return registry;
 }

@@ -1,6 +1,6 @@
 import type { RunEvent } from '../../../core/run-event.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
-import type { SessionEvents } from '../../../runs/session-feed.ts';
+import type { SessionEvents } from '../../../runs/active-runs.ts';
 import { eventFrame } from './socket-wire.ts';
 
 /** Frames that wait for a session on another replica; with more of them its events are given up, and the chat is not. */

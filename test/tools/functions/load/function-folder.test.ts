@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { RunEnd } from '../../../../src/runs/run-end.ts';
+import { RunEnd } from '../../../../src/runs/active-runs.ts';
 import { createChatStates } from '../../../../src/tools/functions/run/chat-state.ts';
 import { createFunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
 import type { FolderMessage, FunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
@@ -143,7 +143,7 @@ test('a toolset is set up before it is offered, and closed when it was replaced 
   await opened.folder.reload();
   expect([await call(), await (await run())()]).toEqual(['one', 'two2']);
   expect(listening.heard).toEqual(['one opens', 'two2 opens']);
-  end.come();
+  end.reach();
   await Promise.resolve();
   expect(listening.heard).toEqual(['one opens', 'two2 opens', 'one closes']);
   await opened.folder.close();
