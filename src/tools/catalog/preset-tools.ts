@@ -1,6 +1,5 @@
 import { isModelAllowed } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
-import type { JsonObject } from '../../shared/json.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { AskPreset, Tool } from '../../core/tool.ts';
@@ -74,7 +73,13 @@ function candidateOf(preset: PresetRecord, ask: AskPreset): Candidate {
       spec: {
         name: offeredName,
         description: description ?? `Asks the assistant "${name ?? id}", which answers with tools and knowledge of its own.`,
-        parameters: oneText('request', 'The whole task in words; the assistant sees nothing else of this conversation'),
+        parameters: {
+          type: 'object',
+          properties: {
+            request: { type: 'string', description: 'The whole task in words; the assistant sees nothing else of this conversation' },
+          },
+          required: ['request'],
+        },
       },
       label: `preset/${id}`,
       server: `preset:${id}`,
@@ -86,12 +91,11 @@ function candidateOf(preset: PresetRecord, ask: AskPreset): Candidate {
 
 function transferTool(name: string, agents: readonly PresetRecord[]): Tool {
   const listed = agents.map(({ id, description }) => (description === undefined ? id : `${id} (${description})`));
-  const parameters = oneText('agent', 'Who goes on with this conversation');
   return {
     spec: {
       name,
       description: `Hands this conversation over to another assistant, which then answers the user: ${listed.join('; ')}.`,
-      parameters: { ...parameters, properties: { agent: { type: 'string', enum: agents.map(({ id }) => id) } } },
+      parameters: { type: 'object', properties: { agent: { type: 'string', enum: agents.map(({ id }) => id) } }, required: ['agent'] },
     },
     label: name,
     server: 'toolwharf',
@@ -101,10 +105,6 @@ function transferTool(name: string, agents: readonly PresetRecord[]): Tool {
       return { type: 'result', value: `Handed over to ${agent}.`, followUp: { type: 'handoff', preset: agent } };
     },
   };
-}
-
-function oneText(name: string, description: string): JsonObject {
-  return { type: 'object', properties: { [name]: { type: 'string', description } }, required: [name] };
 }
 
 function forbiddenModel(toolId: string): Warning {

@@ -58,26 +58,25 @@ export function withServerRules(tool: Tool, otherNames: readonly string[], rules
   };
 }
 
-/** Exact names, the document's or the legal one: `search` must not let `web_search` through. A blocked name stays blocked. */
+/** Exact names, the document's or the legal one: `search` must not let `web_search` through. */
 export function whyWithheld({ operationId, spec, method, tags = [] }: Ruled, rules: ServerRules): string | undefined {
-  const isNamed = (name: JsonValue): boolean => name === operationId || name === spec.name;
   const shown = method ?? 'not known';
   if (configValue(rules, 'read_only') === true && !isSafeMethod(method)) return `read_only lets GET and HEAD through, and this is ${shown}`;
   const methods = configValue(rules, 'methods');
   const isOneOf = (entry: JsonValue): boolean => typeof entry === 'string' && entry.toUpperCase() === method;
   if (Array.isArray(methods) && methods.length > 0 && !methods.some(isOneOf)) return `methods does not name ${shown}`;
-  const byTag = whyByTag(tags, rules.tags);
-  if (byTag !== undefined) return byTag;
-  const blocked = rules.functionFilter.filter((entry) => entry.startsWith('!')).map((entry) => entry.slice(1));
-  const allowed = rules.functionFilter.filter((entry) => !entry.startsWith('!'));
-  if (blocked.some(isNamed)) return 'function_name_filter_list blocks it';
-  return allowed.length === 0 || allowed.some(isNamed) ? undefined : 'function_name_filter_list does not name it';
+  const byTag = judge(tags, rules.tags);
+  if (byTag.type === 'blocked') return `tags blocks "${byTag.name}"`;
+  if (byTag.type === 'not named') return 'none of its tags is in tags';
+  const byName = judge([operationId, spec.name], rules.functionFilter);
+  if (byName.type === 'blocked') return 'function_name_filter_list blocks it';
+  return byName.type === 'not named' ? 'function_name_filter_list does not name it' : undefined;
 }
 
-/** Plain entries allow, `!tag` blocks; case counts as in the document. */
-function whyByTag(tags: readonly string[], filter: readonly string[]): string | undefined {
-  const blocked = tags.find((tag) => filter.includes(`!${tag}`));
-  if (blocked !== undefined) return `tags blocks "${blocked}"`;
+/** Plain entries of a filter allow, `!entry` blocks, and what is blocked stays blocked. Case counts as in the document. */
+function judge(names: readonly string[], filter: readonly string[]): { type: 'allowed' | 'not named' } | { type: 'blocked'; name: string } {
+  const blocked = names.find((name) => filter.includes(`!${name}`));
+  if (blocked !== undefined) return { type: 'blocked', name: blocked };
   const allowed = filter.filter((entry) => !entry.startsWith('!'));
-  return allowed.length === 0 || allowed.some((tag) => tags.includes(tag)) ? undefined : 'none of its tags is in tags';
+  return { type: allowed.length === 0 || names.some((name) => allowed.includes(name)) ? 'allowed' : 'not named' };
 }
