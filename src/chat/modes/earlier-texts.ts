@@ -17,8 +17,8 @@ export interface EarlierTextsOptions {
 }
 
 /**
- * The messages before an answer, in which its calls are looked for: what stands there is repeated, not called. They are prepared at the first
- * question. Those of a long conversation are prepared in a thread, and each question about them has a turn of the event loop of its own: the
+ * The messages before an answer, in which its calls are looked for: what occurs there is repeated, not called. They are prepared by the first
+ * check. Those of a long conversation are prepared in a thread, and each check has a turn of the event loop for itself: the
  * parser pauses (`isAwaited`), and goes on (`resume`) after `prepare`.
  */
 export class EarlierTexts implements QuoteCheck {
@@ -27,7 +27,7 @@ export class EarlierTexts implements QuoteCheck {
   /** `unreadable`: they could not be prepared, so that anything may stand in them. */
   #prepared: CompactTexts | 'unreadable' | undefined;
   #isLong: boolean | undefined;
-  #mayAsk = false;
+  #mayCheck = false;
   #isAwaited = false;
 
   constructor(texts: readonly string[], options: EarlierTextsOptions) {
@@ -40,37 +40,37 @@ export class EarlierTexts implements QuoteCheck {
     return this.#isAwaited;
   }
 
-  readonly mayAsk = (): boolean => {
+  readonly mayCheck = (): boolean => {
     this.#isLong ??= this.#texts.reduce((sum, text) => sum + text.length, 0) > inPlaceCharacters;
     if (!this.#isLong) return true;
-    this.#isAwaited = !this.#mayAsk;
-    return this.#mayAsk;
+    this.#isAwaited = !this.#mayCheck;
+    return this.#mayCheck;
   };
 
   readonly isQuoted = (text: string): boolean => {
-    const prepared = this.#ask();
+    const prepared = this.#use();
     return prepared === 'unreadable' || isQuotedIn(prepared, text);
   };
 
-  /** An action with its labels; ask `mayAsk` before. */
+  /** An action with its labels; call `mayCheck` before. */
   isActionQuoted(name: string, input: string): boolean {
-    const prepared = this.#ask();
+    const prepared = this.#use();
     return prepared === 'unreadable' || isActionQuotedIn(prepared, { name, input });
   }
 
   /**
-   * Makes one more question possible.
+   * Makes one more check possible.
    * @throws the signal's reason
    */
   async prepare(): Promise<void> {
     if (this.#prepared === undefined) this.#prepared = await this.#prepareAside();
     else await nextTurn();
-    this.#mayAsk = true;
+    this.#mayCheck = true;
     this.#isAwaited = false;
   }
 
-  #ask(): CompactTexts | 'unreadable' {
-    this.#mayAsk = false;
+  #use(): CompactTexts | 'unreadable' {
+    this.#mayCheck = false;
     this.#prepared ??= compactTexts({ texts: this.#texts, isReact: this.#options.isReact });
     return this.#prepared;
   }

@@ -424,7 +424,7 @@ export class AnswerReader {
     const { quotes } = this.#options;
     if (quotes === undefined) return false;
     for (const { text } of entries.slice(this.#notQuoted)) {
-      if (quotes.mayAsk?.() === false) this.#input.pause();
+      if (quotes.mayCheck?.() === false) this.#input.pause();
       if (quotes.isQuoted(text)) return true;
       this.#notQuoted += 1;
     }

@@ -1,17 +1,17 @@
-/** Knows what stands in the earlier messages of the conversation. */
+/** Knows the earlier messages of the conversation. */
 export interface QuoteCheck {
   /**
-   * Whether a text stands in an earlier message of the conversation: what a page, a file or a tool's result says must not act through a model
+   * Whether a text occurs in an earlier message of the conversation: what a page, a file or a tool's result says must not act through a model
    * that repeats it. See `quotesOf`.
    */
   isQuoted: (text: string) => boolean;
-  /** Whether `isQuoted` may be asked now; until it may, the reader pauses. Absent: always. */
-  mayAsk?: () => boolean;
+  /** Whether `isQuoted` may be called now; until it may, the parser pauses. Absent: always. */
+  mayCheck?: () => boolean;
 }
 
 /**
- * Whether a text stands in one of the earlier messages, however white space, quotes, invisible characters, and the escapes of JSON and HTML differ.
- * The messages are prepared at the first question, because most answers ask none.
+ * Whether a text occurs in one of the earlier messages, however white space, quotes, invisible characters, and the escapes of JSON and HTML differ.
+ * The messages are prepared by the first check, because most answers need none.
  */
 export function quotesOf(earlierTexts: Iterable<string>): (text: string) => boolean {
   let known: CompactTexts | undefined;

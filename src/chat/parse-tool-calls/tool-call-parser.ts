@@ -30,7 +30,7 @@ export interface ToolCallParserOptions {
 export interface ToolCallParser {
   /** Pieces that are decided by now. */
   push(text: string): readonly AnswerPiece[];
-  /** Goes on where it paused because `mayAsk` said no, also after `flush`; until then nothing more may be pushed. */
+  /** Goes on where it paused because `mayCheck` said no, also after `flush`; until then nothing more may be pushed. */
   resume(): readonly AnswerPiece[];
   /** The rest. `isCut`: the answer was ended by the token limit. Call it once, at the end. */
   flush(end: { isCut: boolean }): readonly AnswerPiece[];

@@ -24,7 +24,7 @@ export function isForced(call: ToolCall, choice: ForcedChoice): boolean {
 }
 
 /**
- * Requests a call that is demanded. Backends that ignore `tool_choice` answer in words: these are withheld, and the model is asked once more, in
+ * Requests a call that is demanded. Backends that ignore `tool_choice` answer in words: these are withheld, and the demand is repeated in
  * words. When it still does not call, its words stand, with a warning.
  */
 export async function requestCall(
@@ -39,7 +39,7 @@ export async function requestCall(
   const asking: Asking = { purpose: 'round', ...request.asking, reason: 'no_call_made' };
   const second = await requestWithheld(backend, { ...request, messages, asking }, emit);
   if (!isObeyed(second.turn, choice)) {
-    const message = 'The request demands a call of a function, and the model made none, although it was asked twice.';
+    const message = 'The request demands a call of a function, and the model made none, although it was requested twice.';
     await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } }]);
   }
   return release(second, emit);

@@ -7,9 +7,9 @@ test('anything may stand in messages that could not be prepared', async () => {
   // A thread cannot be sent a function: the work fails before it begins.
   const texts = [long, () => 0] as unknown as string[];
   const earlier = new EarlierTexts(texts, { isReact: true, caller: { id: 'ada' }, signal: new AbortController().signal });
-  expect(earlier.mayAsk()).toBe(false);
+  expect(earlier.mayCheck()).toBe(false);
   await earlier.prepare();
-  expect(earlier.mayAsk()).toBe(true);
+  expect(earlier.mayCheck()).toBe(true);
   expect(earlier.isQuoted('get_time')).toBe(true);
   expect(earlier.isActionQuoted('get_time', '{}')).toBe(true);
 });

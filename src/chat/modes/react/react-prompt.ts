@@ -3,7 +3,7 @@ import { textOf } from '../../../core/chat.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
 import { appended } from '../../results/inline-tool-results.ts';
 
-/** What a model is told before its first step. The demo model knows it by its first line. */
+/** The instructions before the first step. The demo model knows it by its first line. */
 function instructions(specs: readonly ToolSpec[]): string {
   const flat = specs.map(({ name, description, parameters }) => ({ name, description, parameters }));
   return `Available Functions: ${JSON.stringify(flat)}
@@ -32,16 +32,16 @@ export function reactMessages(
   specs: readonly ToolSpec[],
   steps: ReadonlyMap<string, string>,
 ): ChatMessage[] {
-  const told: ChatMessage[] = [];
+  const rewritten: ChatMessage[] = [];
   for (const message of messages) {
-    if (message.role === 'tool') observe(told, textOf(message.content));
+    if (message.role === 'tool') observe(rewritten, textOf(message.content));
     else if (message.role === 'assistant' && message.toolCalls.length > 0)
-      told.push({ role: 'assistant', content: stepOf(message, steps), toolCalls: [] });
-    else told.push(message);
+      rewritten.push({ role: 'assistant', content: stepOf(message, steps), toolCalls: [] });
+    else rewritten.push(message);
   }
-  if (specs.length > 0) return withSystem(told, instructions(specs));
-  addToLast(told, lastWords);
-  return told;
+  if (specs.length > 0) return withSystem(rewritten, instructions(specs));
+  addToLast(rewritten, lastWords);
+  return rewritten;
 }
 
 function stepOf({ content, toolCalls }: AssistantMessage, steps: ReadonlyMap<string, string>): string {
@@ -53,14 +53,14 @@ function stepOf({ content, toolCalls }: AssistantMessage, steps: ReadonlyMap<str
 }
 
 /** Several results in a row are one message: many chat templates refuse two messages of a user. */
-function observe(told: ChatMessage[], text: string): void {
-  addToLast(told, `Observation: ${text}`);
+function observe(rewritten: ChatMessage[], text: string): void {
+  addToLast(rewritten, `Observation: ${text}`);
 }
 
-function addToLast(told: ChatMessage[], text: string): void {
-  const last = told.at(-1);
-  if (last?.role === 'user') told[told.length - 1] = { ...last, content: appended(last.content, `\n\n${text}`) };
-  else told.push({ role: 'user', content: text });
+function addToLast(rewritten: ChatMessage[], text: string): void {
+  const last = rewritten.at(-1);
+  if (last?.role === 'user') rewritten[rewritten.length - 1] = { ...last, content: appended(last.content, `\n\n${text}`) };
+  else rewritten.push({ role: 'user', content: text });
 }
 
 function withSystem(messages: readonly ChatMessage[], text: string): ChatMessage[] {

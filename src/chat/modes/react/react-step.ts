@@ -17,13 +17,13 @@ export interface ReactStep {
 }
 
 export interface StepOptions {
-  /** The answer is asked for apart. */
+  /** The answer is requested separately. */
   withholdsText: boolean;
   /** No step came before it in this run. */
   isFirst: boolean;
   /** Takes what was read. */
   read: ModelEvent[];
-  /** An action that stands in them with its labels is a thought. */
+  /** An action that occurs in them with its labels is a thought. */
   earlier: EarlierTexts;
 }
 
@@ -77,7 +77,7 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, ear
         return release(true);
       case 'damaged':
         if (piece.name === undefined) return [];
-        // A text that is no JSON: the loop refuses it, and tells the model why.
+        // A text that is no JSON: the loop refuses it, and the model reads why.
         call = { name: piece.name, arguments: `unreadable: ${piece.text}` };
         return release(true);
       case 'nothing-chosen':
@@ -88,7 +88,7 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, ear
 
   function* readAll(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
     for (const piece of pieces) {
-      if (piece.type === 'call' && call === undefined && !earlier.mayAsk()) yield earlier.prepare();
+      if (piece.type === 'call' && call === undefined && !earlier.mayCheck()) yield earlier.prepare();
       events.push(...read(piece));
     }
   }

@@ -23,9 +23,9 @@ export interface ReasoningOptions {
   caller: { readonly id: string };
 }
 
-/** OpenAI takes four; the caller's own come after ours. */
+/** OpenAI takes four; the caller's come after this one. */
 const maxStops = 4;
-const ownStop = '\nObservation:';
+const observationStop = '\nObservation:';
 
 /**
  * Gives a model without native calls the port of one that has them: it reasons in labelled text (Thought, Action, Action Input, Observation,
@@ -138,7 +138,7 @@ function plainRequest(request: ModelRequest): ModelRequest {
 
 function withStop(request: ModelRequest): ModelRequest {
   const given = [request.parameters['stop']].flat().filter((stop) => typeof stop === 'string');
-  return { ...request, parameters: { ...request.parameters, stop: [ownStop, ...given].slice(0, maxStops) } };
+  return { ...request, parameters: { ...request.parameters, stop: [observationStop, ...given].slice(0, maxStops) } };
 }
 
 function refusesStop(error: unknown): boolean {
