@@ -71,13 +71,20 @@ export function noCall(at: number): Reading {
   return { type: 'none', at };
 }
 
-export function entriesTo(end: number, ...entries: ReadEntry[]): Entries {
+export function entriesTo(end: number, entries: ReadEntry[]): Entries {
   return { type: 'entries', end, entries };
+}
+
+export function entryTo(end: number, entry: ReadEntry): Entries {
+  return entriesTo(end, [entry]);
 }
 
 /** Calls with the marks around them, up to `end`. */
 export function withText(reading: Entries, text: string, end: number): Entries {
-  return entriesTo(end, ...reading.entries.map((entry) => ({ ...entry, text })));
+  return entriesTo(
+    end,
+    reading.entries.map((entry) => ({ ...entry, text })),
+  );
 }
 
 export function readCall(name: string, args: JsonObject, text: string): ReadCall {

@@ -358,9 +358,13 @@ export class AnswerReader {
   }
 
   #skipNoise(from: number): number {
-    const position = this.#input.skipSpace(from);
-    const mark = this.#input.firstOf(noise, position);
-    return mark === undefined ? position : this.#skipNoise(position + mark.length);
+    let position = from;
+    for (;;) {
+      position = this.#input.skipSpace(position);
+      const mark = this.#input.firstOf(noise, position);
+      if (mark === undefined) return position;
+      position += mark.length;
+    }
   }
 
   /** Turns what was read into pieces; false when it was nothing, and its first character is text. */

@@ -1,4 +1,4 @@
-import { damagedCall, entriesTo, plainName, withText } from './answer-pieces.ts';
+import { damagedCall, entryTo, plainName, withText } from './answer-pieces.ts';
 import type { Reading } from './answer-pieces.ts';
 import { readJsonArguments } from './json-calls.ts';
 import type { ReadContext } from './read-context.ts';
@@ -28,7 +28,7 @@ export function readHarmonyMessage(context: ReadContext, at: number): HarmonyMes
   if (reading.type === 'entries') return { type: 'call', reading: withText(reading, input.text.slice(at, reading.end), reading.end) };
   const close = input.find('<|', start, maxDamage);
   const stop = close < 0 ? start : close;
-  return { type: 'call', reading: entriesTo(stop, damagedCall('malformed', input.text.slice(at, stop), name)) };
+  return { type: 'call', reading: entryTo(stop, damagedCall('malformed', input.text.slice(at, stop), name)) };
 }
 
 /** The rest of a header whose `<|start|>assistant` the chat template has written: ` to=functions.f<|channel|>…`. Where it begins, or undefined. */

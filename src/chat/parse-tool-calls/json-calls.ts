@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { damagedCall, entriesTo, noCall, plainName, readCall } from './answer-pieces.ts';
+import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall } from './answer-pieces.ts';
 import type { ReadEntry, Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
 import { findJsonExtent } from './json-extent.ts';
@@ -43,19 +43,19 @@ export function readJsonCalls(context: ReadContext, at: number, enclosure: Enclo
     if (missing === undefined || input.firstOf(enclosure.closes, extent.at) === undefined) return noCall(extent.at);
     const written = { text: input.text.slice(at, extent.at), missing, faults: ['missing closing bracket'] };
     const entries = callsOfText(context, enclosure, written);
-    return entries === undefined ? noCall(extent.at) : entriesTo(extent.at, ...entries);
+    return entries === undefined ? noCall(extent.at) : entriesTo(extent.at, entries);
   }
   const { end, faults } = extent;
   const text = input.text.slice(at, end);
   if (!extent.isClosed) return readUnclosed(context, enclosure, { at, extent, text });
   const isReadable = extent.isMendable || parseStrictly(text) !== undefined;
   const entries = isReadable ? callsOfText(context, enclosure, { text, missing: '', faults }) : undefined;
-  if (entries !== undefined) return entriesTo(end, ...entries);
+  if (entries !== undefined) return entriesTo(end, entries);
   if (isReadable && parseTolerantly(text) !== undefined) return { type: 'data', end };
   const salvaged = salvageItems(context, { extent, text });
-  if (salvaged.length > 0) return entriesTo(end, ...salvaged);
+  if (salvaged.length > 0) return entriesTo(end, salvaged);
   const name = visibleName(text);
-  return name === undefined && !enclosure.isMarked ? noCall(end) : entriesTo(end, damagedCall('malformed', text, name));
+  return name === undefined && !enclosure.isMarked ? noCall(end) : entryTo(end, damagedCall('malformed', text, name));
 }
 
 function callsOfText(
@@ -85,11 +85,11 @@ function readUnclosed(
   if (calls.length === 0) {
     const name = visibleName(text);
     if ((name === undefined || text.length < 2) && !isMarked) return noCall(end);
-    return entriesTo(end, damagedCall('truncated', text, name));
+    return entryTo(end, damagedCall('truncated', text, name));
   }
   const rest = context.input.text.slice(extent.items.at(-1)?.end ?? at, end);
   const isOnlyBracket = /^[\s,\]}]*$/.test(rest);
-  return entriesTo(end, ...calls, ...(isOnlyBracket ? [] : [damagedCall('truncated', rest)]));
+  return entriesTo(end, [...calls, ...(isOnlyBracket ? [] : [damagedCall('truncated', rest)])]);
 }
 
 /** Reads the members of a list one by one, so that a bad one takes none of the others with it. */
@@ -115,7 +115,7 @@ export function readQuotedJson(context: ReadContext, at: number, { isMarked }: E
   const decoded = parseStrictly(text);
   const inner = typeof decoded === 'string' ? parseTolerantly(decoded.trim()) : undefined;
   const entries = inner && callsOfValue(inner.value, { text, repairs: ['JSON in a string'], isMarked, context });
-  return entries === undefined ? noCall(end) : entriesTo(end, ...entries);
+  return entries === undefined ? noCall(end) : entriesTo(end, entries);
 }
 
 /** Only the arguments of a function whose name stands elsewhere, as an object or as an object in a string. */
@@ -124,10 +124,10 @@ export function readJsonArguments({ input }: ReadContext, at: number, name: stri
   if (extent.type === 'failed') return noCall(extent.at);
   const end = extent.end === cutOff ? input.text.length : extent.end;
   const text = input.text.slice(at, end);
-  if (!extent.isClosed) return entriesTo(end, damagedCall('truncated', text, name));
+  if (!extent.isClosed) return entryTo(end, damagedCall('truncated', text, name));
   const parsed = extent.isMendable || parseStrictly(text) !== undefined ? parseTolerantly(text) : undefined;
-  if (parsed === undefined) return entriesTo(end, damagedCall('malformed', text, name));
-  return entriesTo(end, callOfArguments(name, parsed.value, { text, repairs: parsed.isRepaired ? extent.faults : [] }));
+  if (parsed === undefined) return entryTo(end, damagedCall('malformed', text, name));
+  return entryTo(end, callOfArguments(name, parsed.value, { text, repairs: parsed.isRepaired ? extent.faults : [] }));
 }
 
 function stringExtent(at: number, end: number): ReturnType<typeof findJsonExtent> {
@@ -159,7 +159,7 @@ export function readMangledAnswer(context: ReadContext, at: number): Reading {
   const entries = parsed && callsOfValue(parsed.value, { text, repairs: ['invalid JSON'], isMarked: false, context });
   const [call, ...others] = entries ?? [];
   const isOneCall = call?.type === 'call' && others.length === 0 && context.isKnown(call.name);
-  return isOneCall ? entriesTo(input.text.length, call) : nothing;
+  return isOneCall ? entryTo(input.text.length, call) : nothing;
 }
 
 interface ValueSource {

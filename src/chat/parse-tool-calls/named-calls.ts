@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, noCall, plainName, readCall, withText } from './answer-pieces.ts';
+import { damagedCall, entryTo, noCall, plainName, readCall, withText } from './answer-pieces.ts';
 import type { Reading } from './answer-pieces.ts';
 import { cutOff } from './answer-text.ts';
 import type { AnswerText } from './answer-text.ts';
@@ -49,7 +49,7 @@ export function readNamedCall(context: ReadContext, at: number, enclosure: Enclo
   const args = input.skipSpace(position + (mark?.length ?? 0));
   if (input.at(args) === '{' || (mark !== undefined && input.at(args) === '"')) return readArguments(context, { at, name, start: args });
   const isWhole = mark === undefined && begin === undefined && input.firstOf(enclosure.closes, position) !== undefined;
-  return isWhole ? entriesTo(position, readCall(name, {}, input.text.slice(at, position))) : noCall(position);
+  return isWhole ? entryTo(position, readCall(name, {}, input.text.slice(at, position))) : noCall(position);
 }
 
 /** The arguments, in a fence or not, with the mark that ends a call. */
@@ -67,7 +67,7 @@ function readArguments(context: ReadContext, { at, name, start }: NamedCall): Re
 
 /** A call that cannot be read is left behind up to the mark that ends it, so that the next one is found. */
 function skipDamaged({ input }: ReadContext, { at, name, start }: NamedCall): Reading {
-  const damagedTo = (end: number): Reading => entriesTo(end, damagedCall('malformed', input.text.slice(at, end), name));
+  const damagedTo = (end: number): Reading => entryTo(end, damagedCall('malformed', input.text.slice(at, end), name));
   const isDeepSeek = input.text.slice(at, start).includes('▁');
   for (const mark of input.text.startsWith('<', at) ? callEnds : []) {
     if (mark.includes('▁') !== isDeepSeek) continue;
@@ -96,7 +96,7 @@ function readKeysAndValues(context: ReadContext, { at, name, start }: NamedCall,
   const { input } = context;
   const args: [string, JsonValue][] = [];
   const damagedTo = (end: number, reason: 'truncated' | 'malformed'): Reading =>
-    entriesTo(end, damagedCall(reason, input.text.slice(at, end), name));
+    entryTo(end, damagedCall(reason, input.text.slice(at, end), name));
   let position = start;
   while (input.startsWith('<arg_key>', position)) {
     const key = readTagged(input, position, { tag: 'arg_key', maxDistance: maxKey });
@@ -114,7 +114,7 @@ function readKeysAndValues(context: ReadContext, { at, name, start }: NamedCall,
   // The closing mark may have been taken for a stop word, but not where the answer was cut.
   if (input.firstOf(closes, position) === undefined && (!isAtEnd || input.isCut))
     return damagedTo(position, isAtEnd ? 'truncated' : 'malformed');
-  return entriesTo(position, readCall(name, objectOfEntries(args), input.text.slice(at, position)));
+  return entryTo(position, readCall(name, objectOfEntries(args), input.text.slice(at, position)));
 }
 
 type Tagged = { text: string; end: number } | 'truncated' | 'malformed';

@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, noCall, plainName } from './answer-pieces.ts';
+import { damagedCall, entriesTo, entryTo, noCall, plainName } from './answer-pieces.ts';
 import type { ReadEntry, Reading } from './answer-pieces.ts';
 import { matchEnd, spaceEnd } from './answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
@@ -31,7 +31,7 @@ export function readPlainCalls(context: ReadContext, at: number): Reading {
     end = next;
     position = matchEnd(lead, text, end) ?? end;
   }
-  return entries.length === 0 ? noCall(at + 1) : entriesTo(end, ...entries);
+  return entries.length === 0 ? noCall(at + 1) : entriesTo(end, entries);
 }
 
 function readPlainCall(context: ReadContext, at: number): Reading {
@@ -44,11 +44,11 @@ function readPlainCall(context: ReadContext, at: number): Reading {
   if (text[nameEnd] !== '(') return readNameLine(context, at, nameEnd);
   const { end, isClosed } = findBracketEnd(input, nameEnd, true);
   if (isClosed === undefined) return noCall(end);
-  if (!isClosed) return entriesTo(end, damagedCall('truncated', text.slice(at, end), name));
-  if (!continuesExpression(input, end)) return entriesTo(end, parsePythonicCall(text.slice(at, end)));
+  if (!isClosed) return entryTo(end, damagedCall('truncated', text.slice(at, end), name));
+  if (!continuesExpression(input, end)) return entryTo(end, parsePythonicCall(text.slice(at, end)));
   const lineEnd = text.indexOf('\n', end);
   const stop = lineEnd === -1 ? text.length : lineEnd;
-  return entriesTo(stop, damagedCall('malformed', text.slice(at, stop), name));
+  return entryTo(stop, damagedCall('malformed', text.slice(at, stop), name));
 }
 
 /** GLM-4 and others: the name, a line break, the arguments. */

@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, noCall, plainName, readCall } from './answer-pieces.ts';
+import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall } from './answer-pieces.ts';
 import type { ReadEntry, Reading } from './answer-pieces.ts';
 import { cutOff, matchEnd, tooFar } from './answer-text.ts';
 import type { AnswerText } from './answer-text.ts';
@@ -27,7 +27,7 @@ export function readPythonicList(context: ReadContext, at: number, enclosure: En
   }
   const isSure = enclosure.isMarked || context.isSelection;
   const isList = isSure || entries[0]?.type === 'call';
-  return entries.length > 0 && isList ? entriesTo(end, ...entries) : noCall(end);
+  return entries.length > 0 && isList ? entriesTo(end, entries) : noCall(end);
 }
 
 /** `name(a='x', b=1)`, also `name.call(…)`. Part of an expression (`f(a=1) + f(a=2)`, `f(a=1) if ready else g()`) it is damaged. */
@@ -38,9 +38,9 @@ export function readPythonicCall(context: ReadContext, at: number, enclosure: En
   const { end, isClosed } = findBracketEnd(input, nameEnd, takesExpressions(context, enclosure));
   if (isClosed === undefined) return noCall(end);
   const text = input.text.slice(at, end);
-  if (!isClosed) return entriesTo(end, damagedCall('truncated', text, calledName(input.text.slice(at, nameEnd))));
+  if (!isClosed) return entryTo(end, damagedCall('truncated', text, calledName(input.text.slice(at, nameEnd))));
   const entry = parsePythonicCall(text);
-  return entriesTo(end, continuesExpression(input, end) ? damagedCall('malformed', text, entry.name) : entry);
+  return entryTo(end, continuesExpression(input, end) ? damagedCall('malformed', text, entry.name) : entry);
 }
 
 /** `print(name(a='x'))`, with nothing else in the bracket and nothing behind it. */

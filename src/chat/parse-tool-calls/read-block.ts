@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, noCall } from './answer-pieces.ts';
+import { damagedCall, entriesTo, entryTo, noCall } from './answer-pieces.ts';
 import type { Entries, ReadEntry, Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
 import { readJsonCalls, readQuotedJson, visibleName } from './json-calls.ts';
@@ -52,7 +52,7 @@ export class BlockReader {
     const { isMarked, open, closes, allowsComments } = this.#enclosure;
     const entries = this.#entries;
     const position = input.skipSpace(this.#position);
-    const whole = (end: number): Reading => (this.#isRead ? entriesTo(end, ...entries) : noCall(position));
+    const whole = (end: number): Reading => (this.#isRead ? entriesTo(end, entries) : noCall(position));
     const close = input.firstOf(closes, position);
     if (close !== undefined && this.#isRead) return whole(position + close.length);
     if (position >= input.text.length) return whole(position);
@@ -75,9 +75,9 @@ export class BlockReader {
     const reading = readInAnyForm(this.#context, position, this.#enclosure);
     if (reading.type === 'none' && this.#enclosure.isMarked) {
       const damaged = skipDamaged(this.#context, this.#enclosure, { position, failedAt: reading.at });
-      if (damaged !== undefined) return entriesTo(damaged.end, ...this.#entries, ...damaged.entries);
+      if (damaged !== undefined) return entriesTo(damaged.end, [...this.#entries, ...damaged.entries]);
     }
-    if (reading.type !== 'entries') return this.#isRead ? entriesTo(this.#end, ...this.#entries) : reading;
+    if (reading.type !== 'entries') return this.#isRead ? entriesTo(this.#end, this.#entries) : reading;
     for (const entry of reading.entries)
       this.#entries.push(this.#entries.length < limits.callsPerRound ? entry : damagedCall('too_large', entry.text, entry.name));
     this.#isRead = true;
@@ -119,5 +119,5 @@ function skipDamaged(
   const end = stop === close && mark !== undefined ? close + mark.length : stop;
   const text = input.text.slice(position, stop);
   const name = visibleName(text);
-  return name === undefined ? undefined : entriesTo(end, damagedCall('malformed', text, name));
+  return name === undefined ? undefined : entryTo(end, damagedCall('malformed', text, name));
 }

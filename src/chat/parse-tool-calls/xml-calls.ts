@@ -1,7 +1,7 @@
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, noCall, plainName, readCall, withText } from './answer-pieces.ts';
+import { damagedCall, entryTo, noCall, plainName, readCall, withText } from './answer-pieces.ts';
 import type { Reading } from './answer-pieces.ts';
 import { cutOff } from './answer-text.ts';
 import type { AnswerText } from './answer-text.ts';
@@ -69,8 +69,8 @@ function readParameters(context: ReadContext, call: OpenCall, start: number): Re
   const { input } = context;
   const { at, form, name } = call;
   const entries: [string, JsonValue][] = [];
-  const truncated = (): Reading => entriesTo(input.text.length, damagedCall('truncated', input.text.slice(at), name));
-  const whole = (end: number): Reading => entriesTo(end, readCall(name, unwrapped(entries, context, name), input.text.slice(at, end)));
+  const truncated = (): Reading => entryTo(input.text.length, damagedCall('truncated', input.text.slice(at), name));
+  const whole = (end: number): Reading => entryTo(end, readCall(name, unwrapped(entries, context, name), input.text.slice(at, end)));
   for (let position = input.skipSpace(start); ; position = input.skipSpace(position)) {
     if (input.startsWith(form.close, position)) return whole(position + form.close.length);
     if (input.startsWith(form.parameter, position)) {
@@ -124,7 +124,7 @@ function skipDamaged(input: AnswerText, { at, form, name }: OpenCall): Reading {
   const close = input.find(form.close, at, limits.argumentsBytes);
   if (close < 0) return noCall(at + 1);
   const end = close + form.close.length;
-  return entriesTo(end, damagedCall('malformed', input.text.slice(at, end), name));
+  return entryTo(end, damagedCall('malformed', input.text.slice(at, end), name));
 }
 
 /** One parameter `arguments` that the function does not have holds all the arguments. */

@@ -149,3 +149,12 @@ test('white space at the beginning of an answer is passed on while it arrives', 
     for (const piece of parser.push('\n'.repeat(1_000))) passed += (piece.type === 'text' ? piece.text : '').length;
   expect(passed).toBeGreaterThan(50_000);
 });
+
+test.each([
+  ['tokens of templates behind a call', '{"name": "A", "arguments": {"A": "x"}}', '<|end|>'],
+  ['calls in a block', '<tool_call>', 'A()\n'],
+])('%s may be as many as an answer holds', (_what, beginning, part) => {
+  const parser = createToolCallParser({ tools, isNative: true, quotes: { isQuoted: () => false } });
+  const pieces = [...parser.push(beginning + part.repeat(250_000)), ...parser.flush({ isCut: false })];
+  expect(pieces[0]).toMatchObject({ type: 'call', name: 'A' });
+});
