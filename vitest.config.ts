@@ -4,7 +4,13 @@ import { defineConfig } from 'vitest/config';
 const report = process.env['TEST_REPORT'];
 const reportTo: ['json', { outputFile: string }][] = report === undefined ? [] : [['json', { outputFile: report }]];
 
-/** `quick` runs before every commit; `slow` holds what starts processes, moves megabytes or waits for real time limits. */
+/**
+ * `quick` runs before every commit. `slow` is the rest: what starts processes or threads by the dozen, moves megabytes, waits for real time limits, or
+ * goes through thousands of inputs. Such a file lies beside the others of its subject as `….slow.test.ts`, or in `test/slow` where its subject is the
+ * whole program.
+ */
+const slow = ['test/slow/**/*.test.ts', 'test/**/*.slow.test.ts'];
+
 export default defineConfig({
   test: {
     reporters: ['default', ...reportTo],
@@ -13,8 +19,8 @@ export default defineConfig({
     testTimeout: 15_000,
     hookTimeout: 15_000,
     projects: [
-      { extends: true, test: { name: 'quick', include: ['test/**/*.test.ts'], exclude: ['test/slow/**'], isolate: false } },
-      { extends: true, test: { name: 'slow', include: ['test/slow/**/*.test.ts'], testTimeout: 60_000 } },
+      { extends: true, test: { name: 'quick', include: ['test/**/*.test.ts'], exclude: slow, isolate: false } },
+      { extends: true, test: { name: 'slow', include: slow, testTimeout: 60_000 } },
     ],
   },
 });
