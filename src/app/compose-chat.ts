@@ -2,7 +2,7 @@ import type { ChatServices } from '../chat/loop/answer-chat.ts';
 import { defaultSelectionTemplate } from '../chat/modes/prompt/selection-prompt.ts';
 import { defaultContextTemplate } from '../chat/results/inject-file-context.ts';
 import { createResultCache } from '../chat/results/result-cache.ts';
-import { createContinuations } from '../chat/suspend/continue-run.ts';
+import { createContinuations } from '../chat/suspend/continuations.ts';
 import type { PresetBook } from '../core/preset.ts';
 import type { ModelCatalog } from '../models/model-catalog.ts';
 import type { ToolCatalog } from '../tools/catalog/tool-catalog.ts';

@@ -18,7 +18,7 @@ export interface RunContext {
   /** The preset that answers just now. */
   readonly preset?: PresetRecord | undefined;
   /**
-   * What the presets on the way to here demand: the acting one and those it stands on, those that handed over to it, and those that have called
+   * What the presets on the way to here demand: the acting one and those it is based on, those that handed off to it, and those that have called
    * it as a tool. The strictest holds.
    */
   readonly approvalRule?: ApprovalRule | undefined;
@@ -26,11 +26,11 @@ export interface RunContext {
   readonly presetPath?: readonly string[];
   /** Absent where nobody could name a call to cancel it, as when a single function is invoked. */
   readonly calls?: CallRegistry;
-  /** What was asked; absent where there is no conversation, as when a single function is invoked. */
+  /** What the request said; absent where there is no conversation, as when a single function is invoked. */
   readonly conversation?: Conversation;
-  /** `tell` is called once the run has ended, however it did; absent where a run is a single call. */
-  readonly whenOver?: (tell: () => void) => void;
-  /** Present where the run may be put away until somebody has decided; absent where its answer could not say so. */
+  /** `notify` is called once the run has ended, however it did; absent where a run is a single call. */
+  readonly whenOver?: (notify: () => void) => void;
+  /** Present where the run may be suspended until somebody has decided; absent where its answer could not say so. */
   readonly wait?: RunWait | undefined;
   /** Absent where no log is kept. */
   readonly questions?: ModelRequestLog | undefined;
@@ -45,12 +45,8 @@ export interface Conversation {
 
 /**
  * The calls of one run that have not settled yet, so that a single one can be cancelled from elsewhere
- * (`POST /api/runs/{id}/calls/{call_id}/cancel`). Whoever runs calls registers each one as soon as its `tool.call` event is told, also
- * while it waits for its turn or for an approval, and disposes when it has settled:
- *
- *     const own = new AbortController();
- *     const settled = run.calls?.register(call.id, () => own.abort(new DOMException('The call was cancelled', 'AbortError')));
- *     try { …AbortSignal.any([run.signal, own.signal, deadline.signal])… } finally { settled?.(); }
+ * (`POST /api/runs/{id}/calls/{call_id}/cancel`). A call is registered before its `tool.call` event is emitted, and until it has settled: also
+ * while it waits for its turn or for an approval.
  */
 export interface CallRegistry {
   /**

@@ -4,7 +4,7 @@ import type { JsonObject } from '../shared/json.ts';
 
 /** A call that waits for a decision which comes in another request. */
 export interface WaitingCall {
-  /** The model's id, cut where it is too long for an address, with a number behind it where several calls of one turn would have the same. */
+  /** The model's id, cut where it is too long for a URL, and numbered where several calls of one turn would have the same. */
   id: string;
   /** The model's id as it is. */
   callId: string;
@@ -50,7 +50,7 @@ export interface WaitingRun {
   waitId: string;
   /** Milliseconds since 1970. */
   expires: number;
-  /** As it was asked for, whatever it was handed over to. */
+  /** As the request named it, whatever preset it was handed off to. */
   model: string;
   request: ChatRequest;
   /** At least one. */
@@ -82,7 +82,7 @@ export type DecisionEffect =
   /** This call was decided before, or the run does not wait for it any more. Nothing was changed. */
   | { type: 'closed' };
 
-/** Of the runs that are open: how many of one caller, and the size of all of them as they are kept. `maxRunCharacters`: of this one as JSON. */
+/** Of the runs that are open: how many of one caller, and the size of all of them as they are stored. `maxRunCharacters`: of this one as JSON. */
 export interface WaitingBounds {
   maxRunCharacters: number;
   maxOfCaller: number;
@@ -90,13 +90,13 @@ export interface WaitingBounds {
 }
 
 /**
- * Whether a run was kept. Beyond the size of all, a caller who has more than the one who asks loses the oldest ones, which are closed: their ids
- * are `givenUp`. Whoever has the most, or too many, is refused instead, without an effect; so is a run that is too large by itself.
+ * Whether a run was stored. Beyond the size of all, a caller who has more than this one loses the oldest ones, which are closed: their ids are
+ * `givenUp`. The caller who has the most, or too many, is refused instead, without an effect; so is a run that is too large by itself.
  */
 export type KeptWait = { type: 'kept'; givenUp: string[] } | { type: 'refused' } | { type: 'too_large' };
 
 /**
- * Keeps runs that wait. One implementation keeps them in memory, another in SQLite, encrypted.
+ * Stores runs that wait, encrypted.
  * @throws GatewayError `storage_unavailable`
  */
 export interface WaitingRunStore {
@@ -104,7 +104,7 @@ export interface WaitingRunStore {
   keep(run: WaitingRun, bounds: WaitingBounds): Promise<KeptWait>;
   /** Undefined also for one that cannot be read with the present secret. */
   find(id: string): Promise<FoundWait | undefined>;
-  /** Writes a decision down, at most one for each call, whoever asks at the same time. */
+  /** Stores a decision, at most one for each call, also where several come at the same time. */
   decide(call: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
   /** Nobody can go on with it any more; false when it is not open. */
   close(id: string): Promise<boolean>;
@@ -114,19 +114,19 @@ export interface WaitingRunStore {
   prune(time: number): Promise<void>;
 }
 
-/** How a run waits whose caller can be asked only by its answer: it is written down, ends, and goes on in another request. */
+/** How a run waits whose caller learns of it by the answer alone: it is stored, ends, and goes on in another request. */
 export interface RunWait {
   /** Present in a run that goes on. */
   readonly resumed?: ResumedRun;
   /** A hand-off changes what is answered from here on; the request of the run until then. */
   answers(request: ChatRequest): void;
-  /** Writes the run down before any token goes out. @throws GatewayError `overloaded`, `storage_unavailable` */
+  /** Stores the run before any token goes out. @throws GatewayError `overloaded`, `storage_unavailable` */
   suspend(calls: readonly WaitingCall[], loop: JsonObject): Promise<PendingApproval>;
   /** Keeps a run that has failed after its calls were decided, so that the same decision goes on with it; false where there is nothing to keep. */
   keepForRetry(): Promise<boolean>;
-  /** The run was cancelled while it was written down: nobody can go on with it any more. Never rejects. */
+  /** The run was cancelled while it was stored: nobody can go on with it any more. Never rejects. */
   abandon(): Promise<void>;
-  /** Whether the run is kept, by one of the two. */
+  /** Whether the run is stored, by `suspend` or `keepForRetry`. */
   readonly isSuspended: boolean;
 }
 
@@ -141,7 +141,7 @@ export interface ResumedRun {
   setCheckpoint(loop: (() => JsonObject) | undefined): void;
 }
 
-/** Makes the waits of runs; the port through which the door starts them. */
+/** The port by which runs that may wait are begun and resumed. */
 export interface RunWaits {
   begin(run: { id: string; callerId: string; request: ChatRequest; sources: readonly Source[] }): RunWait;
   resume(run: WaitingRun, decided: readonly DecidedCall[], sources: readonly Source[]): RunWait;

@@ -20,7 +20,7 @@ export interface ToolSpec {
   strict?: boolean;
 }
 
-/** Codes that tell a model, and whoever reads the run, why a call gave no result. */
+/** Codes that say why a call gave no result, to the model and to the reader of the run. */
 export type ToolErrorCode =
   | 'tool_not_found'
   | 'tool_disabled'
@@ -45,7 +45,7 @@ export type ToolErrorCode =
   | 'definition_changed';
 
 /**
- * What is known of a call that came to no answer. `not_started`: nothing of it reached whoever would execute it. `cancelled`: it was ended
+ * What is known of a call that came to no answer. `not_started`: nothing of it reached the server, browser or function. `cancelled`: it was ended
  * and changed nothing. `outcome_unknown`: it may have taken effect. Absent: the tool itself has answered, if only with an error.
  */
 export type CallState = 'not_started' | 'cancelled' | 'outcome_unknown';
@@ -57,14 +57,14 @@ export type CallState = 'not_started' | 'cancelled' | 'outcome_unknown';
 export type FollowUp = { type: 'no-reply' } | { type: 'stop' } | { type: 'handoff'; preset: string };
 
 /**
- * A file among what a tool returned, for whoever can show it. `url` is a `data:` URI; `type` its media type; `uri` where its maker says that it lies.
- * `mention`: what stands in its place in a `value` that is text.
+ * A file among what a tool returned, for clients that can show it. `url` is a `data:` URI; `type` its media type; `uri` its address at the server.
+ * `mention`: the text that `value` has instead of it.
  */
 export type ToolFile = { type: string; url: string; sizeBytes: number; name?: string; uri?: string; mention?: string };
 
 /**
- * A part of a `value` that is text and of which its maker says that it is a document, for protocols that can say so too. What a later change of the
- * value has taken away is no document any more: it counts only where `value` holds its whole text.
+ * A part of a `value` that is text, and a document by the word of the server, for protocols that can say so too. It counts only where `value` still holds
+ * its whole text.
  */
 export type ToolDocument = { uri: string; type?: string; text: string };
 
@@ -105,7 +105,7 @@ export interface ToolInvocation {
   run: RunContext;
   /** Aborted by the caller's leave, by a cancellation of this call and by the time limits; not while a critical section is under way. */
   signal: AbortSignal;
-  /** Without a sign of progress; the total limit of a call stands beside it. */
+  /** Without a sign of progress; there is also a total limit. */
   timeoutMs: number;
   /** For results of which a tool can fetch more than it returns; absent where no model reads on. */
   results?: ResultStore;
@@ -118,7 +118,7 @@ export type AskPreset = (preset: PresetRecord, invocation: ToolInvocation, conte
 
 /** What a running call may do beside giving a result. Nothing has an effect once it has settled. */
 export interface ToolContext {
-  /** Shows what is being done; the idle time begins anew. Resolves when it was delivered to whoever reads the run. */
+  /** Shows what is being done; the idle time begins anew. Resolves when it was delivered to the reader of the run. */
   status(text: string): Promise<void>;
   /** The same for an amount; `total` where it is known. */
   progress(done: number, total?: number): Promise<void>;
@@ -153,13 +153,13 @@ export interface Tool {
   /** Registered server's id or the request-supplied server's URL, for events. */
   readonly server: string;
   readonly kind: 'openapi' | 'browser' | 'function' | 'mcp' | 'preset';
-  /** What a call asks for there, as `POST http://host/path`; undefined where nobody knows, or where it is no request. */
+  /** What a call requests, as `POST http://host/path`; undefined where that is not known, or where it is no request. */
   readonly endpoint?: string;
-  /** Further names by which a rule may mean it: its own before a clash renamed it, the document's, its entries of `tool_ids`. */
+  /** Further names by which a rule may mean it: the one before a clash renamed it, the document's, its entries of `tool_ids`. */
   readonly otherNames?: readonly string[];
-  /** The tool's own time limit; undefined: the request's, else the preset's, else the default. */
+  /** Undefined: the request's, else the preset's, else the default. */
   readonly timeoutMs?: number;
-  /** Whether a limit that was passed is told to the model (default) or ends the run. */
+  /** Whether a time limit that was passed is an error for the model (default) or ends the run. */
   readonly timeoutBehavior?: 'result' | 'abort';
   /** What an exception becomes: an error for the model (default), the end of the run, or the text that this function makes of it. */
   readonly onError?: 'result' | 'abort' | ((error: unknown) => string | Promise<string>);
@@ -179,7 +179,7 @@ export interface Tool {
   readonly needsApproval?: boolean | ((args: JsonObject) => boolean | Promise<boolean>);
   /** Serves the loop alone and reaches nothing outside of its run: a demand for approval of all calls does not mean it. */
   readonly isHelper?: true;
-  /** Once it was called, the files of the request are its business and no context of the model. */
+  /** Once it was called, the files of the request are no context of the model any more. */
   readonly consumesFiles?: boolean;
   /** Overrides the cap on what a result may hand to the model. */
   readonly maxResultBytes?: number;

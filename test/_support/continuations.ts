@@ -1,5 +1,5 @@
-import { createContinuations } from '../../src/chat/suspend/continue-run.ts';
-import type { ContinuationOptions, Continuations } from '../../src/chat/suspend/continue-run.ts';
+import { createContinuations } from '../../src/chat/suspend/continuations.ts';
+import type { ContinuationOptions, Continuations } from '../../src/chat/suspend/continuations.ts';
 import { memoryNotes } from './memory-stores.ts';
 
 /** Continuations that are kept in memory. Calls whose ids are taken become `own`. */

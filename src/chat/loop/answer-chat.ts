@@ -14,7 +14,7 @@ import { chooseMode, parseMode } from '../modes/choose-mode.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import { sourceOfFile } from '../results/cite-sources.ts';
 import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from '../results/consume-files.ts';
-import type { Continuations } from '../suspend/continue-run.ts';
+import type { Continuations } from '../suspend/continuations.ts';
 import { expandTemplate, templateRoom, templateValues } from './expand-template.ts';
 import { withModelHooks } from '../hooks/hook-model.ts';
 import { recordModelRequests } from './record-model-requests.ts';
