@@ -4,8 +4,8 @@ import { prepareEditedCall } from '../tool-calls/prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall } from '../tool-calls/prepare-tool-call.ts';
 
 /**
- * The call as hooks leave it, perhaps with other arguments, or what stands in place of its run. Before anybody is asked for an approval, so that a human
- * sees the arguments that run, and is not asked for what is refused anyway.
+ * The call as hooks leave it, perhaps with other arguments, or the outcome that replaces its run. Before an approval is requested, so that a human
+ * sees the arguments that run, and is not bothered with what is refused anyway.
  * @throws GatewayError as `RunHooks`; the run signal's reason
  */
 export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSettings): Promise<PreparedCall | ToolOutcome> {
@@ -23,7 +23,7 @@ export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSet
   }
 }
 
-/** What hooks have made of a result. A failed call has none, and is told as it is. @throws as `judgeCall` */
+/** What hooks have made of a result. A failed call has none, and stays as it is. @throws as `judgeCall` */
 export async function judgeResult({ tool, args }: ReadyCall, outcome: ToolOutcome, { hooks, run }: ToolCallSettings): Promise<ToolOutcome> {
   if (outcome.type !== 'result' || hooks === undefined) return outcome;
   const decision = await hooks.afterTool({ name: tool.spec.name, args, result: outcome.value }, run).catch((error: unknown) => {

@@ -20,13 +20,13 @@ import type { RunContext } from '../../core/run.ts';
 export interface RunHooks {
   readonly hasBeforeModel: boolean;
   readonly hasAfterModel: boolean;
-  /** The first answer stands; changed messages go on to the next hook. */
+  /** The first answer counts; changed messages go on to the next hook. */
   beforeModel(request: HookedModelRequest, run: RunContext): Promise<{ messages: readonly ChatMessage[]; answer?: AssistantMessage }>;
   /** Each sees what the one before it has made; undefined: none has changed anything. */
   afterModel(message: AssistantMessage, run: RunContext): Promise<AssistantMessage | undefined>;
-  /** The first result or refusal stands; changed arguments go on to the next hook. */
+  /** The first result or refusal counts; changed arguments go on to the next hook. */
   beforeTool(call: HookedCall, run: RunContext): Promise<Exclude<BeforeToolDecision, HookAbort>>;
-  /** Each sees what the one before it has made; a refusal stands. */
+  /** Each sees what the one before it has made; a refusal counts. */
   afterTool(call: HookedCall & { result: JsonValue }, run: RunContext): Promise<Exclude<AfterToolDecision, HookAbort>>;
 }
 

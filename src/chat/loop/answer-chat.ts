@@ -6,6 +6,7 @@ import type { FoundModel, ModelFinder } from '../../core/model.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolFinder, ToolOffer } from '../../core/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
+import { withRemedies } from '../../shared/with-remedies.ts';
 import { answerFromResults } from '../modes/native/answer-from-results.ts';
 import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
 import { backendInMode } from '../modes/backend-in-mode.ts';
@@ -50,16 +51,16 @@ export interface ChatServices {
  * @throws GatewayError before the first event for a request that cannot be answered, amid the events for a fault of the backend.
  */
 export async function answerChat(
-  asked: ChatRequest,
-  { run: given, services }: { run: RunContext; services: ChatServices },
+  given: ChatRequest,
+  { run: outerRun, services }: { run: RunContext; services: ChatServices },
   emit: Emit<ChatEvent>,
 ): Promise<Handoff | undefined> {
-  const run: RunContext = { ...given, conversation: asked };
-  const mode = parseMode(asked.mode ?? services.settings.functionCalling);
-  const model = await services.models.require(asked.model, run.signal);
-  const everything = await services.tools.offerFor(asked, run);
+  const run: RunContext = { ...outerRun, conversation: given };
+  const mode = parseMode(given.mode ?? services.settings.functionCalling);
+  const model = await services.models.require(given.model, run.signal);
+  const everything = await services.tools.offerFor(given, run);
   const resumed = takeLoopCheckpoint(run);
-  const { request, offer } = applyToolChoice(asked, everything, resumed !== undefined);
+  const { request, offer } = applyToolChoice(given, everything, resumed !== undefined);
   if (offer.tools.size > 0 && Number(request.parameters['n'] ?? 1) > 1) {
     throw new GatewayError(
       'invalid_request',
@@ -139,17 +140,17 @@ interface Preparation {
 }
 
 /** In `auto`, a backend's refusal of tools is remembered, and the same request is answered by the selection pass. */
-async function withFallback(preparation: Preparation, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
-  try {
-    return await runInMode(preparation, choice, emit);
-  } catch (error) {
-    const isRefusal = error instanceof GatewayError && error.code === 'tools_unsupported';
-    if (!isRefusal || !choice.mayFallBack) throw error;
-    learnNoTools(error, preparation);
-    const message = `The backend has no native tool calls for ${preparation.request.model}; tools are chosen by a selection prompt.`;
-    await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } }]);
-    return runInMode(preparation, { ...choice, path: 'prompt', mayFallBack: false }, emit);
-  }
+function withFallback(preparation: Preparation, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
+  return withRemedies(choice, (next, emitNext: Emit<ChatEvent>) => runInMode(preparation, next, emitNext), {
+    emit,
+    async remedy(error): Promise<ModeChoice | undefined> {
+      if (!choice.mayFallBack || !(error instanceof GatewayError) || error.code !== 'tools_unsupported') return undefined;
+      learnNoTools(error, preparation);
+      const message = `The backend has no native tool calls for ${preparation.request.model}; tools are chosen by a selection prompt.`;
+      await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } }]);
+      return { ...choice, path: 'prompt', mayFallBack: false };
+    },
+  });
 }
 
 function learnNoTools(refusal: GatewayError, { request, offer, services, model }: Preparation): void {

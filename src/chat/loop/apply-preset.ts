@@ -6,13 +6,13 @@ import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 /** A request as the models below its preset get it. */
 export interface PresetRequest {
   request: ChatRequest;
-  /** From the one that was asked down to the one that stands on a model; empty for a plain model. */
+  /** From the one that the request names down to the one that is based on a model; empty for a plain model. */
   presets: PresetRecord[];
 }
 
 /**
- * Puts into a request what its preset, and the presets that one stands on, say: what the request says itself comes first, then the upper one.
- * @throws GatewayError `invalid_request` for presets that stand on each other in a circle.
+ * Puts into a request what its preset, and the presets that one is based on, say: the request comes first, then the upper one.
+ * @throws GatewayError `invalid_request` for presets that are based on each other in a circle.
  */
 export async function applyPresets(request: ChatRequest, book: PresetBook): Promise<PresetRequest> {
   const presets: PresetRecord[] = [];
@@ -57,7 +57,7 @@ function circular(presets: readonly PresetRecord[]): GatewayError {
   const path = presets.map(({ id }) => id).join(' -> ');
   return new GatewayError(
     'invalid_request',
-    `model: presets stand on each other too deep or in a circle: ${path}. Change base_model of one of them.`,
+    `model: presets are based on each other too deeply or in a circle: ${path}. Change base_model of one of them.`,
     {
       param: 'model',
     },

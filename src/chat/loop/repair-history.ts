@@ -8,7 +8,7 @@ import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });
 
 /**
- * A history as every backend takes it: after an assistant message with calls stands one result for each, and nothing else stands between.
+ * A history as every backend takes it: after an assistant message with calls comes one result for each, and nothing else between.
  * One gap would make this and every later request of the chat fail. Frontends cut histories, and a run may have ended amid its calls.
  */
 export function repairHistory(messages: readonly ChatMessage[]): ChatMessage[] {
@@ -36,7 +36,7 @@ function resultOf(call: ToolCall, later: readonly ChatMessage[], used: ReadonlyS
   return { role: 'tool', toolCallId: call.id, name: call.name, content: lostResult };
 }
 
-/** A result whose call is gone is kept as what it says; as a result it would be refused. */
+/** A result whose call is gone becomes text; as a result it would be refused. */
 function withoutCall(message: ToolMessage): ChatMessage {
   const name = message.label ?? message.name ?? message.toolCallId;
   return { role: 'user', content: `Tool \`${name}\` Output: ${textOf(message.content)}` };
@@ -97,7 +97,7 @@ function argumentsInHistory({ args, call }: ToolCallResult): string {
   return Buffer.byteLength(call.arguments) > limits.argumentsBytes ? '{}' : withCanonicalArguments(call).arguments;
 }
 
-/** What only the model needs stands behind the value: where the new thing is, how to get the next page. */
+/** What only the model needs follows the value: where the new thing is, how to get the next page. */
 function contentFor({ outcome, text }: ToolCallResult): string {
   return outcome.type === 'result' && outcome.note !== undefined ? `${text}\n\n[${outcome.note}]` : text;
 }

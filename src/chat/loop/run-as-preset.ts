@@ -16,20 +16,20 @@ import type { Handoff } from './run-chat.ts';
  * @throws GatewayError as `answerChat`; `forbidden` for a model that the caller's key may not use; `invalid_request` for presets in a circle
  */
 export async function runAsPreset(
-  request: ChatRequest,
+  first: ChatRequest,
   { run, services }: { run: RunContext; services: ChatServices & { presets: PresetBook } },
   emit: Emit<ChatEvent>,
 ): Promise<void> {
-  let asked = request;
+  let request = first;
   let functionsBefore: readonly string[] | undefined;
   for (let handoffs = 0; ; handoffs += 1) {
-    requireModel(run.caller, asked.model);
-    run.wait?.answers(asked);
-    const applied = await applyPresets(asked, services.presets);
+    requireModel(run.caller, request.model);
+    run.wait?.answers(request);
+    const applied = await applyPresets(request, services.presets);
     const preset = actingPreset(applied.presets);
-    const rule = strictestRule(asked.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
+    const rule = strictestRule(request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
     const acting = { ...run, preset, approvalRule: strictestRule(run.approvalRule, rule) };
-    const handoff = await answerChat(applied.request, { run: acting, services }, withStartOf(asked.model, functionsBefore, emit));
+    const handoff = await answerChat(applied.request, { run: acting, services }, withStartOf(request.model, functionsBefore, emit));
     if (handoff === undefined) return;
     if (handoffs >= limits.handoffs) {
       await emit([
@@ -41,26 +41,26 @@ export async function runAsPreset(
       return;
     }
     functionsBefore = handoff.functions;
-    asked = await handedOver({ ...asked, approvalRule: rule }, handoff, services.presets);
+    request = await handedOver({ ...request, approvalRule: rule }, handoff, services.presets);
   }
 }
 
-/** The one that was asked, with the tools that it has from those it stands on. */
+/** The one that the request names, with the tools that it has from those it is based on. */
 function actingPreset([first, ...below]: readonly PresetRecord[]): PresetRecord | undefined {
   if (first === undefined || first.tools !== undefined) return first;
   const tools = below.find((preset) => preset.tools !== undefined)?.tools;
   return tools === undefined ? first : { ...first, tools };
 }
 
-/** The caller's own words with what the run has added; of what the first preset has put in, only what it demands for approvals goes along. */
-async function handedOver(asked: ChatRequest, { preset, messages }: Handoff, presets: PresetBook): Promise<ChatRequest> {
+/** The caller's request with what the run has added; of what the first preset has put in, only what it demands for approvals goes along. */
+async function handedOver(request: ChatRequest, { preset, messages }: Handoff, presets: PresetBook): Promise<ChatRequest> {
   if ((await presets.find(preset)) === undefined)
     throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);
-  const messagesSoFar = [...asked.messages, ...messages];
-  return { ...asked, model: preset, messages: messagesSoFar, toolIds: undefined, toolChoice: undefined, isHandover: true };
+  const messagesSoFar = [...request.messages, ...messages];
+  return { ...request, model: preset, messages: messagesSoFar, toolIds: undefined, toolChoice: undefined, isHandover: true };
 }
 
-/** The run is known by the model that was asked; a hand-off changes it (what came, what went) and starts no other run. */
+/** The run is known by the model that the request names; a hand-off changes it (what came, what went) and starts no other run. */
 function withStartOf(model: string, functionsBefore: readonly string[] | undefined, emit: Emit<ChatEvent>): Emit<ChatEvent> {
   return (events) => {
     const [first, ...others] = events;

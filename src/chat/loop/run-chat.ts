@@ -51,7 +51,7 @@ export interface ChatRun {
   settings: ToolCallSettings;
   /** What a run that was suspended goes on with, in place of `messages`. */
   resumed?: LoopCheckpoint | undefined;
-  /** Keeps what was executed beside calls to the caller's own functions, until the caller answers them; gives the calls as they are handed over. */
+  /** Stores what was executed beside calls of the caller's functions, until the caller answers them; gives the calls as they are handed over. */
   keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
 }
 
@@ -59,10 +59,10 @@ export interface ChatRun {
 type NextStep =
   | { type: 'run_again' }
   | RunTools
-  /** The model is asked to answer without tools: a limit is reached, or it has said nothing. */
+  /** The model is requested without tools: a limit is reached, or it has said nothing. */
   | { type: 'last_answer'; limit?: ReachedLimit }
   | { type: 'answer'; finishReason: FinishReason }
-  /** The caller's own functions are the caller's to run. */
+  /** The caller runs the caller's functions. */
   | { type: 'hand_over'; calls: ToolCall[] }
   /** Another preset goes on. */
   | { type: 'hand_off'; preset: string }
@@ -74,7 +74,7 @@ type NextStep =
 interface RunTools {
   type: 'run_tools';
   turn: Turn;
-  /** Those of the turn that may run, the caller's own among them. */
+  /** Those of the turn that may run, of the caller's functions too. */
   calls: ToolCall[];
   /** Present where the round was suspended amid them. */
   resumed?: LoopCheckpoint;

@@ -18,9 +18,9 @@ import { nestedSuspension } from '../suspend/nested-suspension.ts';
 const signMs = 1_000;
 
 /**
- * Runs a preset as a tool: a run within the run, with its own limits, whose usage is added to the outer one's. What it does stands among the
- * outer run's events, and where one of its calls needs an approval the outer run waits with it. A preset that is at work already is not asked
- * again: two that ask each other never answer.
+ * Runs a preset as a tool: a run within the run, with its own limits, whose usage is added to the outer one's. What it does is emitted among the
+ * outer run's events, and where one of its calls needs an approval the outer run waits with it. A preset that is at work already is not called
+ * again: two that call each other never answer.
  */
 export function createSubAgentRunner(servicesOf: () => ChatServices & { presets: PresetBook }): AskPreset {
   return async (preset, invocation, context) => {
@@ -49,9 +49,9 @@ export function createSubAgentRunner(servicesOf: () => ChatServices & { presets:
     } finally {
       thinking.end();
     }
-    if (wait?.kept !== undefined) {
-      context?.waitFor(wait.kept);
-      const tools = wait.kept.calls.map(({ tool }) => `'${tool}'`).join(', ');
+    if (wait?.waiting !== undefined) {
+      context?.waitFor(wait.waiting);
+      const tools = wait.waiting.calls.map(({ tool }) => `'${tool}'`).join(', ');
       const message = `The assistant has to wait for a human's approval of ${tools}, which is not possible just now; it has not finished.`;
       return { ...failure(`${message}${wordsOn(said)}`, said), code: 'approval_required' };
     }
@@ -137,7 +137,7 @@ function emitInto(said: Said, { callId, context, thinking, now }: Outside, isSus
   };
 }
 
-/** Whoever is asked over a session may think for long: as long as an approval within is awaited, no limit of the call runs. */
+/** A human who is asked over a session may think for long: while an approval within is awaited, no limit of the call runs. */
 function pauseWhileAsked(context: ToolContext | undefined): { note(event: RunEvent): void; end(): void } {
   const asked = new Set<unknown>();
   let goOn: (() => void) | undefined;

@@ -8,8 +8,8 @@ const leastCharacters = 256;
 const dataAddress = /^data:(?<type>[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64})?(?:;[a-z0-9._-]{1,64}=[^;,]{0,128}){0,8}(?<base64>;base64)?,/i;
 
 /**
- * Takes `data:` texts out of a result, at any depth: no model can read them, and one picture fills its context. A note stands in the place of each.
- * The value stays the same object where there is none. Recursion ends with the value's own depth, which whoever parsed it has bounded.
+ * Takes `data:` texts out of a result, at any depth: no model can read them, and one picture fills its context. A note replaces each.
+ * The value stays the same object where there is none. Recursion ends with the value's depth, which its parser has bounded.
  */
 export function extractDataUris(value: JsonValue): { value: JsonValue; files: ToolFile[] } {
   const files: ToolFile[] = [];

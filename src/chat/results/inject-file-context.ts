@@ -2,7 +2,7 @@ import type { ChatMessage, InlineFile, MessageContent } from '../../core/chat.ts
 import { textOf } from '../../core/chat.ts';
 import { expandTemplate } from '../loop/expand-template.ts';
 
-/** How inline files are put before a model; `RAG_TEMPLATE` replaces it. The query stands in the conversation already, so it is not repeated. */
+/** How inline files are put before a model; `RAG_TEMPLATE` replaces it. The query is in the conversation already, so it is not repeated. */
 export const defaultContextTemplate = `Answer the query with the help of the context below. Where the context does not hold the answer, say so.
 Name the source of what you take from it by its id in brackets, such as [1].
 
@@ -35,13 +35,13 @@ export function injectFileContext(
   return [{ role: 'system', content: text }, ...messages];
 }
 
-/** A template that names the context twice would double every document; it stands in its first place. */
+/** A template that names the context twice would double every document; only the first one counts. */
 function withContextOnce(template: string): string {
   let isFirst = true;
   return template.replaceAll(/\{\{\s*CONTEXT\s*\}\}/g, (written) => {
-    const kept = isFirst ? written : '';
+    const text = isFirst ? written : '';
     isFirst = false;
-    return kept;
+    return text;
   });
 }
 

@@ -7,7 +7,7 @@ import { headWithin } from './truncate-result.ts';
 /** For the line below a page. */
 const footerBytes = 120;
 
-/** The name under which it is offered: what a server or the caller offers keeps its own. */
+/** The name under which it is offered: what a server or the caller offers keeps its name. */
 export function readerNameBeside(taken: ReadonlySet<string>): string {
   for (let count = 1; ; count++) {
     const name = count === 1 ? 'read_result' : `read_result_${count}`;

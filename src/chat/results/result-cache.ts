@@ -5,7 +5,7 @@ import type { Tool } from '../../core/tool.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import { canonicalJson } from '../tool-calls/canonical-json.ts';
 
-/** Results of functions that allow it (`cacheTtlMs`), by caller, function and arguments. Failures are never kept. */
+/** Results of functions that allow it (`cacheTtlMs`), by caller, function and arguments. Failures are never cached. */
 export interface ResultCache {
   find(caller: Caller, tool: Tool, args: JsonObject): { value: JsonValue } | undefined;
   keep(entry: { caller: Caller; tool: Tool; args: JsonObject; value: JsonValue }): void;

@@ -9,7 +9,7 @@ export interface TruncatedResult {
 
 export interface TruncateOptions {
   maxBytes: number;
-  /** Where the whole is kept for reading on; undefined where no model will read on. */
+  /** Where the whole is stored for reading on; undefined where no model will read on. */
   results: ResultStore | undefined;
   /** The name under which `read_result` is offered. */
   readerName: string;

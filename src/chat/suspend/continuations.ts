@@ -4,19 +4,19 @@ import type { ChatMemory } from '../../core/chat-memory.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat.ts';
 import { limits } from '../../core/limits.ts';
 
-/** What the gateway executed in a run that ended with calls to the caller's own functions. */
+/** What the gateway executed in a run that ended with calls of the caller's functions. */
 export interface Continuations {
   /**
-   * The calls as they are to be handed over. Some backends count their ids anew in every turn: where these ids stand for another turn that is kept,
-   * the calls get ids of their own, or one chat would go on with the results of another. Never rejects.
+   * The calls as they are to be handed over. Some backends number their calls anew in every turn: where these ids name another turn that is stored,
+   * the calls get new ones, or one chat would go on with the results of another. Never rejects.
    */
   keep(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
-  /** The history with the kept messages put back; as it was sent where nothing is kept. Never rejects. */
+  /** The history with the stored messages put back; as it was sent where there are none. Never rejects. */
   restore(caller: Caller, messages: readonly ChatMessage[]): Promise<ChatMessage[]>;
 }
 
 export interface ContinuationOptions {
-  /** Where turns are kept: for an hour, with a share for each caller. */
+  /** Where turns are stored: for an hour, with a share for each caller. */
   store: ChatMemory;
   /** In memory: for turns without results, and while the store cannot be written, because without them a model would call again what has run. */
   spare: ChatMemory;
@@ -26,14 +26,14 @@ export interface ContinuationOptions {
   onFault: (error: unknown) => void;
 }
 
-/** A turn as it is kept, as JSON. */
+/** A turn as it is stored, as JSON. */
 interface KeptTurn {
   calls: readonly ToolCall[];
   messages: ChatMessage[];
 }
 
 /**
- * The caller's history knows only its own calls. When it answers them, the calls and results of the gateway are put back around them,
+ * The caller's history has only the calls of its functions. When it answers them, the calls and results of the gateway are put back around them,
  * so that the model sees the turn as it was. Kept for an hour, by caller and call ids, over a restart too.
  */
 export function createContinuations({ store, spare, now, newCallId, onFault }: ContinuationOptions): Continuations {
@@ -58,7 +58,7 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
     const time = now();
     const note = { id: idOf(caller, turn.calls), callerId: caller.id, value: JSON.stringify(turn), expires: time + limits.continuationMs };
     const bounds = { time, maxNotes: limits.continuations, maxCharacters: limits.continuationsCharacters };
-    // What nothing ran beside can be asked again without harm, and is worth no write.
+    // Where nothing ran beside them, the model can call again without harm: that is worth no write.
     if (!turn.messages.some(({ role }) => role === 'tool')) return spare.keep(note, bounds);
     try {
       await store.keep(note, bounds);
@@ -107,7 +107,7 @@ function withCalls(messages: readonly ChatMessage[], old: readonly ToolCall[], c
   });
 }
 
-/** An id that a backend counts may stand for a turn that was never kept. */
+/** Of a backend that numbers its calls, an id may name a turn that was never stored. */
 function isOfSameNames(kept: readonly ToolCall[], sent: readonly ToolCall[]): boolean {
   return kept.every(({ id, name }) => sent.some((call) => call.id === id && call.name === name));
 }

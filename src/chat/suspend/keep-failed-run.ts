@@ -6,7 +6,7 @@ import { asSentence } from '../loop/as-sentence.ts';
 
 /**
  * Answers with a run that goes on after decisions. Where it fails, most likely because its model does, what was approved must neither be lost nor be
- * done twice: the run is kept as it stands between two rounds, and whoever sends the same decision again goes on with it. Not where somebody has
+ * done twice: the run is stored as it is between two rounds, and who sends the same decision again goes on with it. Not where somebody has
  * cancelled it, not amid calls, and not once its end was emitted.
  */
 export async function keepFailedRun(

@@ -60,7 +60,7 @@ export function amidRound(
   });
 }
 
-/** Where a run stands between two rounds: the model is requested next. */
+/** Between two rounds: the model is requested next. */
 export function betweenRounds(loop: LoopState): JsonObject {
   return toJson({ ...loop, version: 2, turn: { text: '', calls: [] }, settled: [] });
 }
@@ -110,7 +110,7 @@ export function resumedRound(
   return { resumed, inner };
 }
 
-/** The calls that wait, those within presets too, each with an id of its own: some models number their calls anew, or not at all. */
+/** The calls that wait, those within presets too, each with a unique id: some models number their calls anew, or not at all. */
 export function toWaitingCalls(results: readonly ToolCallResult[]): WaitingCall[] {
   const used = new Set<string>();
   function unique(wanted: string): string {

@@ -14,11 +14,11 @@ export interface ApprovalTokenSigner {
 export interface RunWaitsOptions {
   store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
   tokens: ApprovalTokenSigner;
-  /** Told of runs that wait no longer, because the store was full and their caller had the most in it. Never rejects. */
+  /** Called with runs that wait no longer, because the store was full and their caller had the most in it. Never rejects. */
   onGivenUp: (runIds: readonly string[]) => Promise<void>;
   /** Makes the log of the run durable. */
   flushLog: () => Promise<void>;
-  /** Told where a run that was cancelled cannot be closed: its tokens hold until they expire. */
+  /** Called where a run that was cancelled cannot be closed: its tokens hold until they expire. */
   onFault: (error: unknown) => void;
   /** At least 128 random bits. */
   newId: () => string;
@@ -37,8 +37,8 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
     let isSuspended = false;
     return {
       ...(before !== undefined && { resumed: before.resumed }),
-      answers(asked) {
-        request = asked;
+      answers(now) {
+        request = now;
       },
       async suspend(calls, loop) {
         const { id, callerId, model, sources } = run;
@@ -54,7 +54,7 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
         if (before === undefined || checkpoint === undefined) return false;
         const { waited, decided } = before;
         const { loop, left } = checkpoint;
-        // Those of before stand first among the new ones, once the run has told them.
+        // Those of before are the first among the new ones, once the run has emitted them.
         const sources = run.sources.length < waited.sources.length ? waited.sources : [...run.sources];
         // Under the same tokens, for as long as they hold.
         const waiting: WaitingRun = { ...waited, request, sources, loop, again: { decided, left } };
@@ -80,7 +80,7 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
     begin: (run) => waitOf({ ...run, model: run.request.model }),
     resume(waited, decided, sources) {
       const resumed = createResumedRun(waited, decided);
-      // Whoever goes on for the second time does so by the decisions of the first.
+      // A second retry has the decisions of the first.
       return waitOf({ ...waited, sources }, { waited, decided: waited.again?.decided ?? [...decided], resumed });
     },
   };
@@ -101,7 +101,7 @@ async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
     );
   }
   if (kept.givenUp.length > 0) await onGivenUp(kept.givenUp);
-  // What was asked must be readable by the time that somebody can answer.
+  // What is to be approved must be readable before somebody can decide.
   await flushLog();
 }
 

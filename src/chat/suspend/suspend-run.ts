@@ -25,7 +25,7 @@ export interface RoundToSuspend {
 const shownCharacters = 200;
 
 /**
- * Suspends a run whose round has calls that wait, with the results that it has, and says so. False where it cannot be kept: then the calls
+ * Suspends a run whose round has calls that wait, with the results that it has, and says so. False where it cannot be stored: then the calls
  * are reported as not run, and the run goes on.
  */
 export async function suspendRun({ wait, loop, separator, ...round }: RoundToSuspend, emit: Emit<ChatEvent>): Promise<boolean> {

@@ -10,7 +10,7 @@ export interface CoercedArguments {
 }
 
 /**
- * Fits what a model wrote to the function's schema where the meaning is beyond doubt: `"5"` for a number, `"true"` for a boolean,
+ * Fits what a model wrote to the function's schema where the meaning is certain: `"5"` for a number, `"true"` for a boolean,
  * JSON text for an object or array, a choice in another case, one value for a list of it, `null` for an optional argument that was left open. What fits one of several
  * schemas stays as it is; otherwise the first of them that can be fitted has it. A required argument that was left out has its default, where
  * there is one. Unknown arguments are dropped, unless the schema takes additional ones. Nothing is invented: what does not fit stays and fails
@@ -247,7 +247,7 @@ function typeOf(value: JsonValue): string {
   return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
-/** Of several kinds of objects the one that a value says it is, by its constants; the schema itself where that is not beyond doubt. */
+/** Of several kinds of objects the one that a value says it is, by its constants; the schema itself where that is not certain. */
 function branchFor(value: JsonObject, schema: JsonObject, walk: Walk): JsonObject {
   const { root, budget } = walk;
   if (Object.hasOwn(schema, 'properties') || budget.stepsLeft <= 0) return schema;
@@ -297,7 +297,7 @@ function fromText(text: string, schema: JsonObject): JsonValue {
   if (allowsType(schema, 'boolean') && /^(?:true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === 'true';
   if (allowsType(schema, 'null') && /^(?:null|none)$/i.test(trimmed)) return null;
   if (!allowsType(schema, 'object') && !allowsType(schema, 'array')) return text;
-  const decoded = decode(trimmed);
+  const decoded = parseSafely(trimmed);
   return (isJsonObject(decoded) && allowsType(schema, 'object')) || (Array.isArray(decoded) && allowsType(schema, 'array'))
     ? decoded
     : text;
@@ -325,7 +325,8 @@ function wrapped(value: JsonValue, schema: JsonObject): JsonValue {
   return typeof value === 'string' && /^\s*(?:$|[[{])/.test(value) ? value : [value];
 }
 
-function decode(text: string): JsonValue | undefined {
+/** Undefined for what is no JSON; keys that would reach a prototype are left out. */
+export function parseSafely(text: string): JsonValue | undefined {
   try {
     return parse(text, undefined, { protoAction: 'remove', constructorAction: 'remove' }) as JsonValue;
   } catch {

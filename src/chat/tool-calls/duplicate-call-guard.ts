@@ -148,7 +148,7 @@ function keyOf(tool: string, args: string): string {
   return `${tool} ${args}`;
 }
 
-/** Failures are told apart by their code: a masked one has an id of its own in its message. A text of up to 4 MB is not kept for a comparison. */
+/** Failures differ by their code: a masked one has a new id in its message. A text of up to 4 MB is not stored for a comparison. */
 function digestOf(outcome: ToolOutcome): string {
   if (outcome.type === 'error') return outcome.code;
   return createHash('sha256').update(JSON.stringify(outcome.value)).digest('base64');

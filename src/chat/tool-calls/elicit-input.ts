@@ -7,7 +7,7 @@ import type { ToolContext } from '../../core/tool.ts';
 import type { Supervision } from './supervise-call.ts';
 import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
 
-/** How functions ask the user; absent where nobody could be asked. */
+/** How functions ask the user; absent where there is nobody to ask. */
 export interface Elicitations {
   ask: SendElicitation;
   /** How long a user may take. */
@@ -65,7 +65,7 @@ async function requireFit(value: JsonValue, { schema, tool, run }: { schema: Jso
   const errors = isJsonObject(value)
     ? await argumentProblems(value, schema, run)
     : await argumentProblems({ value }, { type: 'object', properties: { value: schema }, required: ['value'] }, run);
-  if (errors.length > 0) throw new ToolError(`What the user gave to '${tool}' has not the form that was asked for: ${errors.join('; ')}.`);
+  if (errors.length > 0) throw new ToolError(`What the user gave to '${tool}' has not the requested form: ${errors.join('; ')}.`);
 }
 
 function unavailable(tool: string): ToolError {

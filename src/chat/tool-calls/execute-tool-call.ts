@@ -29,7 +29,7 @@ export async function executeToolCall(execution: Execution): Promise<{ outcome: 
   const timer = setTimeout(() => resolve(undefined), limits.toolRetryDelayMs);
   const ending = await Promise.race([rested, supervision.ended]);
   clearTimeout(timer);
-  // Nothing is under way between two attempts: what is known of the first one stands.
+  // Nothing is under way between two attempts: the outcome of the first one is what is known.
   if (ending !== undefined) return { outcome: first, attempts: 1 };
   return { outcome: await attempt(execution), attempts: 2 };
 }
@@ -122,7 +122,7 @@ async function messageBy(
   }
 }
 
-/** An exception told by its id alone; the log has the rest. */
+/** Of an exception the model reads an id alone; the log has the rest. */
 export function maskFault(error: unknown, prepared: ReadyCall, settings: ToolCallSettings): Extract<ToolOutcome, { type: 'error' }> {
   const id = settings.newFaultId?.() ?? prepared.call.id;
   const fault: ToolFault = { id, tool: prepared.tool.label, runId: settings.run.runId, callId: prepared.call.id, error };

@@ -14,7 +14,7 @@ export interface PartitionRules {
   /** Undefined: nothing is forced, or it was obeyed already. */
   forced: ForcedChoice | undefined;
   isSingleCall: boolean;
-  /** The answer's form holds one call to the caller's own functions. */
+  /** The form of the answer takes one call of the caller's functions. */
   handsOverOne?: boolean | undefined;
   parallelToolCalls: boolean | undefined;
 }
@@ -32,7 +32,7 @@ export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: 
   const refused = named.flatMap((call) => {
     if (!wanted.includes(call))
       return [notRun(call, 'The request demands another function first, so this call was not run.', 'tool_disabled')];
-    // `simple` is known for its one call; what is beyond it is nothing to tell.
+    // `simple` means one call; the others need no word.
     if (rules.isSingleCall || calls.includes(call)) return [];
     return [notRun(call, 'The request takes one call at a time, so this one was not run.', 'tool_disabled')];
   });

@@ -1,10 +1,9 @@
-import { parse } from 'secure-json-parse';
 import type { ToolCall } from '../../core/chat.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tool.ts';
-import { coerceArguments } from './coerce-arguments.ts';
+import { coerceArguments, parseSafely } from './coerce-arguments.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { checkValue } from '../../validation/check-value.ts';
 
@@ -77,7 +76,7 @@ async function misfitOf(args: JsonObject, { name, parameters }: FunctionSchema, 
 
 /**
  * Finds, parses and fits one call. Only tools offered in this run are found.
- * Damaged arguments never run: they are told to the model, which may call again; `finderName` is the function by which it finds others.
+ * Damaged arguments never run: the model reads what is wrong, and may call again; `finderName` is the function by which it finds others.
  */
 export function fitToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName?: string): PreparedCall {
   const match = findOfferedName(call.name, [...tools.keys()]);
@@ -110,8 +109,8 @@ function fitArguments(
 }
 
 /**
- * Why arguments must not run, a sentence each; empty when they fit. Those that are too expensive to check are refused: whoever chooses them must
- * not choose whether they are checked. @throws the signal's reason
+ * Why arguments must not run, a sentence each; empty when they fit. Those that are too expensive to check are refused: who chooses them must not
+ * choose whether they are checked. @throws the signal's reason
  */
 export async function argumentProblems(args: JsonObject, schema: JsonObject, { caller, signal }: CallingRun): Promise<string[]> {
   const check = await checkValue(args, schema, { caller: caller.id, signal });
@@ -128,18 +127,10 @@ export async function argumentProblems(args: JsonObject, schema: JsonObject, { c
 /** An empty text is what models send for functions without arguments; a JSON text in a JSON string is decoded once. */
 function parseArguments(text: string): JsonObject | undefined {
   if (text.trim() === '' || text.trim() === 'null') return {};
-  const value = parseJson(text);
-  const decoded = typeof value === 'string' ? parseJson(value) : value;
+  const value = parseSafely(text);
+  const decoded = typeof value === 'string' ? parseSafely(value) : value;
   if (!isJsonObject(decoded) || isDeeperThan(decoded, limits.jsonDepth)) return undefined;
   return decoded;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return parse(text, undefined, { protoAction: 'remove', constructorAction: 'remove' });
-  } catch {
-    return undefined;
-  }
 }
 
 function unknownName(name: string, candidates: readonly string[], finderName: string | undefined): string {

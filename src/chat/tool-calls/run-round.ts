@@ -60,7 +60,7 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
     turn?.end('over');
     return settled;
   });
-  // Whoever fails while an earlier call is awaited is met in its place.
+  // A call that fails while an earlier one is awaited is not unhandled.
   for (const call of running) call.catch(() => undefined);
   const unlessFailed = <Value>(work: Promise<Value>): Promise<Value> => Promise.race([work, queue.failed]);
   try {
@@ -80,7 +80,7 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
 }
 
 /**
- * Approvals are asked for at once, except for a call that its like before it may make one too many: whether it may run is known when those have
+ * Approvals are requested at once, except for a call that equal ones before it may make one too many: whether it may run is known when those have
  * ended.
  */
 function callsInRound(prepared: readonly PreparedCall[], { scope, resumed }: ToolRound): CallInRound[] {
@@ -140,7 +140,7 @@ export function usageEvents(results: readonly ToolCallResult[]): ChatEvent[] {
   return results.flatMap(({ outcome: { usage } }): ChatEvent[] => (usage === undefined ? [] : [{ type: 'usage', usage }]));
 }
 
-/** For a client that shows it. A large one is named only: an event is a line, and is kept with its run. */
+/** For a client that shows it. A large one is named only: an event is one line, and is stored with its run. */
 function fileData({ type, name, sizeBytes, url }: ToolFile): JsonObject {
   const isShown = url.length <= limits.eventFileCharacters;
   return { type, size_bytes: sizeBytes, ...(name !== undefined && { name }), ...(isShown && { url }) };

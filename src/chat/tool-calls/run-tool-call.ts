@@ -61,7 +61,7 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
 
     // A preset that goes on with its work was let through when it began.
     if (scope.inner === undefined) {
-      if ((await unlessEnded(turn.toCheck())) === 'held') return { ...notRun(heldBack), suspended: { type: 'held' } };
+      if ((await unlessEnded(turn.toCheck())) === 'blocked') return { ...notRun(blocked), suspended: { type: 'blocked' } };
 
       // 3. Refuse what was called too often with the same arguments.
       const objection = scope.guard?.objection(prepared.tool, prepared.args);
@@ -83,7 +83,7 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
     }
 
     // 6. Wait for its turn; calls before it may have made it one too many.
-    if ((await unlessEnded(turn.toRun())) === 'held') return { ...notRun(heldBack), suspended: { type: 'held' } };
+    if ((await unlessEnded(turn.toRun())) === 'blocked') return { ...notRun(blocked), suspended: { type: 'blocked' } };
     const objection = scope.guard?.begin(prepared.tool, prepared.args, scope.inner !== undefined);
     if (objection !== undefined) return refuse(objection);
 
@@ -211,7 +211,7 @@ const notStarted = {
 } as const;
 
 /** What the model reads where the run cannot wait either. */
-const heldBack = {
+const blocked = {
   type: 'error',
   code: 'tool_cancelled',
   message: 'A call before this one needs an approval that cannot be waited for just now, so this one was not run.',

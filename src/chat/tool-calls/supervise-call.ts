@@ -7,11 +7,11 @@ export interface Supervision {
   readonly signal: AbortSignal;
   /** Rejects with the signal's reason when the call is ended. */
   readonly aborted: Promise<never>;
-  /** Resolves when the call is ended; never when it comes to a result of its own. */
+  /** Resolves when the call is ended; never when it comes to a result. */
   readonly ended: Promise<Ending>;
   /** It was ended, or has settled. */
   readonly isOver: boolean;
-  /** The first ending stands. It takes effect at once, or when the critical sections are done. */
+  /** The first ending counts. It takes effect at once, or when the critical sections are done. */
   end(ending: Ending): void;
   /**
    * The call runs from now on. `idleMs` without a sign of progress end it, `totalMs` in any case: even a critical section must not hold a run for
@@ -30,7 +30,7 @@ export function superviseCall(): Supervision {
   const abort = new AbortController();
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  // Only a call that waits for something awaits it.
+  // It is awaited only while the call waits for something.
   aborted.catch(() => undefined);
   let ending: Ending | undefined;
   let isOver = false;

@@ -2,7 +2,7 @@ import { limits } from '../../core/limits.ts';
 import type { Tool } from '../../core/tool.ts';
 
 /**
- * How a call stands to the others of its round. `reading`: beside others of its kind and `parallel` ones. `parallel`: the same, for a call that
+ * Beside which other calls of its round a call may run. `reading`: beside others of its kind and `parallel` ones. `parallel`: the same, for a call that
  * may change something and of which somebody has said that its order does not matter. `alone`: beside none, in the order of the model.
  */
 export type CallOrder = 'reading' | 'parallel' | 'alone';
@@ -13,8 +13,8 @@ export function orderOf(tool: Tool | undefined): CallOrder {
   return tool?.isParallel === true ? 'parallel' : 'alone';
 }
 
-/** `held`: it cannot begin, because it stands behind a call whose approval comes in another request. */
-export type TurnAnswer = 'go' | 'held';
+/** `blocked`: it cannot begin, because the approval of a call before it comes in another request. */
+export type TurnAnswer = 'go' | 'blocked';
 
 /** One call's place in the order of its round. Each method is called at most once. */
 export interface Turn {
@@ -38,7 +38,7 @@ export const onlyTurn: Turn = {
 
 export interface CallInRound {
   order: CallOrder;
-  /** Its checks come when its turn comes, because they depend on what stands before it; otherwise all are checked at once. */
+  /** Its checks come when its turn comes, because they depend on the calls before it; otherwise all are checked at once. */
   isCheckedLate: boolean;
 }
 
@@ -53,7 +53,7 @@ interface Entry extends CallInRound {
 /**
  * The turns of a round's calls, so that the end is that of one call after another: calls that only read run together, at most
  * `limits.parallelToolCalls` at once; every other call waits for all before it, and all behind it wait for it. What waits for a human's approval
- * holds up whatever stands behind it, except calls that only read. Nothing begins before `open`.
+ * holds up all calls after it, except those that only read. Nothing begins before `open`.
  */
 export function takeTurns(calls: readonly CallInRound[]): { turns: Turn[]; open: () => void } {
   const entries = calls.map((call): Entry => ({ ...call, state: 'unchecked' }));
@@ -65,7 +65,7 @@ export function takeTurns(calls: readonly CallInRound[]): { turns: Turn[]; open:
       if (entry.state === 'unchecked' && (!entry.isCheckedLate || isTurnOf(index, entries))) goOn(entry, 'checking');
       else if (entry.state === 'ready' && isTurnOf(index, entries)) goOn(entry, 'running');
     }
-    if (!entries.some(({ state }) => isUnderWay(state))) for (const { answer } of entries) answer?.('held');
+    if (!entries.some(({ state }) => isUnderWay(state))) for (const { answer } of entries) answer?.('blocked');
   }
   function goOn(entry: Entry, state: State): void {
     entry.state = state;
@@ -114,7 +114,7 @@ function isTurnOf(index: number, entries: readonly Entry[]): boolean {
   return awaited.filter(({ order }) => order === 'alone').every(isOver);
 }
 
-/** Whoever only reads waits neither for a human nor for what a human holds up. */
+/** A call that only reads waits neither for a human nor for what a human holds up. */
 function beforeApprovals(entries: readonly Entry[]): readonly Entry[] {
   const first = entries.findIndex(({ state }) => state === 'asking' || state === 'suspended');
   return first < 0 ? entries : entries.slice(0, first);

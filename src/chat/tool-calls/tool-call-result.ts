@@ -17,10 +17,10 @@ import { extractDataUris } from '../results/extract-data-uris.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
 
 /**
- * Why a call goes on in another request. `approval`: there comes the decision on it. `inner`: there come those on calls within it. `held`: it stands
- * behind such a call.
+ * Why a call goes on in another request. `approval`: there comes the decision on it. `inner`: there come those on calls within it. `blocked`: such a
+ * call comes before it.
  */
-export type Suspension = { type: 'approval'; waiting: Omit<WaitingCall, 'id'> } | { type: 'inner'; wait: InnerWait } | { type: 'held' };
+export type Suspension = { type: 'approval'; waiting: Omit<WaitingCall, 'id'> } | { type: 'inner'; wait: InnerWait } | { type: 'blocked' };
 
 /** How one call of a run ended. Plain data, but for what it is suspended with. */
 export interface ToolCallResult {
@@ -31,15 +31,15 @@ export interface ToolCallResult {
   args?: JsonObject;
   /** Its function was found, its arguments fit, and it was not one too many. */
   isReady: boolean;
-  /** What the model reads of it stands in `value` and `message`: cut where it was too large. */
+  /** Its `value` or `message` is what the model reads: truncated where it was too large. */
   outcome: ToolOutcome;
   /** What the model reads: the result as text, or `{"error": "…"}`. */
   text: string;
   durationMs: number;
-  /** How often the tool was asked; 0: the result came from the cache, or the call did not run. */
+  /** How often the tool was run; 0: the result came from the cache, or the call did not run. */
   attempts: number;
   followUp?: FollowUp;
-  /** What a hook has said in place of the tool. */
+  /** A hook has answered instead of the tool. */
   isByHook?: true;
   /** The size before it was cut. */
   cutFromBytes?: number;
@@ -58,7 +58,7 @@ export interface ToolCallSettings {
   elicitations?: Elicitations;
   cache?: ResultCache;
   hooks?: RunHooks;
-  /** Told of every exception that is masked. */
+  /** Called with every exception that is masked. */
   onFault?: (fault: ToolFault) => void;
   newFaultId?: () => string;
   now: () => number;
@@ -73,7 +73,7 @@ export interface ToolFault {
   error: unknown;
 }
 
-/** What a call has around it, in its run and its round. */
+/** What the calls of one run or round share, and what one call has in it. */
 export interface ToolCallScope {
   guard?: DuplicateCallGuard;
   /** Emits an event; resolves when it was delivered. Never rejects. Absent where nobody reads on. */
@@ -108,7 +108,7 @@ function withFilesApart(outcome: ToolOutcome): ToolOutcome {
   return files.length === 0 ? outcome : { ...outcome, value, files: [...(outcome.files ?? []), ...files] };
 }
 
-/** A result beyond its limit would push the question out of the model's context: it is cut, and kept for reading on. */
+/** A result beyond its limit would push the question out of the model's context: it is truncated, and the whole is stored for reading on. */
 export function toToolCallResult(
   {
     prepared,
