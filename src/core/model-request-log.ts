@@ -1,19 +1,17 @@
 import type { ChatEvent } from './chat.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 
-/**
- * The place of a question in its run, for the log, and for whoever must not begin again once calls have run. `answer`: no further question follows it; `round`: functions may be called; `last_answer`:
- * after the last round; the others belong to the selection pass.
- */
-export interface Asking {
-  purpose: 'answer' | 'round' | 'last_answer' | 'selection_names' | 'selection' | 'selection_repair';
-  /** From 1 on. Rounds in which no call could run do not count: their question bears the same number again. */
+/** What a model request is for in its run: for the log, and for the loop, which must not begin again once calls have run. */
+export interface RequestPurpose {
+  /** `answer`: no further request follows; `round`: functions may be called; `last_answer`: after the last round; the others belong to a selection. */
+  type: 'answer' | 'round' | 'last_answer' | 'selection_names' | 'selection' | 'selection_repair';
+  /** From 1 on. Rounds in which no call could run do not count: the next request bears the same number. */
   round?: number;
   maxRounds?: number;
   /** What is on offer, and what is demanded, where a prompt says it instead of the request. */
   functions?: readonly string[];
   toolChoice?: JsonValue | undefined;
-  /** Why it is asked again, in another way. */
+  /** Why the request is repeated in another way. */
   reason?: 'no_call_made' | 'stop_refused' | 'functions_refused' | 'functions_missed' | 'form_demanded' | 'form_refused' | 'no_words';
 }
 
@@ -23,17 +21,15 @@ export interface AnswerFault {
   message: string;
 }
 
-/** What one question came to. */
+/** What one model request came to. */
 export interface AnswerLog {
   note(event: ChatEvent): void;
-  /** Called once. `stopped`: nobody read on. */
+  /** Called once. `stopped`: the reader had enough. */
   end(how?: AnswerFault | 'stopped'): void;
 }
 
-/** Writes down what models are asked in one run, and how they answer. */
+/** Records the model requests of one run, and their answers. */
 export interface ModelRequestLog {
-  /** `question` is kept as it is: the data of a `model.request` without its number. */
-  ask(question: JsonObject): AnswerLog;
-  /** A question whose answer is all that the run still says. The log sees that anyway: nothing else stands between its events. */
-  askLast(question: JsonObject): void;
+  /** `data` is kept as it is: that of a `model.request`, without its number. */
+  begin(data: JsonObject): AnswerLog;
 }

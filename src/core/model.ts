@@ -1,10 +1,10 @@
 import type { ChatMessage, ModelEvent } from './chat.ts';
 import type { Emit } from '../shared/emit.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
-import type { Asking } from './model-request-log.ts';
+import type { RequestPurpose } from './model-request-log.ts';
 import type { ToolSpec } from './tool.ts';
 
-/** One question to a backend. */
+/** One request to a backend. */
 export interface ModelRequest {
   /** The backend's own name of the model, without a prefix. */
   model: string;
@@ -22,9 +22,9 @@ export interface ModelRequest {
   /** The form that the answer is to have. A backend enforces it as far as it can; what cannot enforce it takes no notice. */
   output?: OutputForm;
   /** For the log of the run; no backend looks at it. */
-  asking?: Asking;
-  /** Called by a backend before it puts the question once more, in another way; `fault`: what the server said to the one before, if it refused it. */
-  askedAgain?: (next: ModelRequest, fault?: unknown) => void;
+  purpose?: RequestPurpose;
+  /** Called by a backend before it repeats the request in another way; `fault`: how the server refused the one before, if it did. */
+  onRepeat?: (next: ModelRequest, fault?: unknown) => void;
 }
 
 /** A form of JSON, in the words that grammars and structured outputs have in common: one type each, closed objects, no references. */
@@ -63,7 +63,7 @@ export interface ModelRecord {
   details: JsonObject;
 }
 
-/** A model that can be asked. */
+/** A model that can be requested. */
 export interface FoundModel {
   record: ModelRecord;
   /** The backend's own name of it. */

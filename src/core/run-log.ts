@@ -49,7 +49,7 @@ export interface RunRecorder {
   /** Called once; nothing is recorded after it, unless the run waits and is resumed. */
   end(ending: RunEnding): void;
   /** Absent from one that writes nothing down. */
-  readonly questions?: ModelRequestLog;
+  readonly modelRequests?: ModelRequestLog;
 }
 
 /** What happened in the runs of the last 24 hours. Reading throws GatewayError `storage_unavailable` when the store does. */

@@ -33,7 +33,7 @@ export interface RunContext {
   /** Present where the run may be suspended until somebody has decided; absent where its answer could not say so. */
   readonly wait?: RunWait | undefined;
   /** Absent where no log is kept. */
-  readonly questions?: ModelRequestLog | undefined;
+  readonly modelRequests?: ModelRequestLog | undefined;
 }
 
 export interface Conversation {

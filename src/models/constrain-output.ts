@@ -102,7 +102,7 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
         last = { degree: next, isThoughtless: false };
       }
       mayStopThought &&= !last.isThoughtless;
-      request.askedAgain?.(describeWay(request, form, { way: last, isRefused }), isRefused ? error : undefined);
+      request.onRepeat?.(describeWay(request, form, { way: last, isRefused }), isRefused ? error : undefined);
       return last;
     }
 
@@ -176,7 +176,7 @@ function describeWay(request: ModelRequest, form: OutputForm, { way, isRefused }
   return {
     ...request,
     ...(way.degree === 'none' ? {} : { output: form }),
-    asking: { purpose: 'answer', ...request.asking, reason },
+    purpose: { type: 'answer', ...request.purpose, reason },
   };
 }
 

@@ -1,42 +1,26 @@
-import type { ChatEvent, Usage } from '../core/chat.ts';
+import type { Usage } from '../core/chat.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { AnswerFault, AnswerLog, ModelRequestLog } from '../core/model-request-log.ts';
+import type { AnswerLog, ModelRequestLog } from '../core/model-request-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 
-export interface ModelRequestRecorder extends ModelRequestLog {
-  /** Events of the run other than texts. They belong to the answer of `askLast`, while there is one. */
-  note(event: ChatEvent): void;
-  /** The end of that answer; does nothing without one, or once it has ended. */
-  endLast(how?: AnswerFault | 'stopped'): void;
-}
-
-interface RunningAnswer extends AnswerLog {
-  /** `more`: characters of text beside those of noted events. */
-  end(how?: AnswerFault | 'stopped', more?: number): void;
-}
-
-/** What one of these events counts, beside its names and its message. */
+/** What one of these events counts, beside its names and its words. */
 const plainCharacters = 200;
 
-export interface ModelRequestRecorderOptions {
+export interface ModelRequestOptions {
   /** Bounded data: `characters` is what it counts in the log of the run. */
   add: (event: RunEvent, characters: number) => void;
   now: () => number;
   /** Model requests of the run before it was resumed. */
   earlier: number;
-  /** How much text the run has emitted so far: a call for each text would cost every plain chat more than all the rest here. */
-  emitted: { characters: number };
 }
 
-/** Numbers the model requests of a run, and logs each of them and its answer as an event. */
-export function createModelRequestRecorder({ add, now, earlier, emitted }: ModelRequestRecorderOptions): ModelRequestRecorder {
+/** Numbers the model requests of a run, and adds each of them and its answer as an event. */
+export function createModelRequestRecorder({ add, now, earlier }: ModelRequestOptions): ModelRequestLog {
   let count = earlier;
   let namesBefore = '';
-  let last: RunningAnswer | undefined;
-  let emittedBefore = 0;
 
-  /** The same names need not be logged with each round. */
+  /** The same names are not repeated with each round. */
   function withNewNames(request: JsonObject): { data: JsonObject; characters: number } {
     const data = { question: count, ...request };
     if (request['names'] === undefined) return { data, characters: plainCharacters };
@@ -49,14 +33,7 @@ export function createModelRequestRecorder({ add, now, earlier, emitted }: Model
     return { data: others, characters: plainCharacters };
   }
 
-  function ask(request: JsonObject): RunningAnswer {
-    count += 1;
-    const { data, characters } = withNewNames(request);
-    add({ type: 'model.request', data }, characters);
-    return answerTo(count);
-  }
-
-  function answerTo(number: number): RunningAnswer {
+  function answerTo(number: number): AnswerLog {
     const began = now();
     let text = 0;
     let reasoning = 0;
@@ -71,8 +48,8 @@ export function createModelRequestRecorder({ add, now, earlier, emitted }: Model
         else if (event.type === 'finish') finish = event.reason;
         else if (event.type === 'usage') usage = event.usage;
       },
-      end(how, more = 0) {
-        const data: JsonObject = { question: number, finish_reason: finish, calls, characters: text + more, duration_ms: now() - began };
+      end(how) {
+        const data: JsonObject = { question: number, finish_reason: finish, calls, characters: text, duration_ms: now() - began };
         if (reasoning > 0) data['reasoning_characters'] = reasoning;
         if (usage !== undefined) data['usage'] = countsIn(usage);
         if (how === 'stopped') data['stopped'] = true;
@@ -84,15 +61,11 @@ export function createModelRequestRecorder({ add, now, earlier, emitted }: Model
   }
 
   return {
-    ask,
-    askLast(request) {
-      emittedBefore = emitted.characters;
-      last = ask(request);
-    },
-    note: (event) => last?.note(event),
-    endLast(how) {
-      last?.end(how, emitted.characters - emittedBefore);
-      last = undefined;
+    begin(request) {
+      count += 1;
+      const { data, characters } = withNewNames(request);
+      add({ type: 'model.request', data }, characters);
+      return answerTo(count);
     },
   };
 }

@@ -153,9 +153,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     if (earlier !== undefined) unsaved.delete(earlier);
     entries.set(run.id, entry);
     touch(entry);
-    const emitted = { characters: 0 };
-    const questions = createModelRequestRecorder({
-      emitted,
+    const modelRequests = createModelRequestRecorder({
       add(event, characters) {
         record.addShort(event, characters, now());
         touch(entry);
@@ -165,20 +163,13 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
       earlier: run.events.filter(({ type }) => type === 'model.request').length,
     });
     return {
-      questions,
+      modelRequests,
       record(event) {
-        // The fast way for texts, of which a plain chat has thousands.
-        if (event.type === 'text') {
-          emitted.characters += event.text.length;
-          return;
-        }
-        questions.note(event);
         if (event.type !== 'run-event' && event.type !== 'usage') return;
         if (event.type === 'usage') {
           run.usage = addUsage(run.usage, event.usage);
           return;
         }
-        if (event.event.type === 'run.end') questions.endLast();
         const before = run.status;
         record.add(event.event, now());
         touch(entry);
@@ -186,7 +177,6 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
       },
       end(ending) {
         entry.hasEnded = true;
-        questions.endLast('error' in ending ? ending.error : undefined);
         record.end(ending, now());
         touch(entry);
       },

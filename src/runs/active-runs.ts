@@ -127,9 +127,9 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     const sources: Source[] = [];
     const wait = waitWith(sources);
     const stats = new RunStats(services.now);
-    const questions = stats.counting(recorder.questions);
+    const modelRequests = stats.counting(recorder.modelRequests);
     const ids = { runId, chatId, messageId, sessionId };
-    const run: RunContext = { ...ids, caller, signal: leave.signal, calls, whenOver: end.whenOver, wait, questions };
+    const run: RunContext = { ...ids, caller, signal: leave.signal, calls, whenOver: end.whenOver, wait, modelRequests };
     running.set(runId, { callerId: caller.id, leave, calls, end });
     function finish(): void {
       running.delete(runId);

@@ -28,16 +28,12 @@ export class RunStats {
   }
 
   /** The same log, which also counts the model requests. */
-  counting(questions: ModelRequestLog | undefined): ModelRequestLog | undefined {
+  counting(log: ModelRequestLog | undefined): ModelRequestLog | undefined {
     return (
-      questions && {
-        ask: (question) => {
+      log && {
+        begin: (data) => {
           this.#rounds += 1;
-          return questions.ask(question);
-        },
-        askLast: (question) => {
-          this.#rounds += 1;
-          questions.askLast(question);
+          return log.begin(data);
         },
       }
     );

@@ -4,7 +4,7 @@ import { settings } from '../../src/app/config/config.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
-import type { Asking } from '../../src/core/model-request-log.ts';
+import type { RequestPurpose } from '../../src/core/model-request-log.ts';
 import type { EventType } from '../../src/core/run-event.ts';
 import type { ToolErrorCode } from '../../src/core/tool.ts';
 import { routeRoles } from '../../src/http/auth/route-roles.ts';
@@ -110,7 +110,7 @@ const eventTypes: Record<EventType, true> = {
   warning: true,
   'run.end': true,
 };
-const purposes: Record<Asking['purpose'], true> = {
+const purposes: Record<RequestPurpose['type'], true> = {
   round: true,
   last_answer: true,
   selection_names: true,
@@ -118,7 +118,7 @@ const purposes: Record<Asking['purpose'], true> = {
   selection_repair: true,
   answer: true,
 };
-const reasons: Record<NonNullable<Asking['reason']>, true> = {
+const reasons: Record<NonNullable<RequestPurpose['reason']>, true> = {
   no_call_made: true,
   stop_refused: true,
   functions_refused: true,

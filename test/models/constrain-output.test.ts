@@ -159,9 +159,9 @@ describe('a form of the answer', () => {
     test('is told of each question', async () => {
       const told: unknown[] = [];
       const model = new ScriptedModel(silent, [refusal], [refusal], says('{}'));
-      const askedAgain: ModelRequest['askedAgain'] = ({ asking, output: form }, fault) =>
-        told.push([asking?.reason, form !== undefined, fault === refusal]);
-      await Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output, askedAgain })));
+      const onRepeat: ModelRequest['onRepeat'] = ({ purpose, output: form }, fault) =>
+        told.push([purpose?.reason, form !== undefined, fault === refusal]);
+      await Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output, onRepeat })));
       expect(told).toEqual([
         ['no_words', true, false],
         ['form_refused', true, true],

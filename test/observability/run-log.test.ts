@@ -332,9 +332,9 @@ describe('what is written down', () => {
   test('has questions within the same limits, with the words of a fault cut', async () => {
     const { log, begin } = openDesk();
     const recorder = begin('a');
-    const { questions } = recorder;
-    questions?.ask({ purpose: 'round' }).end({ code: 'upstream_invalid_response', message: 'x'.repeat(1_000_000) });
-    for (let count = 0; count < limits.loggedRunEvents; count += 1) questions?.ask({ purpose: 'round' }).end();
+    const { modelRequests } = recorder;
+    modelRequests?.begin({ purpose: 'round' }).end({ code: 'upstream_invalid_response', message: 'x'.repeat(1_000_000) });
+    for (let count = 0; count < limits.loggedRunEvents; count += 1) modelRequests?.begin({ purpose: 'round' }).end();
     recorder.end({ status: 'failed', error: end.data.error });
     const run = await log.find('a');
     expect(run?.events[1]).toMatchObject({ type: 'model.response', data: { error: { code: 'upstream_invalid_response' } } });
@@ -346,9 +346,9 @@ describe('what is written down', () => {
 
   test('has the names of functions with a question where they are others than before', async () => {
     const { log, begin } = openDesk();
-    const { questions } = begin('a');
+    const { modelRequests } = begin('a');
     for (const names of [['one'], ['one'], undefined, ['one'], ['two'], ['one']])
-      questions?.ask({ functions: 1, ...(names !== undefined && { names }) }).end();
+      modelRequests?.begin({ functions: 1, ...(names !== undefined && { names }) }).end();
     const run = await log.find('a');
     const asked = run?.events.filter(({ type }) => type === 'model.request');
     expect(asked?.map(({ data }) => data['names'])).toEqual([['one'], undefined, undefined, undefined, ['two'], ['one']]);

@@ -22,7 +22,7 @@ class Replayer extends GeneratedModel {
   async *events(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
     const said = request.messages.map(({ content }) => textOf(content)).join('\n');
     const id = /conversation-\S+/.exec(said)?.[0] ?? '';
-    const purpose = request.asking?.purpose;
+    const purpose = request.purpose?.type;
     const round = purpose === 'answer' || purpose === 'last_answer' ? undefined : this.#rounds.get(id)?.shift();
     if (round === undefined) {
       yield { type: 'text', text: 'Done.' };

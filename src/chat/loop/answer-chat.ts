@@ -122,7 +122,7 @@ function expandContent(content: MessageContent, expand: (template: string) => st
 
 /** Without tools of the gateway a request goes through as it is, with all its choices. */
 async function passThrough({ request, run, model, withFiles, services }: Preparation, emit: Emit<ChatEvent>): Promise<undefined> {
-  const recorded = recordModelRequests(run.questions, { mode: 'none', preset: run.preset?.id });
+  const recorded = recordModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
   const backend = withModelHooks(recorded(model.backend), services.runtime?.hooks, run);
   const messages = withFiles(request.messages);
   await backend.answer({ ...backendRequest(request, model, run), messages, tools: [] }, emit);
@@ -160,7 +160,7 @@ function learnNoTools(refusal: GatewayError, { request, offer, services, model }
 async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
   const { request, run, services, offer, variables, withFiles, resumed } = preparation;
   const { settings, newCallId, continuations, runtime, now } = services;
-  const recorded = recordModelRequests(run.questions, { mode: nameOf(choice), preset: run.preset?.id });
+  const recorded = recordModelRequests(run.modelRequests, { mode: nameOf(choice), preset: run.preset?.id });
   const model = { ...preparation.model, backend: recorded(preparation.model.backend) };
   const isHandover = request.isHandover === true && resumed === undefined;
   const wrapping = { model, recorded, models: services.models, settings, variables, withFiles, isHandover };

@@ -13,8 +13,8 @@ const nameCharacters = 200;
 
 export type RecordingBackend = (backend: ModelBackend) => ModelBackend;
 
-/** Who asks, and how. */
-export interface Asker {
+/** Who makes the requests, and how. */
+export interface Requester {
   mode: 'none' | 'native' | 'default' | 'react';
   preset?: string | undefined;
 }
@@ -23,27 +23,27 @@ export interface Asker {
  * Backends whose questions are written down. To be laid directly around what `ModelFinder` gives, below everything that changes or repeats a question:
  * so the log has what was asked, and not what was meant. The same backend gives the same object, because some compare them.
  */
-export function recordModelRequests(log: ModelRequestLog | undefined, asker: Asker): RecordingBackend {
+export function recordModelRequests(log: ModelRequestLog | undefined, requester: Requester): RecordingBackend {
   if (log === undefined) return (backend) => backend;
   const recorded = new Map<ModelBackend, ModelBackend>();
   return (backend) => {
-    const known = recorded.get(backend) ?? recordedBackend(backend, log, asker);
+    const known = recorded.get(backend) ?? recordedBackend(backend, log, requester);
     recorded.set(backend, known);
     return known;
   };
 }
 
-function recordedBackend(backend: ModelBackend, log: ModelRequestLog, asker: Asker): ModelBackend {
+function recordedBackend(backend: ModelBackend, log: ModelRequestLog, requester: Requester): ModelBackend {
   return {
     async answer(request, emit) {
-      let answer = log.ask(describeModelRequest(request, asker));
-      const askedAgain: ModelRequest['askedAgain'] = (next, fault) => {
+      let answer = log.begin(describeModelRequest(request, requester));
+      const onRepeat: ModelRequest['onRepeat'] = (next, fault) => {
         answer.end(fault === undefined ? undefined : faultOf(fault, request.signal));
-        answer = log.ask(describeModelRequest(next, asker));
-        request.askedAgain?.(next, fault);
+        answer = log.begin(describeModelRequest(next, requester));
+        request.onRepeat?.(next, fault);
       };
       try {
-        await backend.answer({ ...request, askedAgain }, (events) => {
+        await backend.answer({ ...request, onRepeat }, (events) => {
           for (const event of events) answer.note(event);
           return emit(events);
         });
@@ -57,25 +57,25 @@ function recordedBackend(backend: ModelBackend, log: ModelRequestLog, asker: Ask
 }
 
 /** The data of a `model.request`: sizes and names, and nothing that anybody wrote. */
-export function describeModelRequest(request: ModelRequest, { mode, preset }: Asker): JsonObject {
-  const { asking } = request;
+export function describeModelRequest(request: ModelRequest, { mode, preset }: Requester): JsonObject {
+  const { purpose } = request;
   const data: JsonObject = {
-    purpose: asking?.purpose ?? 'answer',
+    purpose: purpose?.type ?? 'answer',
     mode,
     model: request.model.slice(0, nameCharacters),
     messages: request.messages.length,
     characters: charactersOf(request.messages),
   };
   if (preset !== undefined) data['preset'] = preset;
-  if (asking?.round !== undefined) data['round'] = asking.round;
-  if (asking?.maxRounds !== undefined) data['max_rounds'] = asking.maxRounds;
-  const names = asking?.functions ?? namesIn(request);
+  if (purpose?.round !== undefined) data['round'] = purpose.round;
+  if (purpose?.maxRounds !== undefined) data['max_rounds'] = purpose.maxRounds;
+  const names = purpose?.functions ?? namesIn(request);
   data['functions'] = names.length;
   if (names.length > 0) data['names'] = names.slice(0, limits.loggedFunctionNames).map((name) => name.slice(0, nameCharacters));
-  const choice = asking?.toolChoice ?? request.toolChoice;
+  const choice = purpose?.toolChoice ?? request.toolChoice;
   if (choice !== undefined) data['tool_choice'] = choiceIn(choice);
   if (request.output !== undefined) data['structured'] = true;
-  if (asking?.reason !== undefined) data['reason'] = asking.reason;
+  if (purpose?.reason !== undefined) data['reason'] = purpose.reason;
   return data;
 }
 

@@ -70,13 +70,13 @@ export function requestLastAnswer(backend: ModelBackend, request: ModelRequest, 
     callerTools: [],
     toolChoice: undefined,
     parallelToolCalls: undefined,
-    asking: { purpose: 'last_answer' },
+    purpose: { type: 'last_answer' },
   };
   return withRemedies(withoutTools, (next, emitNext: Emit<ChatEvent>) => requestModel(backend, next, emitNext), {
     emit,
     remedy(error): ModelRequest | undefined {
       if (!(error instanceof GatewayError) || error.code !== 'upstream_rejected') return undefined;
-      return { ...request, toolChoice: 'none', asking: { purpose: 'last_answer', reason: 'functions_missed' } };
+      return { ...request, toolChoice: 'none', purpose: { type: 'last_answer', reason: 'functions_missed' } };
     },
   });
 }

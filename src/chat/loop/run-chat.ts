@@ -290,7 +290,7 @@ function requestFor({ chat, messages, tools, budget }: Loop): ModelRequest {
     parameters,
     stream,
     signal: settings.run.signal,
-    asking: { purpose: 'round', round: budget.used().rounds + 1, maxRounds },
+    purpose: { type: 'round', round: budget.used().rounds + 1, maxRounds },
   };
 }
 

@@ -2,7 +2,7 @@ import type { ChatEvent, ToolCall } from '../../core/chat.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
-import type { Asking } from '../../core/model-request-log.ts';
+import type { RequestPurpose } from '../../core/model-request-log.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { requestModel } from '../loop/request-model.ts';
 import type { Turn } from '../loop/request-model.ts';
@@ -36,8 +36,8 @@ export async function requestCall(
   if (isObeyed(first.turn, choice)) return release(first, emit);
   const said: ModelRequest['messages'] = first.turn.text === '' ? [] : [{ role: 'assistant', content: first.turn.text, toolCalls: [] }];
   const messages: ModelRequest['messages'] = [...request.messages, ...said, { role: 'user', content: demand(request, choice) }];
-  const asking: Asking = { purpose: 'round', ...request.asking, reason: 'no_call_made' };
-  const second = await requestWithheld(backend, { ...request, messages, asking }, emit);
+  const purpose: RequestPurpose = { type: 'round', ...request.purpose, reason: 'no_call_made' };
+  const second = await requestWithheld(backend, { ...request, messages, purpose }, emit);
   if (!isObeyed(second.turn, choice)) {
     const message = 'The request demands a call of a function, and the model made none, although it was requested twice.';
     await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } }]);

@@ -44,7 +44,7 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
           if (message === undefined) return undefined;
           request.signal.throwIfAborted();
           repairs += 1;
-          request.askedAgain?.({ ...request, asking: { purpose: 'answer', ...request.asking, reason: 'functions_refused' } }, error);
+          request.onRepeat?.({ ...request, purpose: { type: 'answer', ...request.purpose, reason: 'functions_refused' } }, error);
           await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'function_schema_refused', message } } }]);
           return request;
         },

@@ -16,7 +16,7 @@ test.each([
 ])('an answer that ends by %s is told in words of the gateway, and thrown as it came', async (_, error, reason, fault) => {
   const ends: unknown[] = [];
   const answer: AnswerLog = { note: () => undefined, end: (how) => void ends.push(how) };
-  const log = { ask: () => answer, askLast: () => undefined };
+  const log = { begin: () => answer };
   const controller = new AbortController();
   const backend = recordModelRequests(log, { mode: 'native' })(
     generatedBy(async function* (request) {

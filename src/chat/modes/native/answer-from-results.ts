@@ -46,14 +46,14 @@ function isRefusal(error: unknown): error is GatewayError {
 }
 
 /** By the number of its round too: a hook may have put other messages behind the results. */
-function hasCalled({ messages, asking }: ModelRequest): boolean {
-  return messages.at(-1)?.role === 'tool' || asking?.purpose === 'last_answer' || (asking?.round ?? 1) > 1;
+function hasCalled({ messages, purpose }: ModelRequest): boolean {
+  return messages.at(-1)?.role === 'tool' || purpose?.type === 'last_answer' || (purpose?.round ?? 1) > 1;
 }
 
 function withInlineResults(request: ModelRequest): ModelRequest {
   return {
     ...withoutFunctions(request),
     messages: inlineToolResults(request.messages),
-    asking: { purpose: 'answer', reason: 'functions_refused' },
+    purpose: { type: 'answer', reason: 'functions_refused' },
   };
 }

@@ -5,7 +5,7 @@ import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
-import type { Asking } from '../../../core/model-request-log.ts';
+import type { RequestPurpose } from '../../../core/model-request-log.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
 import { collectText } from '../../loop/collect-text.ts';
 import { selectionForm } from './constrain-selection.ts';
@@ -133,7 +133,8 @@ async function chooseNames(request: SelectionRequest, log: SelectionLog): Promis
 }
 
 /** One of the model requests of a selection. */
-interface SelectionStep extends Pick<Asking, 'purpose'> {
+interface SelectionStep {
+  purpose: RequestPurpose['type'];
   messages: ChatMessage[];
   specs: readonly ToolSpec[];
   log: SelectionLog;
@@ -153,10 +154,10 @@ async function requestSelection(request: SelectionRequest, { purpose, messages, 
     stream: false,
     signal,
     output: selectionForm(specs, { minCalls: isForced ? 1 : 0, maxCalls: Math.min(maxCalls, limits.selectedCalls) }),
-    askedAgain: () => {
+    onRepeat: () => {
       log.requests += 1;
     },
-    asking: { purpose, functions: specs.map(({ name }) => name), toolChoice: isForced ? 'required' : undefined },
+    purpose: { type: purpose, functions: specs.map(({ name }) => name), toolChoice: isForced ? 'required' : undefined },
   };
   const { text, isCut } = await collectText(task.backend, modelRequest, emit);
   // What users, pages and results say does not act through a model that repeats it.

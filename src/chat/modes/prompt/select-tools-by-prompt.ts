@@ -86,5 +86,5 @@ function runningParameters(parameters: JsonObject): JsonObject {
 function answerRequest(request: ModelRequest, refused: readonly DroppedCall[], { withFiles }: SelectionOptions): ModelRequest {
   const messages = inlineToolResults(withFiles(request.messages));
   for (const { name, reason } of refused) appendToLastUser(messages, `\n\nTool \`${name}\` Output: ${JSON.stringify({ error: reason })}`);
-  return { ...withoutFunctions(request), messages, asking: { purpose: 'answer' } };
+  return { ...withoutFunctions(request), messages, purpose: { type: 'answer' } };
 }

@@ -43,7 +43,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
       remedy(error): ModelRequest | undefined {
         if (!refusesStop(error)) return undefined;
         takesStop = false;
-        return { ...request, asking: { purpose: 'round', ...request.asking, reason: 'stop_refused' } };
+        return { ...request, purpose: { type: 'round', ...request.purpose, reason: 'stop_refused' } };
       },
     });
   }
@@ -100,7 +100,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
     }
     // Labels and a form that the caller wants for the answer exclude each other: the answer is requested apart.
     if (form !== undefined && specs.length > 0)
-      return backend.answer({ ...plainRequest(request), asking: { purpose: 'answer', reason: 'form_demanded' } }, emit);
+      return backend.answer({ ...plainRequest(request), purpose: { type: 'answer', reason: 'form_demanded' } }, emit);
     return emit([{ type: 'finish', reason: finish }]);
   }
 
@@ -127,8 +127,8 @@ function stepRequest(request: ModelRequest, messages: ChatMessage[]): ModelReque
 }
 
 /** For the log, because what the prompt offers and demands is no field of the request. */
-function inPrompt(step: ModelRequest, { toolChoice, asking }: ModelRequest, specs: readonly ToolSpec[]): ModelRequest {
-  return { ...step, asking: { purpose: 'round', ...asking, toolChoice, functions: specs.map(({ name }) => name) } };
+function inPrompt(step: ModelRequest, { toolChoice, purpose }: ModelRequest, specs: readonly ToolSpec[]): ModelRequest {
+  return { ...step, purpose: { type: 'round', ...purpose, toolChoice, functions: specs.map(({ name }) => name) } };
 }
 
 /** As if there were no steps: results stand in the user's message. */
