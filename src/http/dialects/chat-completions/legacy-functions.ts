@@ -1,8 +1,7 @@
-import type { ChatEvent } from '../../../core/chat.ts';
+import type { ToolCall } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import type { AnswerFormat } from '../answer-format.ts';
 
 /** A body without OpenAI's first form of calls (`functions`, `function_call`, role `function`), and whether it is to be answered in that form. */
 export interface ModernBody {
@@ -107,51 +106,7 @@ function refusal(param: string, message: string): GatewayError {
   return new GatewayError('invalid_request', `${param}: ${message}`, { param });
 }
 
-/**
- * Answers with `message.function_call` and the finish reason `function_call`. That form holds one call; what a model has called beside it is left out,
- * and called again when it is still wanted. The `id` is ours: a client that sends the message back as it came gets the results of this run put back.
- */
-export function inLegacyForm({ stream, collect }: AnswerFormat): AnswerFormat {
-  return {
-    stream(head) {
-      const encoder = stream(head);
-      const translate = createTranslation();
-      return {
-        ...encoder,
-        encode(event) {
-          const legacy = translate(event);
-          return legacy === undefined ? '' : encoder.encode(legacy);
-        },
-      };
-    },
-    collect(head) {
-      const collector = collect(head);
-      const translate = createTranslation();
-      return {
-        ...collector,
-        add(event) {
-          const legacy = translate(event);
-          if (legacy !== undefined) collector.add(legacy);
-        },
-      };
-    },
-  };
-}
-
-/** For the events of one run. */
-function createTranslation(): (event: ChatEvent) => ChatEvent | undefined {
-  const spoken = new Set<number>();
-  const called = new Set<number>();
-  return (event) => {
-    const choice = 'choice' in event ? (event.choice ?? 0) : 0;
-    if (event.type === 'text' && event.text !== '') spoken.add(choice);
-    if (event.type === 'finish' && event.reason === 'tool_calls' && called.has(choice))
-      return { type: 'extra', level: 'choice', choice, fields: { finish_reason: 'function_call' } };
-    if (event.type !== 'tool-call') return event;
-    if (called.has(choice)) return undefined;
-    called.add(choice);
-    const { id, name, arguments: args } = event.call;
-    const content = spoken.has(choice) ? {} : { content: null };
-    return { type: 'extra', level: 'delta', choice, fields: { ...content, function_call: { name, arguments: args, id } } };
-  };
+/** A call in that form. The `id` is ours: a client that sends the message back as it came gets the results of this run put back. */
+export function toFunctionCall({ id, name, arguments: args }: ToolCall): JsonObject {
+  return { function_call: { name, arguments: args, id } };
 }

@@ -6,7 +6,7 @@ import type { RunEvent } from '../../../core/run-event.ts';
 import { addUsage } from '../../../core/usage.ts';
 import { errorBody } from '../../error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
-import { inLegacyForm } from './legacy-functions.ts';
+import { toFunctionCall } from './legacy-functions.ts';
 
 export interface CompletionOptions {
   includeUsage: boolean;
@@ -17,11 +17,10 @@ export interface CompletionOptions {
 
 /** OpenAI's completions and chunks, with the gateway's extensions. `headers` are the request's. */
 export function chatCompletionFormat(options: CompletionOptions, headers: IncomingHttpHeaders): AnswerFormat {
-  const format: AnswerFormat = {
+  return {
     stream: (head) => createChunkEncoder(head, { ...options, sourcesAreEvents: keepsEventsAlone(headers) }),
-    collect: createCompletionCollector,
+    collect: (head) => createCompletionCollector(head, options),
   };
-  return options.isLegacy === true ? inLegacyForm(format) : format;
 }
 
 /**
@@ -45,9 +44,11 @@ function createChunkEncoder(
   // Written once a run, not once a chunk: the text of a delta is all that differs.
   const prefix = `data: ${JSON.stringify({ id: completionId(runId), object: 'chat.completion.chunk', created, model }).slice(0, -1)}`;
   const chunk = (fields: JsonObject): string => `${prefix},${JSON.stringify(fields).slice(1)}\n\n`;
-  const deltaChunk = (delta: JsonObject, choice = 0): string => chunk({ choices: [{ index: choice, delta, finish_reason: null }] });
+  const choiceChunk = (index: number, fields: JsonObject, more: JsonObject = {}): string =>
+    chunk({ choices: [{ index, delta: {}, finish_reason: null, ...fields }], ...more });
   const textPrefix = `${prefix},"choices":[{"index":0,"delta":{"content":`;
   const started = new Set<number>();
+  const spoken = new Set<number>();
   const callCounts = new Map<number, number>();
   const warnings = new CallerWarnings();
   let usage: Usage | undefined;
@@ -55,58 +56,51 @@ function createChunkEncoder(
   const begin = (choice: number): string => {
     if (started.has(choice)) return '';
     started.add(choice);
-    return deltaChunk({ role: 'assistant', content: '' }, choice);
+    return choiceChunk(choice, { delta: { role: 'assistant', content: '' } });
   };
-  const sourceChunk = (source: JsonObject): string => {
-    const asEvent = options.sourcesAreEvents && { event: { type: 'source', data: source } };
-    return chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], sources: [source], ...asEvent });
-  };
+  const deltaChunk = (delta: JsonObject, choice: number): string => begin(choice) + choiceChunk(choice, { delta });
   const runEventChunk = (event: RunEvent): string => {
     const warning = warnings.add(event);
     if (warning === undefined && !options.includeEvents) return '';
-    return chunk({
-      choices: [{ index: 0, delta: {}, finish_reason: null }],
-      ...(warning !== undefined && { warnings: [{ ...warning }] }),
-      ...(options.includeEvents && { event: { ...event } }),
-    });
+    const shown = { ...(warning !== undefined && { warnings: [{ ...warning }] }), ...(options.includeEvents && { event: { ...event } }) };
+    return choiceChunk(0, {}, shown);
   };
   const callChunk = (call: ToolCall, choice: number): string => {
     const index = callCounts.get(choice) ?? 0;
     callCounts.set(choice, index + 1);
-    return deltaChunk(
-      { tool_calls: [{ index, ...call.extra, id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } }] },
-      choice,
-    );
+    if (options.isLegacy !== true) return deltaChunk({ tool_calls: [{ index, ...toWireCall(call) }] }, choice);
+    return index > 0 ? '' : deltaChunk({ ...(!spoken.has(choice) && { content: null }), ...toFunctionCall(call) }, choice);
   };
 
   return {
     contentType: 'text/event-stream; charset=utf-8',
     keepAlive: ': keep-alive\n\n',
     encode(event) {
+      const choice = 'choice' in event ? (event.choice ?? 0) : 0;
       switch (event.type) {
         case 'text':
-          if (event.choice === undefined || event.choice === 0)
-            return `${begin(0)}${textPrefix}${JSON.stringify(event.text)}},"finish_reason":null}]}\n\n`;
-          return begin(event.choice) + deltaChunk({ content: event.text }, event.choice);
+          if (event.text !== '' && options.isLegacy === true) spoken.add(choice);
+          if (choice === 0) return `${begin(0)}${textPrefix}${JSON.stringify(event.text)}},"finish_reason":null}]}\n\n`;
+          return deltaChunk({ content: event.text }, choice);
         case 'reasoning':
-          return begin(event.choice ?? 0) + deltaChunk({ reasoning_content: event.text }, event.choice);
+          return deltaChunk({ reasoning_content: event.text }, choice);
         case 'thought':
-          return begin(event.choice ?? 0) + deltaChunk(event.fields, event.choice);
+          return deltaChunk(event.fields, choice);
         case 'tool-call':
-          return begin(event.choice ?? 0) + callChunk(event.call, event.choice ?? 0);
+          return callChunk(event.call, choice);
         case 'finish':
-          return begin(event.choice ?? 0) + chunk({ choices: [{ index: event.choice ?? 0, delta: {}, finish_reason: event.reason }] });
-        case 'source':
-          return sourceChunk(event.source as unknown as JsonObject);
+          return begin(choice) + choiceChunk(choice, { finish_reason: toWireReason(event.reason, options, callCounts.has(choice)) });
+        case 'source': {
+          const source = event.source as unknown as JsonObject;
+          return choiceChunk(0, {}, { sources: [source], ...(options.sourcesAreEvents && { event: { type: 'source', data: source } }) });
+        }
         case 'run-event':
           return runEventChunk(event.event);
         case 'approval':
-          return begin(0) + chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], approval: { ...event.approval } });
+          return begin(0) + choiceChunk(0, {}, { approval: { ...event.approval } });
         case 'extra':
-          if (event.level === 'delta') return begin(event.choice ?? 0) + deltaChunk(event.fields, event.choice);
-          if (event.level === 'choice')
-            return chunk({ choices: [{ index: event.choice ?? 0, delta: {}, finish_reason: null, ...event.fields }] });
-          return chunk({ choices: [{ index: 0, delta: {}, finish_reason: null }], ...event.fields });
+          if (event.level === 'delta') return deltaChunk(event.fields, choice);
+          return event.level === 'choice' ? choiceChunk(choice, event.fields) : choiceChunk(0, {}, event.fields);
         case 'usage':
           usage = addUsage(usage, event.usage);
           return '';
@@ -118,6 +112,15 @@ function createChunkEncoder(
     // After it the stream ends without `[DONE]`.
     failure: (error) => `data: ${JSON.stringify(errorBody(error))}\n\n`,
   };
+}
+
+/** A call as OpenAI writes it. */
+export function toWireCall({ id, name, arguments: args, extra }: ToolCall): JsonObject {
+  return { ...extra, id, type: 'function', function: { name, arguments: args } };
+}
+
+function toWireReason(reason: FinishReason, { isLegacy }: CompletionOptions, hasCalls: boolean): string {
+  return isLegacy === true && reason === 'tool_calls' && hasCalls ? 'function_call' : reason;
 }
 
 const emptyUsage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
@@ -132,7 +135,7 @@ interface CollectedChoice {
 }
 
 /** One completion. */
-export function createCompletionCollector({ runId, created, model }: AnswerHead): AnswerCollector {
+function createCompletionCollector({ runId, created, model }: AnswerHead, options: CompletionOptions): AnswerCollector {
   const choices = new Map<number, CollectedChoice>();
   const choiceAt = (index = 0): CollectedChoice => {
     const known = choices.get(index);
@@ -168,7 +171,7 @@ export function createCompletionCollector({ runId, created, model }: AnswerHead)
       object: 'chat.completion',
       created,
       model,
-      choices: [...choices].toSorted(([left], [right]) => left - right).map(([index, choice]) => completedChoice(index, choice)),
+      choices: [...choices].toSorted(([left], [right]) => left - right).map(([index, choice]) => completedChoice(index, choice, options)),
       ...(usage === undefined ? {} : { usage }),
       ...response,
       ...(sources.length === 0 ? {} : { sources: sources as unknown as JsonObject[] }),
@@ -179,19 +182,16 @@ export function createCompletionCollector({ runId, created, model }: AnswerHead)
   return { add, body };
 }
 
-function completedChoice(index: number, choice: CollectedChoice): JsonObject {
-  const calls = choice.toolCalls.map(({ id, name, arguments: args, extra }) => ({
-    ...extra,
-    id,
-    type: 'function',
-    function: { name, arguments: args },
-  }));
+function completedChoice(index: number, choice: CollectedChoice, options: CompletionOptions): JsonObject {
+  const { text, reasoning, toolCalls, delta, fields, finishReason } = choice;
+  const [first] = toolCalls;
+  const calls = options.isLegacy === true && first !== undefined ? toFunctionCall(first) : { tool_calls: toolCalls.map(toWireCall) };
   const message: JsonObject = {
     role: 'assistant',
-    content: choice.text === '' && calls.length > 0 ? null : choice.text,
-    ...(choice.reasoning === '' ? {} : { reasoning_content: choice.reasoning }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    ...choice.delta,
+    content: text === '' && first !== undefined ? null : text,
+    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+    ...(first !== undefined && calls),
+    ...delta,
   };
-  return { index, message, logprobs: null, finish_reason: choice.finishReason, ...choice.fields };
+  return { index, message, logprobs: null, finish_reason: toWireReason(finishReason, options, first !== undefined), ...fields };
 }

@@ -7,7 +7,7 @@ import type { ActiveRuns, StartedRun } from '../../../runs/active-runs.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { chatCompletionFormat, completionId } from './openai-wire.ts';
+import { chatCompletionFormat, completionId, toWireCall } from './openai-wire.ts';
 
 export interface StoreCompletionsOptions {
   store: Pick<ChatStore, 'save' | 'deleteAllOf'>;
@@ -177,8 +177,12 @@ function toStoredMessage(message: ChatMessage): JsonObject {
     return { ...extra, role, content, tool_call_id: toolCallId, ...(name !== undefined && { name }) };
   }
   if (message.role !== 'assistant' || message.toolCalls.length === 0) return { ...extra, role, content };
-  const calls = message.toolCalls.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }));
-  return { ...extra, role, content, tool_calls: calls };
+  return {
+    ...extra,
+    role,
+    content,
+    tool_calls: message.toolCalls.map(({ id, name, arguments: args }) => toWireCall({ id, name, arguments: args })),
+  };
 }
 
 function withoutMedia(message: JsonObject): JsonObject {

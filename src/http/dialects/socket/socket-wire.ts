@@ -6,6 +6,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RunEvent } from '../../../core/run-event.ts';
 import { addUsage } from '../../../core/usage.ts';
+import { toWireCall } from '../chat-completions/openai-wire.ts';
 
 /** What identifies a chat in its frames. */
 export interface ChatHead {
@@ -59,7 +60,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
       run_id: runId,
       // A socket that died may have swallowed chunks: the whole text lets a client that came back close the gap.
       ...(content.length > limits.socketFrameBytes ? {} : { content }),
-      ...(callerCalls.length === 0 ? {} : { tool_calls: callerCalls.map(wireCall) }),
+      ...(callerCalls.length === 0 ? {} : { tool_calls: callerCalls.map(toWireCall) }),
     });
   }
 
@@ -158,10 +159,6 @@ function toolCallFrame(data: JsonObject, runId: string): JsonObject {
 
 function textOfResult(response: JsonValue | undefined): string {
   return typeof response === 'string' ? response : JSON.stringify(response ?? null, null, 2);
-}
-
-function wireCall({ id, name, arguments: args, extra }: ToolCall): JsonObject {
-  return { ...extra, id, type: 'function', function: { name, arguments: args } };
 }
 
 function isOtherChoice(event: { choice?: number }): boolean {
