@@ -10,7 +10,7 @@ import { createModelCatalog } from '../models/model-catalog.ts';
 import type { CatalogBackend, ModelCatalog } from '../models/model-catalog.ts';
 import { withPresets } from '../models/preset-models.ts';
 import { constrainOutput, ollamaForms, openAiForms } from '../models/constrain-output.ts';
-import { createOllamaBackend, listOllamaModels } from '../models/ollama/ollama.ts';
+import { createOllama } from '../models/ollama/ollama.ts';
 import { createOpenAiBackend, embed, listOpenAiModels } from '../models/openai/openai-compatible.ts';
 import type { OpenAiConnection } from '../models/openai/openai-compatible.ts';
 import { repairFunctions } from '../models/schema-profiles/repair-functions.ts';
@@ -57,10 +57,11 @@ export function createBackends(config: Config, send: SendOutbound): Backends {
     const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
     const common = { name, ...(prefix !== undefined && { prefix }) };
     if (kind === 'ollama') {
-      const backend = constrainOutput(repairFunctions(createOllamaBackend(connection, send), 'ollama'), ollamaForms);
+      const ollama = createOllama(connection, send);
+      const backend = constrainOutput(repairFunctions(ollama.backend, 'ollama'), ollamaForms);
       // Ollama serves OpenAI's embeddings below /v1.
       embedders.set(backend, { ...connection, baseUrl: `${url}/v1` });
-      return { ...common, isLocal: true, backend, list: (signal) => listOllamaModels(connection, send, signal) };
+      return { ...common, isLocal: true, backend, list: ollama.list };
     }
     const repaired = repairFunctions(createOpenAiBackend(connection, send), schemas ?? profileOf(url));
     const backend = constrainOutput(repaired, openAiForms);

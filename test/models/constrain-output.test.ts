@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelRequest, OutputForm } from '../../src/core/model.ts';
 import { limits } from '../../src/core/limits.ts';
 import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
-import { createOllamaBackend } from '../../src/models/ollama/ollama.ts';
+import { createOllama } from '../../src/models/ollama/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { directSend } from '../_support/direct-send.ts';
 import { askModel } from '../_support/model-answers.ts';
@@ -222,7 +222,7 @@ describe('over the wire', () => {
     closers.push(() => server.close());
     server.answers.push([ollamaLine({ content: '{}' }), ollamaEnd()]);
     const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
-    const backend = constrainOutput(createOllamaBackend(connection, directSend), ollamaForms);
+    const backend = constrainOutput(createOllama(connection, directSend).backend, ollamaForms);
     await Array.fromAsync(answerOf(backend, askModel({ model: 'small:latest', output })));
     expect(server.chats()).toMatchObject([{ format: schema }]);
     expect(toOllamaFormat(output, 'json')).toEqual({ format: 'json' });
@@ -242,7 +242,7 @@ describe('over the wire', () => {
     const crash = { error: 'model runner has unexpectedly stopped, this may be due to resource limitations or an internal error' };
     server.answers.push([{ status: 500, body: JSON.stringify(crash) }], [ollamaLine({ content: '{}' }), ollamaEnd()]);
     const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
-    const backend = constrainOutput(createOllamaBackend(connection, directSend), ollamaForms);
+    const backend = constrainOutput(createOllama(connection, directSend).backend, ollamaForms);
     await Array.fromAsync(answerOf(backend, askModel({ model: 'small:latest', output })));
     expect(server.chats().map((body) => body['format'])).toEqual([schema, 'json']);
   });

@@ -5,7 +5,7 @@ import { limits } from '../../src/core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
 import type { SendOutbound } from '../../src/core/outbound.ts';
 import { OutputLimit } from '../../src/models/output-limit.ts';
-import { createOllamaBackend } from '../../src/models/ollama/ollama.ts';
+import { createOllama } from '../../src/models/ollama/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { askModel } from '../_support/model-answers.ts';
 import { answerOf } from '../_support/scripted-model.ts';
@@ -97,6 +97,6 @@ describe('an answer without end', () => {
       line({ content: '', tool_calls: [{ function: { name: 'f', arguments: { text: large.slice(0, -41) } } }] }),
       line({ content: '', tool_calls: [{ function: { name: large.slice(0, -31), arguments: {} } }] }),
     ];
-    expectEnd(await listen(payloads, (send) => createOllamaBackend({ ...connection, maxContext: 32_768 }, send)));
+    expectEnd(await listen(payloads, (send) => createOllama({ ...connection, maxContext: 32_768 }, send).backend));
   });
 });

@@ -1,12 +1,10 @@
 import type { ChatRequest } from 'ollama/browser';
 
 import type { ModelRequest } from '../../core/model.ts';
-import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunEvent } from '../../core/run-event.ts';
 import { chooseContextSize } from './choose-context-size.ts';
 import type { ContextSize, ContextSizeRequest } from './choose-context-size.ts';
-import { findLoadedContext, learnFacts } from './ollama-models.ts';
-import type { OllamaConnection, OllamaFacts } from './ollama-models.ts';
+import type { OllamaModels } from './ollama-models.ts';
 
 /** Ollama unloads an idle model after five minutes, unless it was told otherwise; until then a smaller `num_ctx` would make it load again. */
 const loadedForMs = 5 * 60 * 1000;
@@ -18,7 +16,7 @@ export type ChooseContext = (request: ModelRequest, prepared: ChatRequest) => Pr
  * The context for each request to one server. The server is asked only when its default may be too small: about the model, and what it is
  * loaded with, since any other value than that, a smaller one too, makes Ollama load the model again.
  */
-export function createContextChooser(connection: OllamaConnection, send: SendOutbound, now: () => number): ChooseContext {
+export function createContextChooser(models: OllamaModels, maxContext: number, now: () => number): ChooseContext {
   const loaded = new Map<string, { numCtx: number; until: number }>();
 
   /** What this gateway had the model loaded with, if it still is: a server may keep its models for hours. */
@@ -26,7 +24,7 @@ export function createContextChooser(connection: OllamaConnection, send: SendOut
     const last = loaded.get(request.model);
     if (last === undefined) return undefined;
     if (last.until > now()) return last.numCtx;
-    if ((await findLoadedContext(connection, send, request)) === last.numCtx) return last.numCtx;
+    if ((await models.loadedContext(request)) === last.numCtx) return last.numCtx;
     loaded.delete(request.model);
     return undefined;
   }
@@ -34,12 +32,13 @@ export function createContextChooser(connection: OllamaConnection, send: SendOut
   async function choose(request: ModelRequest, question: ContextSizeRequest): Promise<ContextSize> {
     const guess = chooseContextSize(question);
     if (guess.numCtx === undefined && guess.warning === undefined) return guess;
-    const facts = await learnFacts(connection, send, request);
-    const informed = facts === undefined ? question : { ...question, ...contextFacts(facts) };
+    const facts = await models.learn(request);
+    const informed =
+      facts === undefined ? question : { ...question, modelDefault: facts.defaultContext, contextLength: facts.contextLength };
     const choice = facts === undefined ? guess : chooseContextSize(informed);
     if (choice.numCtx === undefined || choice.numCtx === question.loadedWith) return choice;
     // Somebody else, or the server's own default, may have given the model room enough.
-    const inForce = await findLoadedContext(connection, send, request);
+    const inForce = await models.loadedContext(request);
     return inForce === undefined ? choice : chooseContextSize({ ...informed, loadedWith: inForce });
   }
 
@@ -53,7 +52,7 @@ export function createContextChooser(connection: OllamaConnection, send: SendOut
       answerTokens: positive(options['num_predict']),
       modelDefault: undefined,
       contextLength: undefined,
-      maxContext: connection.maxContext,
+      maxContext,
       loadedWith: requested === undefined ? await lastContext(request) : undefined,
     };
     if (requested !== undefined) return chooseContextSize(question).warning;
@@ -63,10 +62,6 @@ export function createContextChooser(connection: OllamaConnection, send: SendOut
     prepared.options = { ...prepared.options, num_ctx: numCtx };
     return warning;
   };
-}
-
-function contextFacts(facts: OllamaFacts): Pick<ContextSizeRequest, 'modelDefault' | 'contextLength'> {
-  return { modelDefault: facts.defaultContext, contextLength: facts.contextLength };
 }
 
 function positive(value: unknown): number | undefined {

@@ -1,25 +1,11 @@
 import pLimit from 'p-limit';
 
 import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelRecord, ModelRequest } from '../../core/model.ts';
-import type { SendOutbound } from '../../core/outbound.ts';
 import type { ThinkingControl } from './ollama-options.ts';
-import { BackendClient } from '../backend-client.ts';
-import type { BackendConnection } from '../backend-client.ts';
+import type { BackendClient } from '../backend-client.ts';
 import { requireAnswer } from './ollama-lines.ts';
-
-/** An Ollama server, or a proxy in front of one. */
-export interface OllamaConnection extends BackendConnection {
-  /** For error messages; default `ollama`. */
-  name?: string;
-  /** The largest `num_ctx` that the gateway sets by itself, in tokens. */
-  maxContext: number;
-}
-
-export function ollamaClient(connection: OllamaConnection, send: SendOutbound): BackendClient {
-  return new BackendClient(connection.name ?? 'ollama', connection, send);
-}
 
 /** What `POST /api/show` says about a model, as far as the gateway needs it. */
 export interface OllamaFacts {
@@ -38,121 +24,104 @@ interface Known {
   facts: OllamaFacts;
 }
 
-/** Questions about models that run at the same time: more would keep a small server from answering chats. */
+/** Requests about models at the same time: more would keep a small server from answering chats. */
 const parallelShows = 4;
 /** All of them together; a list without capabilities is better than none. */
 const showTimeoutMs = 1_000;
 
-/** What is known of a server's models, by name. It lives as long as the connection and is replaced when a model's digest changes. */
-const knownByConnection = new WeakMap<OllamaConnection, Map<string, Known>>();
+/** What one server says about its models. What is known of a model lives until its digest changes. */
+export class OllamaModels {
+  readonly #client: BackendClient;
+  /** By name. */
+  readonly #known = new Map<string, Known>();
 
-function knownOf(connection: OllamaConnection): Map<string, Known> {
-  let known = knownByConnection.get(connection);
-  if (known === undefined) {
-    known = new Map();
-    knownByConnection.set(connection, known);
+  constructor(client: BackendClient) {
+    this.#client = client;
   }
-  return known;
-}
 
-/** What the last list learned of a model, without asking. */
-export function findFacts(connection: OllamaConnection, model: string): OllamaFacts | undefined {
-  const known = knownOf(connection);
-  return (known.get(model) ?? known.get(`${model}:latest`))?.facts;
-}
-
-/** The facts of one model, asked for when no list has them. A server that does not answer costs a second, not the chat. */
-export async function learnFacts(
-  connection: OllamaConnection,
-  send: SendOutbound,
-  request: Pick<ModelRequest, 'model' | 'signal'>,
-): Promise<OllamaFacts | undefined> {
-  const known = findFacts(connection, request.model);
-  if (known !== undefined) return known;
-  const facts = await show(connection, send, request);
-  request.signal.throwIfAborted();
-  if (facts !== undefined) knownOf(connection).set(request.model, { digest: '', facts });
-  return facts;
-}
-
-/**
- * Every model that a server has, with its capabilities as far as they could be learned within a second.
- * @throws GatewayError `upstream_*` when `GET /api/tags` fails; the signal's reason when aborted.
- */
-export async function listOllamaModels(connection: OllamaConnection, send: SendOutbound, signal: AbortSignal): Promise<ModelRecord[]> {
-  const entries = await listTags(connection, send, signal);
-  const known = knownOf(connection);
-  const limit = pLimit(parallelShows);
-  const patience = AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]);
-  const records = await Promise.all(entries.map((entry) => limit(() => describe(entry))));
-  signal.throwIfAborted();
-  const names = new Set(entries.map((entry) => entry.name));
-  for (const name of known.keys()) if (!names.has(name)) known.delete(name);
-  return records;
-
-  async function describe({ name, wire }: TagEntry): Promise<ModelRecord> {
-    const digest = typeof wire['digest'] === 'string' ? wire['digest'] : '';
-    const before = known.get(name);
-    if (before !== undefined && before.digest === digest) return toRecord(name, wire, before.facts);
-    const facts = patience.aborted ? undefined : await show(connection, send, { model: name, signal: patience });
-    if (facts !== undefined) known.set(name, { digest, facts });
-    return toRecord(name, wire, facts);
+  /** What the last list learned of a model, without a request. */
+  find(model: string): OllamaFacts | undefined {
+    return (this.#known.get(model) ?? this.#known.get(`${model}:latest`))?.facts;
   }
-}
 
-/** The context that a model is loaded with, in tokens (`GET /api/ps`, since 0.12); undefined when it is not loaded or the server does not say. */
-export async function findLoadedContext(
-  connection: OllamaConnection,
-  send: SendOutbound,
-  { model, signal }: Pick<ModelRequest, 'model' | 'signal'>,
-): Promise<number | undefined> {
-  try {
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]);
-    const { models } = await read(ollamaClient(connection, send), '/api/ps', { signal: patience });
-    const entries = Array.isArray(models) ? models.filter((entry) => isJsonObject(entry)) : [];
-    const context = entries.find(({ name }) => name === model || name === `${model}:latest`)?.['context_length'];
-    return typeof context === 'number' && context > 0 ? context : undefined;
-  } catch {
+  /** The facts of one model, requested when no list has them. A server that does not answer costs a second, not the chat. */
+  async learn({ model, signal }: Pick<ModelRequest, 'model' | 'signal'>): Promise<OllamaFacts | undefined> {
+    const known = this.find(model);
+    if (known !== undefined) return known;
+    const facts = await this.#show(model, withinPatience(signal));
     signal.throwIfAborted();
-    return undefined;
+    if (facts !== undefined) this.#known.set(model, { digest: '', facts });
+    return facts;
+  }
+
+  /**
+   * Every model that the server has, with its capabilities as far as they could be learned within a second.
+   * @throws GatewayError `upstream_*` when `GET /api/tags` fails; the signal's reason when aborted.
+   */
+  async list(signal: AbortSignal): Promise<ModelRecord[]> {
+    const { models } = await this.#read('/api/tags', { signal });
+    const entries = Array.isArray(models) ? models.flatMap(toEntry) : [];
+    const limit = pLimit(parallelShows);
+    const patience = withinPatience(signal);
+    const records = await Promise.all(
+      entries.map(({ name, wire }) => limit(async () => toRecord(name, wire, await this.#factsOf(name, wire, patience)))),
+    );
+    signal.throwIfAborted();
+    const names = new Set(entries.map(({ name }) => name));
+    for (const name of this.#known.keys()) if (!names.has(name)) this.#known.delete(name);
+    return records;
+  }
+
+  async #factsOf(name: string, wire: JsonObject, patience: AbortSignal): Promise<OllamaFacts | undefined> {
+    const digest = typeof wire['digest'] === 'string' ? wire['digest'] : '';
+    const before = this.#known.get(name);
+    if (before !== undefined && before.digest === digest) return before.facts;
+    const facts = patience.aborted ? undefined : await this.#show(name, patience);
+    if (facts !== undefined) this.#known.set(name, { digest, facts });
+    return facts;
+  }
+
+  /** The context that a model is loaded with, in tokens (`GET /api/ps`, since 0.12); undefined when it is not loaded or the server does not say. */
+  async loadedContext({ model, signal }: Pick<ModelRequest, 'model' | 'signal'>): Promise<number | undefined> {
+    try {
+      const { models } = await this.#read('/api/ps', { signal: withinPatience(signal) });
+      const loaded = Array.isArray(models)
+        ? models.flatMap(toEntry).find(({ name }) => name === model || name === `${model}:latest`)
+        : undefined;
+      const context = loaded?.wire['context_length'];
+      return typeof context === 'number' && context > 0 ? context : undefined;
+    } catch {
+      signal.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  /** Undefined for whatever reason: the facts only refine what works without them. */
+  async #show(model: string, signal: AbortSignal): Promise<OllamaFacts | undefined> {
+    try {
+      return toFacts(await this.#read('/api/show', { signal, body: { model } }));
+    } catch {
+      return undefined;
+    }
+  }
+
+  #read(path: string, request: { signal: AbortSignal; body?: JsonObject }): Promise<JsonObject> {
+    return this.#client.exchange(path, request, async (response) => requireAnswer(await this.#client.readJson(response), this.#client));
   }
 }
 
-function read(client: BackendClient, path: string, request: { signal: AbortSignal; body?: JsonObject }): Promise<JsonObject> {
-  return client.exchange(path, request, async (response) => requireAnswer(await client.readJson(response), client));
+function withinPatience(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]);
+}
+
+function toEntry(wire: JsonValue): { name: string; wire: JsonObject }[] {
+  const name = isJsonObject(wire) ? (wire['name'] ?? wire['model']) : undefined;
+  return isJsonObject(wire) && typeof name === 'string' && name !== '' ? [{ name, wire }] : [];
 }
 
 /** The cure for a server without models, for the model that was asked for. */
 export function ollamaPullHint(backendName: string, model: string): string {
   return `The model backend "${backendName}" answers but has no models. Run: ollama pull ${/^[\w./:-]{1,128}$/u.test(model) ? model : 'llama3.2'}`;
-}
-
-interface TagEntry {
-  name: string;
-  wire: JsonObject;
-}
-
-async function listTags(connection: OllamaConnection, send: SendOutbound, signal: AbortSignal): Promise<TagEntry[]> {
-  const { models } = await read(ollamaClient(connection, send), '/api/tags', { signal });
-  if (!Array.isArray(models)) return [];
-  return models.flatMap((wire) => {
-    const name = isJsonObject(wire) ? (wire['name'] ?? wire['model']) : undefined;
-    return isJsonObject(wire) && typeof name === 'string' && name !== '' ? [{ name, wire }] : [];
-  });
-}
-
-/** Undefined for whatever reason: the facts only refine what works without them. */
-async function show(
-  connection: OllamaConnection,
-  send: SendOutbound,
-  { model, signal }: Pick<ModelRequest, 'model' | 'signal'>,
-): Promise<OllamaFacts | undefined> {
-  try {
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(showTimeoutMs)]);
-    return toFacts(await read(ollamaClient(connection, send), '/api/show', { signal: patience, body: { model } }));
-  } catch {
-    return undefined;
-  }
 }
 
 function toFacts({ capabilities: stated, model_info: info, details, parameters }: JsonObject): OllamaFacts {

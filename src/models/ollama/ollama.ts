@@ -5,37 +5,49 @@ import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../core/model.ts';
+import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { emitAnswer } from '../answer-stream.ts';
-import type { BackendClient } from '../backend-client.ts';
+import { BackendClient } from '../backend-client.ts';
+import type { BackendConnection } from '../backend-client.ts';
 import { OutputLimit } from '../output-limit.ts';
 import { createContextChooser } from './ollama-context.ts';
 import { cutWarning, defaultContext } from './choose-context-size.ts';
 import { JsonLines } from './ollama-lines.ts';
 import { findNewImage, requireSight, toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
-import { findFacts, learnFacts, listOllamaModels, ollamaClient } from './ollama-models.ts';
-import type { OllamaConnection, OllamaFacts } from './ollama-models.ts';
+import { OllamaModels } from './ollama-models.ts';
+import type { OllamaFacts } from './ollama-models.ts';
 import { asksForThought, cutFormWarning, toOllamaParameters } from './ollama-options.ts';
 import { ReasoningSplitter } from '../split-reasoning.ts';
 import { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
 
-export { listOllamaModels };
-export type { OllamaConnection };
+/** An Ollama server, or a proxy in front of one. */
+export interface OllamaConnection extends BackendConnection {
+  /** For error messages; default `ollama`. */
+  name?: string;
+  /** The largest `num_ctx` that the gateway sets by itself, in tokens. */
+  maxContext: number;
+}
+
+export interface Ollama {
+  backend: ModelBackend;
+  list(signal: AbortSignal): Promise<ModelRecord[]>;
+}
 
 /**
- * A model behind Ollama's own API. The answer is always streamed from Ollama, also for a caller who does not stream, so that a long answer
+ * The models behind Ollama's own API. An answer is always streamed from Ollama, also for a caller who does not stream, so that a long answer
  * is measured by its pauses and not by its length, and so that leaving stops it.
  */
-export function createOllamaBackend(connection: OllamaConnection, send: SendOutbound, now: () => number = Date.now): ModelBackend {
-  const client = ollamaClient(connection, send);
-  const chooseContext = createContextChooser(connection, send, now);
+export function createOllama(connection: OllamaConnection, send: SendOutbound, now: () => number = Date.now): Ollama {
+  const client = new BackendClient(connection.name ?? 'ollama', connection, send);
+  const models = new OllamaModels(client);
+  const chooseContext = createContextChooser(models, connection.maxContext, now);
   const templates = new ReasoningTemplateCache();
 
   async function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
     const needsFacts = asksForThought(request.parameters) || findNewImage(request.messages) !== undefined;
-    const facts = needsFacts ? await learnFacts(connection, send, request) : findFacts(connection, request.model);
+    const facts = needsFacts ? await models.learn(request) : models.find(request.model);
     requireSight(request, facts?.capabilities);
     const prepared = toOllamaRequest(request, facts);
     const formWarning = cutFormWarning(request.parameters, prepared);
@@ -52,10 +64,13 @@ export function createOllamaBackend(connection: OllamaConnection, send: SendOutb
   }
 
   return {
-    answer: (request, emit) =>
-      answer(request, emit).catch((error: unknown) => {
-        throw explained(error, request.model, client);
-      }),
+    backend: {
+      answer: (request, emit) =>
+        answer(request, emit).catch((error: unknown) => {
+          throw explained(error, request.model, client);
+        }),
+    },
+    list: (signal) => models.list(signal),
   };
 }
 

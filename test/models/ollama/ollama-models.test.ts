@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { listOllamaModels } from '../../../src/models/ollama/ollama.ts';
-import type { OllamaConnection } from '../../../src/models/ollama/ollama.ts';
+import { createOllama } from '../../../src/models/ollama/ollama.ts';
+import type { Ollama } from '../../../src/models/ollama/ollama.ts';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { startOllamaServer } from '../../_support/ollama-server.ts';
 import type { OllamaServer } from '../../_support/ollama-server.ts';
 
 let server: OllamaServer;
 let door: ReturnType<typeof createOutbound>;
-let connection: OllamaConnection;
+let ollama: Ollama;
 
 beforeEach(async () => {
   server = await startOllamaServer([
@@ -17,14 +17,15 @@ beforeEach(async () => {
     { name: 'old:7b' },
   ]);
   door = createOutbound({ egress: { mode: 'public', allow: [] } });
-  connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
+  const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
+  ollama = createOllama(connection, door.send);
 });
 afterEach(async () => {
   await door.close();
   await server.close();
 });
 
-const list = async (signal = AbortSignal.timeout(5_000)) => listOllamaModels(connection, door.send, signal);
+const list = async (signal = AbortSignal.timeout(5_000)) => ollama.list(signal);
 const capabilities = async () => Object.fromEntries((await list()).map((record) => [record.id, record.capabilities]));
 const shows = () => server.requests.filter((request) => request.path === '/api/show').map((request) => request.body['model']);
 

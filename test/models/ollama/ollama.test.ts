@@ -4,7 +4,7 @@ import type { ModelEvent } from '../../../src/core/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { ModelRequest } from '../../../src/core/model.ts';
-import { createOllamaBackend } from '../../../src/models/ollama/ollama.ts';
+import { createOllama } from '../../../src/models/ollama/ollama.ts';
 import type { OllamaConnection } from '../../../src/models/ollama/ollama.ts';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { ollamaEnd, ollamaLine, startOllamaServer } from '../../_support/ollama-server.ts';
@@ -43,14 +43,14 @@ function question(change: Partial<ModelRequest> = {}): ModelRequest {
 }
 
 async function ask(change: Partial<ModelRequest> = {}, connection = connectionTo(server.url)): Promise<ModelEvent[]> {
-  return Array.fromAsync(answerOf(createOllamaBackend(connection, door.send), question(change)));
+  return Array.fromAsync(answerOf(createOllama(connection, door.send).backend, question(change)));
 }
 
 async function faultOf(steps: AnswerStep[], change: Partial<ModelRequest> = {}): Promise<{ error: GatewayError; events: ModelEvent[] }> {
   server.answers.push(steps);
   const events: ModelEvent[] = [];
   try {
-    for await (const event of answerOf(createOllamaBackend(connectionTo(server.url), door.send), question(change))) events.push(event);
+    for await (const event of answerOf(createOllama(connectionTo(server.url), door.send).backend, question(change))) events.push(event);
   } catch (error) {
     if (error instanceof GatewayError) return { error, events };
     throw error;
@@ -216,7 +216,7 @@ describe('the context', () => {
 
   test('is raised for a request that would be cut, kept while the model is loaded, and left to Ollama after that', async () => {
     let time = 0;
-    const backend = createOllamaBackend(connectionTo(server.url), door.send, () => time);
+    const backend = createOllama(connectionTo(server.url), door.send, () => time).backend;
     for (const [messages, at] of [
       [long.messages, 0],
       [question().messages, 60_000],
@@ -240,7 +240,7 @@ describe('the context', () => {
 
   test('is kept for as long as the server keeps the model, and asked about no more than once in five minutes', async () => {
     let time = 0;
-    const backend = createOllamaBackend(connectionTo(server.url), door.send, () => time);
+    const backend = createOllama(connectionTo(server.url), door.send, () => time).backend;
     const chat = async (messages: ModelRequest['messages']) => Array.fromAsync(answerOf(backend, question({ messages })));
     await chat(long.messages);
     server.models = [{ name: 'llama3.2:latest', loadedContext: 8_192 }];
@@ -374,7 +374,7 @@ describe('leaving', () => {
     const events: ModelEvent[] = [];
     const reason = new Error('gone');
     const reading = (async () => {
-      for await (const event of answerOf(createOllamaBackend(connectionTo(server.url), door.send), question({ signal: leave.signal }))) {
+      for await (const event of answerOf(createOllama(connectionTo(server.url), door.send).backend, question({ signal: leave.signal }))) {
         events.push(event);
         leave.abort(reason);
       }
@@ -396,7 +396,7 @@ describe('leaving', () => {
 
   test('by ending the loop closes the connection', async () => {
     server.answers.push([ollamaLine({ content: 'Hi' }), { hang: true }]);
-    for await (const event of answerOf(createOllamaBackend(connectionTo(server.url), door.send), question())) {
+    for await (const event of answerOf(createOllama(connectionTo(server.url), door.send).backend, question())) {
       expect(event).toEqual({ type: 'text', text: 'Hi' });
       break;
     }
