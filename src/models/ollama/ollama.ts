@@ -32,7 +32,7 @@ export interface OllamaConnection extends BackendConnection {
 
 export interface Ollama {
   backend: ModelBackend;
-  list(signal: AbortSignal): Promise<ModelRecord[]>;
+  list: (signal: AbortSignal) => Promise<ModelRecord[]>;
 }
 
 /**
