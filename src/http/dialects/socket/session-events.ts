@@ -1,6 +1,7 @@
 import type { RunEvent } from '../../../core/run-event.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { SessionEvents } from '../../../runs/active-runs.ts';
+import { createSessionOutbox } from './session-outbox.ts';
 import { eventFrame } from './socket-wire.ts';
 
 /** Frames that wait for a session on another replica; with more of them its events are given up, and the chat is not. */
@@ -11,7 +12,7 @@ export function createSessionEvents(relay: Pick<BrowserRelay, 'sendTo'>): Sessio
   return {
     open({ runId, caller, chatId, messageId, sessionId }) {
       if (sessionId === undefined) return undefined;
-      let last = Promise.resolve();
+      const outbox = createSessionOutbox(relay, sessionId, caller);
       let waiting = 0;
       let isGone = false;
       let hasEnded = false;
@@ -24,10 +25,8 @@ export function createSessionEvents(relay: Pick<BrowserRelay, 'sendTo'>): Sessio
           return;
         }
         waiting += 1;
-        const frame = eventFrame({ runId, chatId, messageId }, event);
-        // One after the other: on its way to another replica no frame may overtake another.
-        last = last.then(async () => {
-          if (!isGone) isGone = !(await relay.sendTo(sessionId, caller, frame).catch(() => false));
+        void outbox(eventFrame({ runId, chatId, messageId }, event)).then((isThere) => {
+          isGone ||= !isThere;
           waiting -= 1;
         });
       };

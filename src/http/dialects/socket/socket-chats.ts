@@ -11,6 +11,7 @@ import type { StartedRun } from '../../../runs/active-runs.ts';
 import { toGatewayError } from '../../error-handler.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import type { RunStats } from '../../../runs/run-stats.ts';
+import { createSessionOutbox } from './session-outbox.ts';
 import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
 import type { ChatHead } from './socket-wire.ts';
 
@@ -115,6 +116,8 @@ export interface StreamToSessionOptions {
   stats?: RunStats | undefined;
   /** Aborted when the session is gone; an abort from elsewhere ends the answer as cancelled. */
   leave: AbortController;
+  /** Called for every frame: whether the session was there. */
+  onSent?: (isThere: boolean) => void;
   log: FastifyBaseLogger;
 }
 
@@ -130,23 +133,21 @@ export async function streamToSession({
   stream,
   stats,
   leave,
+  onSent,
   log,
 }: StreamToSessionOptions): Promise<void> {
   const frames = createChatFrames(head);
-  let outbox = Promise.resolve();
+  const outbox = createSessionOutbox(relay, sessionId, caller);
   let flush: NodeJS.Immediate | undefined;
   const ended = relay.endOf(sessionId, caller);
   const onEnded = (): void => leave.abort(ended?.reason);
   ended?.addEventListener('abort', onEnded, { once: true });
   if (ended?.aborted === true) onEnded();
 
-  /** One after the other: on its way to another replica no frame may overtake another. */
-  function send(frame: JsonObject): Promise<void> {
-    outbox = outbox.then(async () => {
-      const isThere = await relay.sendTo(sessionId, caller, frame).catch(() => false);
-      if (!isThere && !leave.signal.aborted) leave.abort(new DOMException('The session is gone', 'AbortError'));
-    });
-    return outbox;
+  async function send(frame: JsonObject): Promise<void> {
+    const isThere = await outbox(frame);
+    onSent?.(isThere);
+    if (!isThere && !leave.signal.aborted) leave.abort(new DOMException('The session is gone', 'AbortError'));
   }
 
   async function sendAll(list: readonly JsonObject[]): Promise<void> {

@@ -36,16 +36,8 @@ export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions
     const leave = new AbortController();
     const { run, stream, stats } = startOr(release, () => runs.start(request, caller, leave));
     const first = Promise.withResolvers<boolean>();
-    const watched: BrowserRelay = {
-      ...relay,
-      async sendTo(...target) {
-        const isThere = await relay.sendTo(...target).catch(() => false);
-        first.resolve(isThere);
-        return isThere;
-      },
-    };
     const head = { runId: run.runId, model: request.model, chatId: request.chatId, messageId: request.messageId };
-    void streamToSession({ relay: watched, sessionId, caller, head, stream, stats, leave, log }).finally(() => {
+    void streamToSession({ relay, sessionId, caller, head, stream, stats, leave, onSent: first.resolve, log }).finally(() => {
       release();
       first.resolve(false);
     });
