@@ -104,8 +104,10 @@ describe('the public surface', () => {
         ...source.matchAll(/(?:\bseedFrame\(\s*|(?:\bsend\(|\breturn |\(\), )\{ type: )'([\w:]+)', (?:\{|data\b)/g),
       ])
       .map(([, type = '']) => type);
-    // Questions to a user are sent under their own names.
+    // Elicitations are sent under their own types, and each request is cancelled by its type.
     const [questions = ''] = scan(/^export interface ElicitationRequest \{\s*type: ([^;]*);/gm);
+    const requests = ['execute:tool', ...textsIn(questions)];
+    const cancellations = everything.includes('type: `${type}:cancel`') ? requests.map((type) => `${type}:cancel`) : [];
     await using app = await testApp({}, { backends: [] });
     const browser = await connectFakeBrowser({ url: await listen(app) });
     browser.send({ type: '?' });
@@ -117,7 +119,7 @@ describe('the public surface', () => {
       ...unionOf('RunStatus').map((status) => `run status: ${status}`),
       ...unionOf('FinishReason').map((reason) => `finish reason: ${reason}`),
       ...known.split(', ').map((type) => `frame from a browser: ${type}`),
-      ...sorted([...frames, ...textsIn(questions)]).map((type) => `frame to a browser: ${type}`),
+      ...sorted([...frames, ...requests, ...cancellations]).map((type) => `frame to a browser: ${type}`),
     ]);
   });
 
