@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat.ts';
+import type { ApprovalDecision, ApprovalRequest } from '../../src/core/approval-gate.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tool.ts';
 import { runContext, collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
@@ -91,6 +92,33 @@ test('a call that waits behind a sequential one is cancelled before it starts', 
   await run;
   expect(started).toEqual([]);
   expect(eventsOf(events, 'tool.result')[1]).toMatchObject({ error: { code: 'tool_cancelled', state: 'not_started' } });
+});
+
+test('a call that was cancelled before its approval was requested holds up no other', async () => {
+  const calling = scriptedRegistry();
+  const asking = Promise.withResolvers<ApprovalRequest>();
+  const approvals = {
+    decide(request: ApprovalRequest): Promise<ApprovalDecision> {
+      if (request.tool.spec.name !== 'pay') return Promise.resolve({ type: 'approved' });
+      asking.resolve(request);
+      return new Promise(() => undefined);
+    },
+  };
+  const begun = Promise.withResolvers<void>();
+  const slow = Promise.withResolvers<ToolOutcome>();
+  const write = toolNamed('write', () => {
+    begun.resolve();
+    return slow.promise;
+  });
+  const model = new ScriptedModel(calls(['pay', {}], ['write', {}], ['note', {}]), says('Done.'));
+  const settings = callSettings({ approvals, run: runContext({ calls: calling }) });
+  const run = collect(loop(model, [toolNamed('pay', 1), write, toolNamed('note', 'ok')], { settings }));
+  const request = await asking.promise;
+  calling.cancel(request.callId);
+  await begun.promise;
+  request.emit({ type: 'approval.request', data: { id: request.callId } });
+  slow.resolve({ type: 'result', value: 'ok' });
+  expect(eventsOf(await run, 'tool.result')).toMatchObject([{ error: { state: 'not_started' } }, { response: 'ok' }, { response: 'ok' }]);
 });
 
 test('a cancellation waits for a critical section, and a result that comes with its end stands', async () => {

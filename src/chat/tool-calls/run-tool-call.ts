@@ -52,9 +52,9 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
     return notRun({ type: 'error', code, message, state: 'not_started' });
   };
   const unlessEnded = async <Value>(work: Promise<Value>): Promise<Value> => {
-    const value = await Promise.race([work, supervision.aborted]);
+    await Promise.race([work, supervision.ended]);
     supervision.signal.throwIfAborted();
-    return value;
+    return work;
   };
   try {
     if (prepared.type === 'refused') return notRun(refusalOf(prepared));

@@ -5,8 +5,6 @@ export type Ending = { type: 'cancelled' } | { type: 'left' } | { type: 'timeout
 export interface Supervision {
   /** For the tool; aborted when the call is ended. */
   readonly signal: AbortSignal;
-  /** Rejects with the signal's reason when the call is ended. */
-  readonly aborted: Promise<never>;
   /** Resolves when the call is ended; never when it comes to a result. */
   readonly ended: Promise<Ending>;
   /** It was ended, or has settled. */
@@ -29,17 +27,12 @@ export interface Supervision {
 export function superviseCall(): Supervision {
   const abort = new AbortController();
   const { promise: ended, resolve } = Promise.withResolvers<Ending>();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  // It is awaited only while the call waits for something.
-  aborted.catch(() => undefined);
   let ending: Ending | undefined;
   let isOver = false;
   let criticalSections = 0;
 
   function takeEffect(why: Ending): void {
-    const reason = reasonOf(why);
-    abort.abort(reason);
-    reject(reason);
+    abort.abort(reasonOf(why));
     resolve(why);
   }
   function end(why: Ending): void {
@@ -70,7 +63,6 @@ export function superviseCall(): Supervision {
 
   return {
     signal: abort.signal,
-    aborted,
     ended,
     get isOver() {
       return isOver || abort.signal.aborted;

@@ -84,6 +84,8 @@ export function takeTurns(calls: readonly CallInRound[]): { turns: Turn[]; open:
     toCheck: () => waitIn(entry, 'unchecked'),
     toRun: () => waitIn(entry, 'ready'),
     waitForHuman() {
+      // A call that was cancelled meanwhile is over.
+      if (entry.state !== 'checking') return;
       entry.state = 'asking';
       advance();
     },
