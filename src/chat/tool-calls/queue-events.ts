@@ -9,6 +9,8 @@ export interface EventQueue {
    * one event, so that at most one of a call waits here.
    */
   emit(events: readonly ChatEvent[]): Promise<void>;
+  /** What is emitted from now on is dropped: a call may still say something after its round. Resolves when nothing is on its way any more. */
+  close(): Promise<void>;
   /** Rejects with what the reader has thrown. */
   readonly failed: Promise<never>;
 }
@@ -22,32 +24,35 @@ interface Waiting {
 
 export function queueEvents(emit: Emit<ChatEvent>): EventQueue {
   let waiting: Waiting[] = [];
-  let isFlushing = false;
-  let hasFailed = false;
+  let flushing: Promise<void> | undefined;
+  let isClosed = false;
   const { promise: failed, reject } = Promise.withResolvers<never>();
   // Where nobody waits for anything just then, the next who does meets it.
   failed.catch(() => undefined);
 
   async function flush(): Promise<void> {
-    isFlushing = true;
     // What is emitted at once goes together.
     await Promise.resolve();
     while (waiting.length > 0) {
       const batch = waiting;
       waiting = [];
       try {
-        if (!hasFailed) await emit(batch.flatMap(({ events }) => events));
+        if (!isClosed) await emit(batch.flatMap(({ events }) => events));
       } catch (error) {
-        hasFailed = true;
+        isClosed = true;
         reject(error);
       }
       for (const { delivered } of batch) delivered.resolve();
     }
-    isFlushing = false;
+    flushing = undefined;
   }
 
   return {
     failed,
+    async close() {
+      isClosed = true;
+      await flushing;
+    },
     emit(events) {
       const progress = progressIn(events);
       const known = progress && waiting.find((entry) => entry.progress?.['id'] === progress['id']);
@@ -61,7 +66,7 @@ export function queueEvents(emit: Emit<ChatEvent>): EventQueue {
           ? { events: [...events], delivered }
           : { events: [{ type: 'run-event', event: { type: 'tool.progress', data: progress } }], progress, delivered },
       );
-      if (!isFlushing) void flush();
+      flushing ??= flush();
       return delivered.promise;
     },
   };

@@ -73,9 +73,11 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
       if (result.suspended === undefined && resumed?.has(index) !== true) await unlessFailed(queue.emit(resultEvents(result)));
     }
     runSignal.throwIfAborted();
+    await unlessFailed(queue.close());
     return results;
   } finally {
     end.abort();
+    void queue.close();
   }
 }
 

@@ -16,7 +16,7 @@ function slowReader() {
   let taken = Promise.withResolvers<void>();
   return {
     batches,
-    emit(events: readonly ChatEvent[]) {
+    emit: (events: readonly ChatEvent[]) => {
       batches.push(events);
       return taken.promise;
     },
@@ -60,6 +60,21 @@ test('while the reader is slow, the progress of each call becomes one event', as
     eventOf('a', 'tool.progress', { progress: 99, status: 'Nearly' }),
     eventOf('b', 'tool.progress', { progress: 99 }),
   ]);
+});
+
+test('what is emitted after the end is dropped, and the end waits for what is on its way', async () => {
+  const reader = slowReader();
+  const queue = queueEvents(reader.emit);
+  void queue.emit([eventOf('first')]);
+  await quiet();
+  void queue.emit([eventOf('second')]);
+  let isClosed = false;
+  void queue.close().then(() => (isClosed = true));
+  await quiet();
+  expect(isClosed).toBe(false);
+  await reader.take();
+  await queue.emit([eventOf('late')]);
+  expect([reader.batches, isClosed]).toEqual([[[eventOf('first')]], true]);
 });
 
 test('where the reader fails, nobody waits for it any more, and the round learns why', async () => {
