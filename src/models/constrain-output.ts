@@ -14,11 +14,11 @@ import { fitGrammar } from './ollama/fit-grammar.ts';
 type Degree = 'schema' | 'json' | 'none';
 const degrees: readonly Degree[] = ['schema', 'json', 'none'];
 
-/** How a kind of backend is asked. */
+/** How a form is requested from a kind of backend. */
 export interface FormDialect {
   /** The parameters that ask for a form. */
   form: (form: OutputForm, degree: Degree) => JsonObject;
-  /** The parameters that keep a model from thinking; undefined where it was told so already. */
+  /** The parameters that keep a model from thinking; undefined where the request does so already. */
   withoutThought: (parameters: JsonObject) => JsonObject | undefined;
 }
 
@@ -42,14 +42,14 @@ export const ollamaForms: FormDialect = {
   withoutThought: (parameters) => (ownValue(parameters, 'think') === false ? undefined : { think: false }),
 };
 
-/** As vLLM, SGLang and llama.cpp hand it to the chat template. A server that refuses it is asked without. */
+/** As vLLM, SGLang and llama.cpp hand it to the chat template. A server that refuses it gets a request without. */
 function withoutTemplateThought(parameters: JsonObject): JsonObject | undefined {
   const own = ownValue(parameters, 'chat_template_kwargs');
   const given = isJsonObject(own) ? own : {};
   return ownValue(given, 'enable_thinking') === false ? undefined : { chat_template_kwargs: { ...given, enable_thinking: false } };
 }
 
-/** One way to put a question. */
+/** One way to make the request. */
 interface Way {
   degree: Degree;
   /** The model is kept from thinking. */
@@ -58,7 +58,7 @@ interface Way {
 
 /**
  * A backend that holds its answer to the form of `request.output`, as far as it can: one that refuses the schema, or says nothing under it, is asked
- * for JSON, then without any form. A model that only thinks is first asked not to. Requests without a form are not touched.
+ * for JSON, then for no form at all. A model that only thinks is first kept from thinking. Requests without a form are not touched.
  *
  * What was refused is remembered for the model and this schema: it may be the schema that is at fault, and one caller's must not take the form away
  * from all others. A silence alone teaches nothing about the form. Whether a model has to be kept from thinking is remembered for the model, unless
@@ -84,9 +84,9 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
 
     const attempt = (way: Way, emitNext: Emit<ModelEvent>): Promise<void> => {
       const thought = way.isThoughtless ? off : undefined;
-      const asked: ModelRequest = { ...request, parameters: { ...request.parameters, ...thought, ...dialect.form(form, way.degree) } };
+      const formed: ModelRequest = { ...request, parameters: { ...request.parameters, ...thought, ...dialect.form(form, way.degree) } };
       const isFormless = way.degree === 'none';
-      return answerInWords(backend, asked, { emit: emitNext, refusesSilence: !isFormless, refusesThought: !isFormless || mayStopThought });
+      return answerInWords(backend, formed, { emit: emitNext, refusesSilence: !isFormless, refusesThought: !isFormless || mayStopThought });
     };
 
     function remedy(error: unknown, failed: Way): Way | undefined {

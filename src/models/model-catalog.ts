@@ -138,7 +138,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     return undefined;
   }
 
-  /** Asks all backends in `due` at once, but waits no longer than until one of them has the model; those that failed before come last. */
+  /** Reads the lists of all backends in `due` at once, and waits only until one of them has the model; those that failed before come last. */
   async function findAfterRefresh(id: string, due: ListState[]): Promise<FoundModel | undefined> {
     const waiting = due.map((state) => ({ hadFailed: state.fault !== undefined, done: refresh(state) }));
     for (const { done } of waiting.toSorted((one, other) => Number(one.hadFailed) - Number(other.hadFailed))) {

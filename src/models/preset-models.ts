@@ -1,7 +1,7 @@
 import type { FoundModel, ModelFinder, ModelRecord } from '../core/model.ts';
 import type { PresetBook, PresetRecord } from '../core/preset.ts';
 
-/** The catalogue with the presets in front: one hides a model of the same id. Whoever asks for one gets the model it stands on, under its name. */
+/** The catalogue with the presets in front: one hides a model of the same id. A request for one gets its base model, under the preset's name. */
 export function withPresets<Catalog extends ModelFinder>(models: Catalog, presets: PresetBook): Catalog {
   async function require(id: string, signal: AbortSignal, below: readonly string[] = []): Promise<FoundModel> {
     const preset = below.includes(id) ? undefined : await presets.find(id);

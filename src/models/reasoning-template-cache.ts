@@ -5,7 +5,7 @@ const maxModels = 1_000;
 
 /**
  * Which models' chat templates open the reasoning themselves, learned from their answers and unlearned the same way:
- * a model that is told to write a closing tag misleads one answer at most.
+ * a model that is made to write a closing tag misleads one answer at most.
  */
 export class ReasoningTemplateCache {
   readonly #opening = new LRUCache<string, true>({ max: maxModels });

@@ -45,7 +45,7 @@ export class ReasoningSplitter {
   textBeforeLoneClosing = 0;
   readonly #isOpen: boolean;
   #state: 'start' | 'presumed' | 'reasoning' | 'watched' | 'plain' = 'start';
-  #held = '';
+  #pending = '';
   #closing = anyClosing;
   #isAfterReasoning = false;
   #isFresh = true;
@@ -60,11 +60,11 @@ export class ReasoningSplitter {
 
   push(text: string): ReasoningPiece[] {
     if (this.#state === 'plain') return text === '' ? [] : [{ type: 'text', text }];
-    this.#held += text;
+    this.#pending += text;
     return this.#advance(false);
   }
 
-  /** Gives what was held back. Call it once, at the end of the answer. */
+  /** Gives what is still pending. Call it once, at the end of the answer. */
   flush(end: AnswerEnd = {}): ReasoningPiece[] {
     const pieces = this.#advance(true);
     const isDoubtful = this.#state === 'presumed' && end.isCut !== true && this.#presumed.length <= maxPresumed;
@@ -79,34 +79,34 @@ export class ReasoningSplitter {
     while (isMoving) {
       if (this.#state === 'start') isMoving = this.#start(isEnd);
       else if (this.#state === 'watched') isMoving = this.#watch(pieces, isEnd);
-      else if (this.#state === 'plain') isMoving = this.#speak(pieces, this.#held.length);
+      else if (this.#state === 'plain') isMoving = this.#speak(pieces, this.#pending.length);
       else isMoving = this.#reason(pieces, isEnd);
     }
     return pieces;
   }
 
   #start(isEnd: boolean): boolean {
-    const text = this.#held.trimStart();
-    const isNear = this.#held.length - text.length <= maxLeadingSpace;
+    const text = this.#pending.trimStart();
+    const isNear = this.#pending.length - text.length <= maxLeadingSpace;
     const tag = anyTag.exec(text);
     if (isNear && tag?.index === 0) return this.#enter(tag[0], text);
     const isUndecided = text === '' || partialTagAt(text) === 0;
     if (isNear && isUndecided && !isEnd) return false;
     if (this.#isAfterReasoning) {
-      this.#held = text;
+      this.#pending = text;
       this.#state = 'plain';
     } else this.#state = this.#isOpen ? 'presumed' : 'watched';
-    return this.#held !== '';
+    return this.#pending !== '';
   }
 
   #enter(tag: string, text: string): boolean {
     const opened = tags.find((candidate) => candidate.open === tag.toLowerCase());
     if (opened === undefined && this.#isAfterReasoning) {
-      this.#held = text;
+      this.#pending = text;
       this.#state = 'plain';
       return true;
     }
-    this.#held = text.slice(tag.length);
+    this.#pending = text.slice(tag.length);
     this.#isAfterReasoning = true;
     if (opened === undefined) {
       this.opensInTemplate = true;
@@ -120,10 +120,10 @@ export class ReasoningSplitter {
   }
 
   #reason(pieces: ReasoningPiece[], isEnd: boolean): boolean {
-    const tag = this.#closing.exec(this.#held);
-    const end = tag?.index ?? (isEnd ? this.#held.length : partialTagAt(this.#held));
-    this.#think(pieces, this.#held.slice(0, end));
-    this.#held = this.#held.slice(end + (tag?.[0].length ?? 0));
+    const tag = this.#closing.exec(this.#pending);
+    const end = tag?.index ?? (isEnd ? this.#pending.length : partialTagAt(this.#pending));
+    this.#think(pieces, this.#pending.slice(0, end));
+    this.#pending = this.#pending.slice(end + (tag?.[0].length ?? 0));
     if (tag === null) return false;
     if (this.#state === 'presumed') this.opensInTemplate = true;
     this.#isAfterReasoning = true;
@@ -141,13 +141,13 @@ export class ReasoningSplitter {
 
   /** Text of an answer that did not open a block: a closing tag may still show that the template did. */
   #watch(pieces: ReasoningPiece[], isEnd: boolean): boolean {
-    const tag = anyTag.exec(this.#held);
+    const tag = anyTag.exec(this.#pending);
     if (tag === null) {
-      this.#speak(pieces, isEnd ? this.#held.length : partialTagAt(this.#held));
+      this.#speak(pieces, isEnd ? this.#pending.length : partialTagAt(this.#pending));
       return false;
     }
     this.#speak(pieces, tag.index);
-    const after = this.#held.charAt(tag[0].length);
+    const after = this.#pending.charAt(tag[0].length);
     if (after === '' && !isEnd) return false;
     if (this.#code.isInside()) return this.#speak(pieces, tag[0].length);
     if (openings.includes(tag[0].toLowerCase())) {
@@ -157,14 +157,14 @@ export class ReasoningSplitter {
     if (!endsThought(this.#lastCharacter, after)) return this.#speak(pieces, tag[0].length);
     this.opensInTemplate = true;
     this.textBeforeLoneClosing = this.#spoken;
-    this.#held = this.#held.slice(tag[0].length);
+    this.#pending = this.#pending.slice(tag[0].length);
     this.#state = 'plain';
     return true;
   }
 
   #speak(pieces: ReasoningPiece[], length: number): boolean {
-    const text = this.#held.slice(0, length);
-    this.#held = this.#held.slice(length);
+    const text = this.#pending.slice(0, length);
+    this.#pending = this.#pending.slice(length);
     if (text === '') return false;
     this.#spoken += text.length;
     this.#lastCharacter = text.charAt(text.length - 1);

@@ -33,7 +33,7 @@ interface OpenCall extends Fragment {
   progress: ObjectProgress;
 }
 
-/** A call id of our own. */
+/** A new call id. */
 export function makeCallId(): string {
   return `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
 }
@@ -76,9 +76,9 @@ export class ToolCallAssembler {
     return this.#calls
       .filter((call) => call.name !== '')
       .map(({ id, name, text, isBlank, extra }) => {
-        const own = id === '' || taken.has(id) ? this.#makeId() : id;
-        taken.add(own);
-        return { id: own, name, arguments: isBlank ? '{}' : text, ...(extra !== undefined && { extra }) };
+        const unique = id === '' || taken.has(id) ? this.#makeId() : id;
+        taken.add(unique);
+        return { id: unique, name, arguments: isBlank ? '{}' : text, ...(extra !== undefined && { extra }) };
       });
   }
 
@@ -149,7 +149,7 @@ function append(call: OpenCall, text: string): void {
     call.text = '';
     call.progress = new ObjectProgress();
   }
-  // What exceeds the limit is refused by whoever runs the call; here it only must not grow.
+  // What exceeds the limit is refused where the call would run; here it only must not grow.
   if (call.text.length > limits.argumentsBytes) return;
   const kept = text.slice(0, limits.argumentsBytes + 1 - call.text.length);
   call.text += kept;

@@ -67,12 +67,12 @@ export function isToolsUnsupported(message: string): boolean {
   return findToolsRefusal(message.slice(0, maxMessage)) !== undefined;
 }
 
-interface FaultPlace {
+interface FaultContext {
   backendName: string;
   retryAfter: string | undefined;
 }
 
-function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultPlace): GatewayError {
+function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultContext): GatewayError {
   const { message } = report;
   const status = isErrorStatus(report.status) ? report.status : undefined;
   const backend = `The model backend "${backendName}"`;
@@ -83,7 +83,7 @@ function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultP
   if (message !== undefined && isToolsUnsupported(message)) return new GatewayError('tools_unsupported', message);
   const details = { ...(status === undefined ? {} : { status }), ...(retryAfter === undefined ? {} : { retryAfter }) };
   if (status === 429)
-    return new GatewayError('upstream_rate_limited', message ?? `${backend} is asked too often. Try again later.`, details);
+    return new GatewayError('upstream_rate_limited', message ?? `${backend} gets too many requests. Try again later.`, details);
   if (status !== undefined && status < 500) {
     const param = report.param === undefined ? {} : { param: report.param };
     return new GatewayError('upstream_rejected', message ?? `${backend} refused the request (HTTP ${status}).`, { ...details, ...param });
@@ -177,8 +177,8 @@ function describe(value: unknown, depth: number): string | undefined {
   }
   if (!isJsonObject(value)) return undefined;
   if (Array.isArray(value['loc']) && typeof value['msg'] === 'string') {
-    const place = value['loc'].filter((part) => typeof part === 'string' || typeof part === 'number');
-    return `${place.join('.')}: ${value['msg']}`;
+    const path = value['loc'].filter((part) => typeof part === 'string' || typeof part === 'number');
+    return `${path.join('.')}: ${value['msg']}`;
   }
   for (const key of ['message', 'detail', 'error', 'errors', 'msg', 'error_msg']) {
     const text = describe(value[key], depth - 1);

@@ -20,8 +20,8 @@ export interface Requester {
 }
 
 /**
- * Backends whose questions are written down. To be laid directly around what `ModelFinder` gives, below everything that changes or repeats a question:
- * so the log has what was asked, and not what was meant. The same backend gives the same object, because some compare them.
+ * Backends whose requests are logged. Wraps directly what `ModelFinder` gives, below everything that changes or repeats a request: so the log has what
+ * was sent. The same backend gives the same object, because a selection compares them.
  */
 export function recordModelRequests(log: ModelRequestLog | undefined, requester: Requester): RecordingBackend {
   if (log === undefined) return (backend) => backend;

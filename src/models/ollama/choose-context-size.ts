@@ -19,7 +19,7 @@ export interface ContextSizeRequest {
   messages: readonly ChatMessage[];
   /** The functions as they are sent. */
   tools: readonly unknown[];
-  /** The caller's `num_ctx`: it stands, whether the request fits or not. */
+  /** The caller's `num_ctx`: it is kept, whether the request fits or not. */
   requested: number | undefined;
   /** The caller's `num_predict`, when positive. */
   answerTokens: number | undefined;
@@ -45,22 +45,22 @@ export interface ContextSize {
  * prompt and answer, up to the model's and the operator's maximum; powers of two, because each new value loads the model again.
  * A caller's own `num_ctx` is neither lowered nor raised, because it decides about memory: then only the warning is given.
  */
-export function chooseContextSize(question: ContextSizeRequest): ContextSize {
-  const prompt = estimateTokens(question);
-  const reserve = Math.min(question.answerTokens ?? usualAnswerTokens, largestReserve);
-  const numCtx = question.requested ?? raisedContext(question, prompt + reserve);
-  const inForce = numCtx ?? question.modelDefault ?? defaultContext;
+export function chooseContextSize(request: ContextSizeRequest): ContextSize {
+  const prompt = estimateTokens(request);
+  const reserve = Math.min(request.answerTokens ?? usualAnswerTokens, largestReserve);
+  const numCtx = request.requested ?? raisedContext(request, prompt + reserve);
+  const inForce = numCtx ?? request.modelDefault ?? defaultContext;
   const needed = prompt + Math.min(reserve, leastAnswerTokens);
-  return { numCtx, warning: needed > inForce ? tooSmall(needed, inForce, question) : undefined };
+  return { numCtx, warning: needed > inForce ? tooSmall(needed, inForce, request) : undefined };
 }
 
-function raisedContext(question: ContextSizeRequest, needed: number): number | undefined {
-  const base = question.modelDefault ?? defaultContext;
-  const most = Math.min(question.maxContext, question.contextLength ?? Infinity);
-  const kept = question.loadedWith !== undefined && question.loadedWith > base ? question.loadedWith : undefined;
-  if (needed <= (kept ?? base)) return kept;
+function raisedContext(request: ContextSizeRequest, needed: number): number | undefined {
+  const base = request.modelDefault ?? defaultContext;
+  const most = Math.min(request.maxContext, request.contextLength ?? Infinity);
+  const loaded = request.loadedWith !== undefined && request.loadedWith > base ? request.loadedWith : undefined;
+  if (needed <= (loaded ?? base)) return loaded;
   const raised = Math.min(2 ** Math.ceil(Math.log2(needed)), most);
-  return raised > (kept ?? base) ? raised : kept;
+  return raised > (loaded ?? base) ? raised : loaded;
 }
 
 function tooSmall(needed: number, numCtx: number, { requested, contextLength, maxContext }: ContextSizeRequest): RunEvent {

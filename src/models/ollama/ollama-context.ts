@@ -6,14 +6,14 @@ import { chooseContextSize } from './choose-context-size.ts';
 import type { ContextSize, ContextSizeRequest } from './choose-context-size.ts';
 import type { OllamaModels } from './ollama-models.ts';
 
-/** Ollama unloads an idle model after five minutes, unless it was told otherwise; until then a smaller `num_ctx` would make it load again. */
+/** Ollama unloads an idle model after five minutes, unless a request says otherwise; until then a smaller `num_ctx` would make it load again. */
 const loadedForMs = 5 * 60 * 1000;
 
 /** Sets `num_ctx` in what is about to be sent, where it has to be set; gives the warning if the request does not fit even so. */
 export type ChooseContext = (request: ModelRequest, prepared: ChatRequest) => Promise<RunEvent | undefined>;
 
 /**
- * The context for each request to one server. The server is asked only when its default may be too small: about the model, and what it is
+ * The context for each request to one server. Requests to the server are made only when its default may be too small: about the model, and what it is
  * loaded with, since any other value than that, a smaller one too, makes Ollama load the model again.
  */
 export function createContextChooser(models: OllamaModels, maxContext: number, now: () => number): ChooseContext {
@@ -29,14 +29,13 @@ export function createContextChooser(models: OllamaModels, maxContext: number, n
     return undefined;
   }
 
-  async function choose(request: ModelRequest, question: ContextSizeRequest): Promise<ContextSize> {
-    const guess = chooseContextSize(question);
+  async function choose(request: ModelRequest, sizes: ContextSizeRequest): Promise<ContextSize> {
+    const guess = chooseContextSize(sizes);
     if (guess.numCtx === undefined && guess.warning === undefined) return guess;
     const facts = await models.learn(request);
-    const informed =
-      facts === undefined ? question : { ...question, modelDefault: facts.defaultContext, contextLength: facts.contextLength };
+    const informed = facts === undefined ? sizes : { ...sizes, modelDefault: facts.defaultContext, contextLength: facts.contextLength };
     const choice = facts === undefined ? guess : chooseContextSize(informed);
-    if (choice.numCtx === undefined || choice.numCtx === question.loadedWith) return choice;
+    if (choice.numCtx === undefined || choice.numCtx === sizes.loadedWith) return choice;
     // Somebody else, or the server's own default, may have given the model room enough.
     const inForce = await models.loadedContext(request);
     return inForce === undefined ? choice : chooseContextSize({ ...informed, loadedWith: inForce });
@@ -45,7 +44,7 @@ export function createContextChooser(models: OllamaModels, maxContext: number, n
   return async (request, prepared) => {
     const options: Record<string, unknown> = { ...prepared.options };
     const requested = positive(options['num_ctx']);
-    const question: ContextSizeRequest = {
+    const sizes: ContextSizeRequest = {
       messages: request.messages,
       tools: prepared.tools ?? [],
       requested,
@@ -55,8 +54,8 @@ export function createContextChooser(models: OllamaModels, maxContext: number, n
       maxContext,
       loadedWith: requested === undefined ? await lastContext(request) : undefined,
     };
-    if (requested !== undefined) return chooseContextSize(question).warning;
-    const { numCtx, warning } = await choose(request, question);
+    if (requested !== undefined) return chooseContextSize(sizes).warning;
+    const { numCtx, warning } = await choose(request, sizes);
     if (numCtx === undefined) return warning;
     loaded.set(request.model, { numCtx, until: now() + loadedForMs });
     prepared.options = { ...prepared.options, num_ctx: numCtx };

@@ -36,7 +36,7 @@ export function toOllamaMessages(messages: readonly ChatMessage[]): Message[] {
   });
 }
 
-/** Where the newest question holds an image: the place of its message; undefined for text alone. */
+/** The index of the newest user message where it holds an image; undefined for text alone. */
 export function findNewImage(messages: readonly ChatMessage[]): number | undefined {
   const index = messages.findLastIndex((message) => message.role === 'user');
   const content = messages[index]?.content;
@@ -44,7 +44,7 @@ export function findNewImage(messages: readonly ChatMessage[]): number | undefin
 }
 
 /**
- * Ollama drops the images for a model that cannot see, and the model answers as if it had seen them. Those of earlier questions may stay, so
+ * Ollama drops the images for a model that cannot see, and the model answers as if it had seen them. Those of earlier messages may stay, so
  * that a conversation can go on with another model. Servers that say nothing about capabilities are trusted.
  * @throws GatewayError `invalid_request`.
  */
@@ -52,10 +52,10 @@ export function requireSight(
   { model, messages }: Pick<ModelRequest, 'model' | 'messages'>,
   capabilities: readonly string[] | undefined,
 ): void {
-  const place = capabilities === undefined || capabilities.includes('vision') ? undefined : findNewImage(messages);
-  if (place === undefined) return;
+  const index = capabilities === undefined || capabilities.includes('vision') ? undefined : findNewImage(messages);
+  if (index === undefined) return;
   const message = `The model "${model}" cannot see images. Choose a model whose capabilities name "vision", or leave the image out.`;
-  throw new GatewayError('invalid_request', message, { param: `messages.${place}.content` });
+  throw new GatewayError('invalid_request', message, { param: `messages.${index}.content` });
 }
 
 function assistantMessage(message: AssistantMessage): OllamaMessage {

@@ -119,7 +119,7 @@ function toEntry(wire: JsonValue): { name: string; wire: JsonObject }[] {
   return isJsonObject(wire) && typeof name === 'string' && name !== '' ? [{ name, wire }] : [];
 }
 
-/** The cure for a server without models, for the model that was asked for. */
+/** The cure for a server without models. */
 export function ollamaPullHint(backendName: string, model: string): string {
   return `The model backend "${backendName}" answers but has no models. Run: ollama pull ${/^[\w./:-]{1,128}$/u.test(model) ? model : 'llama3.2'}`;
 }

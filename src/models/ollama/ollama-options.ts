@@ -82,7 +82,7 @@ function refuseSeveralAnswers(parameters: JsonObject): void {
   throw new GatewayError('invalid_request', 'Ollama gives one answer per request: leave out "n" or set it to 1.', { param: 'n' });
 }
 
-/** Told where the schema that is asked for was larger than what is sent: nothing else holds the answer to the rest of it. */
+/** For a schema that was larger than what is sent: nothing enforces the rest of it. */
 export function cutFormWarning(parameters: JsonObject, { format }: { format?: unknown }): RunEvent | undefined {
   if (!isJsonObject(format) || format === ownValue(parameters, 'format') || format === schemaOf(parameters)) return undefined;
   const message = 'The schema is larger than what Ollama can hold an answer to: its innermost parts were sent as any object or list.';
@@ -135,7 +135,7 @@ const thinkByEffort: ReadonlyMap<JsonValue | undefined, boolean | 'low' | 'mediu
   ['xhigh', 'high'],
 ]);
 
-/** Whether how much the model should think is asked for, so that it has to be known what it understands of that. */
+/** Whether the request says how much the model should think: then it has to be known which levels the model takes. */
 export function asksForThought(parameters: JsonObject): boolean {
   return typeof (ownValue(parameters, 'think') ?? ownValue(parameters, 'reasoning_effort')) === 'string';
 }

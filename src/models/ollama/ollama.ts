@@ -89,7 +89,7 @@ function toOllamaRequest(request: ModelRequest, facts: OllamaFacts | undefined):
 interface Reading {
   client: BackendClient;
   splitter: ReasoningSplitter;
-  /** The context presumably in force, to tell a prompt that was cut; undefined where a warning was given already. */
+  /** The context presumably in force, to recognise a prompt that was cut; undefined where a warning was given already. */
   numCtx: number | undefined;
 }
 
@@ -129,11 +129,11 @@ function toCalls(value: unknown, ids: Set<string>): ToolCall[] {
   return value.flatMap((entry: unknown): ToolCall[] => {
     const called = isJsonObject(entry) ? entry['function'] : undefined;
     if (!isJsonObject(entry) || !isJsonObject(called) || typeof called['name'] !== 'string') return [];
-    const own = entry['id'];
-    const id = typeof own === 'string' && own !== '' && !ids.has(own) ? own : makeCallId();
+    const given = entry['id'];
+    const id = typeof given === 'string' && given !== '' && !ids.has(given) ? given : makeCallId();
     ids.add(id);
-    const given = called['arguments'];
-    return [{ id, name: called['name'], arguments: typeof given === 'string' ? given : JSON.stringify(given ?? {}) }];
+    const args = called['arguments'];
+    return [{ id, name: called['name'], arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) }];
   });
 }
 
@@ -144,10 +144,10 @@ function finishReason(reason: unknown, hasCalls: boolean): FinishReason {
 }
 
 /** A prompt that was wholly in Ollama's cache has no `prompt_eval_count`. */
-function usageOf({ prompt_eval_count: asked, eval_count: answered }: JsonObject): ModelEvent[] {
-  if (typeof asked !== 'number' && typeof answered !== 'number') return [];
-  const prompt = typeof asked === 'number' ? asked : 0;
-  const completion = typeof answered === 'number' ? answered : 0;
+function usageOf({ prompt_eval_count: read, eval_count: written }: JsonObject): ModelEvent[] {
+  if (typeof read !== 'number' && typeof written !== 'number') return [];
+  const prompt = typeof read === 'number' ? read : 0;
+  const completion = typeof written === 'number' ? written : 0;
   return [{ type: 'usage', usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion } }];
 }
 

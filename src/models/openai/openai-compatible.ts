@@ -29,12 +29,12 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
 
   function answer({ request, asksForUsage }: Attempt, emit: Emit<ModelEvent>): Promise<void> {
     const { model, signal } = request;
-    const asked = { model, toolNames: namesOf(request), choices: choicesOf(request), templates, makeCallId: makeId };
+    const expected = { model, toolNames: namesOf(request), choices: choicesOf(request), templates, makeCallId: makeId };
     const body = toChatBody(request, asksForUsage);
     return client.exchange('/chat/completions', { signal, body }, async (response, close) => {
       const kind = kindOf(response);
       if (kind === undefined) throw client.invalid('answers with neither JSON nor an event stream');
-      const reader = new CompletionReader({ ...asked, meter: new OutputLimit(client.name), isWhole: kind === 'json' });
+      const reader = new CompletionReader({ ...expected, meter: new OutputLimit(client.name), isWhole: kind === 'json' });
       if (kind === 'events') return emitAnswer(new ChatStream(client, reader), { body: response.body, emit, close });
       const events = reader.read(toPayload(await client.readJson(response), client) ?? {});
       if (!reader.hasMessages) throw client.invalid('answers without a message');
@@ -64,7 +64,7 @@ function clientOf(connection: OpenAiConnection, send: SendOutbound): BackendClie
   return new BackendClient(connection.name ?? 'OpenAI-compatible', connection, send);
 }
 
-/** By content type alone. A compressed answer was not asked for and could be a bomb. */
+/** By content type alone. A compressed answer was not requested and could be a bomb. */
 function kindOf(response: OutboundResponse): 'json' | 'events' | undefined {
   const encoding = response.headers['content-encoding'] ?? 'identity';
   if (encoding.trim().toLowerCase() !== 'identity') return undefined;
@@ -78,13 +78,13 @@ function namesOf(request: ModelRequest): ReadonlySet<string> {
   return new Set([...request.tools.map((tool) => tool.name), ...callers.filter((name) => typeof name === 'string')]);
 }
 
-/** What is no number above 1 asks for one choice; whether it may stand there is the backend's to say. */
+/** What is no number above 1 means one choice; whether it is valid is the backend's to say. */
 function choicesOf(request: ModelRequest): number {
-  const asked = Number(request.parameters['n'] ?? 1);
-  return asked > 1 ? asked : 1;
+  const wanted = Number(request.parameters['n'] ?? 1);
+  return wanted > 1 ? wanted : 1;
 }
 
-/** With options of the caller's own among them the refusal may be about those, and is the caller's to read. */
+/** With the caller's options among them the refusal may be about those, and is passed on. */
 function refusesOurStreamOptions(fault: unknown, request: ModelRequest): boolean {
   if (!(fault instanceof GatewayError) || (fault.status !== 400 && fault.status !== 422)) return false;
   if (Object.keys(foreignStreamOptions(request.parameters['stream_options'])).length > 0) return false;

@@ -8,13 +8,13 @@ import { inlineToolResults } from '../../results/inline-tool-results.ts';
 
 export interface LateRefusal {
   backend: ModelBackend;
-  /** Asked in place of a backend that refuses functions, or results, after it has called some. */
+  /** Answers in place of a backend that refuses functions, or results, after it has called some. */
   plain: ModelBackend;
   onRefusal: (refusal: GatewayError) => void;
 }
 
 /**
- * A backend that takes functions for a question and refuses them behind their results (a proxy in front of several models does). To begin again
+ * A backend that takes functions with a message and refuses them behind their results (a proxy in front of several models does). To begin again
  * would call them again, so that the model answers from what they gave, which then stands with the question.
  */
 export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): ModelBackend {

@@ -11,7 +11,7 @@ export interface ModernBody {
 
 /**
  * Puts `functions` and `function_call` into the words of `tools` and `tool_choice`, and messages in that form into calls with results. That form knows no
- * ids: a call has the one that our own answer gave it, else one by its place, which is the same in every later request of the chat.
+ * ids: a call has the one that our own answer gave it, else one by its position, which is the same in every later request of the chat.
  * @throws GatewayError `invalid_request`
  */
 export function fromLegacyFunctions(body: JsonObject): ModernBody {

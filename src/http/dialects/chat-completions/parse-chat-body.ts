@@ -186,14 +186,14 @@ function withSystem(messages: ChatMessage[], system: string | undefined): ChatMe
 }
 
 function toToolServer(server: z.infer<typeof serverSchema>): RequestToolServer {
-  const place = toDocumentUrl(server.url, server.path);
+  const location = toDocumentUrl(server.url, server.path);
   // Without a path there may be no document at all.
-  const hasPath = Boolean(server.path) || place.url !== server.url;
+  const hasPath = Boolean(server.path) || location.url !== server.url;
   return {
-    url: place.url,
+    url: location.url,
     authType: server.auth_type ?? (server.key ? 'bearer' : 'none'),
     headers: server.headers ?? {},
-    ...(hasPath ? { path: place.path } : {}),
+    ...(hasPath ? { path: location.path } : {}),
     ...(server.openapi ? { openapi: server.openapi } : {}),
     ...(server.info ? { info: server.info } : {}),
     ...(server.specs ? { specs: server.specs } : {}),

@@ -45,8 +45,8 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
     logger.warn({ run_id: runId }, `a chat with store: true was not stored: it is larger than ${limits.storedChatCharacters} characters`);
   }
 
-  async function streamAndSave(asked: Omit<Answered, 'completion' | 'text'>, signal: AbortSignal, emit: Emit<ChatEvent>): Promise<void> {
-    const { started, created, request } = asked;
+  async function streamAndSave(answered: Omit<Answered, 'completion' | 'text'>, signal: AbortSignal, emit: Emit<ChatEvent>): Promise<void> {
+    const { started, created, request } = answered;
     const { runId } = started.run;
     const { includeUsage = false, includeEvents = false, isLegacy } = request.reply ?? {};
     const format = chatCompletionFormat({ includeUsage, includeEvents, isLegacy }, {});
@@ -67,16 +67,16 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
     // A key that was deleted amid the last words has taken its chats along.
     if (isWaiting || signal.aborted) return;
     if (characters > limits.storedChatCharacters) return warnTooLarge(runId);
-    const saved = save({ ...asked, completion: collector.body(), text });
+    const saved = save({ ...answered, completion: collector.body(), text });
     saving.add(saved);
     await saved;
     saving.delete(saved);
   }
 
-  function storing(asked: Pick<Answered, 'request' | 'callerId' | 'started' | 'metadata'>, signal: AbortSignal): StartedRun {
+  function storing(answered: Pick<Answered, 'request' | 'callerId' | 'started' | 'metadata'>, signal: AbortSignal): StartedRun {
     const created = now();
-    const stream: StartedRun['stream'] = (emit) => streamAndSave({ ...asked, created }, signal, emit);
-    return { ...asked.started, created: toSeconds(created), stream };
+    const stream: StartedRun['stream'] = (emit) => streamAndSave({ ...answered, created }, signal, emit);
+    return { ...answered.started, created: toSeconds(created), stream };
   }
 
   return {
@@ -87,7 +87,7 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
       // Should this run wait, it is still none to be stored when it goes on.
       if (!isStoring) return runs.start(plain, caller, leave);
       const metadata = parseMetadata(wish.metadata);
-      // Whoever is asked behind the gateway keeps no second copy.
+      // The backend keeps no second copy.
       const { store: _store, ...parameters } = asked.parameters;
       const request = { ...asked, parameters };
       return storing({ request, callerId: caller.id, started: runs.start(request, caller, leave), metadata }, leave.signal);
@@ -164,7 +164,7 @@ export function parseMetadata(value: JsonValue | undefined): Record<string, stri
   return Object.fromEntries(texts);
 }
 
-/** What was asked, in OpenAI's words. Where it is too large, images, audio and files are replaced by a remark. */
+/** The messages in OpenAI's words. Where they are too large, images, audio and files are replaced by a note. */
 function toStoredMessages(messages: readonly ChatMessage[]): JsonObject[] {
   const whole = messages.map(toStoredMessage);
   return JSON.stringify(whole).length <= limits.storedChatCharacters ? whole : whole.map(withoutMedia);

@@ -45,7 +45,7 @@ const frameSchemas = {
 const knownTypes = Object.keys(frameSchemas);
 
 /**
- * One text frame: `{type, data:{…}}`, or flat as `{type, …}`. Unknown types and malformed data are told, never thrown. A promise where it holds so
+ * One text frame: `{type, data:{…}}`, or flat as `{type, …}`. Unknown types and malformed data are `invalid`, never thrown. A promise where it holds so
  * much that it is parsed aside.
  */
 export function readSocketFrame(bytes: Buffer, options: { caller: string; signal: AbortSignal }): ParsedFrame | Promise<ParsedFrame> {

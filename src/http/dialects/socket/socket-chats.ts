@@ -36,7 +36,7 @@ export interface SocketChatsOptions {
 
 /** The chats that were started over sockets. They belong to the session, not to the socket: a browser that comes back finds them going on. */
 export interface SocketChats {
-  /** Never rejects: what goes wrong is told by a frame. */
+  /** Never rejects: what goes wrong becomes a frame. */
   start(fields: JsonObject, session: RelaySession, caller: Caller): Promise<void>;
   cancel(runId: string, session: RelaySession, caller: Caller): void;
 }

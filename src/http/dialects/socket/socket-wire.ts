@@ -13,11 +13,11 @@ export interface ChatHead {
   runId: string;
   model: string;
   chatId: string | undefined;
-  /** The `id` that the message frame brought along, so that a client can tell its chats apart before it knows their runs. */
+  /** The `id` of the message frame, so that a client can tell its chats apart before it knows their runs. */
   messageId: string | undefined;
 }
 
-/** Turns the events of one run into frames. Only the first choice is told: a browser shows one answer. */
+/** Turns the events of one run into frames. Only of the first choice: a browser shows one answer. */
 export interface ChatFrames {
   start(): JsonObject;
   of(event: ChatEvent): JsonObject[];
@@ -90,7 +90,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
         case 'finish':
           if (!isOtherChoice(event)) finishReason = event.reason;
           return [];
-        // Tokens are for those who cannot be asked; a session is.
+        // Tokens are for clients without a session.
         case 'approval':
         case 'thought':
         case 'extra':
@@ -143,7 +143,7 @@ function seedFrame(type: string, data: JsonObject): JsonObject {
   return { type, ...data, data };
 }
 
-/** `toolResult` is text, as a model reads it; a failure is `{"error": "…"}`, and told by `error` too. */
+/** `toolResult` is text, as a model reads it; a failure is `{"error": "…"}`, and stands in `error` too. */
 function toolCallFrame(data: JsonObject, runId: string): JsonObject {
   const error = ownValue(data, 'error');
   const message = isJsonObject(error) ? (error['message'] ?? null) : null;

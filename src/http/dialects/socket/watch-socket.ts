@@ -39,7 +39,7 @@ export function watchSocket(
   const isAlive = (): void => {
     unanswered = 0;
   };
-  // Protocol errors, a frame that is too large: the socket has already been told, and its `close` follows.
+  // Protocol errors, a frame that is too large: the socket closes by itself, and its `close` follows.
   socket.on('error', () => undefined);
   socket.on('ping', (data: Buffer) => countFrame(data.length));
   socket.on('pong', (data: Buffer) => countFrame(data.length));
