@@ -37,8 +37,8 @@ describe('a function that asks its user', () => {
   test.each<[JsonObject, string]>([
     [{ value: { city: 'Rome' } }, '"city": "Rome"'],
     [{ cancelled: true }, '"got": "nothing"'],
-    [{ value: { city: 5 } }, 'has not the form'],
-    [{ value: 'Rome' }, 'has not the form'],
+    [{ value: { city: 5 } }, 'does not match the requested schema'],
+    [{ value: 'Rome' }, 'does not match the requested schema'],
   ])('gets %j from the frame `input`, and the model reads %s', async (answer, read) => {
     await using desk = await openDesk(asking);
     desk.browser.send(start);

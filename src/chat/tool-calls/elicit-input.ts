@@ -65,7 +65,7 @@ async function requireFit(value: JsonValue, { schema, tool, run }: { schema: Jso
   const errors = isJsonObject(value)
     ? await argumentProblems(value, schema, run)
     : await argumentProblems({ value }, { type: 'object', properties: { value: schema }, required: ['value'] }, run);
-  if (errors.length > 0) throw new ToolError(`What the user gave to '${tool}' has not the requested form: ${errors.join('; ')}.`);
+  if (errors.length > 0) throw new ToolError(`What the user gave to '${tool}' does not match the requested schema: ${errors.join('; ')}.`);
 }
 
 function unavailable(tool: string): ToolError {
