@@ -19,21 +19,21 @@ export interface ServerOptions {
   newId: () => string;
 }
 
-/** Fastify with everything that stands before the routes: limits of requests, errors, CORS, and the guard, in this order. */
+/** Creates Fastify with everything that runs before the routes: body limits, errors, CORS, and the guard, in this order. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { logger, authenticator, limiter, bodyLimitBytes, corsOrigins, now, newId } = options;
   const server = fastify({
     loggerInstance: logger,
     bodyLimit: bodyLimitBytes,
-    // Longer than the largest body takes at the slowest pace that is allowed, six kilobytes a second. It does not cut answers.
+    // Longer than the largest body takes at 6 kB/s. It does not apply to answers.
     requestTimeout: 30 * 60_000,
-    // Model ids hold slashes and digests; the default of 100 characters would turn a long one into a 414.
-    // Base URLs with a slash too many are the most common mistake; roles and limits go by the route that was found, whatever its spelling.
+    // Model ids contain slashes and digests; the default of 100 characters would refuse long ones with a 414. Base URLs with an extra slash are
+    // the most common mistake of clients; roles and limits follow the matched route, however it is spelled.
     routerOptions: { maxParamLength: 1_024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     genReqId: () => newId(),
     childLoggerFactory: (...[log, bindings, options, { method, url = '' }]) =>
       log.child({ ...bindings, method, path: url.split('?', 1)[0]?.slice(0, 200) }, options),
-    // The start and end of every request would be two lines each; the run logs one.
+    // Fastify would log two lines for every request; a chat logs one at its end.
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
     frameworkErrors: sendMalformedUrl,

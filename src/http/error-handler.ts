@@ -7,19 +7,19 @@ import type { JsonObject } from '../shared/json.ts';
 import { notFoundHint, tidyPath } from './not-found-hints.ts';
 import { leaveBodyUnread } from './body/unread-bodies.ts';
 
-/** OpenAI's error body, with what was done before the error beside it. */
+/** OpenAI's error body; further fields tell what a run did before the error. */
 export interface ErrorBody extends JsonObject {
   error: { message: string; type: string; param: string | null; code: string };
 }
 
-/** Only the message of a GatewayError reaches a client; any other one is for the log alone. */
+/** Clients see only messages of a GatewayError; all others go to the log. */
 export function errorBody(error: GatewayError): ErrorBody {
   return { error: { message: error.message, type: error.type, param: error.param, code: error.code }, ...error.progress };
 }
 
 const tooSlow = 'The request took too long to arrive.';
 
-/** Any error as one that may be shown. `requestId` lets a user name the log line. */
+/** Turns any error into one that clients may see. With `requestId` a user can name the log line. */
 export function toGatewayError(error: unknown, requestId: string): GatewayError {
   if (error instanceof GatewayError) return error;
   return (
@@ -42,20 +42,20 @@ function fromFastify(error: unknown): GatewayError | undefined {
 }
 
 /**
- * OpenAI's SDKs send a request again, twice unless told otherwise, after a 409, a 429 and every 5xx. Where a tool was called this would call it again:
- * a second payment for a model that was busy with its words on the first. They obey this header.
+ * OpenAI's SDKs retry a request, twice by default, after a 408, 409, 429 and every 5xx. If the run has called a tool, a retry would call it again,
+ * such as a second payment because the model failed after the first. The SDKs obey this header.
  */
 export function forbidRetry(reply: FastifyReply): void {
   reply.header('x-should-retry', 'false');
 }
 
-/** The one place where an error becomes an HTTP answer. The codes and their statuses stand in `core/errors.ts`. */
+/** Turns errors into HTTP answers. The codes and their statuses are in `core/errors.ts`. */
 export function installErrorHandling(app: FastifyInstance): void {
   app.setErrorHandler(sendError);
   app.setNotFoundHandler((request, reply) => sendNotFound(app, request, reply));
 }
 
-/** What no route answers: 405 where another method has a route, else 404. */
+/** Answers a request without a route: 405 if the path has routes for other methods, otherwise 404. */
 export function sendNotFound(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const path = tidyPath(request.url.split('?', 1)[0] ?? '/');
   const allowed = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => app.findRoute({ url: path, method }) !== null);
@@ -67,7 +67,7 @@ export function sendNotFound(app: FastifyInstance, request: FastifyRequest, repl
       reply,
     );
   reply.header('allow', allowed.join(', '));
-  const message = `${request.method} is not possible here; ${allowed.join(' or ')} is.`;
+  const message = `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`;
   return sendError(new GatewayError('method_not_allowed', message), request, reply);
 }
 
@@ -75,23 +75,23 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const shown = toGatewayError(error, request.id);
   reply.header('x-request-id', request.id);
   logError(error, shown, { request, reply });
-  // A run that somebody ended must not begin again by itself.
+  // A retry by the SDK would start a run again that somebody has cancelled.
   if (shown.code === 'run_cancelled') forbidRetry(reply);
   leaveBodyUnread(request, reply);
   if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
   return reply.code(shown.status).type('application/json; charset=utf-8').send(errorBody(shown));
 }
 
-/** For Fastify's option `frameworkErrors`: addresses that cannot be read, which no route and no hook sees. */
+/** For Fastify's option `frameworkErrors`: malformed URLs, which reach no route and no hook. */
 export function sendMalformedUrl(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   const path = request.url.split('?', 1)[0]?.slice(0, 200) ?? '';
-  const message = `The address ${JSON.stringify(path)} cannot be read: write a "%" as "%25", and other characters in percent-encoding.`;
+  const message = `The path ${JSON.stringify(path)} is malformed: write "%" as "%25", and percent-encode other special characters.`;
   sendError(new GatewayError('invalid_request', message, { cause: error }), request, reply);
 }
 
 /**
- * For Fastify's option `clientErrorHandler`: what Node's parser refuses has no request and no reply, so the answer is written to the socket.
- * The connection ends with it, because nobody knows where the next request would begin.
+ * For Fastify's option `clientErrorHandler`: what Node's HTTP parser refuses has no request and no reply, so the answer is written to the socket.
+ * Then the connection ends, because the start of the next request is unknown.
  */
 export function sendMalformedRequest(this: FastifyInstance, error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
@@ -104,13 +104,13 @@ function fromParser(code: string | undefined): GatewayError {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new GatewayError(
       'headers_too_large',
-      'The headers of the request are too large. Send fewer or smaller ones (cookies, most often).',
+      'The headers of the request are too large. Send fewer or smaller ones; most often cookies are the cause.',
     );
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new GatewayError('request_timeout', tooSlow);
-  return new GatewayError('invalid_request', 'The request is not valid HTTP/1.1. Check its first line, its header lines, and its length.');
+  return new GatewayError('invalid_request', 'The request is not valid HTTP/1.1. Check its request line, its headers, and its length.');
 }
 
-/** Answers without a reply, in the middle of a request, and ends the connection. */
+/** Writes an error to the socket in the middle of a request, without a `reply`, and ends the connection. */
 export function endWithError(socket: Socket, shown: GatewayError): void {
   const body = JSON.stringify(errorBody(shown));
   const head = [
@@ -121,39 +121,39 @@ export function endWithError(socket: Socket, shown: GatewayError): void {
     ...(shown.retryAfter === undefined ? [] : [`retry-after: ${shown.retryAfter}`]),
   ];
   if (socket.writable) socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // Closed with unread bytes it would be reset, and a client that still sends would never read why.
+  // Closing it at once with unread bytes would reset it, and a client that is still sending would never read the error.
   setTimeout(() => socket.destroy(), limits.refusedBodyLingerMs).unref();
 }
 
-const withRunLine = new WeakSet<FastifyRequest>();
+const suppressed = new WeakSet<FastifyRequest>();
 
-/** The line that is logged at the end of a run says what became of this request. */
-export function leaveToOwnLine(request: FastifyRequest): void {
-  withRunLine.add(request);
+/** Suppresses the log line for an error of this request, because the run logs one at its end. */
+export function suppressErrorLine(request: FastifyRequest): void {
+  suppressed.add(request);
 }
 
-/** Logs, once, why a request got an error for an answer. */
+/** Logs why a request was answered with an error, in one line. */
 export function logError(error: unknown, shown: GatewayError, { request, reply }: { request: FastifyRequest; reply: FastifyReply }): void {
   const { code, status, message } = shown;
-  // A client that stops early leaves aborted work behind, which is no fault of the gateway.
+  // The client disconnected and its work was aborted, which is not an error.
   if (reply.raw.destroyed && error instanceof Error && error.name === 'AbortError') {
-    request.log.debug({ code }, 'the client left before the answer');
+    request.log.debug({ code }, 'client disconnected before the answer');
     return;
   }
-  if (logOwnFault(request.log, error, shown) || withRunLine.has(request)) return;
+  if (logInternalError(request.log, error, shown) || suppressed.has(request)) return;
   const facts = { code, status, error: message, ...causeOf(error) };
   if (status >= 500) request.log.warn(facts, 'request failed');
   else request.log.info(facts, 'request refused');
 }
 
-/** Only a fault of the gateway itself has a stack that somebody could use. False for what others did. */
-export function logOwnFault(log: FastifyRequest['log'], error: unknown, shown: GatewayError): boolean {
+/** Logs an internal error with its stack, which is of no use for other errors. False for those. */
+export function logInternalError(log: FastifyRequest['log'], error: unknown, shown: GatewayError): boolean {
   if (shown.code !== 'internal_error') return false;
   log.error({ err: error, code: shown.code }, 'request failed');
   return true;
 }
 
-/** What clients are not shown: an address, an error number. */
+/** The cause for the log only, such as an address or an error number. */
 function causeOf(error: unknown): { cause?: string } {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error ? { cause: cause.message } : {};

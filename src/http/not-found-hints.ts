@@ -1,6 +1,6 @@
 const chatRoute = 'POST /v1/chat/completions';
 
-/** Paths that clients request in vain, most often because of their base URL or of the API that they use by default, and what to do instead. */
+/** Paths that clients request by mistake, mostly because of a wrong base URL or of another API, and what to do instead. */
 const hints: [path: RegExp, cure: string][] = [
   [/^\/v1\/v1\//, 'The base URL of this client names /v1 twice.'],
   [/\/chat\/completions\/[a-z/]+$/, 'The base URL of a client ends with /v1: it adds the rest of the path itself.'],
@@ -18,13 +18,13 @@ const hints: [path: RegExp, cure: string][] = [
   ],
 ];
 
-/** A path as the router reads it: without doubled slashes, and without one at its end. */
+/** A path as the router matches it: without duplicate and trailing slashes. */
 export function tidyPath(path: string): string {
   const single = path.replaceAll(/\/{2,}/g, '/');
   return single.length > 1 && single.endsWith('/') ? single.slice(0, -1) : single;
 }
 
-/** The cure for a wrong path, with a space before it; empty where none is known. `path` has no query and at most 200 characters. */
+/** The cure for a wrong path, with a leading space; empty if none is known. `path` has no query and at most 200 characters. */
 export function notFoundHint(path: string): string {
   const cure = hints.find(([pattern]) => pattern.test(path))?.[1];
   return cure === undefined ? '' : ` ${cure}`;

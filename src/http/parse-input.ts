@@ -3,7 +3,7 @@ import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
 import { GatewayError } from '../core/errors.ts';
 
 /**
- * A body or a query as its schema has it. `expected` completes "The body must be …" where it is not even an object.
+ * Validates a body or query against a schema. `expected` completes "The body must be …", for a body that is no object at all.
  * @throws GatewayError `invalid_request` with `param` set to the first field at fault
  */
 export function parseInput<Output>(schema: z.ZodType<Output>, value: unknown, expected = 'a JSON object'): Output {

@@ -1,14 +1,14 @@
 export interface RequestTurns {
-  /** Undefined when the request may begin at once; otherwise it waits for a later turn of the event loop. */
+  /** Undefined when the request may start at once; otherwise a promise to await, which resolves in a later turn of the event loop. */
   take(): Promise<void> | undefined;
 }
 
-/** Requests that begin in one turn of the event loop: each takes half a millisecond or so until it waits for something. */
+/** How many requests start in one turn of the event loop: each takes about half a millisecond until it waits for something. */
 const requestsPerTurn = 8;
 
 /**
- * Lets a few requests begin in each turn of the event loop, in the order in which they came. Node hands over all that have arrived, which may be
- * a thousand, before it looks at anything else.
+ * Starts a few requests in each turn of the event loop, in order of arrival. Otherwise Node would start all that have arrived, perhaps a thousand,
+ * before it handles anything else.
  */
 export function createRequestTurns(perTurn = requestsPerTurn, atNextTurn: (begin: () => void) => void = setImmediate): RequestTurns {
   let waiting: (() => void)[] = [];

@@ -23,7 +23,7 @@ export interface ApprovalDecisionsOptions {
   runs: Pick<ActiveRuns, 'whenOver' | 'requireReady'>;
 }
 
-export interface GivenDecision {
+export interface SubmittedDecision {
   token: string;
   answer: ApprovalAnswer;
   isRemembered: boolean;
@@ -35,7 +35,7 @@ export type Decision = { type: 'noted'; waiting: string[] } | { type: 'complete'
 /** Takes decisions on calls that wait. */
 export interface ApprovalDecisions {
   /** @throws GatewayError `not_found`, `conflict`, `invalid_approval_token`, `approval_expired`, `invalid_request`, and as the start of a run */
-  decide(call: { runId: string; callId: string }, given: GivenDecision, caller: Caller): Promise<Decision>;
+  decide(call: { runId: string; callId: string }, submitted: SubmittedDecision, caller: Caller): Promise<Decision>;
   /** Ends a run that waits, and its tokens with it; false when none of that id waits. */
   cancel: (runId: string) => Promise<boolean>;
 }

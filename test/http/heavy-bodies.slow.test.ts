@@ -25,7 +25,7 @@ describe('a body that holds more than the event loop can take at once is parsed 
       chatWith(
         `"metadata":[${times(3_000, (index) => `{"a${index}":1,"b${index}":1,"c${index}":1}`)},"${'x'.repeat(limits.inPlaceCharacters)}"]`,
       ),
-      'different names of fields',
+      'different field names',
     ],
     ['lists', chat, chatWith(`"metadata":{"lists":[${times(100_000, () => '[]')}]}`), 'values'],
     [

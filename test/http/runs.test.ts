@@ -275,7 +275,7 @@ describe('cancelling a run', () => {
     await fetch(`${url}/v1/chat/completions`, init);
     leave.abort();
     await expect.poll(async () => (await lastRun(app)).status).toBe('cancelled');
-    expect((await lastRun(app)).events.at(-1)?.data).toMatchObject({ error: { message: 'The client left.' } });
+    expect((await lastRun(app)).events.at(-1)?.data).toMatchObject({ error: { message: 'The client disconnected.' } });
   });
 });
 
@@ -306,7 +306,7 @@ describe('cancelling a call', () => {
     await using app = await appOf([says('Hello.')]);
     const id = idOf(await chat(app));
     const answer = await call(app, `POST /api/runs/${id}/calls/call-1/cancel`);
-    expect(answer.json()).toMatchObject({ error: { code: 'not_found', message: 'No call call-1 of this run is under way.' } });
+    expect(answer.json()).toMatchObject({ error: { code: 'not_found', message: 'This run has no running call call-1.' } });
   });
 });
 

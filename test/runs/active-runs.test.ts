@@ -140,8 +140,8 @@ describe('the end of a run', () => {
   test.each<[string, unknown, object]>([
     [
       'a client that left',
-      new DOMException('The client left', 'AbortError'),
-      { status: 'cancelled', error: { message: 'The client left.' } },
+      new DOMException('The client disconnected', 'AbortError'),
+      { status: 'cancelled', error: { message: 'The client disconnected.' } },
     ],
     [
       'a cancellation',

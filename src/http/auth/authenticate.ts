@@ -7,22 +7,22 @@ import type { Registry } from '../../core/registry.ts';
 import { hashKey } from '../../admin/derive-key-hash.ts';
 import { createStoredKeys } from '../../admin/stored-keys.ts';
 
-/** What a request shows of itself, whatever framework received it. Header names in lower case. */
+/** The parts of an HTTP request that authentication reads. Header names are in lower case. */
 export interface Credentials {
   method: string;
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Every function rejects with GatewayError `storage_unavailable` when the answer depends on a store that cannot be read. */
+/** Every function rejects with GatewayError `storage_unavailable` when it needs a store that cannot be read. */
 export interface Authenticator {
   /** @throws GatewayError `invalid_api_key` (401) or `forbidden` (403), naming the cure. */
   requireCaller: (request: Credentials) => Promise<Caller>;
   /** Undefined when the key is unknown or has expired. */
   findByToken: (token: string) => Promise<Caller | undefined>;
-  /** The caller of an open gateway, or undefined when a key is needed or this request may not do without one. */
+  /** The caller in open mode; undefined when this request needs a key. */
   findOpenCaller: (request: Credentials) => Promise<Caller | undefined>;
   isOpen: () => Promise<boolean>;
-  /** Keys were created, changed or deleted: nothing that was read before counts any more. */
+  /** Drops cached keys. To be called after keys were created, changed or deleted. */
   forget: () => void;
 }
 
@@ -30,13 +30,13 @@ export interface AuthenticatorOptions {
   registry: Registry;
   /** `TOOLWHARF_ADMIN_KEY`; works whatever the state of the store. */
   adminKey: string | undefined;
-  /** The administrator key of this start, which changes need while the gateway is open. Kept in memory alone; good until the process ends. */
+  /** The administrator key that is printed at startup; changes require it in open mode. It is never stored and is valid until the process ends. */
   startKey?: string | undefined;
-  /** A key that will end was shown; called again each time. */
+  /** Called each time a key with an expiry date is used. */
   onExpiring?: (keyId: string, expiresAt: number) => void;
   /** Whether the gateway listens on a loopback address only. */
   isLoopback: boolean;
-  /** Origins of pages that the operator named; they count as the gateway's own. */
+  /** Origins of pages that the operator allowed; they are treated like the gateway's own origin. */
   allowedOrigins?: readonly string[];
   /** From `derivePepper`. */
   pepper: string;
@@ -44,19 +44,19 @@ export interface AuthenticatorOptions {
   now: () => number;
 }
 
-/** Without a key one may chat and read, no more: behind a proxy strangers look like this machine's user. */
+/** Without a key a caller may only chat and read, because strangers behind a proxy are indistinguishable from this machine's user. */
 const openCaller: Caller = { id: openCallerId, name: openCallerId, role: 'user', isOpen: true };
-/** The same, with the key of this start. */
+/** In open mode, with the startup key. */
 const openAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: true };
 const startAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: false };
 const fixedCaller: Caller = { id: fixedCallerId, name: 'administrator', role: 'admin', isOpen: false };
-/** Of RFC 7239 and RFC 9110, of nginx and Envoy, and of the services that publish an address. */
+/** Headers that proxies add: those of RFC 7239 and RFC 9110, of nginx and Envoy, and of tunnels and CDNs. */
 const proxyHeader =
   /^(?:forwarded|via|x-forwarded(?:-.+)?|x-original-.+|x-envoy-.+|x-azure-.+|x-real-ip|x-(?:cluster-)?client-ip|(?:true|fly|fastly)-client-ip|cf-.+|tailscale-.+|ngrok-.+)$/;
 
 /**
- * Who is asking. The gateway is open only on a loopback address, without a fixed key and without any stored one, expired ones included: a key
- * that expires must never open the gateway.
+ * Finds the caller of a request. The gateway is in open mode only on a loopback address, without `TOOLWHARF_ADMIN_KEY` and without any stored key.
+ * Expired keys count too: a key that expires must never open the gateway.
  */
 export function createAuthenticator({
   registry,
@@ -103,7 +103,7 @@ export function createAuthenticator({
   };
 }
 
-/** One answer to every key that does not work, so that it reveals nothing about the keys that do. */
+/** The same error for every key that does not work, so that it reveals nothing about existing keys. */
 export function invalidKey(wasSent: boolean): GatewayError {
   const problem = wasSent ? 'The API key is not valid here' : 'No API key was sent';
   return new GatewayError(
@@ -112,16 +112,16 @@ export function invalidKey(wasSent: boolean): GatewayError {
   );
 }
 
-/** Says where the key of this start is to be found. */
+/** Says where to find the startup key. */
 export function startKeyNeeded(): GatewayError {
   return new GatewayError(
     'invalid_api_key',
-    'Changes need the administrator key of this start: the "sk-tw-…" at the end of the link in the terminal where the gateway was started. ' +
-      'Send it as "Authorization: Bearer <key>" or "x-api-key". For a key that lasts set TOOLWHARF_ADMIN_KEY.',
+    'Changes require the administrator key of this start: the "sk-tw-…" at the end of the link in the terminal where the gateway was started. ' +
+      'Send it as "Authorization: Bearer <key>" or "x-api-key". For a permanent key, set TOOLWHARF_ADMIN_KEY.',
   );
 }
 
-/** Of equal length, whatever was sent: the comparison takes the same time for every token. */
+/** Digests have equal length, so that `timingSafeEqual` takes the same time for every token. */
 function digest(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
@@ -141,15 +141,15 @@ export function tokenOf(headers: Credentials['headers']): string | undefined {
 }
 
 /**
- * Without a key the gateway is open to this machine alone. Therefore refused: a browser page of another site (Origin), a name that
- * was rebound to this address (Host), and a proxy that may pass on strangers (Forwarded and the like).
+ * Open mode is for users of this machine only. So it refuses pages of other sites (`Origin`), DNS rebinding (`Host`), and requests through a
+ * proxy, which may come from anywhere (`Forwarded` and the like).
  */
 function openModeRefusal({ headers }: Credentials, allowedOrigins: readonly string[]): GatewayError | undefined {
   const proxied = Object.keys(headers).find((name) => proxyHeader.test(name));
   if (proxied !== undefined) {
     return new GatewayError(
       'invalid_api_key',
-      `A proxy stands in front (${proxied}), so others can reach this gateway: set TOOLWHARF_ADMIN_KEY and send it as a bearer token.`,
+      `This request came through a proxy (${proxied}), so others can reach this gateway: set TOOLWHARF_ADMIN_KEY and send it as a bearer token.`,
     );
   }
   if (!isLoopbackName(hostnameOf(single(headers['host']) ?? ''))) {
@@ -158,7 +158,7 @@ function openModeRefusal({ headers }: Credentials, allowedOrigins: readonly stri
       'Without a key this gateway answers to 127.0.0.1, localhost and [::1] only. Use one of these, or set TOOLWHARF_ADMIN_KEY.',
     );
   }
-  // Reading too: with `*` in CORS_ALLOW_ORIGIN a browser would hand every answer to the page. `*` names nobody: it never does without a key.
+  // Also for reads: with `*` in CORS_ALLOW_ORIGIN a browser would hand every answer to any page. So `*` never applies without a key.
   const origin = foreignOrigin(
     headers,
     allowedOrigins.filter((allowed) => allowed !== '*'),
@@ -170,7 +170,7 @@ function openModeRefusal({ headers }: Credentials, allowedOrigins: readonly stri
   );
 }
 
-/** The origin of the page that sends a request, shortened, where it is neither the gateway's own nor among those allowed (`*`: all). */
+/** The `Origin` of a request, shortened, if it is neither the gateway's own nor one of the allowed ones (`*`: all); otherwise undefined. */
 export function foreignOrigin(headers: Credentials['headers'], allowed: readonly string[]): string | undefined {
   const origin = single(headers['origin']);
   if (origin === undefined || allowed.includes(origin) || allowed.includes('*')) return undefined;
@@ -179,7 +179,7 @@ export function foreignOrigin(headers: Credentials['headers'], allowed: readonly
 }
 
 function hostnameOf(host: string): string {
-  // User information or a path in a Host header is no host name that a client sends.
+  // No legitimate client sends user information or a path in `Host`.
   return /^[^/@?#\\\s]+$/.test(host) && URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : '';
 }
 

@@ -11,7 +11,7 @@ import { createRequestTurns } from '../request-turns.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whom the guard has let in. Missing on `public` routes, and on `socket` routes until they have authenticated. */
+    /** The authenticated caller. Missing on `public` routes, and on `socket` routes, which authenticate by themselves. */
     caller: Caller;
   }
 }
@@ -25,8 +25,8 @@ export interface GuardOptions {
 }
 
 /**
- * Lets every request in or not, by the table of routes, before its body is read. To be installed before the routes: one that is registered
- * later and has no row throws at its registration, so that a forgotten route is closed by a start that fails, not open.
+ * Authenticates and authorizes every request by the table of routes, before its body is read. Install it before the routes: registering a route
+ * that has no row throws, so that a forgotten route makes the start fail instead of being open to everybody.
  */
 export function installGuard(app: FastifyInstance, { authenticator, now, table = routeRoles }: GuardOptions): void {
   app.decorateRequest('caller');
@@ -34,13 +34,13 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
   app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) {
       if (findAccess(method, route.url, table) === undefined)
-        throw new Error(`The route ${method} ${route.url} has no row in http/auth/route-roles.ts: say there who may call it.`);
+        throw new Error(`The route ${method} ${route.url} has no row in http/auth/route-roles.ts. Add one that says who may call it.`);
     }
   });
   app.addHook('onRequest', async (request, reply) => {
     try {
       refuseTwoHosts(request);
-      // No route to protect, but without this the body would be read and parsed for everybody.
+      // Otherwise the body of a request to an unknown path would be read and parsed without authentication.
       if (request.is404) {
         leaveBodyUnread(request, reply);
         return sendNotFound(app, request, reply);
@@ -68,51 +68,51 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
   });
 }
 
-/** Pino's; the logger of an app that keeps no log has no such function. */
+/** `setBindings` is Pino's; Fastify's no-op logger lacks it. */
 type NamedLogger = FastifyRequest['log'] & { setBindings?: (bindings: Readonly<Record<string, string>>) => void };
 
 /**
- * In every further line of the request. Into the logger that it has already: a child of a child makes each request's logger a prototype, and every
- * line of it slow to write.
+ * Adds the caller to every further log line of the request. It changes the request's logger instead of creating a child of it: a child of a child
+ * would turn each request's logger into a prototype, which makes every line slow to write.
  */
 function addCallerToLog({ log }: FastifyRequest, { name, id }: Caller): void {
   (log as NamedLogger).setBindings?.({ caller: name ?? id });
 }
 
-/** Node no longer closes the connection of an upgrade, and the websocket server does not yet. */
+/** Once a request asks for an upgrade, Node no longer closes its connection, and the websocket server has not taken it over yet. */
 function closeUpgradeAfterAnswer(request: FastifyRequest, reply: FastifyReply): void {
   if (request.headers.upgrade !== undefined) reply.raw.once('finish', () => request.raw.socket.destroySoon());
 }
 
-/** A route without a row is for administrators. */
+/** A route without a row requires an administrator. */
 function requireRight(caller: Caller, access: Access | undefined): void {
   if (access === 'user' || caller.role === 'admin') return;
   if (!caller.isOpen)
-    throw new GatewayError('forbidden', "Only administrators may do this, and this key is a user's. Use an administrator key.");
+    throw new GatewayError('forbidden', 'Only administrators may do this, and this key has the role "user". Use an administrator key.');
   if (access !== 'admin-read') throw startKeyNeeded();
 }
 
 const bodiless = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Small ones are harmless, and some clients send them by habit. */
+/** Small bodies are harmless, and some clients send them by habit. */
 function refuseUnexpectedBody({ method, headers }: FastifyRequest, access: Access | undefined): void {
   if (!bodiless.has(method) && access !== 'public') return;
-  if (hasLargeBody(headers)) throw new GatewayError('payload_too_large', `${method} takes no body here. Send none.`);
+  if (hasLargeBody(headers)) throw new GatewayError('payload_too_large', `${method} takes no body here. Send the request without one.`);
 }
 
 /**
- * Node keeps the first of two `Host` headers and drops the other one (RFC 9112 section 3.2 wants a 400); a proxy may have looked at the second. A
- * request line with a whole address names a host as well, which goes before the header.
+ * Node keeps the first of two `Host` headers and drops the second, which a proxy in front may have used (RFC 9112, section 3.2, requires a 400).
+ * A request line with an absolute URL names a host as well, which takes precedence over the header.
  * @throws GatewayError `invalid_request`
  */
 function refuseTwoHosts({ raw }: FastifyRequest): void {
   const inLine = raw.url?.startsWith('/') === true ? undefined : /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(raw.url ?? '')?.[1];
   const isOther = inLine !== undefined && inLine.toLowerCase() !== raw.headers.host?.toLowerCase();
   if (isOther || hasTwoHosts(raw.rawHeaders))
-    throw new GatewayError('invalid_request', 'The request names its Host twice. Send the header once.');
+    throw new GatewayError('invalid_request', 'The request names two hosts. Send one Host header, and no other host in the request line.');
 }
 
-/** Names and values in turn. */
+/** `rawHeaders` alternates names and values. */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
 import { findAccess } from './route-roles.ts';
 
-/** Routes of every caller that make neither a backend nor a tool work, and so are not counted. A new `POST` route is counted unless it is here. */
+/** `POST` routes of users that cause no work of a backend or tool, and so are not counted. Every other `POST` route of users is counted. */
 const freeRoutes: ReadonlySet<string> = new Set([
   'POST /v1/chat/completions/:id',
   'POST /api/runs/:id/cancel',
@@ -13,20 +13,20 @@ const freeRoutes: ReadonlySet<string> = new Set([
 
 interface Admission {
   release: Release;
-  /** Something that outlives the answer releases it. */
+  /** Work that continues after the answer will release it. */
   isTakenOver: boolean;
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of requests that count against the limits of a key. */
+    /** Present on requests that count against the limits of a key. */
     admission?: Admission;
   }
 }
 
 /**
- * Holds callers to the limits of their keys, from the request to the end of its answer. What is counted follows from the route, never from what
- * the body says about itself. To be installed after the guard.
+ * Enforces the limits of callers' keys, from the request to the end of its answer. The route decides whether a request counts, never
+ * what its body claims to be. Install it after the guard.
  */
 export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimiter, 'admit'>): void {
   app.decorateRequest('admission');
@@ -42,7 +42,7 @@ export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimi
   });
 }
 
-/** For work that goes on after the answer: from now on the request counts until this is called. */
+/** For work that continues after the answer: the request counts until the returned function is called. */
 export function takeOverAdmission(request: FastifyRequest): Release {
   const { admission } = request;
   if (admission === undefined) return () => undefined;
@@ -54,6 +54,6 @@ function isCounted({ method, routeOptions, body }: FastifyRequest): boolean {
   if (method !== 'POST') return false;
   const { url = '' } = routeOptions;
   if (findAccess(method, url) !== 'user' || freeRoutes.has(`${method} ${url}`)) return false;
-  // By this field the protocol decides what is done: listing costs nothing, calling does.
+  // JSON-RPC's `method`: listing tools costs nothing, calling one does.
   return url !== '/mcp' || (isJsonObject(body) && body['method'] === 'tools/call');
 }

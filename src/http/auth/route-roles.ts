@@ -1,18 +1,18 @@
 /**
- * Who may call a route. `public`: everybody, without a key. `socket`: the route checks the key itself, because a page can show one only in a
- * subprotocol or a frame. `user`: every caller, who uses the gateway and manages what is their own. `admin-read`: administrators, who look at the
- * gateway. `admin-change`: administrators, who change the gateway for everybody, or have it connect to an address of their choice. While the
- * gateway is open, whoever may use it may also read; a change needs the administrator key of this start.
+ * Who may call a route. `public`: everybody, without a key. `socket`: the route checks the key itself, because a page can send one only in a
+ * subprotocol or a frame. `user`: every caller, for using the gateway and managing their own data. `admin-read`: administrators, for inspecting the
+ * gateway. `admin-change`: administrators, for changing the gateway for everybody or making it connect to an address of their choice. In open
+ * mode every caller may use `admin-read` routes too; `admin-change` routes require the startup key.
  */
 export type Access = 'public' | 'socket' | 'user' | 'admin-read' | 'admin-change';
 
-/** Every route of the gateway, as it is registered, and who may call it: the only list. A route that is not here keeps the gateway from starting. */
+/** Every route of the gateway and who may call it. The gateway does not start if a registered route is missing here. */
 export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /': 'public',
   'GET /health': 'public',
   'GET /ready': 'public',
   'GET /client.js': 'public',
-  // A public key, for tool servers.
+  // The public key of session tokens, for tool servers.
   'GET /.well-known/jwks.json': 'public',
   // The answer to a browser's preflight, which never carries a key.
   'OPTIONS *': 'public',
@@ -21,7 +21,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /v1/chat/completions': 'user',
   'POST /api/chat/completions': 'user',
   'POST /api/v1/chat/completions': 'user',
-  // Each caller's own stored ones; those of others do not exist, not even for administrators.
+  // Each caller's own stored chats; those of others answer 404, even for administrators.
   'GET /v1/chat/completions': 'user',
   'GET /v1/chat/completions/:id': 'user',
   'GET /v1/chat/completions/:id/messages': 'user',
@@ -38,16 +38,16 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /mcp': 'user',
   'GET /mcp': 'user',
   'DELETE /mcp': 'user',
-  // Each caller's own; those of others do not exist. Administrators see all.
+  // Each caller's own runs; those of others answer 404. Administrators see all runs.
   'GET /api/runs': 'user',
   'GET /api/runs/:id': 'user',
   'POST /api/runs/:id/cancel': 'user',
   'POST /api/runs/:id/calls/:call_id/cancel': 'user',
   'POST /api/tasks/stop/:id': 'user',
-  // The caller's own runs, also for administrators.
+  // Only the caller's own runs, even for administrators.
   'POST /api/runs/:id/approvals/:call_id': 'user',
 
-  // Each caller sees those that the key may use, without their prompts.
+  // Users see the presets that their key may use, without the prompts.
   'GET /api/presets': 'user',
   'GET /api/presets/:id': 'user',
   'POST /api/presets': 'admin-change',

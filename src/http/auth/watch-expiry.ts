@@ -1,23 +1,23 @@
 import type { KeyRecord } from '../../core/registry.ts';
 import { isExpired } from '../../admin/stored-keys.ts';
 
-/** A timer counts neither the time that the machine sleeps nor a clock that is set, and overflows after 24.8 days. */
+/** Timers ignore suspend and clock changes, and overflow after 24.8 days, so a long wait is split into short ones. */
 const longestWaitMs = 60_000;
 
 export interface ExpiryWatch {
-  /** This key is in use, and ends then (milliseconds since 1970). */
+  /** Calls `onExpired` for this key at `expiresAt` (milliseconds since 1970). */
   watch: (keyId: string, expiresAt: number) => void;
   close: () => void;
 }
 
 export interface ExpiryWatchOptions {
   now: () => number;
-  /** As it is stored now; undefined: deleted. */
+  /** The stored record; undefined once the key is deleted. */
   findKey: (keyId: string) => Promise<KeyRecord | undefined>;
   onExpired: (keyId: string) => void;
 }
 
-/** Notices the moment at which a key that is in use ends. One timer for each such key; what it ends is the caller's business. */
+/** Reports when a key that is in use expires. One timer for each such key. */
 export function createExpiryWatch({ now, findKey, onExpired }: ExpiryWatchOptions): ExpiryWatch {
   const waiting = new Map<string, { expiresAt: number; timer: NodeJS.Timeout }>();
 
@@ -40,7 +40,7 @@ export function createExpiryWatch({ now, findKey, onExpired }: ExpiryWatchOption
     void end(keyId);
   }
 
-  /** An administrator may have given the key more time. Where that cannot be read, what was known counts. */
+  /** An administrator may have extended the key meanwhile. If the record cannot be read, the known expiry applies. */
   async function end(keyId: string): Promise<void> {
     const record = await findKey(keyId).catch(() => undefined);
     if (record === undefined || isExpired(record, now())) onExpired(keyId);

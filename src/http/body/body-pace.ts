@@ -6,15 +6,15 @@ import { limits } from '../../core/limits.ts';
 import { endWithError } from '../error-handler.ts';
 
 export interface BodyPace {
-  /** So many bytes have to arrive in every such time, unless the body is whole before. */
+  /** At least this many bytes must arrive within each window of `withinMs`, until the body is complete. */
   bytes: number;
   withinMs: number;
-  /** Bodies of one caller that arrive at the same time. */
+  /** How many bodies one caller may be sending at the same time. */
   perCaller: number;
 }
 
 export interface BodyPaceOptions {
-  /** Whose a body is, once the request has been let in; until then it is its address's. */
+  /** The owner of a body. It throws while the request is not authenticated; then the client's IP address is the owner. */
   ownerOf: (request: FastifyRequest) => string;
   pace?: Partial<BodyPace>;
 }
@@ -24,7 +24,7 @@ interface Arrival {
   response: ServerResponse;
   socket: Socket;
   startedAt: number;
-  /** `socket.bytesRead` at the start, and when the present window began. */
+  /** `socket.bytesRead` at the start of the body, and at the start of the current window. */
   firstByte: number;
   windowByte: number;
   windowAt: number;
@@ -32,13 +32,13 @@ interface Arrival {
 
 /** How often arriving bodies are checked within one window. */
 const checksPerWindow = 5;
-/** A body that began less than this ago has no pace yet. */
+/** A body that started less than this ago is too young to measure its rate. */
 const youngMs = 1_000;
 
 /**
- * Ends connections whose bodies trickle, and of a caller who has too many bodies on their way the slowest one: a body occupies a connection, memory,
- * and maybe one of the concurrent requests of its caller. Counted are bytes of the connection, so that the body need not be piped through anything. A total
- * time would not do: it cuts an honest phone that uploads a picture, or lets a byte a second live for long.
+ * Ends connections whose bodies arrive too slowly, and the slowest one of a caller who sends too many bodies at once: each occupies a connection,
+ * memory, and maybe one of its caller's concurrent requests. It counts bytes of the connection, so that the body is not piped through anything. A
+ * total time limit would not do: it would either cut off a phone that uploads a picture, or tolerate one byte a second for minutes.
  */
 export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: BodyPaceOptions): void {
   const { bytes = limits.bodyPaceBytes, withinMs = limits.bodyPaceMs, perCaller = limits.arrivingBodiesPerCaller } = pace;
@@ -47,7 +47,7 @@ export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: Bo
 
   app.addHook('onRequest', (request, reply, done) => {
     if (hasBody(request)) {
-      // Nearly all bodies come with their heads, and are whole once those are parsed; most others are when everything that has come is read.
+      // Nearly all bodies arrive with their headers and are complete by the next tick; most others once everything received is read.
       process.nextTick(() => {
         if (!request.raw.complete) setImmediate(watchUnlessWhole, request, reply.raw);
       });
@@ -66,7 +66,7 @@ export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: Bo
   function watch(request: FastifyRequest, response: ServerResponse): void {
     const { raw } = request;
     const { socket } = raw;
-    // Requests that tests inject have none.
+    // Injected requests of tests have no real socket.
     if (!(socket instanceof Socket)) return;
     const now = performance.now();
     const firstByte = socket.bytesRead;
@@ -115,7 +115,7 @@ export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: Bo
 
   function end(raw: IncomingMessage, { request, response, socket }: Arrival, error: GatewayError): void {
     arriving.delete(raw);
-    request.log.info({ code: error.code, bytes: socket.bytesRead }, 'a body was given up before it was whole');
+    request.log.info({ code: error.code, bytes: socket.bytesRead }, 'body rejected before it was complete');
     if (response.headersSent) socket.destroy();
     else endWithError(socket, error);
   }
@@ -131,6 +131,6 @@ function tooSlow(bytes: number, withinMs: number): GatewayError {
 }
 
 function tooMany(perCaller: number): GatewayError {
-  const message = `More than ${perCaller} bodies of one caller are on their way, and this is the slowest of them. Try again in a moment.`;
+  const message = `This caller is sending more than ${perCaller} bodies at the same time, and this is the slowest of them. Try again in a moment.`;
   return new GatewayError('overloaded', message, { retryAfter: '1' });
 }

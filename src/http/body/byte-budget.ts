@@ -1,9 +1,9 @@
 export interface ByteBudget {
-  /** Takes bytes, and says how many milliseconds to wait until they are earned; 0 while there are enough. */
+  /** Takes bytes, and returns how many milliseconds to wait before the next ones; 0 while the budget is not overdrawn. */
   take(bytes: number): number;
 }
 
-/** Bytes that may be used at once, and how many of them come back in a second. `now` in milliseconds. */
+/** A token bucket: `burst` bytes at once, refilled by `perSecond`. `now` is in milliseconds. */
 export function createByteBudget({ perSecond, burst }: { perSecond: number; burst: number }, now = () => performance.now()): ByteBudget {
   let left = burst;
   let countedAt = now();

@@ -4,13 +4,13 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 
 export interface InflightBodyLimit {
-  /** Counts a body of this caller; to be read instead of the request. */
+  /** Starts counting a body of this caller. Returns the stream to read instead of the request. */
   count: (incoming: IncomingMessage, owner: string) => Transform;
-  /** It is parsed, or no longer needed. */
+  /** Stops counting a body that is parsed, or no longer needed. */
   release: (incoming: IncomingMessage) => void;
-  /** Its client has left. */
-  leave: (incoming: IncomingMessage) => void;
-  /** Fires when it is cut off, or its client leaves, while it waits to be parsed. */
+  /** Releases the body of a client that disconnected, and aborts its signal. */
+  abort: (incoming: IncomingMessage) => void;
+  /** Aborted when the body is rejected, or its client disconnects, while it waits to be parsed. */
   signalOf: (incoming: IncomingMessage) => AbortSignal;
 }
 
@@ -18,12 +18,12 @@ interface ArrivingBody {
   owner: string;
   bytes: number;
   counted: Transform;
-  leave: AbortController;
+  controller: AbortController;
 }
 
 /**
- * Counts what is being received and waits to be parsed, over all requests. What is too much is cut off, and it costs the caller who holds the most
- * of it the body that came last: a caller with many half-sent bodies harms no other.
+ * Limits the bytes of all bodies that are being received or wait to be parsed. Above the limit, the newest body of the caller with the most bytes is
+ * rejected, so that a caller with many half-sent bodies harms no other.
  */
 export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
   const bodies = new Map<IncomingMessage, ArrivingBody>();
@@ -45,7 +45,7 @@ export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
     add(body, -body.bytes);
   }
 
-  /** One that is whole already only waits to be parsed, and makes room in a moment; it is cut off where there is no other. */
+  /** Prefers incomplete bodies: a complete one will be parsed and released in a moment. */
   function findVictim(): [IncomingMessage, ArrivingBody] | undefined {
     const [heaviest] = [...sums].reduce((most, next) => (next[1] > most[1] ? next : most), ['', 0]);
     const ofOwner = [...bodies].filter(([, { owner, bytes }]) => owner === heaviest && bytes > 0);
@@ -59,7 +59,7 @@ export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
       const victim = findVictim();
       if (victim === undefined) return;
       release(victim[0]);
-      victim[1].leave.abort(overloaded());
+      victim[1].controller.abort(overloaded());
       victim[1].counted.destroy(overloaded());
     }
   }
@@ -68,12 +68,12 @@ export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
     let pieces = 0;
     const counted = new Transform({
       transform(piece: Buffer, _encoding, pass) {
-        // Refused, answered or cut off: what is still on its way counts no more, and nobody reads it.
+        // The request was rejected or answered: discard the rest of its body.
         if (!bodies.has(incoming)) return pass();
         add(body, piece.length);
         pieces += 1;
         if (pieces > limits.smallBodyPieces + body.bytes / limits.bodyPieceBytes) {
-          // Those that have arrived with it would each be an error of a destroyed stream.
+          // Otherwise each chunk that has arrived with this one would be written to a destroyed stream, which is an error.
           incoming.unpipe(counted);
           return pass(tooManyPieces());
         }
@@ -83,32 +83,32 @@ export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
         return pass(null, piece);
       },
     });
-    const leave = new AbortController();
-    const body: ArrivingBody = { owner, bytes: 0, counted, leave };
+    const controller = new AbortController();
+    const body: ArrivingBody = { owner, bytes: 0, counted, controller };
     bodies.set(incoming, body);
     counted.once('error', () => release(incoming));
-    // It also closes after its end, when the last pieces may still be on their way.
+    // `close` also follows the end of a complete body, when its last chunks may not have passed through yet.
     incoming.once('close', () => {
-      if (!incoming.complete) counted.destroy(new Error('The client left amid its body'));
+      if (!incoming.complete) counted.destroy(new Error('The client disconnected before its body was complete'));
     });
     return counted;
   }
 
-  function leave(incoming: IncomingMessage): void {
+  function abort(incoming: IncomingMessage): void {
     const body = bodies.get(incoming);
     release(incoming);
-    body?.leave.abort(new DOMException('The client left', 'AbortError'));
+    body?.controller.abort(new DOMException('The client disconnected', 'AbortError'));
   }
 
-  return { count, release, leave, signalOf: (incoming) => bodies.get(incoming)?.leave.signal ?? new AbortController().signal };
+  return { count, release, abort, signalOf: (incoming) => bodies.get(incoming)?.controller.signal ?? new AbortController().signal };
 }
 
 function tooManyPieces(): GatewayError {
-  const message = `The body comes in chunks that are too small. Send chunks of at least ${limits.bodyPieceBytes} bytes, or the body whole.`;
+  const message = `The body arrives in chunks that are too small. Send chunks of at least ${limits.bodyPieceBytes} bytes, or the whole body at once.`;
   return new GatewayError('invalid_request', message);
 }
 
 function overloaded(): GatewayError {
-  const message = 'Too many large requests arrive at the same time. Try again in a moment.';
+  const message = 'The gateway is receiving too many large requests. Try again in a moment.';
   return new GatewayError('overloaded', message, { retryAfter: '1' });
 }

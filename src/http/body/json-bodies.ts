@@ -7,11 +7,11 @@ import { parseInPlace, parseJsonBody } from './parse-json-body.ts';
 import { hasLargeBody } from './unread-bodies.ts';
 
 export interface JsonBodyOptions {
-  /** Of larger bodies that arrive at the same time; default `limits.arrivingBodiesBytes`. */
+  /** Bytes of all large bodies that are being received or parsed; default `limits.arrivingBodiesBytes`. */
   arrivingBytes?: number;
-  /** Whose a body is; default: all are one caller's. */
+  /** The caller who owns a body; default: one caller owns all. */
   ownerOf?: (request: FastifyRequest) => string;
-  /** How fast bodies have to arrive; default: as `limits` say. */
+  /** The minimum rate of bodies; default: that of `limits`. */
   pace?: Partial<BodyPace>;
 }
 
@@ -20,11 +20,11 @@ type BodyDone = (error: Error | null, body?: unknown) => void;
 const reading = { maxDepth: limits.bodyDepth, prototypes: 'refuse' } as const;
 
 /**
- * How bodies are read: JSON or nothing, so that a form or a text, which a page of another site may send without a preflight, is refused. None at all is fine
- * with its content type too, as many clients send it; a route that needs one says so itself.
+ * Reads bodies as JSON only, because pages of other sites may send forms and plain text without a preflight. An empty body with the content type of
+ * JSON is allowed, as many clients send it; a route that needs a body refuses it itself.
  *
- * Every body has to arrive at a certain pace. Large ones are counted until they are parsed, over all requests, and parsed aside unless that costs
- * little. To be installed with the guard, which refuses requests without a key before.
+ * Every body has to arrive at a minimum rate. Large ones count against a limit over all requests until they are parsed, in a worker unless
+ * parsing is cheap. Install it together with the guard, which refuses requests without a key first.
  */
 export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions = {}): void {
   const { arrivingBytes = limits.arrivingBodiesBytes, ownerOf = () => '', pace } = options;
@@ -34,7 +34,7 @@ export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions
 
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
     if (bytes.byteLength > limits.smallBodyBytes) return void parseLarge(request, bytes, done);
-    // Of unknown size. Its run may last for minutes.
+    // A chunked body that turned out small is counted too: release it now, because its run may last for minutes.
     arriving.release(request.raw);
     if (bytes.byteLength === 0) return done(null, undefined);
     try {
@@ -57,17 +57,17 @@ export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions
     return done(null, value);
   }
 
-  // eslint-disable-next-line max-params -- by the fourth Fastify knows that the hook returns no promise, which every small body would pay for
+  // eslint-disable-next-line max-params -- the fourth parameter tells Fastify that the hook is synchronous; a promise would slow down every small body
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (!hasLargeBody(request.headers)) return done();
     const counted = arriving.count(request.raw, ownerOf(request));
-    reply.raw.once('close', () => arriving.leave(request.raw));
+    reply.raw.once('close', () => arriving.abort(request.raw));
     payload.once('error', (error) => counted.destroy(error));
     return done(null, payload.pipe(counted));
   });
 }
 
-/** Where the bodies of a route hold documents; who takes them takes their text as well. */
+/** Paths of OpenAPI documents in the bodies of a route. The worker may return them as JSON text, which the routes accept too. */
 function documentsIn({ routeOptions }: FastifyRequest): readonly string[] {
   const path = routeOptions.url ?? '';
   if (path.startsWith('/api/tool-servers')) return ['spec', '*.spec'];

@@ -10,15 +10,15 @@ import { TooManyWaiting, TookTooLong, TookTooMuchMemory } from '../../workers/wo
 export interface ParseOptions {
   caller: string;
   signal: AbortSignal;
-  /** As in `ParseTask`. */
+  /** Paths of documents, as in `ParseTask`. */
   documents: readonly string[];
   maxDepth: number;
   prototypes: ParseTask['prototypes'];
 }
 
 /**
- * Parses what a caller sent: in place what is small or holds few values, aside what is not. There documents become text, and what holds more than
- * the event loop can take at once is refused.
+ * Parses JSON of a caller: on the main thread if it is small or has few values, otherwise in a worker. The worker returns documents as text, and
+ * refuses JSON with more values than the main thread could process without blocking.
  * @throws GatewayError `invalid_request`, `payload_too_large`, `overloaded`; the signal's reason
  */
 export async function parseJsonBody(bytes: Buffer, options: ParseOptions): Promise<JsonValue> {
@@ -33,7 +33,7 @@ export async function parseJsonBody(bytes: Buffer, options: ParseOptions): Promi
   }
 }
 
-/** Undefined when it has to be parsed aside. */
+/** Undefined when it has to be parsed in a worker. */
 export function parseInPlace(
   bytes: Buffer,
   { maxDepth, prototypes }: Pick<ParseOptions, 'maxDepth' | 'prototypes'>,
@@ -67,12 +67,12 @@ function valueOf(parsed: ParsedJson, { maxDepth }: ParseOptions): JsonValue {
 
 function tooMuch({ of }: TooMuch): GatewayError {
   const excess = {
-    values: `more than ${limits.bodyValues} values (texts, lists, objects and so on)`,
-    'field names': `more than ${limits.bodyFieldNames} different names of fields`,
+    values: `more than ${limits.bodyValues} values (strings, arrays, objects and so on)`,
+    'field names': `more than ${limits.bodyFieldNames} different field names`,
     numbers: `more than ${limits.bodyNumbers} numbers`,
   };
-  const cure = 'Send less at once; of a tool server send the "url", or its document as "openapi", which does not count.';
-  return new GatewayError('payload_too_large', `The JSON holds ${excess[of]}. ${cure}`);
+  const cure = 'Send less at once; for a tool server send its "url", or its document as "openapi", which does not count.';
+  return new GatewayError('payload_too_large', `The JSON has ${excess[of]}. ${cure}`);
 }
 
 function invalidJson(message: string): GatewayError {
@@ -85,12 +85,12 @@ function tooDeep(maxDepth: number): GatewayError {
 
 function toShown(error: unknown): unknown {
   if (error instanceof TooManyWaiting)
-    return new GatewayError('overloaded', 'Too many large requests wait to be read. Try again in a moment.', {
+    return new GatewayError('overloaded', 'Too many large requests are waiting to be parsed. Try again in a moment.', {
       retryAfter: '1',
       cause: error,
     });
   if (error instanceof TookTooLong || error instanceof TookTooMuchMemory)
-    return new GatewayError('payload_too_large', 'The JSON takes too long or too much memory to be read. Send less at once.', {
+    return new GatewayError('payload_too_large', 'Parsing the JSON takes too long or too much memory. Send less at once.', {
       cause: error,
     });
   return error;

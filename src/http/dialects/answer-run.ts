@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
 import { logChat } from '../../runs/run-stats.ts';
-import { forbidRetry, leaveToOwnLine, logOwnFault, toGatewayError } from '../error-handler.ts';
+import { forbidRetry, suppressErrorLine, logInternalError, toGatewayError } from '../error-handler.ts';
 import type { AnswerFormat, AnswerHead } from './answer-format.ts';
 import { createPartialRunSummary } from './partial-run-summary.ts';
 import { streamReply } from './stream-reply.ts';
@@ -39,7 +39,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       const { statusCode: status, writableFinished: isComplete } = reply.raw;
       logChat(request.log, stats, { run_id: run.runId, model, stream, status, isCutOff: !isComplete });
       // An answer that went out whole has nothing left to abort.
-      if (!isComplete) leave.abort(new DOMException('The client left', 'AbortError'));
+      if (!isComplete) leave.abort(new DOMException('The client disconnected', 'AbortError'));
     });
     const warn = createWarningLog(request, run.runId, loggedWarnings);
     const partial = createPartialRunSummary(run.runId);
@@ -52,7 +52,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
     };
     const head: AnswerHead = { runId: run.runId, created: created ?? Math.floor(options.now() / 1000), model };
     // A client that left before this is not heard again.
-    if (reply.raw.destroyed) leave.abort(new DOMException('The client left', 'AbortError'));
+    if (reply.raw.destroyed) leave.abort(new DOMException('The client disconnected', 'AbortError'));
     try {
       if (stream) {
         const encoder = format.stream(head);
@@ -76,7 +76,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       });
       return collector.body();
     } catch (error) {
-      leaveToOwnLine(request);
+      suppressErrorLine(request);
       // Nobody is there to read an answer; Fastify only needs to know that none is coming.
       if (leave.signal.aborted && reply.raw.destroyed) return reply.hijack();
       throw partial.addTo(leave.signal.reason instanceof GatewayError ? leave.signal.reason : error, request.id);
@@ -86,7 +86,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
 
 function loggedError(error: unknown, request: FastifyRequest, signal: AbortSignal): GatewayError {
   const shown = toGatewayError(signal.aborted ? signal.reason : error, request.id);
-  logOwnFault(request.log, error, shown);
+  logInternalError(request.log, error, shown);
   return shown;
 }
 

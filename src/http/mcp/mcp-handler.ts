@@ -16,13 +16,13 @@ export interface McpHandlerOptions {
   tools: ToolFinder;
   invoke: InvokeFunction;
   version: string;
-  /** New with every start. */
+  /** Random, new for each start. */
   gatewayId: string;
 }
 
 export type McpHandler = ReturnType<typeof createMcpHandler>;
 
-/** The gateway notifies nobody of changes, so a subscription only costs memory. */
+/** The gateway sends no change notifications, so subscriptions only cost memory. */
 const maxSubscriptions = 16;
 
 /** Answers MCP requests one by one; the caller is in `authInfo.extra.caller`. */
@@ -45,7 +45,7 @@ function createServer({ authInfo, era }: McpRequestContext, options: McpHandlerO
   });
   server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
     const { name: idOrName, arguments: args = {} } = params;
-    // From the second era of the protocol on each request names its own level, which the SDK respects.
+    // In the stateless protocol versions (`modern`) each request names its own log level, which the SDK applies.
     const isLogging = era === 'modern' || levels.includesInfo(caller.id);
     const emit = createMcpProgress(progressChannel(context, idOrName, isLogging));
     try {
@@ -60,7 +60,7 @@ function createServer({ authInfo, era }: McpRequestContext, options: McpHandlerO
   return server;
 }
 
-/** A client that has sent a progress token gets progress notifications; another one gets the status as log messages. */
+/** A client that sent a progress token gets progress notifications; others get the status as log messages. */
 function progressChannel({ mcpReq }: ServerContext, name: string, isLogging: boolean): McpProgressChannel {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return { log: async (text) => (isLogging ? mcpReq.log('info', text, name) : undefined) };

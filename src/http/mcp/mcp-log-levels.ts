@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 
-/** With more callers the oldest level is forgotten, and its clients get every message again. */
+/** With more callers, the level that was unused for the longest time is dropped, and its clients get every message again. */
 const maxCallers = 1_000;
 
 /** Levels above `info` (specification, utilities/logging). */
 const quieterThanInfo: ReadonlySet<string> = new Set(['notice', 'warning', 'error', 'critical', 'alert', 'emergency']);
 
-/** The levels that clients of the first era have set with `logging/setLevel`. There are no sessions, so a level is kept for the key. */
+/** The levels that clients of older protocol versions set with `logging/setLevel`. There are no sessions, so a level applies to the key. */
 export interface McpLogLevels {
   set(callerId: string, level: string): void;
   /** Whether messages of the level `info` are sent. */

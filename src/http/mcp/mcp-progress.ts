@@ -1,7 +1,7 @@
 import type { RunEvent } from '../../core/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
-/** `progress` of the protocol: a number that grows with every message. */
+/** The params of MCP's `notifications/progress`; `progress` must increase with every message. */
 export interface McpProgress {
   progress: number;
   total?: number;
@@ -11,19 +11,19 @@ export interface McpProgress {
 /** How a client follows a call: by progress notifications, or by log messages. */
 export type McpProgressChannel = { progress(progress: McpProgress): Promise<void> } | { log(text: string): Promise<void> };
 
-/** Passes on what a call reports while it runs. A client that is gone does not fail the call. */
+/** Forwards `tool.progress` events to the client. A disconnected client does not fail the call. */
 export function createMcpProgress(channel: McpProgressChannel): (event: RunEvent) => Promise<void> {
   let last: number | undefined;
   let pending: JsonObject | undefined;
 
   function toProgress({ progress, total, status }: JsonObject): McpProgress {
     const isFurther = typeof progress === 'number' && (last === undefined || progress > last);
-    // The protocol wants each number to be larger than the one before: a message without one grows by the smallest step there is.
+    // MCP requires each number to be larger than the one before, so a message without one adds the smallest possible step.
     last = isFurther ? progress : last === undefined ? 0 : last + Number.EPSILON * Math.max(1, last);
     return { progress: last, ...(typeof total === 'number' && { total }), ...(typeof status === 'string' && { message: status }) };
   }
 
-  /** One notification of an MCP server arrives here as two reports, amount and message, one right after the other. They are sent on as one. */
+  /** One notification of an MCP server arrives here as two events in a row, amount and message. They are merged into one again. */
   async function joined(data: JsonObject): Promise<JsonObject | undefined> {
     if (typeof data['progress'] !== 'number') {
       if (pending === undefined) return data;

@@ -4,8 +4,8 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { ListedTool, ToolDocument, ToolFile, ToolOutcome } from '../../core/tool.ts';
 
 /**
- * A function as MCP clients list it. Of hints only those are given that the gateway knows: clients ask their user less for what only reads.
- * `gatewayId`: this gateway's, put before those that the function came through.
+ * A function as an MCP tool. Only known hints are set: clients ask their user less often before read-only calls.
+ * `gatewayId` is put before the ids of the gateways that the function came through.
  */
 export function toMcpTool({ name, description, parameters, hints }: ListedTool, gatewayId: string): McpTool {
   const { isReadOnly, isIdempotent, gateways } = hints;
@@ -13,14 +13,14 @@ export function toMcpTool({ name, description, parameters, hints }: ListedTool, 
   return {
     name,
     description,
-    // The schema of a function has an object at its root (`ToolSpec`).
+    // The root of a function's schema is an object (`ToolSpec`).
     inputSchema: { ...parameters, type: 'object' },
     ...(Object.keys(annotations).length > 0 && { annotations }),
     _meta: { [chainKey]: [gatewayId, ...gateways] },
   };
 }
 
-/** A failing call is a result that says so, for the client's model to read (specification, server/tools, error handling). */
+/** A failed call is a result with `isError`, so that the client's model can read it (MCP specification, server/tools, error handling). */
 export function toMcpResult(outcome: ToolOutcome): CallToolResult {
   if (outcome.type === 'error') return { isError: true, content: [{ type: 'text', text: `${outcome.code}: ${outcome.message}` }] };
   const { value, files = [], documents = [] } = outcome;
@@ -35,7 +35,7 @@ interface PlacedBlock {
   block: ContentBlock;
 }
 
-/** The text, with documents and files at their positions in it; files that it does not mention follow. */
+/** The text, with documents and files at their positions; files that it does not mention follow. */
 function contentOf(text: string, { files, documents }: { files: readonly ToolFile[]; documents: readonly ToolDocument[] }): ContentBlock[] {
   const shown = files.map((file) => ({ mark: file.mention, block: toBlock(file) }));
   const read = documents.map((document) => ({ mark: document.text, block: toResource(document) }));
@@ -53,7 +53,7 @@ function contentOf(text: string, { files, documents }: { files: readonly ToolFil
   return [...blocks, ...shown.flatMap(({ block }) => (isPlaced.has(block) ? [] : [block]))];
 }
 
-/** Their positions, one after the other; those that the text does not mention are left out. */
+/** Positions of the marks in the text, in order; blocks that the text does not mention are left out. */
 function locate(marked: readonly { mark: string | undefined; block: ContentBlock }[], text: string): PlacedBlock[] {
   const located: PlacedBlock[] = [];
   let from = 0;
@@ -66,7 +66,7 @@ function locate(marked: readonly { mark: string | undefined; block: ContentBlock
   return located;
 }
 
-/** Without the line break that parts it from what was taken out beside it. */
+/** Text between two blocks, without the line breaks that separated it from them. */
 function textBlocks(between: string): ContentBlock[] {
   const text = between.replace(/^\n/, '').replace(/\n$/, '');
   return text === '' ? [] : [{ type: 'text', text }];
@@ -90,11 +90,11 @@ const base64Mark = /;base64$/i;
 
 function base64Of(url: string): string {
   const comma = url.indexOf(',');
-  // As it is: to decode and encode a large picture again would block the event loop.
+  // Base64 stays as it is: decoding and encoding a large picture would block the event loop.
   return base64Mark.test(url.slice(0, comma)) ? url.slice(comma + 1) : bytesOf(url).toString('base64');
 }
 
-/** RFC 2397: base64, or characters of which some are written as `%` and two digits. */
+/** Data of a `data:` URI (RFC 2397), in base64 or percent-encoded. */
 function bytesOf(url: string): Buffer {
   const comma = url.indexOf(',');
   const data = url.slice(comma + 1);

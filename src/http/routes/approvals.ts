@@ -8,7 +8,7 @@ import { limits } from '../../core/limits.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions } from '../dialects/answer-run.ts';
 import { chatCompletionFormat } from '../dialects/chat-completions/openai-wire.ts';
-import type { ApprovalDecisions, GivenDecision } from '../../runs/approval-decisions.ts';
+import type { ApprovalDecisions, SubmittedDecision } from '../../runs/approval-decisions.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
 
 export interface ApprovalRouteOptions extends AnswerOptions {
@@ -17,17 +17,17 @@ export interface ApprovalRouteOptions extends AnswerOptions {
 }
 
 /**
- * `POST /api/runs/{id}/approvals/{call_id}`: a decision on a call that waits. 202 `{"waiting": [ids]}` while others are open; the last one is
- * answered as the chat would have been.
+ * `POST /api/runs/{id}/approvals/{call_id}`: a decision on a waiting call. Answers 202 `{"waiting": [ids]}` while other calls of the run wait;
+ * the last decision resumes the run, and its answer is the chat's.
  */
 export const approvalRoutes: FastifyPluginAsync<ApprovalRouteOptions> = async (app, options) => {
   const answerRun = createAnswerRun(options);
   app.post<{ Params: { id: string; call_id: string } }>('/api/runs/:id/approvals/:call_id', async (request, reply) => {
     const { caller, params } = request;
     const { id: runId, call_id: callId } = params;
-    const given = parseDecision(request.body);
-    const decision = await options.decisions.decide({ runId, callId }, given, caller);
-    request.log.info({ run_id: runId, call_id: callId, decision: given.answer.decision, by: caller.id }, 'call decided');
+    const submitted = parseDecision(request.body);
+    const decision = await options.decisions.decide({ runId, callId }, submitted, caller);
+    request.log.info({ run_id: runId, call_id: callId, decision: submitted.answer.decision, by: caller.id }, 'call decided');
     if (decision.type === 'noted') return reply.code(202).send({ waiting: decision.waiting });
     const leave = new AbortController();
     const { run, decided } = decision;
@@ -46,14 +46,14 @@ const body = z.object({
   decision: z.enum(['approve', 'reject'], 'must be "approve" or "reject"'),
   token: z.string('must be the token of the call').max(1_000),
   arguments: jsonObject.nullish(),
-  // The name that decisions over a socket use. Ignored here, it would run the call with the arguments that the user has changed.
+  // The socket protocol's name for `arguments`. Ignoring it here would run the call with the model's arguments instead of the edited ones.
   params: jsonObject.nullish(),
   message: z.string().max(limits.approvalMessageCharacters).nullish(),
   remember: z.boolean().nullish(),
 });
 
 /** @throws GatewayError `invalid_request` */
-function parseDecision(value: unknown): GivenDecision {
+function parseDecision(value: unknown): SubmittedDecision {
   const { decision, token, arguments: edited, params, message, remember } = parseInput(body, value, 'an object with decision and token');
   const args = edited ?? params;
   const answer: ApprovalAnswer = decision === 'approve' ? { decision, ...(args && { args }) } : { decision, ...(message && { message }) };

@@ -12,13 +12,13 @@ import { parseChatBody } from '../dialects/chat-completions/parse-chat-body.ts';
 import type { ParsedChat } from '../dialects/chat-completions/parse-chat-body.ts';
 
 export interface ChatRouteOptions extends AnswerOptions {
-  /** Starts a run for the request; the controller aborts it. @throws GatewayError `server_shutting_down`. */
+  /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
   startRun(request: ChatRequest, caller: Caller, leave: AbortController): StartedRun;
-  /** Streams the run to the caller's websocket session instead, and releases it at its end. Undefined when the session is not there. */
+  /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
   runInBackground(parsed: ParsedChat, caller: Caller, release: Release): Promise<string | undefined>;
 }
 
-/** `POST /v1/chat/completions` and its two aliases: one handler, the same run streaming and not. */
+/** `POST /v1/chat/completions` and its two aliases; streaming or not, they run the same code. */
 export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, options) => {
   const answerRun = createAnswerRun(options);
 
@@ -36,7 +36,7 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
 
   async function startInBackground(request: FastifyRequest, parsed: ParsedChat): Promise<unknown> {
     if (parsed.request.sessionId === undefined)
-      throw sessionNeeded('background: true needs the session_id of an open websocket session, which receives the answer.');
+      throw sessionNeeded('background: true requires the session_id of an open websocket session, which receives the answer.');
     const runId = await options.runInBackground(parsed, request.caller, takeOverAdmission(request));
     if (runId === undefined)
       throw sessionNeeded('session_id: there is no open websocket session of yours with this id. Connect to /ws first.');

@@ -3,7 +3,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { limits } from '../../core/limits.ts';
 import type { Registry } from '../../core/registry.ts';
 
-/** A setting as an administrator sees it. */
+/** A setting as administrators see it. */
 export interface ShownSetting {
   name: string;
   origin: 'environment' | 'file' | 'default';
@@ -22,10 +22,10 @@ export interface GatewayRouteOptions {
   keySet: () => Promise<object>;
 }
 
-/** Tool servers cache the public keys for so long; they change only with the gateway's secret. */
+/** How long tool servers may cache the public keys, which change only with the gateway's secret. */
 const keySetSeconds = 300;
 
-/** What the gateway says of itself: its name, whether it is alive and ready, its settings, its public keys, and the module for browsers. */
+/** Routes about the gateway itself: name, health, readiness, settings, public keys, and the browser client. */
 export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app, options) => {
   const { version, settings, isDraining, registry, models, tools, keySet } = options;
   const client = await readFile(new URL('../../client/toolwharf-client.js', import.meta.url), 'utf8');
@@ -50,7 +50,7 @@ export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app
     return {
       ready: reason === undefined,
       ...(reason !== undefined && { reason }),
-      // No reason to take this gateway out of service. Names and states alone: errors hold internal addresses, and this answer needs no key.
+      // A failed backend or tool server does not make the gateway unready. Only names and states: errors contain internal addresses, and this route needs no key.
       backends: (await models.backends()).map(({ name, state, models }) => ({ name, state, models })),
       tool_servers: (await tools.servers()).map(({ error: _error, ...server }) => server),
     };
@@ -68,7 +68,7 @@ export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app
       .send(JSON.stringify(await keySet())),
   );
 
-  // For pages of any origin: it holds no secret.
+  // Pages of any origin may load it: it contains no secret.
   app.get('/client.js', (_request, reply) =>
     reply
       .header('content-type', 'text/javascript; charset=utf-8')

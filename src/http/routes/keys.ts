@@ -9,7 +9,7 @@ import { parseInput } from '../parse-input.ts';
 
 export interface KeyRouteOptions {
   keys: ApiKeys;
-  /** Whether `TOOLWHARF_ADMIN_KEY` is set: it is listed too. */
+  /** Whether `TOOLWHARF_ADMIN_KEY` is set, which is then listed too. */
   hasFixedKey: boolean;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -17,7 +17,7 @@ export interface KeyRouteOptions {
 
 type WithId = { Params: { id: string } };
 
-/** `/api/keys` for administrators. A key itself is shown by the answer to its creation and nowhere else; its hash nowhere. */
+/** `/api/keys`, for administrators. Only the answer to its creation shows a key; its hash is never shown. */
 export const keyRoutes: FastifyPluginAsync<KeyRouteOptions> = async (app, { keys, hasFixedKey, now }) => {
   app.get('/api/keys', async () => {
     const stored = (await keys.list()).map(toWire);
@@ -46,13 +46,13 @@ export const keyRoutes: FastifyPluginAsync<KeyRouteOptions> = async (app, { keys
   });
 };
 
-/** A label for people. */
+/** Characters of a key's name. */
 const maxNameLength = 100;
-/** Longer lists say the opposite of a restriction. */
+/** Entries in `models` or `tools`; a longer list is hardly a restriction. */
 const maxEntries = 1_000;
-/** Of requests a minute: the time of each is remembered. Of runs at once: more than one process serves. */
+/** The largest value of a limit: the rate limiter keeps the time of each request, and one process serves no more runs at once. */
 const maxLimit = 10_000;
-/** The end of the year 9999 in seconds. A time in milliseconds is larger, and would make a key that never expires. */
+/** The end of the year 9999, in seconds. It refuses a time in milliseconds, which would make a key that never expires. */
 const latestSeconds = 253_402_300_799;
 
 const timeHint = 'must be a date as in 2030-01-31T00:00:00Z, or seconds since 1970';
@@ -76,9 +76,9 @@ const limits = z
           : 'must be an object as in {"requests_per_minute": 60, "concurrent_runs": 4}',
     },
   )
-  .transform((given): JsonObject => Object.fromEntries(Object.entries(given).filter(([, value]) => typeof value === 'number')));
+  .transform((limits): JsonObject => Object.fromEntries(Object.entries(limits).filter(([, value]) => typeof value === 'number')));
 
-// Strict: a misspelt restriction would make a key that may do everything.
+// Strict, because a key with a misspelled restriction could do everything.
 const newKey = z.strictObject(
   {
     name: z.string('must be a name').trim().min(1, 'must be a name').max(maxNameLength),
@@ -100,13 +100,13 @@ function parseNewKey(body: unknown, now: number): KeyFields {
   const { name, role, ...restrictions } = parseInput(newKey, body, 'a JSON object with name and role');
   const expiresAt = restrictions.expires_at ?? Infinity;
   if (expiresAt <= now)
-    throw new GatewayError('invalid_request', `expires_at: is in the past, so the key would never work; it ${timeHint}.`, {
+    throw new GatewayError('invalid_request', `expires_at: is in the past, so the key would never work. It ${timeHint}, in the future.`, {
       param: 'expires_at',
     });
   return withChanges({ name, role }, restrictions);
 }
 
-/** What is left out stays as it is, and `null` takes a restriction away. An expiry in the past ends the key. */
+/** Omitted fields stay as they are; `null` removes a restriction. An expiry in the past ends the key. */
 function withChanges(before: KeyFields, { expires_at: expiresAt, ...changes }: z.infer<typeof changedKey>): KeyFields {
   const fields = { ...before, ...changes, ...(expiresAt !== undefined && { expiresAt }) };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as unknown as KeyFields;
@@ -124,7 +124,7 @@ const fixedKey: JsonObject = {
   limits: null,
 };
 
-/** `null` where a key is not limited. Times are ISO dates. */
+/** A restriction that the key does not have is `null`. Times are ISO dates. */
 function toWire({ id, name, role, createdAt, expiresAt, models, tools, limits }: KeyRecord): JsonObject {
   return {
     id,

@@ -14,25 +14,25 @@ export interface McpRouteOptions extends McpHandlerOptions {
 }
 
 /**
- * `/mcp`: every function that the caller may use, for MCP clients (Streamable HTTP, both eras of the protocol). No sessions: each request stands
- * alone, with its own credential, and nobody can take over another caller's.
+ * `/mcp`: every function that the caller may use, for MCP clients (Streamable HTTP, protocol versions with and without sessions). It is stateless: each
+ * request carries its own credential, so there is no session that somebody else could take over.
  */
 export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options) => {
   const { allowedOrigins, gatewayId } = options;
   let loading: Promise<McpHandler> | undefined;
-  /** With the first request: loading the SDK takes time and memory, and most gateways are never called by MCP clients. */
+  /** Created by the first request: loading the SDK takes time and memory, and most gateways never serve an MCP client. */
   const handler = (): Promise<McpHandler> => {
     loading ??= import('../mcp/mcp-handler.ts').then(({ createHandler }) => createHandler(options));
     return loading;
   };
   app.addHook('onClose', async () => (await loading)?.close());
-  // Each request builds a server of the SDK, and hundreds may have arrived together.
+  // Each request creates an SDK server, and hundreds of requests may arrive at once.
   const turns = createRequestTurns(1);
 
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const signal = disconnectSignal(reply);
     const { method, body, caller } = request;
-    // Whatever the key: specification, transports, security warning.
+    // Even with a valid key: MCP specification, transports, security warning.
     const origin = foreignOrigin(request.headers, allowedOrigins);
     if (origin !== undefined)
       throw new GatewayError('forbidden', `The page ${origin} may not call /mcp. Name its origin in CORS_ALLOW_ORIGIN.`);
@@ -48,13 +48,13 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
   app.route({ method: ['POST', 'GET', 'DELETE'], url: '/mcp', handler: serve });
 };
 
-/** The protocol's own headers only: credentials have been checked and go no further. */
+/** Only the headers of the protocol: credentials have been checked, and the SDK needs none. */
 function protocolHeaders({ headers }: FastifyRequest): Headers {
   const passed = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value === 'string' && (name.startsWith('mcp-') || name === 'accept' || name === 'content-type')) passed.set(name, value);
   }
-  // A client that accepts everything accepts both types that the protocol wants named.
+  // MCP requires both types to be named; a client that accepts everything accepts them too.
   if ((headers.accept ?? '*/*').includes('*/*')) passed.set('accept', 'application/json, text/event-stream');
   return passed;
 }

@@ -10,7 +10,7 @@ import { disconnectSignal } from '../disconnect-signal.ts';
 
 export interface ModelRouteOptions {
   models: ModelFinder;
-  /** Passes a body on to the backend that owns its model, and gives the JSON of its answer as it came. */
+  /** Forwards a body to the backend of its model, and resolves with the backend's JSON unchanged. */
   embed: (body: JsonObject, signal: AbortSignal) => Promise<{ status: number; body: Uint8Array }>;
 }
 
@@ -38,10 +38,10 @@ export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { 
   });
 };
 
-/** `owned_by` decides nothing here, but Open WebUI's frontends look at it, and at the `ollama` key beside it. */
+/** The gateway does not use `owned_by`, but Open WebUI reads it, and the `ollama` key beside it. */
 function toWire(record: ModelRecord): JsonObject {
   return {
-    // What a backend lists never replaces what the gateway knows better, such as a refusal of tools.
+    // First, so that the gateway's own fields override the backend's, such as capabilities after a refusal of tools.
     ...(record.owner === 'ollama' ? { ollama: record.details } : record.details),
     id: record.id,
     object: 'model',
@@ -53,7 +53,7 @@ function toWire(record: ModelRecord): JsonObject {
   };
 }
 
-/** A list never takes longer: a backend that does loses its models for this answer. */
+/** The time limit of a list; the models of a backend that takes longer are left out. */
 function listSignal(): AbortSignal {
   return AbortSignal.timeout(2 * limits.modelListTimeoutMs);
 }

@@ -14,7 +14,7 @@ const path = '/api/v1/configs/tool_servers';
 
 /**
  * The tool servers in Open WebUI's shape, `{"TOOL_SERVER_CONNECTIONS": […]}`, for its settings page and for scripts made for it.
- * A key left out or empty stays as it is for the entry of that id or address. Errors carry Open WebUI's `detail` beside our own body.
+ * A key that is omitted or empty stays as it is stored for that id or URL. Errors have Open WebUI's `detail` beside the usual body.
  */
 export const openWebUiConfigRoutes: FastifyPluginAsync<ToolServerRouteOptions> = async (app, { admin, inspector }) => {
   app.setErrorHandler((error, request, reply) => {
@@ -29,9 +29,9 @@ export const openWebUiConfigRoutes: FastifyPluginAsync<ToolServerRouteOptions> =
     const signal = disconnectSignal(reply);
     const changed = await admin.replace(entriesIn(request.body), signal);
     request.log.info({ by: request.caller.id }, 'tool servers replaced');
-    // Open WebUI's answer has no field for it.
+    // Open WebUI's answer has no field for warnings, so they go to the log.
     for (const { record, dropped } of changed.filter((change) => change.dropped.length > 0))
-      request.log.warn({ tool_server: record.id, dropped }, 'credentials dropped: the address leads to another origin');
+      request.log.warn({ tool_server: record.id, dropped }, 'credentials dropped, because the new URL has another origin');
     const records = changed.map(({ record }) => record);
     await loadReports(inspector, records, signal);
     return toList(records);
@@ -50,7 +50,7 @@ function toList(records: readonly ToolServerRecord[]): JsonObject {
   return { TOOL_SERVER_CONNECTIONS: records.map(toOpenWebUiWire) };
 }
 
-/** The report, and beside it what Open WebUI names `specs`. */
+/** The report, with the functions also as Open WebUI's `specs`. */
 function toVerified(report: ToolServerReport): JsonObject {
   const specs = report.functions.map(({ name, description, parameters }) => ({ name, description, parameters }));
   return { status: true, ...toReportWire(report), specs };
@@ -66,7 +66,7 @@ function entriesIn(body: unknown): unknown[] {
   return entries.map(withoutEmptyKey);
 }
 
-/** Open WebUI shows every key as an empty one. With `auth_type: "none"` an empty key takes the stored one away. */
+/** Open WebUI sends back an empty key for every entry that it was shown. With `auth_type: "none"` an empty key removes the stored one. */
 function withoutEmptyKey(entry: unknown): unknown {
   if (!isJsonObject(entry)) return entry;
   const { key, ...rest } = entry;

@@ -11,13 +11,13 @@ export interface PresetRouteOptions {
     delete(id: string): Promise<void>;
   };
   toWire: (preset: PresetRecord) => JsonObject;
-  /** A sentence for each thing that the preset names and that is not there just now. */
+  /** One sentence for each model, tool or preset that the preset names and that does not exist at the moment. */
   findUnknown: (preset: PresetRecord) => Promise<string[]>;
 }
 
 type WithId = { Params: { id: string } };
 
-/** `/api/presets`: all callers see those that their key may use, administrators make and change them. */
+/** `/api/presets`: callers see the presets that their key may use; administrators create and change them. */
 export const presetRoutes: FastifyPluginAsync<PresetRouteOptions> = async (app, { presets, toWire, findUnknown }) => {
   const withWarnings = async (preset: PresetRecord): Promise<JsonObject> => ({ ...toWire(preset), warnings: await findUnknown(preset) });
 
@@ -54,7 +54,7 @@ export const presetRoutes: FastifyPluginAsync<PresetRouteOptions> = async (app, 
   });
 };
 
-/** Prompts may hold what only administrators should read. */
+/** Prompts may contain what only administrators should read. */
 function visibleTo({ caller }: FastifyRequest, preset: JsonObject): JsonObject {
   if (caller.role === 'admin' || caller.isOpen) return preset;
   const { id, object, name, description, base_model } = preset;

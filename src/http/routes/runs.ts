@@ -12,7 +12,7 @@ import type { ActiveRuns } from '../../runs/active-runs.ts';
 export interface RunRouteOptions {
   log: Pick<RunLog, 'find' | 'list'>;
   runs: Pick<ActiveRuns, 'cancel' | 'cancelCall'>;
-  /** Ends a run that waits for approvals and is not under way; false when there is none. */
+  /** Ends a suspended run; false when there is none of that id. */
   cancelWaiting: (id: string) => Promise<boolean>;
 }
 
@@ -20,12 +20,12 @@ const defaultLimit = 50;
 const longestShownId = 200;
 type WithId = { Params: { id: string } };
 
-/** `/api/runs`: what happened in the runs of the last 24 hours, and their cancellation. Runs of other callers do not exist for a user. */
+/** `/api/runs`: the runs of the last 24 hours, their events, and their cancellation. Users get a 404 for runs of other callers. */
 export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log, runs, cancelWaiting }) => {
   app.get('/api/runs', async (request) => {
     const { caller } = request;
     const page = parsePage(request.query, caller);
-    // One more than is shown tells whether there is another page.
+    // One more than the page holds, to know whether there is another page.
     const found = await log.list({ ...page, limit: page.limit + 1 });
     const shown = found.slice(0, page.limit);
     const last = shown.at(-1);
@@ -48,7 +48,7 @@ export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log,
         request.log.info({ run_id: id, by: caller.id }, 'run cancelled');
         return { id, status: 'cancelled' };
       }
-      // A run that has ended stays as it is: to cancel a moment too late is no mistake.
+      // Cancelling a run that has just ended is not an error.
       const { status } = await requireRun(id, caller, log);
       const isEnded = status === 'waiting' && (await cancelWaiting(id));
       // A run that was waiting may have been resumed meanwhile.
@@ -63,14 +63,14 @@ export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log,
     const { id, call_id: callId } = request.params;
     if (!runs.cancelCall(id, callId, caller)) {
       await requireRun(id, caller, log);
-      throw new GatewayError('not_found', `No call ${callId.slice(0, longestShownId)} of this run is under way.`);
+      throw new GatewayError('not_found', `This run has no running call ${callId.slice(0, longestShownId)}.`);
     }
     request.log.info({ run_id: id, call_id: callId, by: caller.id }, 'call cancelled');
     return { id, call_id: callId, cancelled: true };
   });
 };
 
-/** @throws GatewayError `not_found`, the same for a run that never was and for another caller's. */
+/** @throws GatewayError `not_found`, the same for a run that never existed and for another caller's. */
 async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>): Promise<KeptRun> {
   const run = await log.find(id);
   if (run !== undefined && mayAccess(run, caller)) return run;

@@ -19,17 +19,17 @@ export interface SocketRouteOptions {
   relay: BrowserRelay;
   /** Undefined when the token is unknown. @throws GatewayError `storage_unavailable` */
   authenticateToken(token: string): MaybePromise<Caller | undefined>;
-  /** The caller of a gateway in open mode, where this request may do without a key; otherwise undefined. @throws GatewayError `storage_unavailable` */
+  /** The caller in open mode; undefined when this request needs a key. @throws GatewayError `storage_unavailable` */
   openCaller(request: FastifyRequest): MaybePromise<Caller | undefined>;
   /** Origins of pages that may connect besides the gateway's own; `*` allows every page. */
   allowedOrigins: readonly string[];
   pingIntervalMs: number;
   startChat: StartChat;
-  /** The model of a `message` that names none: one that this caller may use. */
+  /** The model for a `message` that names none: one that this caller may use. */
   defaultModel?: (caller: Caller) => Promise<string | undefined>;
   /** Default: no limits. */
   limiter?: RateLimiter;
-  /** Cancels a run of this caller that was not started over a socket here; false when there is none. */
+  /** Cancels a run of this caller that was not started over a socket of this process; false when there is none. */
   cancelRun?: (runId: string, caller: Caller) => boolean;
 }
 
@@ -37,13 +37,13 @@ const path = '/ws';
 const callerBudget = { perSecond: limits.callerSocketBytesPerSecond, burst: limits.callerSocketBurstBytes };
 const protocol = 'toolwharf.v1';
 const bearerPrefix = 'bearer.';
-/** The time in which what a caller may send at once comes back. */
+/** After this time a used-up byte budget is full again, so it can be forgotten. */
 const budgetMemoryMs = (limits.callerSocketBurstBytes / limits.callerSocketBytesPerSecond) * 1_000;
-/** Time for a peer to answer our close frame before its connection is cut. */
+/** How long a peer may take to answer the close frame before its connection is destroyed. */
 const closeTimeoutMs = 2_000;
 /**
- * Sockets that have not authenticated; each is closed after `limits.socketAuthTimeoutMs`. One more replaces the oldest, so that
- * silent strangers cannot keep out a page, whose auth frame follows at once.
+ * Sockets that have not authenticated; each is closed after `limits.socketAuthTimeoutMs`. A further one replaces the oldest, so that
+ * silent connections cannot keep out a page, which sends its auth frame at once.
  */
 const maxAnonymousSockets = 256;
 
@@ -51,7 +51,7 @@ const maxAnonymousSockets = 256;
 export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, options) => {
   const slots = createSlots();
   const anonymous = createAnonymousSockets();
-  /** Found before the upgrade; a socket has to be listened to from its first moment. */
+  /** Looked up before the upgrade, because the `wsHandler` must attach its listeners without waiting. */
   const credentials = new WeakMap<FastifyRequest, Credential>();
   const chats = createSocketChats({ ...options, log: app.log });
   await registerWebsocket(app);
@@ -94,14 +94,14 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
 };
 
 async function registerWebsocket(app: FastifyInstance): Promise<void> {
-  // Without it Node takes every request with an `Upgrade` header (curl and Java offer `h2c`) away from the HTTP parser and its timeouts.
+  // By default Node treats every request with an `Upgrade` header as an upgrade, also `h2c` of curl and Java, without its HTTP timeouts.
   Object.assign(app.server, { shouldUpgradeCallback: isSocketUpgrade });
   const options = {
     maxPayload: limits.socketFrameBytes,
     closeTimeout: closeTimeoutMs,
-    // One frame in one turn of the event loop: ten thousand small ones fit into what is read at once.
+    // One frame per turn of the event loop: a single read can contain ten thousand small frames.
     allowSynchronousEvents: false,
-    // Only the protocol's own name is echoed: the other one carries a key.
+    // Only the name of the protocol is echoed: the other subprotocol contains the key.
     handleProtocols: (offered: Set<string>) => (offered.has(protocol) ? protocol : false),
   };
   await app.register(websocket, {
@@ -128,30 +128,30 @@ function createAnonymousSockets(): { admit(socket: WebSocket): void; delete(sock
       if (oldest === undefined || sockets.size <= maxAnonymousSockets) return;
       sockets.delete(oldest);
       oldest.close(1013, 'Too many sockets wait for their auth frame.');
-      // A flooding client does not answer the close frame either.
+      // A client that floods the gateway would not answer the close frame.
       oldest.terminate();
     },
     delete: (socket) => void sockets.delete(socket),
   };
 }
 
-/** The sockets of each caller, and what they may send together. `take` gives undefined when the caller has too many. */
+/** Counts the sockets of each caller, which share a byte budget. `take` returns undefined when the caller has too many. */
 function createSlots(): { take(callerId: string): ByteBudget | undefined; release(callerId: string): void } {
   const callers = new Map<string, { count: number; budget: ByteBudget }>();
   return {
     take(callerId) {
-      const taken = callers.get(callerId) ?? { count: 0, budget: createByteBudget(callerBudget) };
-      if (taken.count >= limits.socketsPerCaller) return undefined;
-      taken.count += 1;
-      callers.set(callerId, taken);
-      return taken.budget;
+      const entry = callers.get(callerId) ?? { count: 0, budget: createByteBudget(callerBudget) };
+      if (entry.count >= limits.socketsPerCaller) return undefined;
+      entry.count += 1;
+      callers.set(callerId, entry);
+      return entry.budget;
     },
     release(callerId) {
-      const taken = callers.get(callerId);
-      if (taken === undefined) return;
-      taken.count -= 1;
-      // Not at once: a caller who reconnects gets no new budget.
-      if (taken.count === 0) setTimeout(() => void (taken.count === 0 && callers.delete(callerId)), budgetMemoryMs).unref();
+      const entry = callers.get(callerId);
+      if (entry === undefined) return;
+      entry.count -= 1;
+      // Delayed, so that a caller cannot get a fresh budget by reconnecting.
+      if (entry.count === 0) setTimeout(() => void (entry.count === 0 && callers.delete(callerId)), budgetMemoryMs).unref();
     },
   };
 }
@@ -161,12 +161,12 @@ function isSocketUpgrade(request: { url?: string; headers: { upgrade?: string } 
   return target === path && request.headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** Browsers let any page open a socket anywhere, and send the origin of the page along: it is all that tells them apart (RFC 6455, 10.2). */
+/** Browsers let any page open a socket to any host; only the `Origin` header tells pages apart (RFC 6455, section 10.2). */
 function refuseForeignOrigin(request: FastifyRequest, allowedOrigins: readonly string[]): void {
   const origin = foreignOrigin(request.headers, allowedOrigins);
   if (origin === undefined) return;
-  // A browser tells its page a number and nothing else, so the reason has to be in the log.
-  request.log.warn({ origin }, 'a page was refused a socket: add its origin to CORS_ALLOW_ORIGIN to allow it');
+  // A page only sees a close code, so the reason has to be in the log.
+  request.log.warn({ origin }, 'socket of a foreign page refused: add its origin to CORS_ALLOW_ORIGIN to allow it');
   throw new GatewayError('forbidden', `The page ${origin} may not open a socket here. Add its origin to CORS_ALLOW_ORIGIN to allow it.`);
 }
 
@@ -180,7 +180,7 @@ async function findCredential(request: FastifyRequest, options: SocketRouteOptio
   return caller === undefined ? { type: 'refused' } : { type: 'token', caller, token };
 }
 
-/** Pages cannot set headers on a socket; the subprotocol is the one field they have, and unlike the URL it is not logged by proxies. */
+/** Pages cannot set headers on a WebSocket, so the key comes as a subprotocol, which unlike the URL is not logged by proxies. */
 function protocolToken(header: string | undefined): string | undefined {
   const entry = header
     ?.split(',')

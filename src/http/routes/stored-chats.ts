@@ -13,7 +13,7 @@ import { parseInput } from '../parse-input.ts';
 
 export interface StoredChatRouteOptions {
   store: ChatStore;
-  /** `STORE_CHATS`, for messages: what was stored before it was turned off can be read and deleted as long as it is kept. */
+  /** `STORE_CHATS`, for error messages only: chats stored before it was turned off can still be read and deleted. */
   isStoring: boolean;
 }
 
@@ -21,12 +21,12 @@ type WithId = { Params: { id: string } };
 
 const sweepIntervalMs = 60 * 60 * 1000;
 const longestShownId = 100;
-/** Of deleted chats: a client that deletes what a list shows asks for the next page after a chat that is gone. */
+/** Positions of deleted chats: a client that deletes each chat of a page requests the next page `after` a chat that is gone. */
 const rememberedPositions = 1_000;
 
 /**
- * The stored completions of OpenAI's API (`chat.completions.retrieve`, `list`, `update`, `delete`, `messages.list`). All callers have only their
- * own, administrators too.
+ * The stored completions of OpenAI's API (`chat.completions.retrieve`, `list`, `update`, `delete`, `messages.list`). Every caller sees only their
+ * own, even an administrator.
  */
 export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = async (app, { store, isStoring }) => {
   const deleted = new FairMap<ChatPlace>({ entries: rememberedPositions, characters: Infinity });
@@ -66,9 +66,9 @@ export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = asyn
     return { object: 'chat.completion.deleted', id, deleted: true };
   });
 
-  // Also where nothing new is stored: what is there has to go when it is too old.
+  // Also when STORE_CHATS is off: chats stored before have to be deleted when they are too old.
   function prune(): void {
-    store.prune().catch((error: unknown) => app.log.error({ err: error }, 'stored chats that are too old could not be deleted'));
+    store.prune().catch((error: unknown) => app.log.error({ err: error }, 'expired stored chats could not be deleted'));
   }
   let sweep: NodeJS.Timeout | undefined;
   app.addHook('onListen', async () => {
@@ -105,7 +105,7 @@ function toWire({ completion, metadata }: Pick<ListedChat, 'completion' | 'metad
   return { ...completion, metadata };
 }
 
-/** The fields of OpenAI's stored message: `content` is a text, the parts that were sent are in `content_parts`. */
+/** OpenAI's shape of a stored message: `content` is text, and `content_parts` has the parts as they were sent. */
 function toWireMessage(message: JsonObject, id: string): JsonObject & { id: string } {
   const content = message['content'] ?? null;
   const parts = Array.isArray(content) ? content : null;
@@ -117,18 +117,18 @@ function toList(data: (JsonObject & { id?: unknown })[], hasMore: boolean): Json
   return { object: 'list', data, first_id: idOf(data[0]), last_id: idOf(data.at(-1)), has_more: hasMore };
 }
 
-/** As OpenAI's lists. */
+/** OpenAI's default. */
 const defaultLimit = 20;
 
 const messageQuery = z.object({
   limit: z.coerce.number('must be a number').int().min(1).max(limits.chatsPerPage).default(defaultLimit),
   order: z.enum(['asc', 'desc'], 'must be asc or desc').default('asc'),
-  /** The id of the last entry of the page before. */
+  /** The id of the last entry of the previous page. */
   after: z.string().max(256).optional(),
 });
 const chatQuery = messageQuery.extend({ model: z.string().max(256).optional() });
 
-/** In a query: `metadata[key]=value` for each entry that a chat must have. @throws GatewayError `invalid_request` */
+/** Reads `metadata[key]=value` of a query, one for each entry that a chat must have. @throws GatewayError `invalid_request` */
 function metadataIn(query: unknown): Record<string, string> {
   const fields = isJsonObject(query) ? Object.entries(query) : [];
   const entries = fields.flatMap(([name, text]) => {

@@ -16,7 +16,7 @@ export interface ToolServerRouteOptions {
 
 type WithId = { Params: { id: string } };
 
-/** `/api/tool-servers` for administrators. No answer holds a key or the value of a header. */
+/** `/api/tool-servers`, for administrators. No answer contains a key or the value of a header. */
 export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = async (app, { admin, inspector }) => {
   app.get('/api/tool-servers', async () => {
     const records = await admin.list();
@@ -81,7 +81,7 @@ export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = asyn
   app.post('/api/tool-servers/verify', async (request, reply) => toReportWire(await admin.verify(request.body, disconnectSignal(reply))));
 };
 
-/** A bare array, or `{"data": […]}` as the list is given. Anything else is for the parser to refuse. */
+/** A bare array, or `{"data": […]}` as `GET` returns it. The parser refuses anything else. */
 function listIn(body: unknown): unknown {
   return isJsonObject(body) ? body['data'] : body;
 }
@@ -92,13 +92,13 @@ function acceptedIn(body: unknown): Map<string, string> {
   const entries = isJsonObject(functions) ? Object.entries(functions) : [];
   const texts = entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value] as const] : []));
   if (texts.length > 0 && texts.length === entries.length) return new Map(texts);
-  const message = 'functions: must hold the fingerprint of each function, as the report shows it: {"functions": {"name": "fingerprint"}}.';
+  const message = 'functions: must map each function to its fingerprint from the report: {"functions": {"name": "fingerprint"}}.';
   throw new GatewayError('invalid_request', message, { param: 'functions' });
 }
 
 function withDropped({ record, dropped }: ChangedToolServer, report: ToolServerReport): ToolServerReport {
   if (dropped.length === 0) return report;
-  const warning = `The address leads to another origin (${new URL(record.url).origin}), so secrets that were given for the previous one were dropped: ${dropped.join(', ')}. Send them anew if they are meant for this one.`;
+  const warning = `The URL has another origin now (${new URL(record.url).origin}), so secrets for the previous one were dropped: ${dropped.join(', ')}. Send them again if they are meant for the new one.`;
   return { ...report, warnings: [warning, ...report.warnings] };
 }
 

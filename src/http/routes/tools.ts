@@ -12,10 +12,10 @@ export interface ToolRouteOptions {
   invoke: InvokeFunction;
 }
 
-/** Ids hold a slash, so the rest of the path is the id and the word `invoke`. */
+/** Ids contain a slash, so the route takes the rest of the path, which is the id and `/invoke`. */
 const pathEnd = '/invoke';
 
-/** `GET /api/tools`: every registered function that the caller may use. `POST /api/tools/{id or name}/invoke`: one of them, with the checks of a chat. */
+/** `GET /api/tools` lists the registered functions that the caller may use. `POST /api/tools/{id or name}/invoke` runs one, with the checks of a chat. */
 export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { tools, invoke }) => {
   app.get('/api/tools', async ({ caller }) => {
     const listed = await tools.list(caller, AbortSignal.timeout(2 * limits.documentTimeoutMs));
@@ -26,7 +26,7 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
     const signal = disconnectSignal(reply);
     const { caller, params, body } = request;
     const path = params['*'];
-    if (!path.endsWith(pathEnd)) throw new GatewayError('not_found', 'A function is called at POST /api/tools/{id or name}/invoke.');
+    if (!path.endsWith(pathEnd)) throw new GatewayError('not_found', 'To call a function, send POST /api/tools/{id or name}/invoke.');
     const call = { idOrName: path.slice(0, -pathEnd.length), args: argumentsIn(body) };
     const invoked = await invoke(call, { caller, signal });
     const status = statusOf(invoked);
@@ -38,7 +38,7 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
 /** @throws GatewayError `invalid_request` */
 function argumentsIn(body: unknown): JsonObject {
   const fields = isJsonObject(body) ? body : {};
-  // Arguments that stand in the body itself would be missed, and a function that requires none would run without them.
+  // If arguments were sent at the top level by mistake, a function that requires none would run without them.
   const isEmpty = isJsonObject(body) && Object.keys(body).every((key) => key === 'arguments');
   const args = ownValue(fields, 'arguments') ?? (isEmpty ? {} : undefined);
   if (isDeeperThan(args, limits.jsonDepth)) throw invalidArguments(`nested deeper than ${limits.jsonDepth} levels`);
@@ -50,7 +50,7 @@ function invalidArguments(problem: string): GatewayError {
   return new GatewayError('invalid_request', `arguments: ${problem}.`, { param: 'arguments' });
 }
 
-/** A tool that fails is an answer; arguments that do not fit are the caller's mistake. */
+/** A failed tool is a successful request; invalid arguments are the caller's error. */
 function statusOf({ outcome }: InvokedFunction): number {
   if (outcome.type === 'result') return 200;
   return isCallersMistake(outcome.code) ? 400 : outcome.code === 'approval_required' ? 409 : 200;

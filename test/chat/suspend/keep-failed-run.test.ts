@@ -8,7 +8,7 @@ import { runContext } from '../../_support/tools.ts';
 
 const hello: ChatEvent = { type: 'text', text: 'Hello' };
 const end: ChatEvent = { type: 'run-event', event: { type: 'run.end', data: { status: 'completed' } } };
-const gone = new DOMException('The client left', 'AbortError');
+const gone = new DOMException('The client disconnected', 'AbortError');
 const cancelled = new GatewayError('run_cancelled', 'The run was cancelled.');
 const fault = new GatewayError('upstream_unreachable', 'The backend is gone.', { retryAfter: '5' });
 
