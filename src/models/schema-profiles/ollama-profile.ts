@@ -1,45 +1,38 @@
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
-import { notesOn, withNotes } from './describe-keywords.ts';
-import { convertInlined, withoutAllOf } from './schema-walk.ts';
+import { describeDropped } from './describe-dropped.ts';
+import { convertInlined, typesOf, type FlatSchema } from './schema-walk.ts';
 
-/** Ollama's `ToolProperty` (api/types.go) has `anyOf`, `type`, `items`, `description`, `enum`, `properties` and `required`, and drops the rest unread. */
-const bounds = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'];
-const lengths = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties', 'uniqueItems'];
-const dropped = new Set(['default', 'format', 'pattern', 'additionalProperties', ...bounds, ...lengths]);
+/** Ollama's `ToolProperty` (api/types.go) has `anyOf`, `type`, `items`, `description`, `enum`, `properties` and `required`, and ignores all others. */
+const dropped = new Set(
+  'default format pattern minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems minProperties maxProperties uniqueItems'.split(
+    ' ',
+  ),
+);
 
-/** References written out, `allOf` as one, `oneOf` as `anyOf`, `const` as a choice of one, and what would be dropped in words. */
+/** References written out, `allOf` merged, `oneOf` as `anyOf`, `const` as the only choice, and the keywords that Ollama ignores in words. */
 export function toOllamaParameters(parameters: JsonObject): JsonObject {
-  const converted = convertInlined(parameters, convert);
-  return { ...converted, type: 'object', properties: converted['properties'] ?? {}, required: converted['required'] ?? [] };
+  const { properties = {}, required = [], ...rest } = convertInlined(parameters, convertSchema);
+  return { ...rest, type: 'object', properties, required };
 }
 
-function convert(schema: JsonObject, child: (schema: JsonValue | undefined) => JsonObject): JsonObject {
-  // A branch comes back converted: what it said is in words already.
-  const whole = withoutAllOf(schema, child);
-  const { type, description, properties, required, items, prefixItems } = whole;
-  const choices = [whole['anyOf'], whole['oneOf']].find(Array.isArray);
-  const fixed = whole['const'];
-  const list = Array.isArray(whole['enum']) ? whole['enum'] : fixed === undefined ? undefined : [fixed];
+function convertSchema({ schema, types, choices, values, description, convert, convertProperties }: FlatSchema): JsonObject {
+  const { type, properties, required, items, prefixItems, additionalProperties: map } = schema;
   const result: JsonObject = {
     ...(type !== undefined && { type }),
-    ...(typeof description === 'string' && { description }),
-    ...(list !== undefined && { enum: list }),
-    ...(isJsonObject(properties) && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, child(one)])),
-    }),
+    ...description,
+    ...(values !== undefined && { enum: values }),
+    ...convertProperties(),
     ...(Array.isArray(required) && required.length > 0 && { required }),
-    ...(choices !== undefined && { anyOf: choices.map((choice) => child(choice)) }),
+    ...(choices !== undefined && { anyOf: choices.map((choice) => convert(choice)) }),
   };
-  const stated = [type].flat();
-  if (items !== undefined || stated.includes('array')) result['items'] = isJsonObject(items) ? child(items) : {};
-  else if (Array.isArray(prefixItems)) result['items'] = { anyOf: prefixItems.map((item) => child(item)) };
-  const map = whole['additionalProperties'];
-  const keys = isJsonObject(map) && !isJsonObject(properties) ? [mapNote(child(map))] : [];
-  return withNotes(result, [...notesOn({ ...whole, additionalProperties: undefined }, dropped), ...keys]);
+  if (items !== undefined || types.includes('array')) result['items'] = isJsonObject(items) ? convert(items) : {};
+  else if (Array.isArray(prefixItems)) result['items'] = { anyOf: prefixItems.map((item) => convert(item)) };
+  const notes = isJsonObject(map) && !isJsonObject(properties) ? [mapNote(convert(map))] : [];
+  return describeDropped(result, { original: schema, dropped, notes });
 }
 
 function mapNote(value: JsonObject): string {
-  const [type] = [value['type']].flat();
-  return typeof type === 'string' ? `Keys of your choice, each value: ${type}.` : 'Keys of your choice.';
+  const [type] = typesOf(value);
+  return `Keys of your choice${type === undefined ? '' : `, each value: ${type}`}.`;
 }

@@ -10,25 +10,25 @@ import { findFault } from './find-fault.ts';
 import { simplifyParameters } from './simplify-parameters.ts';
 import { specInProfile, type SchemaProfile } from './to-profile.ts';
 
-/** Requests that are tried again for one question; the last ones with all functions simplified. */
+/** How often one model request is repeated; the last times with all functions simplified. */
 const maxRepairs = 6;
-/** After so many functions at fault the others are simplified as well: the backend understands little. */
+/** After so many refusals all functions are simplified: the backend understands little of JSON Schema. */
 const repairsBeforeAll = 3;
 
 /** Functions whose parameters are converted in one turn of the event loop; the largest take twenty milliseconds. */
 const convertedInOneTurn = 2;
 
-/** `plain`: not in the strict form that the function wished for. */
+/** What is done about a function that a backend refused. `plain`: sent as it is, without `strict`. */
 type Remedy = 'plain' | 'simplified' | 'left out';
 
 /**
- * A backend that offers functions in its profile, and that one bad function cannot take from every chat: when an error names the schema of a
- * function, that function is simplified, then left out, and the question is asked again. What helped is remembered for the function as long as it
- * is registered. Only before the first event: nothing is ever said twice.
+ * A backend that gets functions in its profile, and that a single bad function cannot make unusable: when an error names the schema of a
+ * function, that function is simplified, then left out, and the request is repeated. What helped is remembered for the function as long as it
+ * is registered. Only before the first event: no text is ever emitted twice.
  */
 export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): ModelBackend {
   const remedies = new WeakMap<JsonObject, Remedy>();
-  /** Their parameters have been converted. */
+  /** Parameters that have been converted: the result is cached. */
   const seen = new WeakSet<JsonObject>();
 
   function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
@@ -70,7 +70,7 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
     const remedy = remedies.get(spec.parameters);
     if (remedy === 'left out') return [];
     if (remedy === undefined) return [specInProfile(spec, profile)];
-    const { strict: _wish, ...plain } = spec;
+    const { strict: _strict, ...plain } = spec;
     return [remedy === 'plain' ? plain : { ...plain, parameters: simplifyParameters(spec.parameters) }];
   }
 
@@ -80,9 +80,9 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
     const fault = error instanceof GatewayError ? findFault(error, sent) : undefined;
     if (fault === undefined) return undefined;
     const untouched = sent.filter((spec) => !remedies.has(spec.parameters));
-    const wishful = untouched.filter((spec) => spec.strict === true && (fault.type === 'unnamed' || fault.spec === spec));
-    if (wishful.length > 0) {
-      for (const spec of wishful) remedies.set(spec.parameters, 'plain');
+    const strict = untouched.filter((spec) => spec.strict === true && (fault.type === 'unnamed' || fault.spec === spec));
+    if (strict.length > 0) {
+      for (const spec of strict) remedies.set(spec.parameters, 'plain');
       return `The model refuses the strict form of a function; it is offered in its plain one.`;
     }
     if (fault.type === 'unnamed' || repairs >= repairsBeforeAll) {

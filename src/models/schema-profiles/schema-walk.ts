@@ -1,39 +1,54 @@
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
-/** Beyond it a schema is an object of which nothing is said: a model that reads so much fills in no more than that. */
+/** Beyond it a schema becomes an object without a description of its properties: a model that reads so much fills in no more than that. */
 const maxNodes = 2_000;
 const maxDepth = 48;
 /** References that lead to references. */
 const maxHops = 32;
-/** What the schemas that are written out may hold in all, in fields, entries and texts; a function of more would fill the context of a model. */
-const maxParts = 20_000;
-/** A text counts as one part for so many characters, so that what is written out has at most 160,000. */
-const charactersPerPart = 8;
+/** What the schemas that are written out may have in all, as JSON; a function with more would fill the context of a model. */
+const maxCharacters = 160_000;
 const pointer = '#/$defs/';
+/** The keywords whose values are schemas. */
+const schemaKeywords = new Set('properties additionalProperties items prefixItems anyOf oneOf allOf $defs definitions'.split(' '));
 
-/** What a profile makes of one schema whose references are resolved. `convert` is for the schemas in it. */
-export type ConvertSchema = (schema: JsonObject, convert: (child: JsonValue | undefined) => JsonObject) => JsonObject;
+/** One schema as a profile reads it: its reference is resolved, and its `allOf` is merged. */
+export interface FlatSchema {
+  schema: JsonObject;
+  /** What `type` states, `null` included. */
+  types: string[];
+  /** Of `anyOf`, else of `oneOf`. */
+  choices: JsonValue[] | undefined;
+  /** Of `enum`, else the one of `const`. */
+  values: JsonValue[] | undefined;
+  /** The description under its key, or nothing. */
+  description: JsonObject;
+  /** Applies the profile to a schema within this one. */
+  convert: (child: JsonValue | undefined) => JsonObject;
+  /** The converted properties under their key, or nothing. */
+  convertProperties: () => { properties?: JsonObject };
+}
 
 /**
- * Applies a profile to the parameters of a function and to everything in them, references written out. A reference within itself ends as an object
- * of which nothing is said, and so does what is nested too deep or grows too large: the function stays callable. Never throws.
+ * Applies a profile to the parameters of a function and to every schema in them, with references written out. A schema that refers to itself ends
+ * as an object without a description of its properties, and so does what is nested too deep or grows too large: the function stays callable. Never throws.
  */
-export function convertInlined(parameters: JsonObject, convertOne: ConvertSchema): JsonObject {
+export function convertInlined(parameters: JsonObject, convertOne: (flat: FlatSchema) => JsonObject): JsonObject {
   const definitions = ownValue(parameters, '$defs') ?? ownValue(parameters, 'definitions');
   let nodes = 0;
-  let parts = 0;
+  let characters = 0;
   const convertAt = (value: JsonValue | undefined, opened: readonly string[], depth: number): JsonObject => {
     nodes += 1;
-    if (nodes > maxNodes || parts > maxParts || depth > maxDepth) return ending(value, undefined);
-    const found = resolve(value, { root: parameters, definitions, opened });
-    parts += found === undefined ? 1 : partsOf(found.schema, maxParts - parts);
-    if (found === undefined || parts > maxParts) return ending(value, found?.schema);
-    const converted = convertOne(found.schema, (child) => convertAt(child, found.opened, depth + 1));
-    if (found.schema['allOf'] === undefined) return converted;
-    // What one level has put together is copied by each level above it.
-    parts += partsOf(converted, maxParts - parts);
-    return parts > maxParts ? ending(value, found.schema) : converted;
+    if (nodes > maxNodes || characters > maxCharacters || depth > maxDepth) return ending(value);
+    const resolved = resolve(value, { root: parameters, definitions, opened });
+    if (resolved === undefined) return ending(value);
+    const { schema } = resolved;
+    characters += charactersOf(schema);
+    if (characters > maxCharacters) return ending(value, schema);
+    const converted = convertOne(flatten(schema, (child) => convertAt(child, resolved.opened, depth + 1)));
+    // What one level has merged is copied by each level above it.
+    if (schema['allOf'] !== undefined) characters += charactersOf(converted);
+    return characters > maxCharacters ? ending(value, schema) : converted;
   };
   return convertAt(parameters, [], 0);
 }
@@ -44,7 +59,7 @@ interface Resolving {
   opened: readonly string[];
 }
 
-/** The schema with what its reference says, its own words first; undefined where it would repeat itself. */
+/** The schema merged with what its reference leads to, its own keywords first; undefined where it would repeat itself. */
 function resolve(
   value: JsonValue | undefined,
   { root, definitions, opened }: Resolving,
@@ -62,48 +77,51 @@ function resolve(
   return { schema, opened: path };
 }
 
-/** Where schemas stand in a schema: they count themselves. */
-const schemasUnder = new Set(['properties', 'anyOf', 'oneOf', 'allOf', 'prefixItems', '$defs', 'definitions']);
-const schemaUnder = new Set(['items', 'additionalProperties']);
+/** What a schema has by itself, the names of its properties included; the schemas in it count themselves. */
+function charactersOf(schema: JsonObject): number {
+  const own = Object.entries(schema).filter(([key]) => !schemaKeywords.has(key));
+  return JSON.stringify([own, Object.keys(schema['properties'] ?? {})]).length;
+}
 
-/** What a schema holds without the schemas in it; counted up to `most`. */
-function partsOf(schema: JsonObject, most: number): number {
-  let parts = 0;
-  const count = (value: JsonValue | undefined, isCountedInside: boolean): void => {
-    parts += typeof value === 'string' ? 1 + value.length / charactersPerPart : 1;
-    if (typeof value !== 'object' || value === null) return;
-    const countInside = (child: JsonValue | undefined): boolean => {
-      if (isCountedInside) count(child, true);
-      else parts += 1;
-      return parts > most;
-    };
-    if (Array.isArray(value)) return void value.some(countInside);
-    for (const key in value) {
-      parts += key.length / charactersPerPart;
-      if (countInside(value[key])) return;
-    }
+/** Says of a schema that is not written out no more than its type and its description. */
+function ending(value: JsonValue | undefined, schema: JsonObject = {}): JsonObject {
+  const description = isJsonObject(value) ? value['description'] : undefined;
+  const [type = 'object'] = typesOf(schema).filter((stated) => stated !== 'null');
+  return { type, ...(typeof description === 'string' && { description }), ...(type === 'array' && { items: {} }) };
+}
+
+function flatten(written: JsonObject, convert: FlatSchema['convert']): FlatSchema {
+  const schema = withoutAllOf(written, convert);
+  const { const: only, description, enum: list, properties } = schema;
+  return {
+    schema,
+    types: typesOf(schema),
+    choices: choicesOf(schema),
+    values: Array.isArray(list) ? list : only === undefined ? undefined : [only],
+    description: typeof description === 'string' ? { description } : {},
+    convert,
+    convertProperties: () =>
+      isJsonObject(properties)
+        ? { properties: Object.fromEntries(Object.entries(properties).map(([name, child]) => [name, convert(child)])) }
+        : {},
   };
-  for (const key in schema) {
-    if (parts > most) break;
-    if (key === '$defs' || key === 'definitions' || schemaUnder.has(key)) parts += 1;
-    else count(schema[key], !schemasUnder.has(key));
-  }
-  return parts;
 }
 
-function ending(value: JsonValue | undefined, schema: JsonObject | undefined): JsonObject {
-  const own = isJsonObject(value) ? value : {};
-  const [type] = [schema?.['type'] ?? 'object'].flat().filter((entry) => entry !== 'null');
-  const { description } = own;
-  const kept: JsonObject = { type: typeof type === 'string' ? type : 'object', ...(typeof description === 'string' && { description }) };
-  return kept['type'] === 'array' ? { ...kept, items: {} } : kept;
+/** What `type` states, one type or several. */
+export function typesOf(schema: JsonObject): string[] {
+  return [schema['type']].flat().filter((type) => typeof type === 'string');
 }
 
-/** `allOf` as one schema: the properties of all branches, and of everything else the first word. */
-export function withoutAllOf(schema: JsonObject, resolved: (branch: JsonValue) => JsonObject): JsonObject {
+/** The branches of `anyOf`, else of `oneOf`. */
+export function choicesOf({ anyOf, oneOf }: JsonObject): JsonValue[] | undefined {
+  return [anyOf, oneOf].find(Array.isArray);
+}
+
+/** `allOf` as one schema: the properties of all branches, and of every other keyword the first value. */
+function withoutAllOf(schema: JsonObject, convert: FlatSchema['convert']): JsonObject {
   const { allOf, ...rest } = schema;
   if (!Array.isArray(allOf)) return schema;
-  const parts = [rest, ...allOf.map((branch) => resolved(branch))];
+  const parts = [rest, ...allOf.map((branch) => convert(branch))];
   const properties = parts.map((part) => part['properties']).filter(isJsonObject);
   const required = new Set(parts.flatMap((part) => (Array.isArray(part['required']) ? part['required'] : [])));
   return {
@@ -113,9 +131,7 @@ export function withoutAllOf(schema: JsonObject, resolved: (branch: JsonValue) =
   };
 }
 
-/** The fields of all of them; of two of a name the first one. */
+/** The fields of all objects; of several with one name the first. */
 function firstOf(objects: readonly JsonObject[]): JsonObject {
-  const all: JsonObject = {};
-  for (const object of objects.toReversed()) Object.assign(all, object);
-  return all;
+  return Object.assign({}, ...objects.toReversed()) as JsonObject;
 }

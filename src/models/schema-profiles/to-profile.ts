@@ -5,49 +5,47 @@ import { toLlamaCppParameters } from './llama-cpp-profile.ts';
 import { toOllamaParameters } from './ollama-profile.ts';
 import { toStrictParameters } from './openai-profile.ts';
 
-/** What of JSON Schema a consumer understands. `plain`: all of it, as far as anybody knows. */
+/** What a backend understands of JSON Schema. `plain`: all of it, as far as is known. */
 export type SchemaProfile = 'plain' | 'openai' | 'ollama' | 'gemini' | 'llama-cpp';
 
 export interface ProfiledParameters {
   /** Undefined: the function is to be sent without parameters. */
   parameters: JsonObject | undefined;
-  /** Whether the backend may be asked to enforce the schema. */
+  /** Whether the backend can enforce the schema (`strict`). */
   isStrict: boolean;
 }
 
-/** The parameters of a function in a consumer's words. Pure; the schema is not changed, and a schema of any kind gives something that can be sent. */
+const converters: Record<SchemaProfile, (parameters: JsonObject) => JsonObject | undefined> = {
+  plain: (parameters) => parameters,
+  openai: toStrictParameters,
+  ollama: toOllamaParameters,
+  gemini: toGeminiParameters,
+  'llama-cpp': toLlamaCppParameters,
+};
+
+/** The parameters of a function for a profile. Pure; the schema is not changed, and a schema of any kind gives something that can be sent. */
 export function toProfile(parameters: JsonObject, profile: SchemaProfile): ProfiledParameters {
-  switch (profile) {
-    case 'plain':
-      return { parameters, isStrict: false };
-    case 'openai': {
-      const strict = toStrictParameters(parameters);
-      return { parameters: strict ?? parameters, isStrict: strict !== undefined };
-    }
-    case 'ollama':
-      return { parameters: toOllamaParameters(parameters), isStrict: false };
-    case 'gemini':
-      return { parameters: toGeminiParameters(parameters), isStrict: false };
-    case 'llama-cpp':
-      return { parameters: toLlamaCppParameters(parameters), isStrict: false };
-  }
+  const converted = converters[profile](parameters);
+  if (profile !== 'openai') return { parameters: converted, isStrict: false };
+  return { parameters: converted ?? parameters, isStrict: converted !== undefined };
 }
 
 /** By the parameters and the profile: the functions of a server are the same objects in every request. */
-const known = new WeakMap<JsonObject, Map<SchemaProfile, ProfiledParameters>>();
+const cache = new WeakMap<JsonObject, Map<SchemaProfile, ProfiledParameters>>();
 
-/** The function in a consumer's words. */
-export function specInProfile(wished: ToolSpec, usual: SchemaProfile): ToolSpec {
-  if (usual === 'plain' && wished.strict === undefined) return wished;
-  const { strict: wish, ...spec } = wished;
-  // Who is not known to enforce schemas is asked to for the functions that want it alone.
-  const profile = usual === 'plain' && wish === true ? 'openai' : usual === 'openai' && wish === false ? 'plain' : usual;
-  if (profile === 'plain') return spec;
-  const profiles = known.get(spec.parameters) ?? new Map<SchemaProfile, ProfiledParameters>();
-  known.set(spec.parameters, profiles);
-  const { parameters, isStrict } = profiles.get(profile) ?? toProfile(spec.parameters, profile);
-  profiles.set(profile, { parameters, isStrict });
-  return { ...spec, parameters: parameters ?? { type: 'object', properties: {} }, ...(isStrict && { strict: true }) };
+/** A function as it is sent to a backend with this profile. */
+export function specInProfile(spec: ToolSpec, backendProfile: SchemaProfile): ToolSpec {
+  const { strict, ...rest } = spec;
+  if (backendProfile === 'plain' && strict === undefined) return spec;
+  // Where it is not known whether the backend enforces schemas, only functions that ask for it are sent as strict.
+  const profile =
+    backendProfile === 'plain' && strict === true ? 'openai' : backendProfile === 'openai' && strict === false ? 'plain' : backendProfile;
+  if (profile === 'plain') return rest;
+  const profiles = cache.get(rest.parameters) ?? new Map<SchemaProfile, ProfiledParameters>();
+  cache.set(rest.parameters, profiles);
+  const profiled = profiles.get(profile) ?? toProfile(rest.parameters, profile);
+  profiles.set(profile, profiled);
+  return { ...rest, parameters: profiled.parameters ?? { type: 'object', properties: {} }, ...(profiled.isStrict && { strict: true }) };
 }
 
 /** The profile of a server by its address, where the service behind it is known. */
