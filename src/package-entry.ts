@@ -1,4 +1,4 @@
-/** What `import … from 'toolwharf'` gives: what functions, toolsets and hooks of a gateway are written with. */
+/** The public API of the package: everything an operator's module needs to define functions, toolsets and hooks. */
 export { defineTool, defineToolset } from './tools/functions/define/define-tool.ts';
 export { abort, changeArguments, changeMessages } from './tools/functions/define/hook-answers.ts';
 export { handoff, noReply, withFiles } from './tools/functions/define/return-values.ts';

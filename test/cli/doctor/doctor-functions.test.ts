@@ -36,7 +36,7 @@ test('names the functions of each module, what is wrong with others, and clashes
   };
   expect(await found('Functions and hooks', files, 'tools_dir: $HERE/tools\ntoolsets: [{ id: cards }]')).toEqual([
     'ok a.js: 1 function (get_a)',
-    expect.stringMatching(/^broken \/tools\/b\.js: it exports nothing that defineTool or defineToolset gave; /),
+    expect.stringMatching(/^broken \/tools\/b\.js: it exports nothing made by defineTool or defineToolset; /),
     expect.stringMatching(/^broken \/tools\/c\.ts:1: /),
     'ok d.js: 1 function (get_a)',
     'ok e.mjs: 1 function (dice/roll)',

@@ -5,29 +5,29 @@ import { readSchema } from './function-schema.ts';
 
 const legalName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 const legalId = /^[a-z0-9_-]{1,64}$/;
-/** The longest time a timer can wait for. */
-const longestDelayMs = 2_147_483_647;
+/** The maximum delay of a Node.js timer; a longer one fires at once. */
+const maxTimerMs = 2_147_483_647;
 
-/** What an option has to be. */
+/** The check of one option, and the wording of what it accepts. */
 interface OptionRule {
   fits: (value: unknown) => boolean;
-  words: string;
+  expected: string;
 }
 
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
 const isFunction = (value: unknown): boolean => typeof value === 'function';
-const flag: OptionRule = { fits: isBoolean, words: 'true or false' };
-const condition: OptionRule = { fits: (value) => isBoolean(value) || isFunction(value), words: 'true, false or a function' };
-const callback: OptionRule = { fits: isFunction, words: 'a function' };
+const flag: OptionRule = { fits: isBoolean, expected: 'true or false' };
+const condition: OptionRule = { fits: (value) => isBoolean(value) || isFunction(value), expected: 'true, false or a function' };
+const callback: OptionRule = { fits: isFunction, expected: 'a function' };
 const guardrails: OptionRule = {
   fits: (value) => Array.isArray(value) && value.length <= limits.hooks && value.every(isFunction),
-  words: 'a list of functions',
+  expected: 'a list of functions',
 };
-const delay: OptionRule = {
-  fits: (value) => typeof value === 'number' && value > 0 && value <= longestDelayMs,
-  words: 'a number of milliseconds above zero; leave it out for none',
+const milliseconds: OptionRule = {
+  fits: (value) => typeof value === 'number' && value > 0 && value <= maxTimerMs,
+  expected: 'a number of milliseconds above zero; leave it out for none',
 };
-const isReaction = (value: unknown): boolean => value === 'result' || value === 'abort';
+const isResultOrAbort = (value: unknown): boolean => value === 'result' || value === 'abort';
 
 const toolFields = ['name', 'description', 'parameters', 'execute'];
 const toolOptions: Record<string, OptionRule> = {
@@ -44,10 +44,10 @@ const toolOptions: Record<string, OptionRule> = {
   needsApproval: condition,
   inputGuardrails: guardrails,
   outputGuardrails: guardrails,
-  timeoutMs: delay,
-  cacheTtlMs: delay,
-  timeoutBehavior: { fits: isReaction, words: '"result" or "abort"' },
-  onError: { fits: (value) => isReaction(value) || isFunction(value), words: '"result", "abort" or a function' },
+  timeoutMs: milliseconds,
+  cacheTtlMs: milliseconds,
+  timeoutBehavior: { fits: isResultOrAbort, expected: '"result" or "abort"' },
+  onError: { fits: (value) => isResultOrAbort(value) || isFunction(value), expected: '"result", "abort" or a function' },
 };
 
 const toolsetFields = ['id', 'tools'];
@@ -58,8 +58,8 @@ const toolsetOptions: Record<string, OptionRule> = {
 };
 
 /**
- * Declares a function of this process, to be exported from a module in `tools_dir`.
- * @throws TypeError that names the function and the cure, so that what cannot work never reaches a model
+ * Defines a function that runs in the gateway's process; a module in `tools_dir` exports it.
+ * @throws TypeError that names the function and how to fix it, so that an unusable function is never offered to a model
  */
 export function defineTool<Parameters extends ToolParameters>(definition: ToolDefinition<Parameters>): FunctionTool {
   requireNoProblem('defineTool', definition, problemOfTool);
@@ -80,8 +80,8 @@ export function defineTool<Parameters extends ToolParameters>(definition: ToolDe
 }
 
 /**
- * Bundles functions under one id: they are switched together, and offered to a model as single functions.
- * @throws TypeError that names the toolset and the cure, as for the same name twice
+ * Bundles functions under one id. They are enabled and disabled together, but offered to a model one by one.
+ * @throws TypeError that names the toolset and how to fix it, for example when two functions have the same name
  */
 export function defineToolset(definition: ToolsetDefinition): Toolset {
   requireNoProblem('defineToolset', definition, problemOfToolset);
@@ -90,7 +90,7 @@ export function defineToolset(definition: ToolsetDefinition): Toolset {
 
 type Fields = Record<string, unknown>;
 
-/** Types are gone when a module is loaded, and a `.js` one never had any. */
+/** The definition is checked at run time, because types are stripped when a module is loaded and a `.js` module never had any. */
 function requireNoProblem(
   caller: 'defineTool' | 'defineToolset',
   definition: unknown,
@@ -100,7 +100,7 @@ function requireNoProblem(
   const fields = isObject ? (definition as Fields) : {};
   const idField = caller === 'defineTool' ? 'name' : 'id';
   const example = (caller === 'defineTool' ? toolFields : toolsetFields).join(', ');
-  const problem = isObject ? problemOf(fields) : `give it an object, as in ${caller}({ ${example} })`;
+  const problem = isObject ? problemOf(fields) : `pass an object, as in ${caller}({ ${example} })`;
   if (problem === undefined) return;
   const id = fields[idField];
   throw new TypeError(
@@ -111,24 +111,23 @@ function requireNoProblem(
 function problemOfTool(fields: Fields): string | undefined {
   const { name, description, execute, parameters, parallel, sequential } = fields;
   if (typeof name !== 'string') return 'name is missing; give it one, such as "get_weather"';
-  if (!legalName.test(name)) return 'a name consists of 1 to 64 letters, digits, "_" and "-", and does not begin with a digit or "-"';
+  if (!legalName.test(name)) return 'name must consist of 1 to 64 letters, digits, "_" and "-", and must not begin with a digit or "-"';
   if (typeof description !== 'string' || description.trim() === '') return 'description is missing; say what it does and when to use it';
-  if (typeof execute !== 'function') return 'execute is missing; it is the function that does the work, execute(args, context)';
+  if (typeof execute !== 'function') return 'execute is missing; it is the function that does the work: execute(args, context)';
   if (typeof parameters !== 'object' || parameters === null)
-    return 'parameters is missing; give it z.object({ … }) or JSON Schema, z.object({}) for none';
-  if (parallel !== undefined && parallel === sequential) return 'parallel and sequential exclude each other; leave one of them out';
+    return 'parameters is missing; use z.object({ … }) or a JSON Schema, and z.object({}) for no parameters';
+  if (parallel !== undefined && parallel === sequential) return 'parallel and sequential contradict each other; remove one of them';
   return problemOfOptions(fields, toolFields, toolOptions);
 }
 
 function problemOfToolset(fields: Fields): string | undefined {
   const { id, tools } = fields;
-  if (typeof id !== 'string' || !legalId.test(id)) return 'id consists of 1 to 64 small letters, digits, "_" and "-"';
-  if (!Array.isArray(tools) || !tools.every(isFunctionTool)) return 'tools is a list of what defineTool gives';
-  if (tools.length > limits.functionsPerModule)
-    return `it has ${tools.length} functions, at most ${limits.functionsPerModule} are possible`;
+  if (typeof id !== 'string' || !legalId.test(id)) return 'id must consist of 1 to 64 lower-case letters, digits, "_" and "-"';
+  if (!Array.isArray(tools) || !tools.every(isFunctionTool)) return 'tools must be a list of functions that defineTool returned';
+  if (tools.length > limits.functionsPerModule) return `it has ${tools.length} functions; the maximum is ${limits.functionsPerModule}`;
   const names = tools.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) return `the function "${twice}" is there twice; give one of them another name`;
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate !== undefined) return `two functions are named "${duplicate}"; rename one of them`;
   return problemOfOptions(fields, toolsetFields, toolsetOptions);
 }
 
@@ -136,8 +135,8 @@ function problemOfOptions(fields: Fields, required: readonly string[], rules: Re
   for (const [key, value] of Object.entries(fields)) {
     const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
     if (rule === undefined && !required.includes(key))
-      return `"${key}" is no option; options are ${[...required, ...Object.keys(rules)].join(', ')}`;
-    if (rule !== undefined && value !== undefined && !rule.fits(value)) return `${key} is ${rule.words}`;
+      return `"${key}" is not an option; the options are ${[...required, ...Object.keys(rules)].join(', ')}`;
+    if (rule !== undefined && value !== undefined && !rule.fits(value)) return `${key} must be ${rule.expected}`;
   }
   return undefined;
 }

@@ -1,34 +1,37 @@
 import type { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 
-/** Recognises what was defined, whichever copy of this module has made it: a folder's modules may be loaded by another loader, or in a thread. */
+/**
+ * Marks definitions. Global symbols, because a definition may come from another copy of this module: a folder's modules are loaded by their own
+ * loader, or in a thread.
+ */
 export const functionMark = Symbol.for('toolwharf.function');
 export const toolsetMark = Symbol.for('toolwharf.toolset');
 
 /** A zod schema of an object, or JSON Schema whose root is an object. */
 export type ToolParameters = z.ZodType | JsonObject;
 
-/** What `execute` gets: a zod schema's output, else an object that fits the JSON Schema. */
+/** The arguments of `execute`: the output of a zod schema, or an object that is valid against the JSON Schema. */
 export type ToolArguments<Parameters extends ToolParameters> = Parameters extends z.ZodType ? z.output<Parameters> : JsonObject;
 
 /** A message in the form of the OpenAI API: `{role, content, tool_calls?, …}`. */
 export type PublicMessage = JsonObject & { role: string };
 
-/** Values are JSON. What is set is saved when the call succeeds, for this caller and chat; without a chat, for this run. */
+/** Holds JSON values. Changes are saved when the call succeeds: for this caller and chat, or for this run if there is no chat. */
 export interface FunctionState {
   readonly get: (key: string) => JsonValue | undefined;
-  /** `undefined` takes the key away. @throws Error beyond `limits.stateKeys` and `limits.stateCharacters` */
+  /** `undefined` removes the key. @throws Error beyond `limits.stateKeys` and `limits.stateCharacters` */
   readonly set: (key: string, value: JsonValue | undefined) => void;
 }
 
-/** Who is asking, and where; known before a call too. */
+/** The run that a function is offered or called in; `isEnabled` gets it before any call. */
 export interface FunctionPlace {
   readonly runId: string;
   readonly chatId: string | undefined;
   readonly user: { readonly id: string; readonly role: 'admin' | 'user' };
-  /** As the request named it; undefined where no model is asked. */
+  /** The model as the request named it; undefined if the call does not come from a model. */
   readonly model: string | undefined;
-  /** The conversation as the request had it. Copies: to change them changes nothing. */
+  /** The messages of the request. They are copies: changing them has no effect. */
   readonly messages: readonly PublicMessage[];
   /** The request's inline files. */
   readonly files: readonly { readonly name: string; readonly content: string }[];
@@ -36,77 +39,80 @@ export interface FunctionPlace {
 
 /** The second argument of `execute`. A model can neither see nor supply it. */
 export interface FunctionContext extends FunctionPlace {
-  /** Aborted by a cancellation, the caller's leave and the time limits. */
+  /** Aborts when the run is cancelled, the client disconnects or a time limit is reached. */
   readonly signal: AbortSignal;
   readonly state: FunctionState;
-  /** Shows what is being done; resolves when it was delivered. The time limit begins anew. */
+  /** Shows the user a status line; resolves when it has been delivered. Restarts the call's time limit. */
   readonly status: (text: string) => Promise<void>;
   readonly progress: (done: number, total?: number) => Promise<void>;
-  /** Asks the user over their session; whatever is no clear yes is a no. @throws ToolError where there is none */
+  /** Asks the user to confirm, over their websocket session; anything but a clear yes is a no. @throws ToolError without a session */
   readonly confirm: (title: string, message?: string) => Promise<boolean>;
-  /** Asks the user for a value, by a JSON Schema where one is given; undefined when they give none. @throws ToolError where there is no session */
+  /** Asks the user for a value, optionally described by a JSON Schema; undefined if they give none. @throws ToolError without a session */
   readonly ask: (title: string, question?: { message?: string; schema?: JsonObject }) => Promise<JsonValue | undefined>;
-  /** A cancellation waits until this is done. */
+  /** Runs work that must not be interrupted: a cancellation waits until it is done. */
   readonly critical: <Value>(work: () => Promise<Value> | Value) => Promise<Value>;
-  /** The run ends after this round, without another turn of the model. */
+  /** Ends the run after this round, without another model request. */
   readonly stop: () => void;
 }
 
-/** `reject`: the model reads the message. `abort`: the run ends with it. Nothing: it may go on. */
+/** `reject`: the model gets the message as an error. `abort`: the run ends with the message. Nothing: no objection. */
 export type Verdict = undefined | void | { reject: string } | { abort: string };
-type Soon<Value> = Value | Promise<Value>;
+type MaybePromise<Value> = Value | Promise<Value>;
 
 export interface ToolDefinition<Parameters extends ToolParameters = ToolParameters> {
   /** `^[A-Za-z_][A-Za-z0-9_-]{0,63}$` */
   name: string;
-  /** What it does and when to use it, for a model. */
+  /** Tells the model what the function does and when to use it. */
   description: string;
   parameters: Parameters;
-  /** Gives JSON, or what `noReply` and `handoff` give; undefined is null. The model reads the message of a `ToolError`; anything else that is thrown is masked. */
+  /**
+   * Returns JSON, or the result of `noReply`, `handoff` or `withFiles`; undefined becomes null. The model gets the message of a thrown `ToolError`;
+   * every other exception is masked.
+   */
   execute(args: ToolArguments<Parameters>, context: FunctionContext): unknown;
-  /** Whether chats have it that do not name it. Default: true. */
+  /** Whether chats that do not select any tools get it. Default: true. */
   default?: boolean;
-  /** Whether backends are to enforce the schema. Default: where they are known to. */
+  /** Whether the backend is to enforce the schema (OpenAI's structured outputs). Default: on backends that are known to support it. */
   strict?: boolean;
-  /** Called at the start of each run, for all functions at once; one that throws or takes too long hides only itself. */
-  isEnabled?: boolean | ((run: FunctionPlace) => Soon<boolean>);
-  /** Whether a human is asked before each call. */
-  needsApproval?: boolean | ((args: ToolArguments<Parameters>) => Soon<boolean>);
-  inputGuardrails?: readonly ((args: ToolArguments<Parameters>, context: FunctionContext) => Soon<Verdict>)[];
-  outputGuardrails?: readonly ((result: JsonValue, context: FunctionContext) => Soon<Verdict>)[];
-  /** Comes before every other time limit of a call. */
+  /** Called at the start of each run, for all functions in parallel; one that throws or takes too long hides only its own function. */
+  isEnabled?: boolean | ((run: FunctionPlace) => MaybePromise<boolean>);
+  /** Whether a human has to approve each call. */
+  needsApproval?: boolean | ((args: ToolArguments<Parameters>) => MaybePromise<boolean>);
+  inputGuardrails?: readonly ((args: ToolArguments<Parameters>, context: FunctionContext) => MaybePromise<Verdict>)[];
+  outputGuardrails?: readonly ((result: JsonValue, context: FunctionContext) => MaybePromise<Verdict>)[];
+  /** In milliseconds. Takes precedence over the time limits of the request and the preset. */
   timeoutMs?: number;
   timeoutBehavior?: 'result' | 'abort';
-  onError?: 'result' | 'abort' | ((error: unknown) => Soon<string>);
-  /** It changes nothing: it may run beside other calls of its round that only read, and may be tried again. */
+  onError?: 'result' | 'abort' | ((error: unknown) => MaybePromise<string>);
+  /** Has no side effects: may run in parallel with other read-only calls of its round, and may be retried. */
   readOnly?: boolean;
-  /** It may run beside other calls of its round although it may change something: their order does not matter. */
+  /** May run in parallel with other calls of its round although it has side effects: their order does not matter. */
   parallel?: boolean;
-  /** `true`: never beside another call of its round, even where it only reads. `false`: the same as `parallel: true`. */
+  /** `true`: never runs in parallel with another call of its round, even if it is read-only. `false`: the same as `parallel: true`. */
   sequential?: boolean;
-  /** Equal calls of one run are all meant, however many there are. */
+  /** Repeated calls with the same arguments are intended: they are never blocked as duplicates. */
   repeats?: boolean;
-  /** Twice is the same as once: it may be tried again. */
+  /** Calling it twice has the same effect as calling it once, so it may be retried. */
   idempotent?: boolean;
-  /** For so long an equal call of the same caller gets the same result. */
+  /** In milliseconds. A call with the same arguments by the same caller gets the cached result for this long. */
   cacheTtlMs?: number;
-  /** Once it was called, the request's files are not used as context. */
+  /** After a call, the request's files are no longer added to the model's context. */
   consumesFiles?: boolean;
-  /** `execute` runs in a thread of its own, which loads the module anew: for work that blocks. */
+  /** Runs `execute` in a worker thread that loads the module again: for work that would block the event loop. */
   worker?: boolean;
 }
 
-/** How arguments came out of the schema's own check. */
+/** The outcome of the schema's own validation of arguments. */
 export type ReadArguments = { type: 'read'; value: unknown } | { type: 'invalid'; message: string };
 
-/** A function as `defineTool` gives it: checked, and its schema converted. */
+/** A function as `defineTool` returns it: validated, with its schema converted to JSON Schema. */
 export interface FunctionTool {
   readonly [functionMark]: true;
   readonly name: string;
   readonly description: string;
-  /** What the model reads and what arguments are checked against. */
+  /** The JSON Schema that the model gets and arguments are validated against. */
   readonly parameters: JsonObject;
-  /** Fills in defaults, and does what a zod schema does beyond JSON Schema. */
+  /** Fills in defaults, and applies the transforms and refinements of a zod schema. */
   readonly readArguments: (args: JsonObject) => ReadArguments | Promise<ReadArguments>;
   readonly options: Omit<ToolDefinition, 'name' | 'description' | 'parameters'>;
 }
@@ -115,11 +121,11 @@ export interface ToolsetDefinition {
   /** `^[a-z0-9_-]{1,64}$` */
   id: string;
   tools: readonly FunctionTool[];
-  /** Before the set is offered; a set whose `setup` fails is not. */
+  /** Runs before the toolset is offered; a toolset whose `setup` fails is not offered. */
   setup?(): unknown;
-  /** When the set was replaced and no run uses it any more, and at the gateway's end. */
+  /** Runs when the toolset has been replaced and no run uses it any more, and when the gateway shuts down. */
   close?(): unknown;
-  /** Whether chats have it that do not name it. Default: true. */
+  /** Whether chats that do not select any tools get it. Default: true. */
   default?: boolean;
 }
 

@@ -5,15 +5,15 @@ import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { FunctionTool, ReadArguments, ToolParameters } from './function-definition.ts';
 
-/** More of them say little more to a model. */
+/** Validation issues that the model is shown; more would add little. */
 const shownIssues = 5;
 
 export type FunctionSchema = { schema: JsonObject; readArguments: FunctionTool['readArguments'] };
 
 /**
- * The one schema of a function: what a model reads, and how arguments become what `execute` gets. A zod schema is taken by what goes in,
- * so that what is optional or has a default is not required; it then fills in defaults, transforms and refines.
- * @throws Error with what is wrong and the cure
+ * Makes the JSON Schema that a model gets, and the function that validates arguments. Of a zod schema the input type counts, so that optional
+ * parameters and those with a default are not required; the schema then fills in defaults, transforms and refines.
+ * @throws Error that says what is wrong and how to fix it
  */
 export function readSchema(parameters: ToolParameters): FunctionSchema {
   if (!isZodSchema(parameters)) return readJsonSchema(parameters);
@@ -26,27 +26,27 @@ function toJsonSchema(schema: z.ZodType): JsonObject {
       $schema: _dialect,
       '~standard': _standard,
       ...rest
-    } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: inWordsOfModels }) as JsonObject;
+    } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: overrideForModels }) as JsonObject;
     return rest;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`${reason}; use what JSON can hold, such as z.coerce.date() instead of z.date(), or write JSON Schema`, {
+    throw new Error(`${reason}; use a type that JSON can represent, such as z.coerce.date() instead of z.date(), or write a JSON Schema`, {
       cause: error,
     });
   }
 }
 
-/** What goes in can never be JSON. `transform` is what comes out of something that can. */
+/** Types whose input can never be JSON. `transform` is not among them: its input can be. */
 const beyondJson = new Set(['bigint', 'custom', 'function', 'map', 'nan', 'promise', 'set', 'symbol', 'undefined', 'void']);
 
 type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>;
 
 /**
- * A date is written as a text, where the schema makes a date of it. What a model learns nothing from goes: the bounds of what JavaScript can count, which
- * `z.int()` states, and the pattern of a format, which has hundreds of characters; zod checks both itself.
- * @throws Error for what JSON cannot hold
+ * Writes a coerced date as a date-time string. Removes what tells a model nothing: the safe integer bounds that `z.int()` adds, and the pattern of a
+ * format, which has hundreds of characters; zod checks both itself.
+ * @throws Error for a type that JSON cannot represent
  */
-const inWordsOfModels: Override = ({ zodSchema, jsonSchema }) => {
+const overrideForModels: Override = ({ zodSchema, jsonSchema }) => {
   const definition: { type: string; coerce?: boolean } = zodSchema._zod.def;
   if (definition.type === 'date' && definition.coerce === true) Object.assign(jsonSchema, { type: 'string', format: 'date-time' });
   else if (definition.type === 'date') throw new Error('a date cannot be represented in JSON');
@@ -56,17 +56,17 @@ const inWordsOfModels: Override = ({ zodSchema, jsonSchema }) => {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
 };
 
-/** By its form: a folder may have a zod of its own. Older ones have another form, and no JSON Schema. */
+/** Detected by its fields, not by its class: a folder may have its own copy of zod. Schemas of zod 3 have other fields, and no JSON Schema. */
 function isZodSchema(value: ToolParameters): value is z.ZodType {
   if ('_zod' in value) return true;
-  if ('_def' in value) throw new Error('this is a schema of zod 3; import z from "zod", which is version 4 here');
+  if ('_def' in value) throw new Error('this is a zod 3 schema; import z from "zod", which is version 4 here');
   return false;
 }
 
 function requireObject(schema: JsonObject): JsonObject {
   if (schema['type'] === 'object') return { ...schema, properties: isJsonObject(schema['properties']) ? schema['properties'] : {} };
   throw new Error(
-    'the root is no object; write z.object({ … }), or {"type": "object", "properties": { … }}; a choice (union, oneOf) belongs into a property of it',
+    'the root is not an object; write z.object({ … }) or {"type": "object", "properties": { … }}, and put a choice (union, oneOf) into a property',
   );
 }
 
@@ -79,10 +79,9 @@ async function readByZod(schema: z.ZodType, args: JsonObject): Promise<ReadArgum
   return { type: 'invalid', message: sentences.join('; ') };
 }
 
-/** Keywords of an object whose type is left out. */
+/** A schema with only these keywords means an object, even without `type`. */
 const objectKeywords = ['properties', 'required', 'description', 'title', '$schema', '$defs', 'definitions', 'additionalProperties'];
 
-/** The keywords reach the model and the check unchanged. */
 function readJsonSchema(parameters: JsonObject): FunctionSchema {
   if (isDeeperThan(parameters, limits.jsonDepth)) throw new Error(`it is nested more than ${limits.jsonDepth} levels deep`);
   const problem = findProblem(parameters, parameters);
@@ -94,24 +93,27 @@ function readJsonSchema(parameters: JsonObject): FunctionSchema {
   return { schema, readArguments: (args) => ({ type: 'read', value: hasDefaults ? withDefaults(args, schema) : args }) };
 }
 
-/** Of properties, also within objects that are given; a default beside a reference or a choice is left to the function. */
+/**
+ * Fills in defaults of properties, also in nested objects that are present; defaults beside `$ref`, `oneOf` and the like are left to the function.
+ */
 function withDefaults(args: JsonObject, schema: JsonObject): JsonObject {
   const filled = { ...args };
   const properties = ownValue(schema, 'properties');
   for (const [key, child] of Object.entries(isJsonObject(properties) ? properties : {})) {
     if (!isJsonObject(child)) continue;
-    const given = ownValue(args, key);
-    const value = given === undefined ? structuredClone(child['default']) : isJsonObject(given) ? withDefaults(given, child) : given;
-    // Not an assignment: a property may be called __proto__.
+    const current = ownValue(args, key);
+    const value =
+      current === undefined ? structuredClone(child['default']) : isJsonObject(current) ? withDefaults(current, child) : current;
+    // `defineProperty` instead of an assignment, because a property may be called `__proto__`.
     if (value !== undefined) Object.defineProperty(filled, key, { value, writable: true, enumerable: true, configurable: true });
   }
   return filled;
 }
 
-/** Keywords below which names are the author's own, each with a schema. */
-const namedSchemas = ['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'];
-/** Keywords with a schema, or with a list of them: `items` has a list where older dialects have it for `prefixItems`. */
-const schemas = [
+/** Keywords that map names chosen by the author to schemaKeywords. */
+const schemaMapKeywords = ['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'];
+/** Keywords with a schema or a list of schemaKeywords; `items` has a list in dialects before `prefixItems`. */
+const schemaKeywords = [
   'items',
   'additionalProperties',
   'not',
@@ -129,14 +131,14 @@ const schemas = [
 const typeNames = new Set<unknown>(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 
 /**
- * What of a JSON Schema written by hand can never work: a schema that cannot be compiled checks nothing, and a strict backend refuses every
- * function of the request for it. Undefined: nothing was found.
+ * Finds what can never work in a handwritten JSON Schema: a schema that does not compile validates nothing, and a strict backend rejects the whole
+ * request for it. Undefined: no problem found.
  */
 function findProblem(schema: JsonValue, root: JsonObject, path = ''): string | undefined {
   if (typeof schema === 'boolean') return undefined;
-  if (!isJsonObject(schema)) return `${path} is no schema, but ${Array.isArray(schema) ? 'a list' : typeof schema}`;
-  const own = problemOfKeywords(schema, root);
-  if (own !== undefined) return path === '' ? own : `${path}: ${own}`;
+  if (!isJsonObject(schema)) return `${path} is not a schema, but ${Array.isArray(schema) ? 'a list' : typeof schema}`;
+  const keywordProblem = problemOfKeywords(schema, root);
+  if (keywordProblem !== undefined) return path === '' ? keywordProblem : `${path}: ${keywordProblem}`;
   for (const [step, child] of childrenOf(schema)) {
     const problem = findProblem(child, root, path === '' ? step : `${path}.${step}`);
     if (problem !== undefined) return problem;
@@ -146,26 +148,26 @@ function findProblem(schema: JsonValue, root: JsonObject, path = ''): string | u
 
 function childrenOf(schema: JsonObject): [step: string, child: JsonValue][] {
   return Object.entries(schema).flatMap(([keyword, value]): [string, JsonValue][] => {
-    const isList = schemas.includes(keyword) && Array.isArray(value);
-    if (isList || (namedSchemas.includes(keyword) && isJsonObject(value)))
+    const isList = schemaKeywords.includes(keyword) && Array.isArray(value);
+    if (isList || (schemaMapKeywords.includes(keyword) && isJsonObject(value)))
       return Object.entries(value as JsonObject).flatMap(([name, child]) => (child === undefined ? [] : [[`${keyword}.${name}`, child]]));
-    return schemas.includes(keyword) && value !== undefined ? [[keyword, value]] : [];
+    return schemaKeywords.includes(keyword) && value !== undefined ? [[keyword, value]] : [];
   });
 }
 
 function problemOfKeywords({ $ref: reference, type, properties, required, pattern }: JsonObject, root: JsonObject): string | undefined {
-  if (reference !== undefined && !isFound(reference, root))
-    return `$ref ${JSON.stringify(reference)} leads nowhere; write "#/$defs/…" and put the schema below $defs`;
+  if (reference !== undefined && !resolves(reference, root))
+    return `$ref ${JSON.stringify(reference)} does not resolve; write "#/$defs/…" and put the schema under $defs`;
   const unknownType = [type ?? []].flat().find((name) => !typeNames.has(name));
-  if (unknownType !== undefined) return `type ${JSON.stringify(unknownType)} is none; types are ${[...typeNames].join(', ')}`;
-  if (properties !== undefined && !isJsonObject(properties)) return 'properties is an object, with a schema for each name';
+  if (unknownType !== undefined) return `type ${JSON.stringify(unknownType)} is unknown; the types are ${[...typeNames].join(', ')}`;
+  if (properties !== undefined && !isJsonObject(properties)) return 'properties must be an object that maps names to schemas';
   if (required !== undefined && !(Array.isArray(required) && required.every((name) => typeof name === 'string')))
-    return 'required is a list of names, beside properties';
-  return pattern === undefined || isPattern(pattern) ? undefined : `pattern ${JSON.stringify(pattern)} is no regular expression`;
+    return 'required must be a list of property names, next to properties';
+  return pattern === undefined || isPattern(pattern) ? undefined : `pattern ${JSON.stringify(pattern)} is not a regular expression`;
 }
 
-/** Only within the schema itself: a model cannot read another document. A name given by `$anchor` is taken on trust. */
-function isFound(reference: JsonValue, root: JsonObject): boolean {
+/** References must stay within the schema: a model cannot read another document. One by `$anchor` is not checked. */
+function resolves(reference: JsonValue, root: JsonObject): boolean {
   if (typeof reference !== 'string') return false;
   return /^#[^/]/.test(reference) || findByPointer(root, reference) !== undefined;
 }

@@ -3,28 +3,28 @@ import type { PublicMessage } from './function-definition.ts';
 
 const answerMark = Symbol.for('toolwharf.hook-answer');
 
-/** What a hook returns where a plain value would be taken for an answer or a result. */
+/** What `abort`, `changeArguments` and `changeMessages` return; a plain value would be taken for an answer or a result. */
 export type HookAnswer = { readonly [answerMark]: true } & (
   | { readonly type: 'abort'; readonly message: string }
   | { readonly type: 'arguments'; readonly args: JsonObject }
   | { readonly type: 'messages'; readonly messages: readonly PublicMessage[] }
 );
 
-/** From any hook: the run ends, and the client reads the message. */
+/** For any hook: ends the run with a message for the client. */
 export function abort(message: string): HookAnswer {
-  // Types are gone when a module is loaded, and a refusal without a word helps nobody.
-  const given: unknown = message;
-  return { [answerMark]: true, type: 'abort', message: typeof given === 'string' && given !== '' ? given : 'A hook ended the run.' };
+  // Callers may be plain JavaScript, and a refusal without a message would help nobody.
+  const reason: unknown = message;
+  return { [answerMark]: true, type: 'abort', message: typeof reason === 'string' && reason !== '' ? reason : 'A hook ended the run.' };
 }
 
-/** From `beforeTool`: the function gets these arguments, which are checked like a model's. */
+/** For `beforeTool`: calls the function with these arguments instead. They are validated like a model's. */
 export function changeArguments(args: JsonObject): HookAnswer {
   return { [answerMark]: true, type: 'arguments', args };
 }
 
-/** From `beforeModel`: the model gets these messages, this once. */
+/** For `beforeModel`: sends these messages to the model instead, for this one request. */
 export function changeMessages(messages: readonly PublicMessage[]): HookAnswer {
-  if (!Array.isArray(messages)) throw new TypeError('changeMessages takes a list of messages, as in changeMessages([...messages, more])');
+  if (!Array.isArray(messages)) throw new TypeError('changeMessages expects a list of messages, as in changeMessages([...messages, more])');
   return { [answerMark]: true, type: 'messages', messages };
 }
 
@@ -33,34 +33,37 @@ export function isHookAnswer(value: unknown): value is HookAnswer {
 }
 
 export interface HookContext {
-  /** Aborted at the hook's time limit and when the run is left. */
+  /** Aborts at the hook's time limit, and when the run is cancelled or the client disconnects. */
   readonly signal: AbortSignal;
   readonly runId: string;
   readonly chatId: string | undefined;
   readonly user: { readonly id: string; readonly role: 'admin' | 'user' };
-  /** As the request named it; undefined where no model is called. */
+  /** The model as the request named it; undefined if the call does not come from a model. */
   readonly model: string | undefined;
 }
 
-type Soon<Value> = Value | Promise<Value>;
+type MaybePromise<Value> = Value | Promise<Value>;
 type Nothing = undefined | void;
 
-/** An assistant message is the answer, and the model is not called. */
+/** Returning an assistant message makes it the answer; the model is not requested. */
 export type BeforeModel = (
   question: { messages: PublicMessage[]; model: string; tools: JsonObject[] },
   context: HookContext,
-) => Soon<Nothing | PublicMessage | HookAnswer>;
-/** Another assistant message, with other text or other calls, replaces the answer. */
-export type AfterModel = (answer: { message: PublicMessage }, context: HookContext) => Soon<Nothing | PublicMessage | HookAnswer>;
-/** A value is the result, and the function does not run; the model reads the message of a thrown `ToolError`. */
-export type BeforeTool = (call: { name: string; arguments: JsonObject }, context: HookContext) => Soon<Nothing | JsonValue | HookAnswer>;
-/** A value replaces the result. */
+) => MaybePromise<Nothing | PublicMessage | HookAnswer>;
+/** Returning an assistant message, with other text or other tool calls, replaces the answer. */
+export type AfterModel = (answer: { message: PublicMessage }, context: HookContext) => MaybePromise<Nothing | PublicMessage | HookAnswer>;
+/** Returning a value makes it the result; the function does not run. The model gets the message of a thrown `ToolError`. */
+export type BeforeTool = (
+  call: { name: string; arguments: JsonObject },
+  context: HookContext,
+) => MaybePromise<Nothing | JsonValue | HookAnswer>;
+/** Returning a value replaces the result. */
 export type AfterTool = (
   call: { name: string; arguments: JsonObject; result: JsonValue },
   context: HookContext,
-) => Soon<Nothing | JsonValue | HookAnswer>;
+) => MaybePromise<Nothing | JsonValue | HookAnswer>;
 
-/** What a module of hooks exports: any of them, and what its failures do. */
+/** The exports of a hook module: one or more hooks, and what happens when one fails. */
 export interface HookModule {
   beforeModel?: BeforeModel;
   afterModel?: AfterModel;

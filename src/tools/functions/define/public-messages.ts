@@ -3,7 +3,7 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { PublicMessage } from './function-definition.ts';
 
-/** A message as the OpenAI API has it, which is what authors of functions and hooks know. */
+/** Converts a message to the OpenAI API's format, which authors of functions and hooks know. */
 export function toPublicMessage(message: ChatMessage): PublicMessage {
   const content = structuredClone(message.content);
   switch (message.role) {
@@ -30,26 +30,27 @@ export function toPublicMessage(message: ChatMessage): PublicMessage {
   }
 }
 
-/** What a hook returned for the model's answer. `newCallId` names calls without an id. @throws TypeError */
+/** Reads the answer that a hook returned. `newCallId` generates the ids of tool calls without one. @throws TypeError */
 export function toAssistantMessage(value: unknown, newCallId: () => string): AssistantMessage {
   const message = fromPublicMessage(value, newCallId);
-  if (message.role !== 'assistant') throw new TypeError('the message must be an assistant\'s, as in { role: "assistant", content: "…" }');
+  if (message.role !== 'assistant')
+    throw new TypeError('the message must be an assistant message, as in { role: "assistant", content: "…" }');
   return message;
 }
 
 /** @throws TypeError that says what a message must have */
 export function fromPublicMessage(value: unknown, newCallId: () => string): ChatMessage {
-  if (!isJsonObject(value)) throw new TypeError('a message is an object, as in { role: "assistant", content: "…" }');
+  if (!isJsonObject(value)) throw new TypeError('a message must be an object, as in { role: "assistant", content: "…" }');
   const { role, content, tool_calls: calls, tool_call_id: toolCallId, name, ...rest } = JSON.parse(JSON.stringify(value)) as JsonObject;
   const extra = Object.keys(rest).length > 0 ? { extra: rest } : {};
   if (role === 'system' || role === 'developer' || role === 'user') {
     return { role, content: requireContent(content), ...(name === undefined ? extra : { extra: { ...rest, name } }) };
   }
   if (role === 'assistant') {
-    const words = content === null || content === undefined ? null : requireContent(content);
-    return { role, content: words, toolCalls: toCalls(calls, newCallId), ...extra };
+    const parsed = content === null || content === undefined ? null : requireContent(content);
+    return { role, content: parsed, toolCalls: toCalls(calls, newCallId), ...extra };
   }
-  if (role !== 'tool') throw new TypeError('role is "system", "developer", "user", "assistant" or "tool"');
+  if (role !== 'tool') throw new TypeError('role must be "system", "developer", "user", "assistant" or "tool"');
   if (typeof toolCallId !== 'string') throw new TypeError('a tool message needs its tool_call_id');
   return { role, toolCallId, content: requireContent(content), ...(typeof name === 'string' && { name }), ...extra };
 }
@@ -57,19 +58,19 @@ export function fromPublicMessage(value: unknown, newCallId: () => string): Chat
 function requireContent(content: JsonValue | undefined): MessageContent {
   if (typeof content === 'string') return content;
   const isParts = Array.isArray(content) && content.every((part) => isJsonObject(part) && typeof part['type'] === 'string');
-  if (!isParts) throw new TypeError('content is text, or a list of parts with a type');
+  if (!isParts) throw new TypeError('content must be a string, or a list of content parts with a type');
   return content as MessageContent;
 }
 
 function toCalls(calls: JsonValue | undefined, newCallId: () => string): ToolCall[] {
   if (calls === undefined || calls === null) return [];
-  if (!Array.isArray(calls)) throw new TypeError('tool_calls is a list');
+  if (!Array.isArray(calls)) throw new TypeError('tool_calls must be a list');
   return calls.map((call) => {
-    const wire = isJsonObject(call) ? ownValue(call, 'function') : undefined;
-    if (!isJsonObject(call) || !isJsonObject(wire) || typeof wire['name'] !== 'string') {
-      throw new TypeError('an entry of tool_calls is { id, type: "function", function: { name, arguments } }');
+    const fn = isJsonObject(call) ? ownValue(call, 'function') : undefined;
+    if (!isJsonObject(call) || !isJsonObject(fn) || typeof fn['name'] !== 'string') {
+      throw new TypeError('an entry of tool_calls must be { id, type: "function", function: { name, arguments } }');
     }
-    const { name, arguments: args = {} } = wire;
+    const { name, arguments: args = {} } = fn;
     return {
       id: typeof call['id'] === 'string' ? call['id'] : newCallId(),
       name,

@@ -4,7 +4,7 @@ import type { FollowUp, ToolFile, ToolOutcome } from '../../../core/tool.ts';
 
 const resultMark = Symbol.for('toolwharf.answer');
 
-/** What `noReply`, `handoff` and `withFiles` give: something for the runtime, beside or in place of a result. */
+/** What `noReply`, `handoff` and `withFiles` return: instructions for the runtime, with or without a result. */
 export interface SpecialResult {
   readonly [resultMark]: true;
   readonly followUp?: FollowUp;
@@ -12,10 +12,10 @@ export interface SpecialResult {
   readonly result: unknown;
 }
 
-/** Plain data, as it can come out of a thread too. */
+/** Structured-cloneable, because it may come from a worker thread. */
 export type FunctionOutcome = Extract<ToolOutcome, { type: 'result' }>;
 
-/** A file of a function: bytes, or text. `type`: its media type, such as `image/png`; `uri`: where it lies, for those who can fetch it. */
+/** A file that a function returns: bytes or text. `type`: its media type, such as `image/png`; `uri`: where it can be fetched from. */
 export interface ReturnedFile {
   type: string;
   data: Uint8Array | string;
@@ -23,14 +23,14 @@ export interface ReturnedFile {
   uri?: string;
 }
 
-/** The work is done silently: the run ends without another turn of the model, unless another call of the round needs one. */
+/** Ends the run without another model request, unless another call of the round needs one. */
 export function noReply(): SpecialResult {
   return { [resultMark]: true, followUp: { type: 'no-reply' }, result: undefined };
 }
 
-/** The run goes on under another preset, which has the same conversation and, where there is one, the result. */
+/** Hands the conversation over to another preset, which also gets the result, if there is one. */
 export function handoff(preset: string, result?: unknown): SpecialResult {
-  if (typeof preset !== 'string' || preset === '') throw new TypeError('handoff: name the preset, as in handoff("support").');
+  if (typeof preset !== 'string' || preset === '') throw new TypeError('handoff: pass the id of a preset, as in handoff("support").');
   return { [resultMark]: true, followUp: { type: 'handoff', preset }, result };
 }
 
@@ -39,24 +39,24 @@ const longestName = 200;
 const longestUri = 2_048;
 
 /**
- * A result with files for whoever can show them: in a chat they are in the event of the result, for an MCP client in its content. A model reads
- * the result alone; what it should know of a file has to be in it. `undefined` as result: it reads that there are files.
- * @throws TypeError, RangeError for more than a result may hold
+ * Adds files to a result: chat clients get them in the result's event, MCP clients in the result's content. A model gets only the result, so describe
+ * there what it needs to know of a file. With `undefined` as result the model is told that there are files.
+ * @throws TypeError; RangeError above the size limit of a result
  */
 export function withFiles(result: unknown, files: readonly ReturnedFile[]): SpecialResult {
   if (!Array.isArray(files))
-    throw new TypeError('withFiles: give a list, as in withFiles("a chart", [{ type: "image/png", data: bytes }]).');
-  const made = files.map(toFile);
-  if (made.reduce((sum, { url }) => sum + url.length, 0) > limits.keptResultBytes)
-    throw new RangeError(`withFiles: files may have ${limits.keptResultBytes} bytes together, as base64; give an address instead.`);
+    throw new TypeError('withFiles: pass a list, as in withFiles("a chart", [{ type: "image/png", data: bytes }]).');
+  const converted = files.map(toFile);
+  if (converted.reduce((sum, { url }) => sum + url.length, 0) > limits.keptResultBytes)
+    throw new RangeError(`withFiles: all files together may have at most ${limits.keptResultBytes} bytes as base64; return a URL instead.`);
   const special = isSpecialResult(result) ? result : { [resultMark]: true as const, result };
-  return { ...special, files: [...(special.files ?? []), ...made] };
+  return { ...special, files: [...(special.files ?? []), ...converted] };
 }
 
 function toFile({ type, data, name, uri }: ReturnedFile): ToolFile {
-  if (typeof type !== 'string' || !mediaType.test(type)) throw new TypeError('withFiles: type is a media type, such as "image/png".');
+  if (typeof type !== 'string' || !mediaType.test(type)) throw new TypeError('withFiles: type must be a media type, such as "image/png".');
   if (typeof data !== 'string' && !(data instanceof Uint8Array))
-    throw new TypeError('withFiles: data is bytes (Uint8Array, Buffer) or text; make bytes of base64 with Buffer.from(text, "base64").');
+    throw new TypeError('withFiles: data must be bytes (Uint8Array, Buffer) or text; decode base64 with Buffer.from(text, "base64").');
   const bytes = Buffer.from(data);
   return {
     type,
@@ -71,42 +71,43 @@ function isSpecialResult(value: unknown): value is SpecialResult {
   return typeof value === 'object' && value !== null && resultMark in value;
 }
 
-/** @throws Error for what is no JSON */
+/** @throws Error for a value that cannot be represented in JSON */
 export function toOutcome(returned: unknown): FunctionOutcome {
   if (!isSpecialResult(returned)) return { type: 'result', value: toJson(returned) };
   const { followUp, files = [], result } = returned;
   if (followUp === undefined && result === undefined && files.length > 0) return toFilesAlone(files);
-  const silent = followUp?.type === 'handoff' ? `The conversation goes on under "${followUp.preset}".` : '';
+  const placeholder = followUp?.type === 'handoff' ? `The conversation goes on under "${followUp.preset}".` : '';
   return {
     type: 'result',
-    value: result === undefined ? silent : toJson(result),
+    value: result === undefined ? placeholder : toJson(result),
     ...(followUp && { followUp }),
     ...(files.length > 0 && { files: [...files] }),
   };
 }
 
-/** A model has to read something; a client that shows the files replaces the mention by the file. */
+/** The model needs some text; a client that shows the files replaces each mention by its file. */
 function toFilesAlone(files: readonly ToolFile[]): FunctionOutcome {
-  const mentioned = files.map((file) => {
+  const withMentions = files.map((file) => {
     const size = Math.ceil(file.sizeBytes / 1024);
     return { ...file, mention: `[file for the user: ${file.name ?? file.type}, ${size} kB]` };
   });
-  return { type: 'result', value: mentioned.map(({ mention }) => mention).join('\n'), files: mentioned };
+  return { type: 'result', value: withMentions.map(({ mention }) => mention).join('\n'), files: withMentions };
 }
 
-/** As JSON has it: what a function returned may change afterwards, and may be no plain object. */
+/** A JSON copy: what a function returned may change afterwards, and need not be plain data. */
 export function toJson(value: unknown): JsonValue {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))) return value;
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
-    throw new TypeError('the result is bytes; return them as a file, as in withFiles("a chart", [{ type: "image/png", data: bytes }])');
+    throw new TypeError('the result is binary data; return it as a file, as in withFiles("a chart", [{ type: "image/png", data: bytes }])');
   const text: unknown = JSON.stringify(value);
   if (typeof text !== 'string')
-    throw new TypeError(`the result is a ${typeof value}, which is no JSON; return text, a number, an object or a list`);
+    throw new TypeError(`the result is a ${typeof value}, which JSON cannot represent; return a string, a number, an object or a list`);
   if (text === '{}' && !isPlain(value)) {
-    const kind = nameOf(value);
-    const cure = kind === 'Response' ? 'return await response.text() or .json()' : 'return what it holds, as text, an object or a list';
-    throw new TypeError(`the result is of the kind ${kind}, of which JSON keeps nothing; ${cure}`);
+    const className = nameOf(value);
+    const cure =
+      className === 'Response' ? 'return await response.text() or .json()' : 'return its content as a string, an object or a list';
+    throw new TypeError(`the result is of type ${className}, of which JSON keeps nothing; ${cure}`);
   }
   return JSON.parse(text) as JsonValue;
 }
@@ -117,6 +118,8 @@ function isPlain(value: unknown): boolean {
 }
 
 function nameOf(value: unknown): string {
-  const maker: unknown = typeof value === 'object' && value !== null ? value.constructor : undefined;
-  return typeof maker === 'function' && maker.name !== '' ? maker.name : Object.prototype.toString.call(value).slice(8, -1);
+  const constructor: unknown = typeof value === 'object' && value !== null ? value.constructor : undefined;
+  return typeof constructor === 'function' && constructor.name !== ''
+    ? constructor.name
+    : Object.prototype.toString.call(value).slice(8, -1);
 }

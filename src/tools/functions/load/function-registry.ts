@@ -4,56 +4,56 @@ import type { LoadedModule } from './load-module.ts';
 import type { FolderModule } from './read-folder.ts';
 import type { ToolsetVersion } from './open-toolset.ts';
 
-/** A toolset of the configuration: another bundle of the folder's functions, or a switch of one that a module defines. */
+/** A toolset of the configuration: a bundle of functions, or a switch for a toolset that a module defines. */
 export interface ToolsetSetting {
   id: string;
-  /** Names of functions; absent: the set is defined by a module. */
+  /** Names of functions; absent if a module defines the toolset. */
   tools?: readonly string[];
   isEnabled: boolean;
-  /** Undefined: as the module says. */
+  /** Undefined: the module decides. */
   isDefault: boolean | undefined;
 }
 
-/** A function as it can be chosen. */
+/** A function that can be chosen by `tool_ids`. */
 export interface RegisteredFunction {
   definition: FunctionTool;
-  /** Of the entry that names it alone: `function:<name>`, or `toolset:<id>/<name>`. */
+  /** The entry of `tool_ids` that selects just this function: `function:<name>`, or `toolset:<id>/<name>`. */
   id: string;
-  /** Under which its results are cited. */
+  /** The name under which its results are cited. */
   label: string;
   server: string;
-  /** Ids of the toolsets that it is in. */
+  /** Ids of the toolsets that contain it. */
   toolsets: ReadonlySet<string>;
   isDefault: boolean;
   module: LoadedModule;
-  /** What has to stay open while it is used. */
+  /** The toolset that must stay open while the function is used. */
   version: ToolsetVersion | undefined;
 }
 
-/** What can be offered, at one moment; never changed afterwards. */
+/** An immutable snapshot of the functions that can be offered. */
 export interface FunctionRegistry {
   functions: readonly RegisteredFunction[];
-  /** Of every toolset, with whether it is switched on. */
+  /** By toolset id: whether it is switched on. */
   toolsets: ReadonlyMap<string, boolean>;
 }
 
 export const emptyFunctionRegistry: FunctionRegistry = { functions: [], toolsets: new Map() };
 
 export interface RegistryOptions {
-  /** Of the toolsets that were set up, by id. */
+  /** The toolsets that were set up, by id. */
   versions: ReadonlyMap<string, ToolsetVersion>;
   settings: readonly ToolsetSetting[];
   warn: (problem: string) => void;
 }
 
-/** What the modules offer, as the configuration has it. What has an id that is taken replaces it, so that the last one wins, with a warning. */
+/** Combines the functions of all modules with the configuration. If two have the same name or id, the last one wins, with a warning. */
 export function buildFunctionRegistry(modules: readonly FolderModule[], { versions, settings, warn }: RegistryOptions): FunctionRegistry {
   const singles = new Map<string, RegisteredFunction>();
   for (const { path, loaded } of modules) {
     for (const definition of loaded?.offer.functions ?? []) {
       if (loaded === undefined) continue;
       const { name } = definition;
-      if (singles.has(name)) warn(`${path}: the function "${name}" replaces the one of another module; give one of them another name`);
+      if (singles.has(name)) warn(`${path}: the function "${name}" replaces the one of another module; rename one of them`);
       singles.set(name, toSingle(definition, loaded.module));
     }
   }
@@ -66,7 +66,7 @@ export function buildFunctionRegistry(modules: readonly FolderModule[], { versio
 function toSingle(definition: FunctionTool, module: LoadedModule): RegisteredFunction {
   const { name, options } = definition;
   const isDefault = options.default ?? true;
-  // Functions that are in no toolset cite their source under this server.
+  // Functions outside of a toolset are cited under this server name.
   const server = 'functions';
   return { definition, id: `function:${name}`, label: name, server, toolsets: new Set(), isDefault, module, version: undefined };
 }
@@ -87,7 +87,7 @@ function bundle(version: ToolsetVersion, setting: ToolsetSetting | undefined): R
   }));
 }
 
-/** A function that the configuration puts into toolsets is a default when one of them is. */
+/** A function that the configuration puts into toolsets is a default if one of them is. */
 function bundleByConfiguration(
   { functions, toolsets: known }: FunctionRegistry,
   settings: readonly ToolsetSetting[],
@@ -107,29 +107,29 @@ function bundleByConfiguration(
     }
   }
   const bundled = functions.map((entry): RegisteredFunction => {
-    const chosenBy = settingsOf.get(entry);
-    if (chosenBy === undefined) return entry;
-    const isDefaultThere = chosenBy.some(({ isEnabled, isDefault = true }) => isEnabled && isDefault);
-    const isDefault = isDefaultThere || (entry.toolsets.size > 0 && entry.isDefault);
-    return { ...entry, toolsets: new Set([...entry.toolsets, ...chosenBy.map(({ id }) => id)]), isDefault };
+    const memberships = settingsOf.get(entry);
+    if (memberships === undefined) return entry;
+    const isDefaultByToolset = memberships.some(({ isEnabled, isDefault = true }) => isEnabled && isDefault);
+    const isDefault = isDefaultByToolset || (entry.toolsets.size > 0 && entry.isDefault);
+    return { ...entry, toolsets: new Set([...entry.toolsets, ...memberships.map(({ id }) => id)]), isDefault };
   });
   return { functions: bundled, toolsets };
 }
 
-/** A function in toolsets is there when one of them is switched on. */
+/** A function in toolsets is on if at least one of them is switched on. */
 export function isSwitchedOn({ toolsets }: RegisteredFunction, registry: FunctionRegistry): boolean {
   return toolsets.size === 0 || [...toolsets].some((id) => registry.toolsets.get(id) === true);
 }
 
 export interface ChosenFunctions {
   chosen: RegisteredFunction[];
-  /** Those that an entry names alone. */
+  /** Those that were selected by an entry of their own, not through their toolset. */
   named: ReadonlySet<RegisteredFunction>;
 }
 
 /**
- * Reads the entries `function:<name>`, `toolset:<id>` and `toolset:<id>/<name>`. Undefined: the defaults.
- * `allowed`: what the caller's key is limited to, entries as in `tool_ids`; undefined: everything.
+ * Reads the `tool_ids` entries `function:<name>`, `toolset:<id>` and `toolset:<id>/<name>`. Undefined: the defaults. `allowed`: the entries that the
+ * caller's key is restricted to; undefined: unrestricted.
  * @throws GatewayError `unknown_tool_id`, naming the known ids; `forbidden` for what the key does not allow
  */
 export function chooseFunctions(
@@ -137,22 +137,22 @@ export function chooseFunctions(
   registry: FunctionRegistry,
   allowed: readonly string[] | undefined,
 ): ChosenFunctions {
-  const inReach = functionsInReach(registry, allowed);
-  if (toolIds === undefined) return { chosen: inReach.filter((entry) => entry.isDefault), named: new Set() };
+  const permitted = permittedFunctions(registry, allowed);
+  if (toolIds === undefined) return { chosen: permitted.filter((entry) => entry.isDefault), named: new Set() };
   const chosen = new Set<RegisteredFunction>();
   const named = new Set<RegisteredFunction>();
   for (const toolId of toolIds) {
-    const meant = findFunctions(toolId, registry);
-    const usable = meant.filter((entry) => inReach.includes(entry));
-    // Whether there is such a function is nothing that a limited key should learn.
+    const matching = findFunctions(toolId, registry);
+    const usable = matching.filter((entry) => permitted.includes(entry));
+    // Do not reveal to a restricted key whether such a function exists.
     if (usable.length === 0 && allowed !== undefined && !allowed.includes(toolId)) throw forbiddenToolId(toolId, allowed);
     const toolset = /^toolset:(?<id>[^/]*)$/.exec(toolId)?.groups?.['id'];
-    // A toolset without functions is known all the same.
-    if (meant.length === 0 && (toolset === undefined || !registry.toolsets.has(toolset)))
+    // A toolset without functions is a known id too.
+    if (matching.length === 0 && (toolset === undefined || !registry.toolsets.has(toolset)))
       throw unknownToolId(
         toolId,
         'Known functions',
-        inReach.map(({ id }) => id),
+        permitted.map(({ id }) => id),
       );
     for (const entry of usable) {
       chosen.add(entry);
@@ -162,10 +162,10 @@ export function chooseFunctions(
   return { chosen: [...chosen], named };
 }
 
-export function functionsInReach(registry: FunctionRegistry, allowed: readonly string[] | undefined): readonly RegisteredFunction[] {
+export function permittedFunctions(registry: FunctionRegistry, allowed: readonly string[] | undefined): readonly RegisteredFunction[] {
   if (allowed === undefined) return registry.functions;
-  const reach = new Set(allowed.flatMap((toolId) => findFunctions(toolId, registry)));
-  return registry.functions.filter((entry) => reach.has(entry));
+  const permitted = new Set(allowed.flatMap((toolId) => findFunctions(toolId, registry)));
+  return registry.functions.filter((entry) => permitted.has(entry));
 }
 
 function findFunctions(toolId: string, { functions }: FunctionRegistry): readonly RegisteredFunction[] {

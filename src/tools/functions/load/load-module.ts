@@ -5,7 +5,7 @@ import { limits } from '../../../core/limits.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { asUserCode, loadParameter } from './user-code.ts';
 
-/** Imports a module by its address. Replaced in tests, whose runner has another loader than Node's. */
+/** Imports a module by its URL. Tests replace it, because the test runner has its own loader. */
 export type ImportModule = (url: string) => Promise<unknown>;
 
 export const importModule: ImportModule = (url) => import(url);
@@ -13,15 +13,16 @@ export const importModule: ImportModule = (url) => import(url);
 export interface LoadedModule {
   path: string;
   exports: Readonly<Record<string, unknown>>;
-  /** Text of every file that belongs to it, by path. */
+  /** The source text of every file that was loaded for it, by path. */
   sources: ReadonlyMap<string, string>;
 }
 
-/** Its top level waits for something: to load it once more would hold up every other module again. */
+/** The module's top level did not finish in time. It is not retried, because it would delay every other module again. */
 export class SlowModuleError extends Error {}
 
 /**
- * Imports a module anew with everything below `folder` that it imports. What was loaded before stays in memory, as modules do.
+ * Imports a fresh copy of a module, and of everything in `folder` that it imports. Earlier copies stay in memory, because Node.js never unloads
+ * modules.
  * @throws Error with the file, the line and the reason
  */
 export async function loadModule(
@@ -37,28 +38,31 @@ export async function loadModule(
     });
     return { path, exports: { ...(exports as object) }, sources };
   } catch (error) {
-    throw new Error(explained(error, path), { cause: error });
+    throw new Error(describeLoadError(error, path), { cause: error });
   } finally {
     end();
   }
 }
 
-/** Node says where a syntax error is for TypeScript, in the stack; of JavaScript it knows the file alone. */
-function explained(error: unknown, path: string): string {
+/** Node.js puts the position of a syntax error into the stack for TypeScript; for JavaScript it only knows the file. */
+function describeLoadError(error: unknown, path: string): string {
   if (!(error instanceof Error)) return `${path}: ${String(error)}`;
   const message = (error.message.split('\n')[0] ?? '').replaceAll(/\?toolwharf-load=\d+/g, '');
   const { url, line } = (error instanceof SyntaxError && /^(?<url>file:\/\/[^\n]*?):(?<line>\d+)\n/.exec(error.stack ?? '')?.groups) || {};
   if (url === undefined) return `${path}: ${message}`;
   const file = fileURLToPath(url);
-  // What it imports may be what is broken.
+  // The error may be in a file that the module imports.
   return file === path ? `${path}:${line}: ${message}` : `${path}: ${file}:${line}: ${message}`;
 }
 
-/** One import of a module with everything below its folder that it imports itself. */
+/** One fresh import of a module and of the files in its folder that it imports. */
 export interface ModuleLoad {
-  /** The root of what is loaded by itself; what lies outside, or below `node_modules`, is Node's business. */
+  /** Files below this folder are loaded afresh; those outside of it or in `node_modules` are left to Node.js. */
   folder: string;
-  /** Text of every file that was read, by path. A thread is given the same text, so that it runs what was loaded and not what the file has become. */
+  /**
+   * The source text of every file that was read, by path. A worker thread gets the same text, so that it runs the loaded version even if the file has
+   * changed since.
+   */
   sources: Map<string, string>;
 }
 
@@ -67,23 +71,23 @@ let isInstalled = false;
 let count = 0;
 
 /**
- * The address under which a module is imported anew, and the way to forget about the load when the import has ended. Each load has modules of its own,
- * by an id in their address: Node keeps every module by its address for ever.
+ * Returns the URL for a fresh import of a module, and `end`, to be called when the import is done. Each load adds its own id to the URLs of its
+ * modules, because Node.js caches modules by URL for the lifetime of the process.
  */
 export function beginLoad(path: string, load: ModuleLoad): { url: string; end: () => void } {
-  installHooks();
+  installLoaderHooks();
   count += 1;
   const id = String(count);
   loads.set(id, load);
-  // A module may import others as long as it lives, so what is known of its folder stays; texts are what takes room.
+  // A module may call `import()` later, so the load stays registered; only the source texts, which take memory, are dropped.
   return { url: withLoadId(pathToFileURL(path), id), end: () => void loads.set(id, { ...load, sources: new Map() }) };
 }
 
 /**
- * Within such a folder `toolwharf` and `zod` are the gateway's own wherever the folder lies, `.js` is an ES module without a package.json that says
- * so, and `.ts` needs no build.
+ * In modules of the folder, `toolwharf` and `zod` resolve to the gateway's own copies wherever the folder is, `.js` is an ES module even without a
+ * package.json, and `.ts` needs no build.
  */
-function installHooks(): void {
+function installLoaderHooks(): void {
   if (isInstalled) return;
   isInstalled = true;
   registerHooks({
@@ -119,7 +123,7 @@ function installHooks(): void {
 
 const entryUrl = new URL(`../../../package-entry.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url).href;
 
-/** A file whose text is known need not be there any more. */
+/** Resolves a file whose source text is known; it may have been deleted since. */
 function findKnown(specifier: string, parentUrl: string | undefined): string | undefined {
   if (!/^(?:file:|\.)/.test(specifier) || !URL.canParse(specifier, parentUrl)) return undefined;
   const { href } = new URL(specifier, parentUrl);
@@ -146,7 +150,7 @@ function formatOf(url: string): 'module' | 'module-typescript' | undefined {
   return kind === undefined ? undefined : kind === 'ts' ? 'module-typescript' : 'module';
 }
 
-/** Of a `file:` address, with a query or without. */
+/** The path of a `file:` URL, with or without a query. */
 function pathOf(url: string): string {
   const plain = new URL(url);
   plain.search = '';

@@ -4,28 +4,28 @@ import type { Toolset } from '../define/function-definition.ts';
 import type { LoadedModule } from './load-module.ts';
 import { asUserCode } from './user-code.ts';
 
-/** A toolset that was set up. It is closed when it was replaced and nobody uses it any more. */
+/** A toolset after its `setup`. It is closed when it has been replaced and nothing uses it any more. */
 export interface ToolsetVersion {
   readonly toolset: Toolset;
   readonly module: LoadedModule;
-  /** Prevents that it is closed; gives the way to let go, which may be called twice. */
+  /** Keeps the toolset open. Returns a function that releases it; further calls of that have no effect. */
   hold(): () => void;
-  /** No other run gets it. */
+  /** Closes the toolset once nothing uses it: it has been replaced, and no new run gets it. */
   retire(): void;
-  /** Now, although it may be in use. */
+  /** Closes it at once, even if it is in use. */
   close(): Promise<void>;
 }
 
-/** Sets toolsets up. One that takes its time delays nothing: `onReady` says when to open it again. */
+/** Sets toolsets up. A slow `setup` delays nothing: `onReady` says when to open its toolset again. */
 export interface ToolsetOpener {
-  /** Undefined: it is still being set up. @throws what `setup` throws, or Error when it takes too long */
+  /** Undefined: `setup` is still running. @throws what `setup` throws, or Error when it takes too long */
   open(toolset: Toolset, module: LoadedModule): Promise<ToolsetVersion | undefined>;
-  /** Closes the others that are still being set up, as soon as they are ready. */
+  /** Closes toolsets that are still being set up and are not wanted any more, as soon as they are ready. */
   keepOnly(wanted: ReadonlySet<Toolset>): void;
 }
 
 export interface ToolsetOpenerOptions {
-  /** One that took its time is ready or has failed. */
+  /** A slow `setup` has finished or failed. */
   onReady: () => void;
   onCloseFault: (toolset: Toolset, error: unknown) => void;
 }
@@ -38,16 +38,16 @@ export function createToolsetOpener({ onReady, onCloseFault }: ToolsetOpenerOpti
       const known = openings.get(toolset);
       const opening = known ?? openToolset(toolset, module, (error) => onCloseFault(toolset, error));
       openings.set(toolset, opening);
-      let isOver = true;
+      let isSettled = true;
       try {
-        // It is waited for once.
+        // Only the first call waits; later ones just look whether `setup` has finished.
         const version = await (known === undefined
           ? waitAtMost(limits.modulePatienceMs, opening, () => undefined)
           : Promise.race([known, Promise.resolve(undefined)]));
-        isOver = version !== undefined;
+        isSettled = version !== undefined;
         return version;
       } finally {
-        if (isOver) openings.delete(toolset);
+        if (isSettled) openings.delete(toolset);
         else if (known === undefined) void opening.catch(() => undefined).then(onReady);
       }
     },

@@ -7,43 +7,43 @@ import type { FunctionTool, Toolset } from '../define/function-definition.ts';
 import { loadModule, SlowModuleError } from './load-module.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
 
-/** What a module in `tools_dir` offers. */
+/** The functions and toolsets that a module in `tools_dir` exports. */
 export interface ModuleOffer {
-  /** Those that are in no toolset of the module. */
+  /** Functions that are in no toolset of the module. */
   functions: FunctionTool[];
   toolsets: Toolset[];
 }
 
-/** A module of the folder: what was last loaded well, and what is wrong with the file as it is now. */
+/** A module of the folder: its last good version, and what is wrong with the current one. */
 export interface FolderModule {
   path: string;
   loaded: { module: LoadedModule; offer: ModuleOffer } | undefined;
   problem: string | undefined;
-  /** It did not come to an end, or has not yet: it is not loaded again before it was changed. */
+  /** Loading did not finish in time. It is not loaded again until one of its files changes. */
   isSlow: boolean;
-  /** Of every file that it was made of: what changes when the file does. */
+  /** A stamp of every file that was loaded for it; the stamp changes when the file does. */
   stamps: ReadonlyMap<string, string>;
-  /** It is still being loaded: what it has become is in `module` once `settled` has resolved. */
+  /** Set while the module is still loading; `module` is set once `settled` has resolved. */
   later?: { settled: Promise<void>; module?: FolderModule };
 }
 
 export interface FolderReading {
-  /** In the order of their names. */
+  /** In the order of their file names. */
   modules: FolderModule[];
-  /** Those that are new or were loaded anew, well or not. */
+  /** Modules that are new or were reloaded, successfully or not. */
   changed: FolderModule[];
 }
 
 interface ReadOptions {
   load?: ImportModule;
-  /** Loads what is broken again though it is unchanged, since what it lacks may be there now. */
+  /** Also reloads broken modules that have not changed, because a missing dependency may be there now. */
   retriesBroken: boolean;
 }
 
 const isModule = (name: string): boolean => /^[^._].*\.(?:js|mjs|ts)$/.test(name) && !/\.d\.ts$|\.test\.[jt]s$/.test(name);
 
 /**
- * Loads what is new in the folder or was changed, in it or in what it imports from below it; everything else stays the same object.
+ * Loads modules that are new or have changed, including the files that they import from the folder; unchanged modules stay the same objects.
  * @throws Error when the folder cannot be read
  */
 export async function readFolder(
@@ -53,8 +53,8 @@ export async function readFolder(
 ): Promise<FolderReading> {
   const names = (await readdir(folder)).filter(isModule).toSorted();
   if (names.length > limits.toolModules)
-    throw new Error(`it holds ${names.length} modules, at most ${limits.toolModules} are possible; is it the right folder?`);
-  // Side by side, so that one that takes its time holds up no other; their order stays.
+    throw new Error(`it holds ${names.length} modules, and the maximum is ${limits.toolModules}; is it the right folder?`);
+  // In parallel, so that a slow module delays no other.
   const modules = await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);
@@ -62,10 +62,10 @@ export async function readFolder(
       const before = last?.later?.module ?? last;
       const isRetried = retriesBroken && before?.problem !== undefined && !before.isSlow;
       if (before !== undefined && !isRetried && (await isCurrent(before))) return before;
-      // Taken before it is read: what is written meanwhile counts as a change.
+      // Taken before the file is read, so that a write during the load counts as a change.
       const stamps = await stampsOf([path, ...(before?.stamps.keys() ?? [])]);
       const unchanged = { path, loaded: before?.loaded, stamps };
-      return orLater(unchanged, loadEntry(unchanged, { folder, ...(load && { load }) }));
+      return waitOrDefer(unchanged, loadEntry(unchanged, { folder, ...(load && { load }) }));
     }),
   );
   return { modules, changed: modules.filter((module) => !known.includes(module)) };
@@ -73,12 +73,12 @@ export async function readFolder(
 
 type Unchanged = Pick<FolderModule, 'path' | 'loaded' | 'stamps'>;
 
-/** One that takes its time does not hold up the others: it is given as it was before, and goes on loading. */
-function orLater(unchanged: Unchanged, loading: Promise<FolderModule>): Promise<FolderModule> {
+/** Waits a limited time for a module. A slow one keeps its previous version and goes on loading, so that it delays no other. */
+function waitOrDefer(unchanged: Unchanged, loading: Promise<FolderModule>): Promise<FolderModule> {
   return waitAtMost(limits.modulePatienceMs, loading, (): FolderModule => {
     const later: NonNullable<FolderModule['later']> = { settled: loading.then((module) => void (later.module = module)) };
     const seconds = limits.modulePatienceMs / 1000;
-    const problem = `${unchanged.path}: it is still loading after ${seconds} s, and joins the others when it is done; do less at its top level`;
+    const problem = `${unchanged.path}: it is still loading after ${seconds} s and is offered once it is done; do less at its top level`;
     return { ...unchanged, problem, isSlow: true, later };
   });
 }
@@ -97,8 +97,8 @@ async function loadEntry(unchanged: Unchanged, options: { folder: string; load?:
 }
 
 /**
- * Default and named exports, lists of them included, for modules that make several. What is no function or toolset is the module's own business.
- * @throws Error when there is nothing, or too much
+ * Reads default and named exports, and arrays of them. Other exports are ignored.
+ * @throws Error if there is no function or toolset, or too many
  */
 function readExports(exports: Readonly<Record<string, unknown>>): ModuleOffer {
   const found = [...new Set(Object.values(exports).flat())];
@@ -107,10 +107,10 @@ function readExports(exports: Readonly<Record<string, unknown>>): ModuleOffer {
   const functions = found.filter(isFunctionTool).filter((tool) => !bundled.has(tool));
   const count = functions.length + bundled.size;
   if (count > limits.functionsPerModule)
-    throw new Error(`it has ${count} functions, at most ${limits.functionsPerModule} are possible; make several modules`);
+    throw new Error(`it has ${count} functions, and the maximum is ${limits.functionsPerModule}; split it into several modules`);
   if (functions.length === 0 && toolsets.length === 0)
     throw new Error(
-      'it exports nothing that defineTool or defineToolset gave; a file that others only import has a name that begins with _',
+      'it exports nothing made by defineTool or defineToolset; let the name of a file that is only imported by others begin with _',
     );
   return { functions, toolsets };
 }
@@ -120,7 +120,7 @@ async function isCurrent({ stamps }: FolderModule): Promise<boolean> {
   return [...stamps].every(([path, stamp]) => now.get(path) === stamp);
 }
 
-/** The size too: two writes within the clock's step look alike otherwise. */
+/** Includes size and inode: two writes within the resolution of the file system's clock have the same time. */
 async function stampsOf(paths: readonly string[]): Promise<Map<string, string>> {
   const entries = await Promise.all(
     paths.map(async (path): Promise<[string, string]> => {

@@ -1,19 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** In the address of every file of a module that was loaded here. */
+/** A query parameter in the URL of every file of a loaded module. */
 export const loadParameter = 'toolwharf-load';
 
-/** The module whose code has begun what runs now, timers and connections that it left behind included. */
+/** The module whose code started the current async work, including timers and connections that it left behind. */
 const module = new AsyncLocalStorage<string>();
 
-/** Runs code of the operator's own module, so that errors of what it leaves behind can be distinguished from the gateway's. */
+/** Runs code of an operator's module, so that errors of work it leaves behind can be told apart from the gateway's own. */
 export function asUserCode<Value>(path: string, work: () => Value): Value {
   return module.run(path, work);
 }
 
 /**
- * The same signal for such code: what its listeners do counts as the module's too, such as destroying a connection with the signal's reason, whose
- * stack shows the gateway alone. To be called where such code runs.
+ * A copy of a signal for user code. Its listeners run in the module's context, so that an error they cause, such as a connection destroyed with the
+ * signal's reason, is attributed to the module although the stack shows only the gateway. Call it within `asUserCode`.
  */
 export function toUserSignal(signal: AbortSignal): AbortSignal {
   const controller = new AbortController();
@@ -23,18 +23,18 @@ export function toUserSignal(signal: AbortSignal): AbortSignal {
   return controller.signal;
 }
 
-/** A file of such a module in a line of a stack, not in a message: its address says that it was loaded here. */
+/** Matches a stack frame (not the message) in a file of a loaded module. */
 const userFrame = new RegExp(String.raw`^ +at .*(file:[^\s()]*)\?${loadParameter}=`, 'm');
 
 /**
- * The operator's module to which an exception belongs that nothing caught: its file is in the stack, or its code has begun what failed, as with the
- * error of a connection, whose stack shows Node alone. Undefined: the exception may be the gateway's. To be called where the exception is reported.
+ * Finds the operator's module that an uncaught exception belongs to: by the stack, or by the module that started the failed work, since the error of
+ * a connection has only Node.js in its stack. Undefined: it may be the gateway's own. Call it where the exception is reported.
  */
 export function userModuleBehind(error: unknown): string | undefined {
   return userFrame.exec(stackOf(error))?.[1] ?? module.getStore();
 }
 
-/** A foreign object may fail when it is read, and an error in the report of an error ends the process. */
+/** Reading a foreign object may throw, and an error while reporting an error would end the process. */
 function stackOf(error: unknown): string {
   try {
     return error instanceof Error ? String(error.stack) : '';

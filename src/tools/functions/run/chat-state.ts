@@ -7,27 +7,27 @@ import type { JsonValue } from '../../../shared/json.ts';
 import type { FunctionState } from '../define/function-definition.ts';
 import { toJson } from '../define/return-values.ts';
 
-/** What functions remember of chats, by caller and chat. */
+/** The state that functions keep, by caller and chat. */
 export interface ChatStates {
-  /** A call's view of its chat. Nothing is saved before `commit`. */
+  /** Opens the state of a call's chat. Nothing is saved before `commit`. */
   open(run: RunContext): Promise<OpenedState>;
 }
 
-export interface LastingStates {
+export interface StateStorage {
   memory: ChatMemory;
   now: () => number;
-  /** The memory failed: functions go on with what this process knows. */
+  /** The store failed: functions continue with what is in memory. */
   onFault: (error: unknown) => void;
 }
 
 export interface OpenedState extends FunctionState {
-  /** Saves what was set; of two calls at a time the later one counts, key by key. Resolves when it is durable, where it can be. */
+  /** Saves the changes. Of two concurrent calls the later one wins, key by key. Resolves when the state is durable, if it is stored at all. */
   commit(): Promise<void>;
-  /** What is saved, for a thread, which cannot ask for single keys. */
+  /** The saved values, for a worker thread, which cannot read single keys. */
   snapshot(): Record<string, JsonValue>;
 }
 
-/** Values as JSON texts. */
+/** By key, the value as JSON text. */
 type Entries = ReadonlyMap<string, string>;
 /** Undefined removes the key. */
 type Changes = ReadonlyMap<string, JsonValue | undefined>;
@@ -35,21 +35,21 @@ type Changes = ReadonlyMap<string, JsonValue | undefined>;
 const bounds = { maxNotes: limits.stateChats, maxCharacters: limits.stateLastingCharacters };
 const noEntries: Entries = new Map();
 
-/** Without `lasting` they end with this process. A run without a chat has a state of its own, which ends with the run. */
-export function createChatStates(lasting?: LastingStates): ChatStates {
+/** Without `storage`, state is lost when the process ends. A run without a chat has its own state, which is dropped with the run. */
+export function createChatStates(storage?: StateStorage): ChatStates {
   const chats = new FairMap<Entries>({ entries: limits.stateChats, characters: limits.stateTotalCharacters });
 
   function put(chat: string, owner: string, entries: Entries): void {
     chats.set(chat, { owner, value: entries, characters: sizeOf(entries) });
   }
 
-  /** What an earlier process has saved; what this one has saved meanwhile comes first. */
-  async function load(chat: string, owner: string, { memory, now, onFault }: LastingStates): Promise<void> {
+  /** Loads what an earlier process saved, unless this process has saved something meanwhile. */
+  async function load(chat: string, owner: string, { memory, now, onFault }: StateStorage): Promise<void> {
     const text = await memory.find(idOf(chat), now()).catch(onFault);
     if (!chats.has(chat)) put(chat, owner, new Map(text === undefined ? [] : (JSON.parse(text) as [string, string][])));
   }
 
-  async function save(chat: string, callerId: string, { memory, now, onFault }: LastingStates): Promise<void> {
+  async function save(chat: string, callerId: string, { memory, now, onFault }: StateStorage): Promise<void> {
     const value = JSON.stringify([...(chats.get(chat) ?? [])]);
     await memory.keep({ id: idOf(chat), callerId, value, expires: now() + limits.stateMs }, { ...bounds, time: now() }).catch(onFault);
   }
@@ -57,8 +57,8 @@ export function createChatStates(lasting?: LastingStates): ChatStates {
   return {
     async open({ caller, chatId, runId }) {
       const chat = JSON.stringify([caller.id, chatId ?? { run: runId }]);
-      const lastingHere = chatId === undefined ? undefined : lasting;
-      if (lastingHere !== undefined && !chats.has(chat)) await load(chat, caller.id, lastingHere);
+      const chatStorage = chatId === undefined ? undefined : storage;
+      if (chatStorage !== undefined && !chats.has(chat)) await load(chat, caller.id, chatStorage);
       const changes = new Map<string, JsonValue | undefined>();
       const saved = (): Entries => chats.get(chat) ?? noEntries;
       return {
@@ -76,7 +76,7 @@ export function createChatStates(lasting?: LastingStates): ChatStates {
           if (changes.size === 0) return;
           put(chat, caller.id, withChanges(saved(), changes));
           changes.clear();
-          if (lastingHere !== undefined) await save(chat, caller.id, lastingHere);
+          if (chatStorage !== undefined) await save(chat, caller.id, chatStorage);
         },
         snapshot: () => Object.fromEntries(Array.from(saved(), ([key, text]) => [key, JSON.parse(text) as JsonValue])),
       };
@@ -84,7 +84,7 @@ export function createChatStates(lasting?: LastingStates): ChatStates {
   };
 }
 
-/** Of one length, however long the name of a chat is. */
+/** A hash, so that the id has a fixed length however long the chat id is. */
 function idOf(chat: string): string {
   return createHash('sha256').update(chat).digest('base64');
 }

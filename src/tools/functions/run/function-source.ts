@@ -7,23 +7,23 @@ import type { ToolSource } from '../../catalog/tool-source.ts';
 import type { FunctionPlace } from '../define/function-definition.ts';
 
 import type { FunctionFolder } from '../load/function-folder.ts';
-import { chooseFunctions, functionsInReach, isSwitchedOn } from '../load/function-registry.ts';
+import { chooseFunctions, permittedFunctions, isSwitchedOn } from '../load/function-registry.ts';
 import type { RegisteredFunction } from '../load/function-registry.ts';
 import type { ChatStates } from './chat-state.ts';
 import { createFunctionTool, runInfoOf } from './function-tool.ts';
 
 export interface FunctionSourceOptions {
   folder: Pick<FunctionFolder, 'registry'>;
-  /** Of the folder. */
+  /** The folder's path. */
   path: string;
   states: ChatStates;
-  /** An `isEnabled` failed. */
+  /** An `isEnabled` threw or took too long. */
   onFault: (functionId: string, error: unknown) => void;
 }
 
-/** The functions of this process, for the common offer. */
+/** Supplies the operator's functions to the tool catalog. */
 export function createFunctionSource({ folder, path, states, onFault }: FunctionSourceOptions): ToolSource {
-  /** All at once; one that throws or takes too long hides only itself. */
+  /** Evaluates `isEnabled` of all functions in parallel; one that throws or takes too long hides only its own function. */
   async function enabledAmong(functions: readonly RegisteredFunction[], run: RunContext): Promise<RegisteredFunction[]> {
     const info = runInfoOf(run);
     const answers = await Promise.all(functions.map((entry) => isEnabled(entry, info)));
@@ -50,7 +50,7 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
       wanted: name,
       key: entry.id,
       id: entry.id,
-      // As the toolsets name it that it is in.
+      // Its names within its toolsets.
       otherNames: [...entry.toolsets].flatMap((id) => [`${id}/${name}`, `toolset:${id}/${name}`]),
       isNamed,
       toTool: (offeredName) => createFunctionTool(entry, { offeredName, states, folder: path }),
@@ -63,22 +63,22 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
     async supplyFor(toolIds, run, request) {
       const registry = await folder.registry();
       const { chosen, named } = chooseFunctions(toolIds, registry, run.caller.tools);
-      const on = chosen.filter((entry) => isSwitchedOn(entry, registry));
-      const off = chosen.filter((entry) => !on.includes(entry) && toolIds !== undefined);
-      const functions = await enabledAmong(on, { ...run, conversation: run.conversation ?? request });
-      // The toolsets of what a run was offered stay open until it ends, also those that are replaced meanwhile.
+      const enabled = chosen.filter((entry) => isSwitchedOn(entry, registry));
+      const disabled = chosen.filter((entry) => !enabled.includes(entry) && toolIds !== undefined);
+      const functions = await enabledAmong(enabled, { ...run, conversation: run.conversation ?? request });
+      // Toolsets stay open until the run that was offered their functions ends, even if they are replaced meanwhile.
       for (const version of new Set(functions.flatMap((entry) => entry.version ?? []))) run.whenOver?.(version.hold());
       return {
         candidates: functions.map((entry) => toCandidate(entry, named.has(entry))),
-        warnings: off.map(({ id }) => leftOutWarning('tool_disabled', `The function "${id}"`, 'its toolset is switched off')),
+        warnings: disabled.map(({ id }) => leftOutWarning('tool_disabled', `The function "${id}"`, 'its toolset is switched off')),
       };
     },
 
     async list(caller, signal) {
       const registry = await folder.registry();
-      const inReach = functionsInReach(registry, caller.tools).filter((entry) => isSwitchedOn(entry, registry));
+      const permitted = permittedFunctions(registry, caller.tools).filter((entry) => isSwitchedOn(entry, registry));
       const run: RunContext = { runId: '', caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
-      return (await enabledAmong(inReach, run)).map((entry) => toCandidate(entry, false));
+      return (await enabledAmong(permitted, run)).map((entry) => toCandidate(entry, false));
     },
   };
 }

@@ -7,7 +7,9 @@ import { beginLoad, importModule } from '../load/load-module.ts';
 import { fromPlainError, toPlainError } from './run-in-thread.ts';
 import type { FromThread, ThreadJob, ThreadRequest, ToThread } from './run-in-thread.ts';
 
-/** One call in a thread of its own: the gateway's side is `run-in-thread.ts`, and everything the context does is done there. */
+/**
+ * The entry point of a worker thread that runs one call. `run-in-thread.ts` is the gateway's side; it executes everything that the context offers.
+ */
 const job = workerData as ThreadJob;
 const pending = new Map<number, PromiseWithResolvers<unknown>>();
 let requests = 0;
@@ -35,7 +37,7 @@ parentPort?.on('message', ({ id, value, error }: ToThread) => {
 const changes = new Map<string, JsonValue | undefined>();
 const context: FunctionContext = {
   ...job.run,
-  // The thread is ended before anything could hear of it.
+  // Never aborts: the gateway terminates the thread instead.
   signal: new AbortController().signal,
   state: {
     get: (key) => structuredClone(changes.has(key) ? changes.get(key) : Object.hasOwn(job.state, key) ? job.state[key] : undefined),
@@ -50,7 +52,7 @@ const context: FunctionContext = {
     try {
       return await work();
     } finally {
-      // A result that follows right after is what happened, and goes first.
+      // Sent in the next turn, so that a result of `execute` that follows directly is sent first: it is what really happened.
       setImmediate(() => send({ type: 'end-critical' }));
     }
   },
@@ -64,7 +66,7 @@ try {
 } catch (error) {
   send({ type: 'failed', error: toPlainError(error) });
 }
-// Without a message to wait for, the thread would stay for its port.
+// Otherwise the open port would keep the thread alive.
 parentPort?.unref();
 
 function findFunction(exports: Readonly<Record<string, unknown>>): FunctionTool {
@@ -73,6 +75,6 @@ function findFunction(exports: Readonly<Record<string, unknown>>): FunctionTool 
     .flatMap((value): unknown[] => (isToolset(value) ? [...value.tools] : [value]))
     .filter(isFunctionTool)
     .find(({ name }) => name === job.name);
-  if (found === undefined) throw new Error(`the module makes no function "${job.name}" when it is loaded in a thread`);
+  if (found === undefined) throw new Error(`the module does not export the function "${job.name}" when it is loaded in a worker thread`);
   return found;
 }

@@ -16,13 +16,13 @@ import { runInThread } from './run-in-thread.ts';
 export interface FunctionToolOptions {
   offeredName: string;
   states: ChatStates;
-  /** The path of `tools_dir`: a thread loads the module as it was loaded from there. */
+  /** The path of `tools_dir`, from which a worker thread loads the module. */
   folder: string;
 }
 
 type FunctionEntry = Pick<RegisteredFunction, 'definition' | 'label' | 'server' | 'module' | 'version'>;
 
-/** A function of this process behind the port that the loop knows. */
+/** Wraps an operator's function as a `Tool`. */
 export function createFunctionTool(entry: FunctionEntry, options: FunctionToolOptions): Tool {
   const { definition, label, server, module, version } = entry;
   const { timeoutMs, timeoutBehavior, onError, consumesFiles, needsApproval } = definition.options;
@@ -46,7 +46,7 @@ export function createFunctionTool(entry: FunctionEntry, options: FunctionToolOp
     server,
     kind: 'function',
     async run(invocation, runtime) {
-      // Its toolset stays open until the call has ended.
+      // Keeps its toolset open until the call has ended.
       const release = version?.hold();
       try {
         return await asUserCode(module.path, () => runFunction(entry, options, { invocation, runtime }));
@@ -59,7 +59,7 @@ export function createFunctionTool(entry: FunctionEntry, options: FunctionToolOp
   };
 }
 
-/** The same object for the same function and name: who compiles or measures a spec does it once. */
+/** Cached per function and name, because compiled schemas and token counts are cached by spec object. */
 const specs = new WeakMap<FunctionTool, Map<string, ToolSpec>>();
 
 function specOf(definition: FunctionTool, name: string): ToolSpec {
@@ -67,7 +67,7 @@ function specOf(definition: FunctionTool, name: string): ToolSpec {
   specs.set(definition, known);
   const { description, parameters, options } = definition;
   const spec = known.get(name) ?? { name, description, parameters, ...withoutUndefined({ strict: options.strict }) };
-  // Names come from clashes alone, which are few; a caller that makes many must not fill memory.
+  // Other names come only from name clashes, which are few; the cap keeps a caller that causes many from filling memory.
   if (known.size < 100) known.set(name, spec);
   return spec;
 }
@@ -94,13 +94,13 @@ async function runFunction(
     worker === true
       ? await runInThread({ path: module.path, folder, sources: module.sources, name: definition.name, args }, context, state)
       : toOutcome(await execute(args, context));
-  // A call that was cancelled or took too long must leave no traces.
+  // A call that was cancelled or timed out must not change the state.
   signal.throwIfAborted();
   await state.commit();
   return (await runGuardrails(outputGuardrails, outcome.value, { name: offeredName, context })) ?? outcome;
 }
 
-/** Who is asking, and where. Messages and files are copied only for those who look. */
+/** What a function may know of its run. Messages and files are copied only when they are read. */
 export function runInfoOf({ runId, chatId, caller, conversation }: RunContext): FunctionPlace {
   let messages: FunctionPlace['messages'] | undefined;
   let files: FunctionPlace['files'] | undefined;
@@ -120,7 +120,7 @@ export function runInfoOf({ runId, chatId, caller, conversation }: RunContext): 
   };
 }
 
-/** Without a runtime around it (a test, a script) what is reported goes nowhere. */
+/** Without a runtime (in a test or script) status and progress are dropped. */
 function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined, state: FunctionState): FunctionContext {
   let signal: AbortSignal | undefined;
   const context: Omit<FunctionContext, keyof FunctionPlace> = {
@@ -140,14 +140,14 @@ function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined,
 }
 
 function requireRuntime(runtime: ToolContext | undefined): ToolContext {
-  if (runtime === undefined) throw new ToolError('client_unavailable: nobody can be asked, because there is no websocket session.');
+  if (runtime === undefined) throw new ToolError('client_unavailable: the user cannot be asked, because there is no websocket session.');
   return runtime;
 }
 
 type Guardrail = (value: never, context: FunctionContext) => Verdict | Promise<Verdict>;
 
 /**
- * One after the other; the first that objects decides. One that throws lets nothing through: its exception counts as the function's own.
+ * Runs guardrails in order; the first objection decides. One that throws lets nothing through: its exception counts as the function's.
  * @throws GatewayError `tool_failed` for `abort`
  */
 async function runGuardrails(
@@ -166,16 +166,16 @@ async function runGuardrails(
   return undefined;
 }
 
-/** Arguments that the schema refuses do not run, so nobody is asked about them. */
+/** Invalid arguments need no approval, because the call will be refused. */
 function approvalByArguments(definition: FunctionTool, needsApproval: (args: never) => unknown) {
   return async (args: JsonObject): Promise<boolean> => {
     const read = await definition.readArguments(args);
-    // In JavaScript anything may come; whatever is no clear no means that a human is asked.
+    // User code may return anything; only an explicit `false` skips the approval.
     return read.type === 'read' && (await needsApproval(read.value as never)) !== false;
   };
 }
 
-/** The class may be another copy's: a module's loader, or a thread's. */
+/** The error may come from another copy of the class, of a module's loader or a worker thread, so `instanceof` is not enough. */
 function asToolError(error: unknown): unknown {
   if (error instanceof ToolError || !(error instanceof Error) || error.name !== 'ToolError') return error;
   return new ToolError(error.message, { cause: error });

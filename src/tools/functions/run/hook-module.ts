@@ -14,19 +14,19 @@ type HookFunction = (input: unknown, context: HookContext) => unknown;
 type Exports = Readonly<Record<string, unknown>>;
 
 export interface HookEntry {
-  /** The module, as the configuration names it. */
+  /** The path of the module in the configuration. */
   name: string;
   timeoutMs: number;
-  /** Comes before what the module says. */
+  /** Takes precedence over the module's own `onFailure`. */
   onFailure: 'ignore' | 'abort' | undefined;
 }
 
-/** The exports of a module as hooks. @throws TypeError when there is none, or something else under a hook's name */
+/** Makes a `Hook` of a module's exports. @throws TypeError if there is no hook, or an export with a hook's name is not a function */
 export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Exports, newCallId: () => string): Hook {
   const exports: Exports = isJsonObject(exported['default']) ? { ...exported['default'], ...exported } : exported;
   const { beforeModel, afterModel, beforeTool, afterTool } = readHookFunctions(name, exports);
-  const stated = readOnFailure(name, exports);
-  const hook: Hook = { name, timeoutMs, onFailure: onFailure ?? stated };
+  const onFailureOfModule = readOnFailure(name, exports);
+  const hook: Hook = { name, timeoutMs, onFailure: onFailure ?? onFailureOfModule };
   const toAnswer = (value: unknown) => ({ type: 'answer' as const, message: toAssistantMessage(value, newCallId) });
   const toResult = (value: unknown) => ({ type: 'result' as const, value: toJson(value) });
   if (beforeModel !== undefined) {
@@ -65,20 +65,21 @@ function readHookFunctions(module: string, exports: Exports): Partial<Record<Hoo
   for (const hookName of hookNames) {
     const value = exports[hookName];
     if (value === undefined) continue;
-    if (typeof value !== 'function') throw new TypeError(`${module}: ${hookName} is no function`);
+    if (typeof value !== 'function') throw new TypeError(`${module}: ${hookName} is not a function`);
     const hook = value as HookFunction;
     functions[hookName] = (input, context) => asUserCode(module, () => hook(input, context));
   }
-  if (Object.keys(functions).length === 0) throw new TypeError(`${module} exports no hook; export a function ${hookNames.join(', ')}`);
+  if (Object.keys(functions).length === 0)
+    throw new TypeError(`${module} exports no hook; export one of these functions: ${hookNames.join(', ')}`);
   return functions;
 }
 
 function readOnFailure(module: string, { onFailure = 'abort' }: Exports): 'ignore' | 'abort' {
-  if (onFailure !== 'ignore' && onFailure !== 'abort') throw new TypeError(`${module}: onFailure is "ignore" or "abort"`);
+  if (onFailure !== 'ignore' && onFailure !== 'abort') throw new TypeError(`${module}: onFailure must be "ignore" or "abort"`);
   return onFailure;
 }
 
-/** `toValue`: what a value that is no hook answer means. A result may be null; what returns nothing returns undefined. */
+/** `toValue` converts a plain return value. `undefined` means that the hook returned nothing; `null` is a valid result. */
 function toDecision<Decision>(
   answer: unknown,
   hookName: HookName,
@@ -87,10 +88,10 @@ function toDecision<Decision>(
   if (answer === undefined) return undefined;
   if (!isHookAnswer(answer)) return toValue(answer);
   if (answer.type === 'abort') return { type: 'abort', message: answer.message };
-  throw new TypeError(`${answer.type === 'arguments' ? 'changeArguments' : 'changeMessages'} has no meaning in ${hookName}`);
+  throw new TypeError(`${answer.type === 'arguments' ? 'changeArguments' : 'changeMessages'} cannot be returned from ${hookName}`);
 }
 
-/** A `ToolError` says something to the model; it is no failure of the hook. */
+/** A thrown `ToolError` is a message for the model, not a failure of the hook. */
 async function orReject<Decision>(work: () => Promise<Decision>): Promise<Decision | { type: 'reject'; message: string }> {
   try {
     return await work();
@@ -102,7 +103,7 @@ async function orReject<Decision>(work: () => Promise<Decision>): Promise<Decisi
 
 function requireObject(args: unknown): JsonObject {
   const json = toJson(args);
-  if (!isJsonObject(json)) throw new TypeError('changeArguments takes an object');
+  if (!isJsonObject(json)) throw new TypeError('changeArguments expects an object');
   return json;
 }
 

@@ -6,20 +6,20 @@ import type { FunctionContext, FunctionPlace } from '../define/function-definiti
 import type { FunctionOutcome } from '../define/return-values.ts';
 import type { OpenedState } from './chat-state.ts';
 
-/** The module as it was loaded, and one call of one of its functions. */
+/** One call of a function, and the module as it was loaded. */
 export interface ThreadJob {
   path: string;
-  /** Below which modules are loaded from `sources`. */
+  /** Modules in this folder are loaded from `sources`. */
   folder: string;
   sources: ReadonlyMap<string, string>;
-  /** Of the function. */
+  /** The function's name. */
   name: string;
   args: unknown;
   run: FunctionPlace;
   state: Record<string, JsonValue>;
 }
 
-/** What of the context only the gateway's side can do, and answers. */
+/** A method of the context that only the gateway's side can execute, and answers. */
 export type ThreadRequest = { id: number; method: 'status' | 'progress' | 'confirm' | 'ask' | 'beginCritical'; params: unknown[] };
 
 export type FromThread =
@@ -31,7 +31,7 @@ export type FromThread =
 
 export type ToThread = { id: number; value?: unknown; error?: PlainError };
 
-/** A structured clone of an error would lose a name such as `ToolError`. */
+/** Errors are sent as plain objects, because structured cloning loses custom names such as `ToolError`. */
 export type PlainError = Pick<Error, 'name' | 'message' | 'stack'>;
 
 export function toPlainError(thrown: unknown): PlainError {
@@ -46,8 +46,8 @@ export function fromPlainError({ message, ...rest }: PlainError): Error {
 const threads = createFairTurns(limits.functionThreads);
 
 /**
- * Runs `execute` in a thread of its own, so that work which blocks delays nothing else. The thread loads the module as it was loaded here, leaves
- * nothing for the next call, and is ended by the call's signal at once.
+ * Runs `execute` in a worker thread, so that work which blocks delays nothing else. The thread loads the same version of the module, keeps nothing
+ * for the next call, and is terminated as soon as the call's signal aborts.
  * @throws what the function throws, by name and message; the signal's reason
  */
 export async function runInThread(
@@ -73,17 +73,17 @@ async function runThread(job: ThreadJob, context: FunctionContext, state: Opened
   context.signal.addEventListener('abort', onAbort, { once: true });
   let endCritical: (() => void) | undefined;
 
-  /** The section lasts until the thread says that it has ended. */
+  /** The critical section lasts until the thread reports its end. */
   function beginCritical(): Promise<void> {
-    const begun = Promise.withResolvers<void>();
-    const over = Promise.withResolvers<void>();
-    endCritical = over.resolve;
+    const started = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    endCritical = ended.resolve;
     const section = context.critical(() => {
-      begun.resolve();
-      return over.promise;
+      started.resolve();
+      return ended.promise;
     });
-    section.catch(begun.reject);
-    return begun.promise;
+    section.catch(started.reject);
+    return started.promise;
   }
 
   async function answer({ id, method, params }: ThreadRequest): Promise<void> {
@@ -112,13 +112,13 @@ async function runThread(job: ThreadJob, context: FunctionContext, state: Opened
     }
   });
   worker.once('error', reject);
-  worker.once('exit', () => reject(new Error('the thread has ended without a result')));
+  worker.once('exit', () => reject(new Error('the worker thread ended without a result')));
   try {
     return await promise;
   } finally {
     endCritical?.();
     context.signal.removeEventListener('abort', onAbort);
-    // Not awaited: the result goes before a cancellation that waited for a critical section.
+    // Not awaited, so that the result arrives before a cancellation that waited for a critical section.
     void worker.terminate();
   }
 }

@@ -10,61 +10,65 @@ const define = (fields: object): FunctionTool => defineTool({ ...sound, ...field
 describe('a definition that cannot work', () => {
   test.each<[string, object, RegExp]>([
     ['no name', { name: undefined }, /^defineTool without a name: name is missing; give it one/],
-    ['an illegal name', { name: 'get weather' }, /^defineTool "get weather": a name consists of/],
-    ['a name too long', { name: 'x'.repeat(65) }, /a name consists of 1 to 64/],
+    ['an illegal name', { name: 'get weather' }, /^defineTool "get weather": name must consist of/],
+    ['a name too long', { name: 'x'.repeat(65) }, /name must consist of 1 to 64/],
     ['no description', { description: ' ' }, /^defineTool "f": description is missing; say what it does/],
     ['no function', { execute: 'x' }, /^defineTool "f": execute is missing/],
-    ['no parameters', { parameters: undefined }, /^defineTool "f": parameters is missing; .*z\.object\(\{\}\) for none/],
-    ['a root that is no object', { parameters: z.string() }, /^defineTool "f": parameters: the root is no object; write z\.object/],
-    ['a JSON Schema whose root is no object', { parameters: { type: 'array' } }, /the root is no object/],
-    ['what JSON cannot hold', { parameters: z.object({ at: z.date() }) }, /^defineTool "f": parameters: .*; use what JSON can hold/],
+    ['no parameters', { parameters: undefined }, /^defineTool "f": parameters is missing; .*z\.object\(\{\}\) for no parameters/],
+    ['a root that is no object', { parameters: z.string() }, /^defineTool "f": parameters: the root is not an object; write z\.object/],
+    ['a JSON Schema whose root is no object', { parameters: { type: 'array' } }, /the root is not an object/],
+    [
+      'what JSON cannot hold',
+      { parameters: z.object({ at: z.date() }) },
+      /^defineTool "f": parameters: .*; use a type that JSON can represent/,
+    ],
     [
       'a reference that leads nowhere',
       { parameters: { type: 'object', properties: { a: { $ref: '#/$defs/b' } } } },
-      /properties\.a: \$ref "#\/\$defs\/b" leads nowhere; write/,
+      /properties\.a: \$ref "#\/\$defs\/b" does not resolve; write/,
     ],
-    ['a reference to another document', { parameters: { type: 'object', properties: { a: { $ref: 'b.json' } } } }, /leads nowhere/],
+    ['a reference to another document', { parameters: { type: 'object', properties: { a: { $ref: 'b.json' } } } }, /does not resolve/],
     [
       'a type that is none',
       { parameters: { type: 'object', properties: { a: { items: { type: 'text' } } } } },
-      /properties\.a\.items: type "text" is none; types are string/,
+      /properties\.a\.items: type "text" is unknown; the types are string/,
     ],
-    ['a list of properties', { parameters: { type: 'object', properties: ['a'] } }, /properties is an object/],
+    ['a list of properties', { parameters: { type: 'object', properties: ['a'] } }, /properties must be an object/],
     [
       'required as it is in OpenAPI 2',
       { parameters: { type: 'object', properties: { a: { type: 'string', required: true } } } },
-      /properties\.a: required is a list/,
+      /properties\.a: required must be a list/,
     ],
     [
       'a pattern that is none',
       { parameters: { type: 'object', properties: { a: { pattern: '(' } } } },
-      /pattern "\(" is no regular expression/,
+      /pattern "\(" is not a regular expression/,
     ],
-    ['a schema that is a list', { parameters: { type: 'object', anyOf: [[]] } }, /anyOf\.0 is no schema, but a list/],
+    ['a schema that is a list', { parameters: { type: 'object', anyOf: [[]] } }, /anyOf\.0 is not a schema, but a list/],
     ['what zod only checks by itself', { parameters: z.object({ at: z.instanceof(Map) }) }, /custom cannot be represented in JSON/],
-    ['a schema of zod 3', { parameters: { _def: {} } }, /zod 3; import z from "zod"/],
-    ['an option that does not exist', { isEnabeld: true }, /^defineTool "f": "isEnabeld" is no option; options are name,/],
-    ['a time limit of zero', { timeoutMs: 0 }, /timeoutMs is a number of milliseconds above zero; leave it out/],
+    ['a schema of zod 3', { parameters: { _def: {} } }, /zod 3 schema; import z from "zod"/],
+    ['an option that does not exist', { isEnabeld: true }, /^defineTool "f": "isEnabeld" is not an option; the options are name,/],
+    ['a time limit of zero', { timeoutMs: 0 }, /timeoutMs must be a number of milliseconds above zero; leave it out/],
     ['a time limit beyond timers', { timeoutMs: 1e12 }, /timeoutMs/],
-    ['another behaviour', { timeoutBehavior: 'retry' }, /timeoutBehavior is "result" or "abort"/],
-    ['another reaction', { onError: 'retry' }, /onError is "result", "abort" or a function/],
-    ['a flag that is none', { sequential: 'yes' }, /sequential is true or false/],
-    ['a condition that is none', { isEnabled: 'yes' }, /isEnabled is true, false or a function/],
-    ['guardrails that are no list', { inputGuardrails: () => undefined }, /inputGuardrails is a list of functions/],
+    ['another behaviour', { timeoutBehavior: 'retry' }, /timeoutBehavior must be "result" or "abort"/],
+    ['another reaction', { onError: 'retry' }, /onError must be "result", "abort" or a function/],
+    ['a flag that is none', { sequential: 'yes' }, /sequential must be true or false/],
+    ['a condition that is none', { isEnabled: 'yes' }, /isEnabled must be true, false or a function/],
+    ['guardrails that are no list', { inputGuardrails: () => undefined }, /inputGuardrails must be a list of functions/],
   ])('fails when its module is loaded, with an error that names it and the cure: %s', (_, fields, expected) => {
     expect(() => define(fields)).toThrow(expected);
   });
 
   test('names itself and the cure [S2-3]', () => {
     expect(() => define({ name: undefined })).toThrow('defineTool without a name: name is missing; give it one, such as "get_weather".');
-    expect(() => define({ name: '1st' })).toThrow(/^defineTool "1st": a name consists of 1 to 64 letters/);
+    expect(() => define({ name: '1st' })).toThrow(/^defineTool "1st": name must consist of 1 to 64 letters/);
     expect(() => define({ parameters: z.array(z.string()) })).toThrow(
-      /^defineTool "f": parameters: the root is no object; write z\.object\(\{ … \}\)/,
+      /^defineTool "f": parameters: the root is not an object; write z\.object\(\{ … \}\)/,
     );
   });
 
   test('is one that is no object [S2-3]', () => {
-    expect(() => defineTool(undefined as unknown as ToolDefinition)).toThrow(/^defineTool without a name: give it an object/);
+    expect(() => defineTool(undefined as unknown as ToolDefinition)).toThrow(/^defineTool without a name: pass an object/);
   });
 });
 
@@ -169,14 +173,14 @@ describe('the schema of a definition', () => {
 describe('a toolset', () => {
   test('with the same name twice is an error at its definition [S3-3]', () => {
     const twice = (): unknown => defineToolset({ id: 's', tools: [define({ name: 'a' }), define({ name: 'b' }), define({ name: 'a' })] });
-    expect(twice).toThrow('defineToolset "s": the function "a" is there twice; give one of them another name.');
+    expect(twice).toThrow('defineToolset "s": two functions are named "a"; rename one of them.');
   });
 
   test.each<[string, object, RegExp]>([
-    ['an id that is none', { id: 'My Set', tools: [] }, /^defineToolset "My Set": id consists of/],
-    ['no functions', { id: 's', tools: [{}] }, /tools is a list of what defineTool gives/],
-    ['a close that is none', { id: 's', tools: [], close: 1 }, /close is a function/],
-    ['an option that does not exist', { id: 's', tools: [], opne: 1 }, /"opne" is no option/],
+    ['an id that is none', { id: 'My Set', tools: [] }, /^defineToolset "My Set": id must consist of/],
+    ['no functions', { id: 's', tools: [{}] }, /tools must be a list of functions that defineTool returned/],
+    ['a close that is none', { id: 's', tools: [], close: 1 }, /close must be a function/],
+    ['an option that does not exist', { id: 's', tools: [], opne: 1 }, /"opne" is not an option/],
   ])('with %s is an error at its definition', (_, fields, expected) => {
     expect(() => defineToolset(fields as Parameters<typeof defineToolset>[0])).toThrow(expected);
   });
@@ -204,5 +208,5 @@ test('the types say what execute gets and what things are', () => {
   expectTypeOf(withFiles).parameter(1).items.toHaveProperty('data').toEqualTypeOf<Uint8Array | string>();
   expect(new ToolError('x')).toBeInstanceOf(Error);
   // @ts-expect-error -- an option that does not exist
-  expect(() => defineTool({ ...sound, timeout: 5 })).toThrow('"timeout" is no option');
+  expect(() => defineTool({ ...sound, timeout: 5 })).toThrow('"timeout" is not an option');
 });

@@ -27,10 +27,10 @@ describe('what a function returns', () => {
   });
 
   test.each<[name: string, returned: unknown, message: RegExp]>([
-    ['a map', new Map([[1, 2]]), /kind Map, of which JSON keeps nothing; return what it holds/],
-    ['a set', new Set([1]), /kind Set, of which/],
-    ['an answer that was not read', new Response('x'), /kind Response, .*return await response\.text\(\) or \.json\(\)/],
-    ['an error', new Error('x'), /kind Error, of which/],
+    ['a map', new Map([[1, 2]]), /type Map, of which JSON keeps nothing; return its content/],
+    ['a set', new Set([1]), /type Set, of which/],
+    ['an answer that was not read', new Response('x'), /type Response, .*return await response\.text\(\) or \.json\(\)/],
+    ['an error', new Error('x'), /type Error, of which/],
     [
       'a generator',
       (function* () {
@@ -38,9 +38,9 @@ describe('what a function returns', () => {
       })(),
       /Generator, of which/,
     ],
-    ['bytes', bytes, /bytes; return them as a file, as in withFiles/],
+    ['bytes', bytes, /binary data; return it as a file, as in withFiles/],
     ['a buffer', new ArrayBuffer(3), /bytes/],
-    ['a function', () => 1, /is a function, which is no JSON/],
+    ['a function', () => 1, /is a function, which JSON cannot/],
   ])('says what is wrong with %s, in place of losing it', (_name, returned, message) => {
     expect(() => toOutcome(returned)).toThrow(message);
   });
@@ -77,10 +77,10 @@ describe('files beside a result', () => {
   });
 
   test.each<[name: string, files: unknown, message: RegExp]>([
-    ['no list', png, /give a list, as in withFiles/],
-    ['no media type', [{ type: 'png', data: bytes }], /type is a media type/],
-    ['data of another kind', [{ type: 'image/png', data: { base64: 'AAAA' } }], /data is bytes .* or text; make bytes of base64/],
-    ['more than a result may hold', [{ type: 'image/png', data: Buffer.alloc(limits.keptResultBytes) }], /give an address instead/],
+    ['no list', png, /pass a list, as in withFiles/],
+    ['no media type', [{ type: 'png', data: bytes }], /type must be a media type/],
+    ['data of another kind', [{ type: 'image/png', data: { base64: 'AAAA' } }], /data must be bytes .* or text; decode base64/],
+    ['more than a result may hold', [{ type: 'image/png', data: Buffer.alloc(limits.keptResultBytes) }], /return a URL instead/],
   ])('cannot be %s', (_name, files, message) => {
     expect(() => withFiles('', files as never)).toThrow(message);
   });
@@ -93,6 +93,6 @@ describe('what a hook returns', () => {
   });
 
   test('is refused with the cure where it is no list of messages', () => {
-    expect(() => changeMessages('x' as never)).toThrow(/changeMessages takes a list of messages/);
+    expect(() => changeMessages('x' as never)).toThrow(/changeMessages expects a list of messages/);
   });
 });

@@ -97,9 +97,9 @@ test.each([
   [
     'offers nothing',
     'export const a = 1;',
-    /^\/a\.js: it exports nothing that defineTool or defineToolset gave; a file that others only import has a name that begins with _$/,
+    /^\/a\.js: it exports nothing made by defineTool or defineToolset; let the name of a file that is only imported by others begin with _$/,
   ],
-  ['defines what cannot work', functionModule('no name'), /^\/a\.js: defineTool "no name": a name consists of/],
+  ['defines what cannot work', functionModule('no name'), /^\/a\.js: defineTool "no name": name must consist of/],
   ['imports what is not there', `import './gone.js';`, /^\/a\.js: Cannot find module/],
 ])('a module that %s costs itself alone', async (_, source, expected) => {
   await using opened = openFolder({ 'a.js': source, 'b.js': functionModule('g') });
@@ -121,7 +121,7 @@ test('the id stays over updates, and of two with one name the last wins [S3-2]',
   await using opened = openFolder({ 'a.js': answering('a'), 'b.js': answering('b') });
   const run = runner(opened);
   expect([await opened.names(), await (await run())()]).toEqual([['function:f'], 'b']);
-  expect(opened.told('warn')).toEqual(['/b.js: the function "f" replaces the one of another module; give one of them another name']);
+  expect(opened.told('warn')).toEqual(['/b.js: the function "f" replaces the one of another module; rename one of them']);
   opened.disk.write({ 'b.js': answering('b again') });
   await opened.folder.reload();
   expect([await opened.names(), await (await run())()]).toEqual([['function:f'], 'b again']);
@@ -183,7 +183,7 @@ test('a toolset whose setup takes its time holds up nobody, and joins the others
   await begun.promise;
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await first).toEqual(['function:g']);
-  expect(opened.told('warn')).toEqual(['the toolset "set": setup is still under way after 2 s; it joins the others when it is done']);
+  expect(opened.told('warn')).toEqual(['the toolset "set": setup is still running after 2 s; the toolset is offered once it is done']);
   await opened.folder.reload(false);
   gate.resolve();
   await vi.waitFor(async () => expect(await opened.names()).toEqual(['function:g', 'toolset:set/f']));
@@ -230,7 +230,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-const stillLoading = '/a.js: it is still loading after 2 s, and joins the others when it is done; do less at its top level';
+const stillLoading = '/a.js: it is still loading after 2 s and is offered once it is done; do less at its top level';
 
 test('a module that takes its time holds up the others for two seconds, and joins them when it is done', async () => {
   using disk = toolsFolder({ 'a.js': answering('a'), 'b.js': functionModule('g') });
