@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { emitFrom, pullFrom, StopReading } from '../../src/shared/emit.ts';
+import { emitFrom, StopReading } from '../../src/shared/emit.ts';
+import { pullFrom } from '../_support/pull-from.ts';
 import type { Emit } from '../../src/shared/emit.ts';
 
 async function* counting(): AsyncGenerator<number, string> {
