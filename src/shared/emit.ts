@@ -20,16 +20,3 @@ async function runRest(first: Promise<unknown>, steps: Iterator<Promise<unknown>
   await first;
   for (let next = steps.next(); next.done !== true; next = steps.next()) if (next.value !== undefined) await next.value;
 }
-
-/** The events of a generator, emitted one by one; gives what the generator returns. */
-export async function emitFrom<Event, Result>(events: AsyncGenerator<Event, Result>, emit: Emit<Event>): Promise<Result> {
-  try {
-    for (let next = await events.next(); ; next = await events.next()) {
-      if (next.done === true) return next.value;
-      const slow = emit([next.value]);
-      if (slow !== undefined) await slow;
-    }
-  } finally {
-    await events.return(undefined as Result);
-  }
-}

@@ -1,8 +1,7 @@
 import type { ModelEvent } from '../../src/core/chat.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../src/core/model.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { emitFrom } from '../../src/shared/emit.ts';
-import { pullFrom } from './pull-from.ts';
+import { emitFrom, pullFrom } from './emit-and-pull.ts';
 import type { Emit } from '../../src/shared/emit.ts';
 
 /** One answer of a scripted model: its events, an error to throw, or a promise to wait for between them. */

@@ -3,7 +3,7 @@ import type { ChatServices } from '../../src/chat/loop/answer-chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { defaultSelectionTemplate } from '../../src/chat/modes/prompt/selection-prompt.ts';
 import type { Handoff } from '../../src/chat/loop/run-chat.ts';
-import { pullFrom } from '../_support/pull-from.ts';
+import { pullFrom } from '../_support/emit-and-pull.ts';
 import { defaultContextTemplate } from '../../src/chat/results/inject-file-context.ts';
 import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
 import type { RunContext } from '../../src/core/run.ts';

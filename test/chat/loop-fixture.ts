@@ -3,7 +3,7 @@ import { runChat } from '../../src/chat/loop/run-chat.ts';
 import type { ChatRun, Handoff } from '../../src/chat/loop/run-chat.ts';
 import type { ChatEvent } from '../../src/core/chat.ts';
 import type { Emit } from '../../src/shared/emit.ts';
-import { pullFrom } from '../_support/pull-from.ts';
+import { pullFrom } from '../_support/emit-and-pull.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { Tool } from '../../src/core/tool.ts';
 import type { ScriptedModel } from '../_support/scripted-model.ts';

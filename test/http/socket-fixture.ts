@@ -14,7 +14,7 @@ import { createBrowserRelay } from '../../src/relay/browser-relay.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';
 import type { RelayBus } from '../../src/relay/bus.ts';
-import { emitFrom } from '../../src/shared/emit.ts';
+import { emitFrom } from '../_support/emit-and-pull.ts';
 
 export const ada: Caller = { id: 'ada', role: 'user', isOpen: false };
 export const bob: Caller = { id: 'bob', role: 'user', isOpen: false };

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { answerChat } from '../../src/chat/loop/answer-chat.ts';
-import { pullFrom } from '../_support/pull-from.ts';
+import { pullFrom } from '../_support/emit-and-pull.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { timeoutMessage } from '../../src/chat/tool-calls/execute-tool-call.ts';
 import type { JsonObject } from '../../src/shared/json.ts';

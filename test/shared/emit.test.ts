@@ -1,83 +1,46 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { emitFrom, StopReading } from '../../src/shared/emit.ts';
-import { pullFrom } from '../_support/pull-from.ts';
-import type { Emit } from '../../src/shared/emit.ts';
+import { runSteps } from '../../src/shared/emit.ts';
 
-async function* counting(): AsyncGenerator<number, string> {
-  yield 1;
-  yield 2;
-  return 'end';
-}
-
-describe('events that are emitted', () => {
-  it('come from a generator, in order, with its result', async () => {
-    const seen: number[] = [];
-    const result = await emitFrom(counting(), (events) => void seen.push(...events));
-    expect({ seen, result }).toEqual({ seen: [1, 2], result: 'end' });
-  });
-
-  it('end the generator where the reader throws', async () => {
-    let isEnded = false;
-    async function* endless(): AsyncGenerator<number, void> {
-      try {
-        for (;;) yield 1;
-      } finally {
-        isEnded = true;
+describe('steps that seldom have to wait', () => {
+  it('are all done at once where none has to', () => {
+    const done: number[] = [];
+    function* steps(): Generator<undefined, void> {
+      for (const step of [1, 2, 3]) {
+        done.push(step);
+        yield undefined;
       }
     }
-    const failing: Emit<number> = () => {
-      throw new Error('full');
-    };
-    await expect(emitFrom(endless(), failing)).rejects.toThrow('full');
-    expect(isEnded).toBe(true);
+    expect(runSteps(steps())).toBeUndefined();
+    expect(done).toEqual([1, 2, 3]);
   });
 
-  it('wait for a slow reader', async () => {
+  it('go on when one that had to wait is done', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const seen: number[] = [];
-    const done = emitFrom(counting(), (events) => {
-      seen.push(...events);
-      return promise;
-    });
-    await new Promise((next) => setImmediate(next));
-    expect(seen).toEqual([1]);
+    const done: number[] = [];
+    function* steps(): Generator<Promise<void> | undefined, void> {
+      done.push(1);
+      yield promise;
+      done.push(2);
+      yield undefined;
+      done.push(3);
+    }
+    const rest = runSteps(steps());
+    await nextTurn();
+    expect(done).toEqual([1]);
     resolve();
-    await done;
-    expect(seen).toEqual([1, 2]);
+    await rest;
+    expect(done).toEqual([1, 2, 3]);
   });
 
-  it('can be pulled, with the result, and with the failure behind what came before it', async () => {
-    const events = pullFrom<number, string>(async (emit) => {
-      await emit([1, 2]);
-      await emit([3]);
-      return 'end';
-    });
-    const seen: number[] = [];
-    let next = await events.next();
-    for (; next.done !== true; next = await events.next()) seen.push(next.value);
-    expect({ seen, result: next.value }).toEqual({ seen: [1, 2, 3], result: 'end' });
-
-    const failing = pullFrom<number, void>(async (emit) => {
-      await emit([1]);
-      throw new Error('broken');
-    });
-    expect(await failing.next()).toEqual({ done: false, value: 1 });
-    await expect(failing.next()).rejects.toThrow('broken');
-  });
-
-  it('make the next emit throw once nobody pulls any more', async () => {
-    let failure: unknown;
-    const events = pullFrom<number, void>(async (emit) => {
-      await emit([1]);
-      try {
-        await emit([2]);
-      } catch (error) {
-        failure = error;
-      }
-    });
-    await events.next();
-    await events.return(undefined);
-    await new Promise((next) => setImmediate(next));
-    expect(failure).toBeInstanceOf(StopReading);
+  it('end with the first failure', async () => {
+    const done: number[] = [];
+    function* steps(): Generator<Promise<void>, void> {
+      yield Promise.resolve();
+      yield Promise.reject(new Error('broken'));
+      done.push(1);
+    }
+    await expect(runSteps(steps())).rejects.toThrow('broken');
+    expect(done).toEqual([]);
   });
 });

@@ -1,11 +1,10 @@
-import { emitFrom } from '../../shared/emit.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-
 import type { ChatMessage, ModelEvent, Usage } from '../../core/chat.ts';
 import { textOf } from '../../core/chat.ts';
 import { limits } from '../../core/limits.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';
+import type { Emit } from '../../shared/emit.ts';
 import { answerQuestion, answerResults } from './answer-text.ts';
 import { chooseCalls, chooseNames } from './choose-calls.ts';
 import type { ChosenCall } from './choose-calls.ts';
@@ -38,18 +37,19 @@ const wordsPerTurn = 32;
  * quotes their results. The same conversation gives the same answer, but for call ids and the clock. It says what it is and knows nothing.
  */
 export function createDemoBackend({ now = Date.now, newCallId = makeCallId }: DemoOptions = {}): ModelBackend {
-  async function* events(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
-    request.signal.throwIfAborted();
-    const reply = replyTo(request, now());
-    if (reply.calls !== undefined) {
-      for (const { name, args } of reply.calls)
-        yield { type: 'tool-call', call: { id: newCallId(), name, arguments: JSON.stringify(args) } };
-    } else yield* speak(reply.text, request.signal);
-    const spoken = reply.calls === undefined ? reply.text : JSON.stringify(reply.calls);
-    yield { type: 'usage', usage: usageOf(request, spoken) };
-    yield { type: 'finish', reason: reply.calls === undefined ? 'stop' : 'tool_calls' };
-  }
-  return { answer: (request, emit) => emitFrom(events(request), emit) };
+  return {
+    async answer(request, emit) {
+      request.signal.throwIfAborted();
+      const reply = replyTo(request, now());
+      if (reply.calls === undefined) await emitWords(reply.text, request.signal, emit);
+      const calls = (reply.calls ?? []).map(({ name, args }): ModelEvent => {
+        return { type: 'tool-call', call: { id: newCallId(), name, arguments: JSON.stringify(args) } };
+      });
+      const written = reply.calls === undefined ? reply.text : JSON.stringify(reply.calls);
+      const usage: ModelEvent = { type: 'usage', usage: usageOf(request, written) };
+      await emit([...calls, usage, { type: 'finish', reason: reply.calls === undefined ? 'stop' : 'tool_calls' }]);
+    },
+  };
 }
 
 type Reply = { text: string; calls?: undefined } | { calls: ChosenCall[] };
@@ -89,12 +89,13 @@ function offeredTo({ tools, callerTools, toolChoice }: ModelRequest): ToolSpec[]
   return toolChoice === 'none' ? [] : [...tools, ...callerTools.flatMap((entry) => toSpec(entry) ?? [])];
 }
 
-async function* speak(text: string, signal: AbortSignal): AsyncGenerator<ModelEvent, void, undefined> {
-  let count = 0;
-  for (const [word] of text.matchAll(/\s{0,99}\S+/gu)) {
-    if (++count % wordsPerTurn === 0) await nextTurn();
+/** One event for each word, so that the answer streams like that of a model. */
+async function emitWords(text: string, signal: AbortSignal, emit: Emit<ModelEvent>): Promise<void> {
+  const words = Array.from(text.matchAll(/\s{0,99}\S+/gu), ([word]): ModelEvent => ({ type: 'text', text: word }));
+  for (let start = 0; start < words.length; start += wordsPerTurn) {
+    if (start > 0) await nextTurn();
     signal.throwIfAborted();
-    yield { type: 'text', text: word };
+    await emit(words.slice(start, start + wordsPerTurn));
   }
 }
 

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { runChat } from '../../../src/chat/loop/run-chat.ts';
 import type { ChatRun, Handoff } from '../../../src/chat/loop/run-chat.ts';
 import type { ChatEvent } from '../../../src/core/chat.ts';
-import { pullFrom } from '../../_support/pull-from.ts';
+import { pullFrom } from '../../_support/emit-and-pull.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tool.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';

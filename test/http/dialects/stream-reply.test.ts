@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { ChatEvent } from '../../../src/core/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { streamReply } from '../../../src/http/dialects/stream-reply.ts';
-import { emitFrom } from '../../../src/shared/emit.ts';
+import { emitFrom } from '../../_support/emit-and-pull.ts';
 
 /** A server whose only route streams the given events, with short patience. */
 async function serverOf(events: () => AsyncGenerator<ChatEvent, void>) {

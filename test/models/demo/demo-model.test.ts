@@ -403,7 +403,9 @@ describe('the demo model', () => {
       }
     })();
     await expect(reading).rejects.toThrow('gone');
-    expect(words).toHaveLength(3);
+    // No batch after the one that was under way.
+    const { text } = await ask('Hello');
+    expect(words.length).toBeLessThan(text.split(/\s+/u).length);
     await expect(ask('Hello', { signal: leave.signal })).rejects.toThrow('gone');
   });
 

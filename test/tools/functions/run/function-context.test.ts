@@ -7,7 +7,7 @@ import { createFunctionTool } from '../../../../src/tools/functions/run/function
 import type { Tool } from '../../../../src/core/tool.ts';
 import type { ToolCallResult } from '../../../../src/chat/tool-calls/tool-call-result.ts';
 import type { ChatEvent } from '../../../../src/core/chat.ts';
-import { pullFrom } from '../../../_support/pull-from.ts';
+import { pullFrom } from '../../../_support/emit-and-pull.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { callSettings } from '../../../chat/loop-fixture.ts';
 import { runContext, toolMap } from '../../../_support/tools.ts';

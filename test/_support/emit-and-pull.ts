@@ -33,3 +33,16 @@ export async function* pullFrom<Event, Result>(produce: (emit: Emit<Event>) => P
     taken.resolve();
   }
 }
+
+/** The events of a generator, emitted one by one; gives what the generator returns. */
+export async function emitFrom<Event, Result>(events: AsyncGenerator<Event, Result>, emit: Emit<Event>): Promise<Result> {
+  try {
+    for (let next = await events.next(); ; next = await events.next()) {
+      if (next.done === true) return next.value;
+      const slow = emit([next.value]);
+      if (slow !== undefined) await slow;
+    }
+  } finally {
+    await events.return(undefined as Result);
+  }
+}
