@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isJsonObject, type JsonObject } from '../../src/shared/json.ts';
 import { buildRequest } from '../../src/tools/openapi/call/build-request.ts';
 import { convertOperations, type Operation } from '../../src/tools/openapi/convert/convert-operations.ts';
-import { serverBaseUrl } from '../../src/tools/openapi/load/server-base-url.ts';
+import { createBaseUrls } from '../../src/tools/openapi/load/server-base-url.ts';
 import { findLosses } from '../_support/find-losses.ts';
 import { corpusFiles, openCorpusDocument, readCorpusDocument } from '../_support/openapi-corpus.ts';
 
@@ -68,7 +68,7 @@ describe('the documents of OPENAPI_CORPUS', () => {
 
   it.each(files)('%s: every function is a JSON Schema, and its request stays on the server', async (name) => {
     const document = await readCorpusDocument(name);
-    const base = serverBaseUrl(document, 'http://tools.test:8000', undefined);
+    const base = createBaseUrls(document, 'http://tools.test:8000', undefined)({});
     const ajv = new Ajv2020({ strict: false, validateFormats: false, code: { regExp: Object.assign(() => /x/u, { code: 'any' }) } });
     for (const operation of convertOperations(document).operations) {
       expect(ajv.validateSchema(operation.spec.parameters), `${operation.operationId}: ${ajv.errorsText()}`).toBe(true);

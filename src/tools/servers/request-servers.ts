@@ -155,8 +155,6 @@ async function loadRequested({ server, run, isInBrowser, budget }: ServerContext
         budget,
         maxOperations: limits.toolsPerRequest,
         isChecked: false,
-        // A document in the request was measured for depth with the request.
-        isShallow: true,
       },
       reader: { kind: 'requested', caller: run.caller.id, signal: run.signal },
     },

@@ -18,7 +18,7 @@ const cookieValue = /^[\x21\x23-\x3a\x3c-\x5b\x5d-\x7e]*$/;
 const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
 
 /**
- * The request of a call, without credentials. `baseUrl` is where the paths begin (`serverBaseUrl`). Optional arguments that are null are not sent,
+ * The request of a call, without credentials. `baseUrl` is where the paths begin (`createBaseUrls`). Optional arguments that are null are not sent,
  * except in a body whose schema takes null: there it clears a field.
  * @throws ArgumentError for a value that is missing or cannot stand in its place.
  */

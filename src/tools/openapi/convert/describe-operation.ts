@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { spendOnNames, type Spend } from './conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
-import { followReferences, referenceOf } from '../load/resolve-references.ts';
+import { referenceOf, tryFollow } from '../load/resolve-references.ts';
 import { isSwagger } from '../load/upgrade-swagger.ts';
 import { stripSpecialTokens } from './strip-special-tokens.ts';
 
@@ -88,13 +88,7 @@ function successOf(document: JsonObject, operation: JsonObject, spend: Spend): J
   const responses = ownValue(operation, 'responses');
   if (!isJsonObject(responses)) return undefined;
   const status = Object.keys(responses).find((key) => key.startsWith('2'));
-  if (status === undefined) return undefined;
-  try {
-    return followReferences(document, responses[status], spend);
-  } catch {
-    // Nothing depends on what an answer is called.
-    return undefined;
-  }
+  return status === undefined ? undefined : tryFollow(document, responses[status], spend);
 }
 
 /** `#/components/schemas/Series` → `Series`, a list of them → `Series[]`. */

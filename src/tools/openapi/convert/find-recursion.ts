@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { ConversionBudget } from './conversion-budget.ts';
-import { referenceOf, resolveReference } from '../load/resolve-references.ts';
+import { findReference, nestedValues, referenceOf } from '../load/resolve-references.ts';
 
 /** Tells whether what a reference points at contains, at any depth and through other references, that reference again. */
 export type RecursionFinder = (reference: string) => boolean;
@@ -26,7 +26,7 @@ export function createRecursionFinder(document: JsonObject, budget: Pick<Convers
   const open: Node[] = [];
 
   const enter = (reference: string): Node => {
-    const targets = budget.valuesLeft > 0 ? [...collectReferences(tryResolve(document, reference), budget)] : [reference];
+    const targets = budget.valuesLeft > 0 ? [...collectReferences(findReference(document, reference), budget)] : [reference];
     const node = { reference, targets, nextTarget: 0, index: nodes.size, lowest: nodes.size, isOpen: true, isRecursive: false };
     nodes.set(reference, node);
     open.push(node);
@@ -68,24 +68,11 @@ export function createRecursionFinder(document: JsonObject, budget: Pick<Convers
 
 function collectReferences(root: JsonValue | undefined, budget: Pick<ConversionBudget, 'valuesLeft'>): Set<string> {
   const found = new Set<string>();
-  const waiting = [root];
-  while (waiting.length > 0 && budget.valuesLeft > 0) {
-    const value = waiting.pop();
-    if (typeof value !== 'object' || value === null) continue;
+  for (const value of nestedValues(root)) {
     const reference = isJsonObject(value) ? referenceOf(value) : undefined;
     if (reference !== undefined) found.add(reference);
-    const children = Object.values(value);
-    budget.valuesLeft -= 1 + children.length;
-    if (budget.valuesLeft > 0) for (const child of children) waiting.push(child);
+    budget.valuesLeft -= 1 + Object.keys(value).length;
+    if (budget.valuesLeft <= 0) break;
   }
   return found;
-}
-
-/** What dangles contains nothing; whoever needs the target is told by `resolveReference`. */
-function tryResolve(document: JsonObject, reference: string): JsonValue | undefined {
-  try {
-    return resolveReference(document, reference);
-  } catch {
-    return undefined;
-  }
 }

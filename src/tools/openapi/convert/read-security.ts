@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from './conversion-budget.ts';
 import type { CredentialPlace, CredentialSet } from '../operation.ts';
 import { isReservedHeader } from '../call/reserved-headers.ts';
-import { followReferences } from '../load/resolve-references.ts';
+import { tryFollow } from '../load/resolve-references.ts';
 
 /** More alternatives no document has that was ever seen. */
 const maxAlternatives = 32;
@@ -90,13 +90,4 @@ function httpPlace(scheme: JsonValue | undefined): CredentialPlace | undefined {
   const known = scheme.trim().toLowerCase();
   if (known === 'bearer' || known === 'basic') return { kind: known };
   return known === 'token' || known === 'apikey' ? { kind: 'header', name: 'Authorization', prefix: scheme.trim() } : undefined;
-}
-
-function tryFollow(document: JsonObject, entry: JsonValue | undefined, spend: Spend): JsonObject | undefined {
-  try {
-    return followReferences(document, entry, spend);
-  } catch (error) {
-    if (error instanceof BudgetSpent) throw error;
-    return undefined;
-  }
 }

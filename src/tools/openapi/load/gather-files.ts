@@ -1,26 +1,27 @@
 import pLimit from 'p-limit';
-import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
+import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import { hidingFaults, parseTree } from './parse-document.ts';
-import { referenceOf } from './resolve-references.ts';
+import { parseTree } from './parse-document.ts';
+import { nestedValues, referenceOf } from './resolve-references.ts';
 
-/** Gives the bytes of a file. Which ones may be asked for is decided here; whoever fetches checks the address all the same. */
+/** Gives the bytes of a file. Which files are requested is decided here; whoever fetches checks the address all the same. */
 export type FetchFile = (url: string) => Promise<Uint8Array>;
 
 export interface FileSource {
   fetchFile: FetchFile;
-  /** Takes out of a text what messages about it must not quote. */
-  hide?: (text: string) => string;
+  parse?: (text: string) => JsonValue;
 }
 
-/** Where files that a document refers to are put. */
+/** Where the files that a document refers to are put. */
 const filesKey = 'x-toolwharf-files';
 const parallelFetches = 8;
 const maxWarnings = 20;
 
-interface Holder {
+/** A schema that refers to a file, the file's address, and the part of the reference after its `#`. */
+interface FileReference {
   schema: JsonObject;
+  target: string;
   fragment: string;
 }
 
@@ -32,89 +33,63 @@ interface Holder {
 export async function gatherFiles(
   document: JsonObject,
   url: string,
-  { fetchFile, hide = (text) => text }: FileSource,
+  { fetchFile, parse = parseTree }: FileSource,
 ): Promise<{ files: number; warnings: string[] }> {
-  const parse = hidingFaults(parseTree, hide);
   const rootUrl = withoutFragment(url);
   const files: JsonObject = {};
-  const keys = new Map<string, string>();
+  /** What references to a file begin with now; undefined for a file that cannot be used. */
+  const pointers = new Map<string, string | undefined>([[rootUrl, '#']]);
   const warnings: string[] = [];
   const inTurn = pLimit(parallelFetches);
   let bytesLeft: number = limits.documentBytes;
 
-  const gather = async (target: string, holders: Holder[]): Promise<Map<string, Holder[]>> => {
+  const addFile = async (target: string): Promise<FileReference[]> => {
     const key = freeKey(target, files);
     files[key] = null;
-    keys.set(target, key);
+    pointers.set(target, undefined);
     try {
-      if (keys.size > limits.documentFiles) throw new Error(`a document may have ${limits.documentFiles} files`);
+      if (pointers.size > limits.documentFiles + 1) throw new Error(`a document may have ${limits.documentFiles} files`);
       const bytes = await fetchFile(target);
       bytesLeft -= bytes.byteLength;
       if (bytesLeft < 0) throw new Error(`all files together are larger than ${limits.documentBytes} bytes`);
       const value = parse(new TextDecoder().decode(bytes));
-      if (isDeeperThan(value, limits.documentDepth)) throw new Error(`it is nested deeper than ${limits.documentDepth} levels`);
       files[key] = value;
-      pointAllAt(holders, key);
-      return collect(value, { rootUrl, fileUrl: target, key });
+      pointers.set(target, `#/${filesKey}/${key}`);
+      return fileReferences(value, target, rootUrl);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      if (warnings.length < maxWarnings) warnings.push(`${shownName(target)} could not be used: ${reason.replace(/\.$/, '')}.`);
-      keys.delete(target);
-      failed.add(target);
       delete files[key];
-      return new Map();
+      const reason = error instanceof Error ? error.message : String(error);
+      warnings.push(`${shownName(target)} could not be used: ${reason.replace(/\.$/, '')}.`);
+      return [];
     }
   };
 
-  const failed = new Set<string>();
-  let waiting = [collect(document, { rootUrl, fileUrl: rootUrl, key: undefined })];
-  while (waiting.length > 0) {
-    const wanted = new Map<string, Holder[]>();
-    for (const [target, holders] of waiting.flatMap((found) => [...found])) {
-      const key = keys.get(target);
-      if (key !== undefined) pointAllAt(holders, key);
-      else if (!failed.has(target)) wanted.set(target, [...(wanted.get(target) ?? []), ...holders]);
+  let found = fileReferences(document, rootUrl, rootUrl);
+  while (found.length > 0) {
+    const wanted = new Set(found.map(({ target }) => target).filter((target) => !pointers.has(target)));
+    // All files of a round are fetched at once; those that they refer to are the next round.
+    const next = await Promise.all([...wanted].map((target) => inTurn(() => addFile(target))));
+    for (const { schema, target, fragment } of found) {
+      const pointer = pointers.get(target);
+      if (pointer !== undefined) schema['$ref'] = `${pointer}${fragment}`;
     }
-    // Within one round all are fetched at once; what they refer to is the next round.
-    waiting = wanted.size === 0 ? [] : await Promise.all([...wanted].map(([target, holders]) => inTurn(() => gather(target, holders))));
+    found = next.flat();
   }
-  if (keys.size > 0) document[filesKey] = files;
-  return { files: keys.size + failed.size, warnings };
+  if (pointers.size > 1) document[filesKey] = files;
+  return { files: pointers.size - 1, warnings: warnings.slice(0, maxWarnings) };
 }
 
-interface Place {
-  rootUrl: string;
-  fileUrl: string;
-  /** Undefined in the document itself. */
-  key: string | undefined;
-}
-
-/** References to other files, by their address. Those within the file are turned at once. Without the stack: a file may be deep. */
-function collect(root: JsonValue, { rootUrl, fileUrl, key }: Place): Map<string, Holder[]> {
-  const found = new Map<string, Holder[]>();
-  const waiting: (JsonValue | undefined)[] = [root];
-  for (let value = waiting.pop(); value !== undefined || waiting.length > 0; value = waiting.pop()) {
-    if (typeof value !== 'object' || value === null) continue;
-    for (const child of Object.values(value)) if (typeof child === 'object' && child !== null) waiting.push(child);
-    const reference = isJsonObject(value) ? referenceOf(value) : undefined;
-    if (reference === undefined || !isJsonObject(value)) continue;
+/** The references in a file that may be followed. */
+function fileReferences(root: JsonValue, fileUrl: string, rootUrl: string): FileReference[] {
+  const found: FileReference[] = [];
+  for (const schema of nestedValues(root)) {
+    const reference = isJsonObject(schema) ? referenceOf(schema) : undefined;
+    if (reference === undefined || !isJsonObject(schema)) continue;
     const [address = '', fragment = ''] = reference.split('#', 2);
     const target = address === '' ? fileUrl : allowedUrl(address, fileUrl, rootUrl);
-    if (target === undefined) continue;
-    const holder = { schema: value, fragment };
-    if (target === rootUrl) holder.schema['$ref'] = `#${fragment}`;
-    else if (target === fileUrl && key !== undefined) pointAt(holder, key);
-    else found.set(target, [...(found.get(target) ?? []), holder]);
+    if (target !== undefined) found.push({ schema, target, fragment });
   }
   return found;
-}
-
-function pointAllAt(holders: readonly Holder[], key: string): void {
-  for (const holder of holders) pointAt(holder, key);
-}
-
-function pointAt({ schema, fragment }: Holder, key: string): void {
-  schema['$ref'] = `#/${filesKey}/${key}${fragment}`;
 }
 
 /** The address that a reference means; undefined for another origin, for what does not lie below the document's folder, and for no address at all. */
@@ -123,19 +98,18 @@ function allowedUrl(reference: string, fileUrl: string, rootUrl: string): string
   const root = new URL(rootUrl);
   const folder = root.pathname.slice(0, root.pathname.lastIndexOf('/') + 1);
   if (target === null || target.origin !== root.origin || target.username !== '' || target.password !== '') return undefined;
-  // Some servers take these for slashes and dots.
+  // Some servers decode these to slashes and dots.
   if (/%2f|%5c|%2e|\\/i.test(target.pathname) || !target.pathname.startsWith(folder)) return undefined;
-  // What a document was fetched with (a key, perhaps) goes along to files that ask for nothing else.
   target.hash = '';
-  if (target.pathname === root.pathname && target.search === '') return withoutFragment(rootUrl);
-  return target.href;
+  // The document itself, which was perhaps fetched with a query (a key).
+  return target.pathname === root.pathname && target.search === '' ? rootUrl : target.href;
 }
 
 function withoutFragment(url: string): string {
   return url.split('#', 1)[0] ?? url;
 }
 
-/** The file's name without its ending, for it becomes the name of a definition. */
+/** The file's name without its extension, because it becomes the name of a definition. */
 function freeKey(url: string, taken: JsonObject): string {
   const last = new URL(url).pathname.split('/').at(-1) ?? '';
   const name = last.replace(/\.(?:json|ya?ml)$/i, '').replaceAll(/[^A-Za-z0-9_.-]+/g, '_') || 'file';

@@ -1,5 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import pLimit, { type LimitFunction } from 'p-limit';
+import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { createWorkerPool, jobOf, TookTooLong, TookTooMuchMemory } from '../../../workers/worker-pool.ts';
 import { createTrialBudget, isSpent, type ConversionBudget } from '../convert/conversion-budget.ts';
@@ -8,17 +9,18 @@ import type { openDocumentInWorker, FromDocumentJob, ToDocumentJob } from './ope
 import type { Operation } from '../operation.ts';
 import { openDocument, type DocumentJob, type OpenedDocument } from './open-document.ts';
 import { isJsonText } from './parse-document.ts';
+import { nestedValues } from './resolve-references.ts';
 
-/** Who wants the document, and until when. */
+/** For whom a document is read, and until when. */
 export interface DocumentReader {
-  /** `registered`: for the gateway's own servers, by administrators and refreshes; else a request's own document. */
+  /** `registered`: the document of a registered server; `requested`: that of a request. */
   kind: 'registered' | 'requested';
-  /** Whose document it is: the server's id, or the caller's. Threads are shared out among them. */
+  /** Whose document it is: the server's id, or the caller's. The threads are shared among them. */
   caller: string;
   signal: AbortSignal;
 }
 
-/** What takes about ten milliseconds; a thread takes about a hundred to start, in which everything else goes on. */
+/** What takes about ten milliseconds; a thread takes about a hundred to start, while everything else goes on. */
 const jsonCharacters = 64 * 1024;
 /** YAML takes fifty times as long as JSON to parse. */
 const yamlCharacters = 8 * 1024;
@@ -45,16 +47,12 @@ const turns = new WeakMap<ConversionBudget, LimitFunction>();
 export async function openDocumentAside(job: DocumentJob, fetchFile: FetchFile, reader: DocumentReader): Promise<OpenedDocument> {
   const { signal } = reader;
   signal.throwIfAborted();
-  // Whoever leaves does not wait for a turn, nor for a file.
-  return untilAborted(signal, () => turnOf(job.budget)(() => openHereOrAside(job, fetchFile, reader)));
-}
-
-async function untilAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-  const { promise, reject } = Promise.withResolvers<never>();
+  // An aborted request waits neither for its turn nor for a file.
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(signal.reason as Error);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    return await Promise.race([promise, work()]);
+    return await Promise.race([aborted, turnOf(job.budget)(() => openHereOrAside(job, fetchFile, reader))]);
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
@@ -72,72 +70,33 @@ async function openHereOrAside(job: DocumentJob, fetchFile: FetchFile, reader: D
   const { budget } = job;
   const before = createTrialBudget(budget);
   const trial = { ...before };
-  const files = rememberFiles(fetchFile);
-  const opened = await withinReadingTime(() => openDocument({ ...job, budget: trial }, files.fetchSmall));
-  // Where it had all that there is, a thread has no more.
+  let needsFiles = false;
+  const opened = await openDocument({ ...job, budget: trial }, () => {
+    needsFiles = true;
+    return Promise.reject(new Error('files are read in a thread'));
+  });
+  // Where the trial had the whole budget, a thread has no more.
   const isCutShort = isSpent(trial) && (before.nodesLeft < budget.nodesLeft || before.valuesLeft < budget.valuesLeft);
-  if (isCutShort || files.areLarge()) return openInThread(job, files.fetchOnce, reader);
+  if (needsFiles || isCutShort) return openInThread(job, fetchFile, reader);
   for (const part of ['nodesLeft', 'valuesLeft', 'charactersLeft'] as const) budget[part] -= before[part] - trial[part];
   return opened;
 }
 
-/** Here it is only files that can take so long. */
-async function withinReadingTime(open: () => Promise<OpenedDocument>): Promise<OpenedDocument> {
-  const timer = new AbortController();
-  const timeout = setTimeout(() => timer.abort(new Error(tookTooLong)), limits.documentReadingMs);
-  try {
-    return await untilAborted(timer.signal, open);
-  } finally {
-    clearTimeout(timeout);
-  }
-}
-
-/** Fetches each file once. `fetchSmall` rejects when all files together are no longer small. */
-function rememberFiles(fetchFile: FetchFile): { fetchOnce: FetchFile; fetchSmall: FetchFile; areLarge(): boolean } {
-  const fetched = new Map<string, Promise<Uint8Array>>();
-  let characters = 0;
-  const fetchOnce: FetchFile = (url) => {
-    const known = fetched.get(url) ?? fetchFile(url);
-    fetched.set(url, known);
-    return known;
-  };
-  const areLarge = (): boolean => characters > jsonCharacters;
-  return {
-    fetchOnce,
-    async fetchSmall(url) {
-      const bytes = await fetchOnce(url);
-      characters += isJsonText(beginningOf(bytes)) ? bytes.byteLength : bytes.byteLength * (jsonCharacters / yamlCharacters);
-      if (areLarge()) throw new Error('the files of the document are read in a thread');
-      return bytes;
-    },
-    areLarge,
-  };
-}
-
-function beginningOf(source: string | Uint8Array): string {
-  return typeof source === 'string' ? source.slice(0, 200) : new TextDecoder().decode(source.subarray(0, 200));
-}
-
-/** An object was measured by whoever parsed it, and posting it to a thread costs as much as a small one is worth. */
+/** An object was measured when it was parsed, and posting it to a thread costs as much as a small one is worth. */
 function isSmall({ source, isChecked }: DocumentJob): boolean {
-  const characters = typeof source === 'string' ? source.length : source instanceof Uint8Array ? source.byteLength : sizeOf(source);
+  const isText = typeof source === 'string' || source instanceof Uint8Array;
+  const characters = isText ? source.length : sizeOf(source);
   if (characters > jsonCharacters || (isChecked && characters > checkedCharacters)) return false;
-  if (typeof source !== 'string' && !(source instanceof Uint8Array)) return true;
-  return characters <= yamlCharacters || isJsonText(beginningOf(source));
+  if (!isText || characters <= yamlCharacters) return true;
+  return isJsonText(typeof source === 'string' ? source : new TextDecoder().decode(source.subarray(0, 200)));
 }
 
 /** Roughly, in characters of JSON, and not beyond what has to be known. */
-function sizeOf(source: object): number {
-  const waiting: unknown[] = [source];
+function sizeOf(source: JsonObject): number {
   let characters = 0;
-  while (waiting.length > 0 && characters <= jsonCharacters) {
-    const value = waiting.pop();
-    characters += typeof value === 'string' ? value.length + 2 : 4;
-    if (typeof value !== 'object' || value === null) continue;
-    for (const [key, child] of Object.entries(value)) {
-      characters += key.length;
-      waiting.push(child);
-    }
+  for (const value of nestedValues(source)) {
+    for (const [key, child] of Object.entries(value)) characters += key.length + (typeof child === 'string' ? child.length + 2 : 4);
+    if (characters > jsonCharacters) break;
   }
   return characters;
 }
@@ -145,11 +104,11 @@ function sizeOf(source: object): number {
 async function openInThread(job: DocumentJob, fetchFile: FetchFile, { kind, caller, signal }: DocumentReader): Promise<OpenedDocument> {
   const { port1, port2 } = new MessageChannel();
   const operations: Operation[] = [];
-  port1.on('message', (message: FromDocumentJob) => {
-    if (message.type === 'file-wanted') return void answerJob(port1, message.url, fetchFile);
-    operations.push(...message.operations);
-    // Whatever else waits comes first.
-    return void setImmediate(() => post(port1, { type: 'more-wanted' }));
+  port1.on('message', ({ id, url, operations: slice }: FromDocumentJob) => {
+    if (url !== undefined) return void readFile(url, fetchFile).then((file) => post(port1, { id, ...file }));
+    operations.push(...slice);
+    // Everything else that waits comes first.
+    return void setImmediate(() => post(port1, { id }));
   });
   try {
     const { opened, budget } = await pools[kind].run({
@@ -171,19 +130,18 @@ async function openInThread(job: DocumentJob, fetchFile: FetchFile, { kind, call
   }
 }
 
-/** Bytes are handed over and not copied: whoever gave them does not use them again. */
+/** Bytes are moved and not copied: nothing else uses them. */
 function transferable({ source }: DocumentJob): ArrayBuffer[] {
   return source instanceof Uint8Array && source.buffer instanceof ArrayBuffer && source.byteLength === source.buffer.byteLength
     ? [source.buffer]
     : [];
 }
 
-async function answerJob(port: MessagePort, url: string, fetchFile: FetchFile): Promise<void> {
-  const answer: ToDocumentJob = await fetchFile(url).then(
-    (bytes) => ({ type: 'file', url, bytes }),
-    (error: unknown) => ({ type: 'file', url, problem: error instanceof Error ? error.message : String(error) }),
+function readFile(url: string, fetchFile: FetchFile): Promise<Omit<ToDocumentJob, 'id'>> {
+  return fetchFile(url).then(
+    (bytes) => ({ bytes }),
+    (error: unknown) => ({ problem: error instanceof Error ? error.message : String(error) }),
   );
-  post(port, answer);
 }
 
 function post(port: MessagePort, message: ToDocumentJob): void {

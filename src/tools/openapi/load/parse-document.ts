@@ -18,28 +18,23 @@ const yamlOptions = { maxAliasCount: 100, merge: true, uniqueKeys: false, resolv
  * @throws Error whose message says what is wrong with the text: neither JSON nor YAML, no object, too deep, no OpenAPI document.
  */
 export function parseDocument(text: string): JsonObject {
-  const trimmed = text.replace(/^\uFEFF/, '').trim();
-  if (trimmed === '') throw new Error('The document is empty.');
-  if (trimmed.startsWith('<')) throw new Error('This is an HTML or XML page, not an OpenAPI document in JSON or YAML.');
-  // YAML contains JSON, but its parser takes fifty times as long; so it only gets what is no JSON.
-  return isJsonText(trimmed) ? checkDocumentShape(readJson(trimmed)) : readYaml(trimmed);
+  return checkDocumentKind(parseTree(text));
 }
 
 /**
- * What a JSON or YAML text holds, whatever it is: for files that a document consists of. Depth and kind are not looked at.
+ * What a JSON or YAML text holds, whatever that is: for the files that a document consists of.
  * @throws Error as `parseDocument` does.
  */
 export function parseTree(text: string): JsonValue {
   const trimmed = text.replace(/^\uFEFF/, '').trim();
-  if (trimmed === '') throw new Error('The file is empty.');
-  if (trimmed.startsWith('<')) throw new Error('This is an HTML or XML page.');
-  return (isJsonText(trimmed) ? readJson(trimmed) : readYamlTree(trimmed)) as JsonValue;
+  if (trimmed === '') throw new Error('The document is empty.');
+  if (trimmed.startsWith('<')) throw new Error('This is an HTML or XML page, not an OpenAPI document in JSON or YAML.');
+  // YAML contains JSON, but its parser takes fifty times as long; so it only gets what is no JSON.
+  return isJsonText(trimmed) ? readJson(trimmed) : readYaml(trimmed);
 }
 
-/**
- * The same parser, whose messages quote no secrets: they may hold a piece of the text, in which a secret that was cut would not be found any more.
- */
-export function hidingFaults<Value>(parse: (text: string) => Value, hide: (text: string) => string): (text: string) => Value {
+/** The same parser with messages that quote no secrets: they may quote a part of the text, and a secret that was cut would not be recognized any more. */
+export function hidingSecrets<Value>(parse: (text: string) => Value, hide: (text: string) => string): (text: string) => Value {
   return (text) => {
     try {
       return parse(text);
@@ -52,18 +47,7 @@ export function hidingFaults<Value>(parse: (text: string) => Value, hide: (text:
   };
 }
 
-/** The same checks for a document that arrived as an object. */
-export function checkDocumentShape(document: unknown): JsonObject {
-  checkDepth(document);
-  return checkDocumentKind(document);
-}
-
-function checkDepth(value: unknown): void {
-  if (isDeeperThan(value, limits.documentDepth)) throw new Error(`The document is nested deeper than ${limits.documentDepth} levels.`);
-}
-
-/** The same without looking for its depth, which takes as long as everything after it: for whoever has limited that already. */
-export function checkDocumentKind(document: unknown): JsonObject {
+export function checkDocumentKind(document: JsonValue): JsonObject {
   if (!isJsonObject(document)) throw new Error('An OpenAPI document is an object; this is something else.');
   if (!['openapi', 'swagger', 'paths'].some((key) => ownValue(document, key) !== undefined))
     throw new Error('This is no OpenAPI document: it has neither "openapi" nor "swagger" nor "paths".');
@@ -75,29 +59,30 @@ export function isJsonText(text: string): boolean {
   return /^\s*[{[]\s*(?:["}\]{[]|$)/.test(text);
 }
 
-function readJson(text: string): unknown {
-  try {
-    return parseJson(text, undefined, cleaning) as unknown;
-  } catch (error) {
-    throw new Error(`The document is not valid JSON: ${firstLine(error)}`, { cause: error });
-  }
+function readJson(text: string): JsonValue {
+  const value = readText(() => parseJson(text, undefined, cleaning) as JsonValue, 'not valid JSON');
+  checkDepth(value);
+  return value;
 }
 
-function readYaml(text: string): JsonObject {
-  return checkDocumentKind(readYamlTree(text));
-}
-
-function readYamlTree(text: string): unknown {
-  let value: unknown;
-  try {
-    value = parseYaml(text, yamlOptions);
-  } catch (error) {
-    throw new Error(`The document is neither JSON nor valid YAML: ${firstLine(error)}`, { cause: error });
-  }
+function readYaml(text: string): JsonValue {
+  const value = readText(() => parseYaml(text, yamlOptions) as JsonValue, 'neither JSON nor valid YAML');
   checkDepth(value);
   // After the check of the depth: an alias can stand within what it stands for, and scanning such a circle would not end.
   if (typeof value === 'object' && value !== null) scan(value, cleaning);
   return value;
+}
+
+function readText(parse: () => JsonValue, problem: string): JsonValue {
+  try {
+    return parse();
+  } catch (error) {
+    throw new Error(`The document is ${problem}: ${firstLine(error)}`, { cause: error });
+  }
+}
+
+function checkDepth(value: JsonValue): void {
+  if (isDeeperThan(value, limits.documentDepth)) throw new Error(`The document is nested deeper than ${limits.documentDepth} levels.`);
 }
 
 function firstLine(error: unknown): string {

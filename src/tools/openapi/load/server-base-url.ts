@@ -8,47 +8,36 @@ const maxOverlap = 32;
 const urlCharacters = 2_048;
 
 /**
- * Where the paths of a document begin: the registered URL followed by the path part of the document's own first server entry, what overlaps written
- * once (`http://host/api` and `/api/v1` give `http://host/api/v1`). The entry's host is ignored: it is often `localhost`, a placeholder or an
- * address of another network, and a document must not choose where credentials go. `basePath` takes the place of the entry. Without either, what all
- * paths of the document begin with is not written twice (`http://host/api/v1` and `/api/v1/users`, `/api/v1/login` give `http://host`). Without a
- * `/` at the end.
- */
-export function serverBaseUrl(document: JsonObject, registeredUrl: string, basePath: string | undefined): string {
-  const { origin, pathname } = new URL(registeredUrl);
-  const own = segmentsOf(pathname);
-  const added = segmentsOf(basePath === undefined ? documentPath(document) : pathOf(basePath));
-  if (basePath === undefined && added.length === 0)
-    return [origin, ...own.slice(0, own.length - longestOverlap(own, sharedStart(document)))].join('/');
-  const overlap = longestOverlap(own, added);
-  return [origin, ...own, ...added.slice(overlap)].join('/');
-}
-
-/**
- * Where the path of each operation begins: as `serverBaseUrl`, unless the operation or its path item names servers of its own. Their path then
- * takes the place of the document's, on the registered origin all the same. A `basePath` of the connection stands above both. Keeps no document.
+ * Where the path of each operation begins. That is the registered URL followed by the path part of the document's own first server entry, what
+ * overlaps written once (`http://host/api` and `/api/v1` give `http://host/api/v1`). The entry's host is ignored: it is often `localhost`, a
+ * placeholder or an address of another network, and a document must not choose where credentials go. `basePath` of the connection stands for
+ * the path of any server entry. Without either, what all paths of the document begin with is not written twice (`http://host/api/v1` and
+ * `/api/v1/users`, `/api/v1/login` give `http://host`). Without a `/` at the end.
+ * Servers that an operation or its path item names replace the document's, on the registered origin all the same. Keeps no document.
  */
 export function createBaseUrls(
   document: JsonObject,
   registeredUrl: string,
   basePath: string | undefined,
 ): (operation: { serverPath?: string }) => string {
-  const ofDocument = segmentsOf(documentPath(document));
-  const documentBase = serverBaseUrl(document, registeredUrl, basePath);
   const { origin, pathname } = new URL(registeredUrl);
-  const own = segmentsOf(pathname);
-  const isWritten = ofDocument.length > 0 && longestOverlap(own, ofDocument) === ofDocument.length;
-  const kept = isWritten ? own.slice(0, -ofDocument.length) : own;
-  return ({ serverPath }) => {
-    if (serverPath === undefined || basePath !== undefined) return documentBase;
-    const added = segmentsOf(serverPath);
-    return [origin, ...kept, ...added.slice(longestOverlap(kept, added))].join('/');
-  };
+  const registered = segmentsOf(pathname);
+  const added = segmentsOf(basePath === undefined ? documentPath(document) : pathOf(basePath));
+  const below = (base: readonly string[], path: readonly string[]): string =>
+    [origin, ...base, ...path.slice(longestOverlap(base, path))].join('/');
+  const without = (end: number): string[] => registered.slice(0, registered.length - end);
+  const documentBase =
+    basePath === undefined && added.length === 0
+      ? below(without(longestOverlap(registered, sharedStart(document))), [])
+      : below(registered, added);
+  const withoutDocumentPath = longestOverlap(registered, added) === added.length ? without(added.length) : registered;
+  return ({ serverPath }) =>
+    serverPath === undefined || basePath !== undefined ? documentBase : below(withoutDocumentPath, segmentsOf(serverPath));
 }
 
-function longestOverlap(own: readonly string[], added: readonly string[]): number {
-  for (let length = Math.min(own.length, added.length, maxOverlap); length > 0; length -= 1) {
-    const end = own.slice(-length);
+function longestOverlap(base: readonly string[], added: readonly string[]): number {
+  for (let length = Math.min(base.length, added.length, maxOverlap); length > 0; length -= 1) {
+    const end = base.slice(-length);
     if (end.every((segment, index) => segment === added[index])) return length;
   }
   return 0;

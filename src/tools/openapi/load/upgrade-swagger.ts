@@ -1,5 +1,6 @@
 import { ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { formType, multipartType } from '../media-types.ts';
 
 /** What of an operation describes its request, in the words of OpenAPI 3. References of the parameters are resolved. */
 export interface RequestParts {
@@ -18,7 +19,7 @@ const styles: Record<string, JsonObject> = {
 const parameterKeys = new Set(['name', 'in', 'required', 'collectionFormat', 'allowEmptyValue']);
 /** Only the first that fits is sent. */
 const maxMediaTypes = 100;
-const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data'];
+const formTypes = [formType, multipartType];
 
 /** Whether a document is Swagger 2.0, whose operations have to be put into the words of OpenAPI 3 first. */
 export function isSwagger(document: JsonObject): boolean {
@@ -30,10 +31,8 @@ export function upgradeRequest(document: JsonObject, operation: JsonObject, para
   const consumes = mediaTypes(ownValue(operation, 'consumes') ?? ownValue(document, 'consumes'));
   const body = parameters.find((parameter) => parameter['in'] === 'body');
   const fields = parameters.filter((parameter) => parameter['in'] === 'formData');
-  const others = parameters.filter((parameter) => parameter['in'] !== 'body' && parameter['in'] !== 'formData').map(upgradeParameter);
-  if (body !== undefined && fields.length > 0) return { parameters: others, requestBody: upgradeBoth(body, fields, consumes) };
-  if (body !== undefined) return { parameters: others, requestBody: upgradeBody(body, consumes) };
-  return { parameters: others, requestBody: fields.length > 0 ? upgradeForm(fields, consumes) : undefined };
+  const others = parameters.filter((parameter) => parameter['in'] !== 'body' && parameter['in'] !== 'formData');
+  return { parameters: others.map(upgradeParameter), requestBody: upgradeBody(body, fields, consumes) };
 }
 
 function upgradeParameter(parameter: JsonObject): JsonObject {
@@ -48,39 +47,27 @@ function listStyle(parameter: JsonObject): JsonObject {
   return styles[typeof format === 'string' ? format : 'csv'] ?? { explode: false };
 }
 
-/** Swagger 2.0 forbids both in one operation; generators that know several media types write them all the same. */
-function upgradeBoth(body: JsonObject, fields: readonly JsonObject[], consumes: readonly string[]): JsonObject {
-  const whole = upgradeBody(
-    body,
-    consumes.filter((type) => !formTypes.includes(type)),
-  );
-  const form = upgradeForm(fields, consumes);
-  return { ...whole, content: { ...(whole['content'] as JsonObject), ...(form['content'] as JsonObject) } };
+/** Swagger 2.0 forbids a body beside form fields; generators that know several media types write both all the same. */
+function upgradeBody(body: JsonObject | undefined, fields: readonly JsonObject[], consumes: readonly string[]): JsonObject | undefined {
+  if (body === undefined) return fields.length === 0 ? undefined : upgradeForm(fields, consumes);
+  const types = fields.length === 0 ? consumes : consumes.filter((type) => !formTypes.includes(type));
+  const whole = types.length > 0 ? types : ['application/json'];
+  const content = Object.fromEntries(whole.map((type): [string, JsonObject] => [type, { schema: ownValue(body, 'schema') }]));
+  const form = fields.length === 0 ? {} : upgradeForm(fields, consumes).content;
+  return { required: body['required'] === true, description: body['description'], content: { ...content, ...form } };
 }
 
-function upgradeBody(body: JsonObject, consumes: readonly string[]): JsonObject {
-  const types = consumes.length > 0 ? consumes : ['application/json'];
-  const content = types.map((type): [string, JsonObject] => [type, { schema: ownValue(body, 'schema') }]);
-  return { required: body['required'] === true, description: body['description'], content: Object.fromEntries(content) };
-}
-
-function upgradeForm(fields: readonly JsonObject[], consumes: readonly string[]): JsonObject {
+function upgradeForm(fields: readonly JsonObject[], consumes: readonly string[]): { required: boolean; content: JsonObject } {
   const hasFile = fields.some((field) => field['type'] === 'file');
-  const declared = formTypes.filter((type) => consumes.includes(type) && !(hasFile && type === formTypes[0]));
-  const types = declared.length > 0 ? declared : [hasFile ? 'multipart/form-data' : 'application/x-www-form-urlencoded'];
+  const declared = formTypes.filter((type) => consumes.includes(type) && !(hasFile && type === formType));
+  const types = declared.length > 0 ? declared : [hasFile ? multipartType : formType];
   const named = fields.flatMap((field) => (typeof field['name'] === 'string' ? [{ name: field['name'], field }] : []));
   const required = named.filter(({ field }) => field['required'] === true).map(({ name }) => name);
-  const schema: JsonObject = {
-    type: 'object',
-    properties: Object.fromEntries(named.map(({ name, field }) => [name, schemaOf(field)])),
-    required,
-  };
+  const properties = Object.fromEntries(named.map(({ name, field }) => [name, schemaOf(field)]));
   const lists = named.filter(({ field }) => field['type'] === 'array');
   const encoding = Object.fromEntries(lists.map(({ name, field }) => [name, { style: 'form', ...listStyle(field) }]));
-  return {
-    required: required.length > 0,
-    content: Object.fromEntries(types.map((type) => [type, { schema, encoding }])),
-  };
+  const media: JsonObject = { schema: { type: 'object', properties, required }, encoding };
+  return { required: required.length > 0, content: Object.fromEntries(types.map((type) => [type, media])) };
 }
 
 function schemaOf(parameter: JsonObject): JsonObject {

@@ -11,7 +11,7 @@ import { convertOperations } from '../../../../src/tools/openapi/convert/convert
 import { mergeSchemas } from '../../../../src/tools/openapi/convert/merge-schemas.ts';
 import { nameArguments } from '../../../../src/tools/openapi/convert/name-arguments.ts';
 import { isReadOnly } from '../../../../src/tools/openapi/convert/read-only.ts';
-import { serverBaseUrl } from '../../../../src/tools/openapi/load/server-base-url.ts';
+import { createBaseUrls } from '../../../../src/tools/openapi/load/server-base-url.ts';
 
 const text: JsonObject = { type: 'string' };
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });
@@ -252,6 +252,6 @@ describe('texts that would take time without measure', () => {
 
   it('a server address of many equal segments is joined at once', () => {
     const document = { servers: [{ url: `/${'a/'.repeat(100_000)}b` }] };
-    expect(serverBaseUrl(document, `http://h.test/${'a/'.repeat(100_000)}`, undefined)).toMatch(/^http:\/\/h\.test\/a\/a/);
+    expect(createBaseUrls(document, `http://h.test/${'a/'.repeat(100_000)}`, undefined)({})).toMatch(/^http:\/\/h\.test\/a\/a/);
   });
 });

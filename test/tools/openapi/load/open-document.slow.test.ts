@@ -172,9 +172,9 @@ describe('openDocumentAside', () => {
     const { port1, port2 } = new MessageChannel();
     const sizes: number[] = [];
     port1.on('message', (message: FromDocumentJob) => {
-      sizes.push(message.type === 'converted' ? message.operations.length : 0);
+      sizes.push(message.operations?.length ?? 0);
       // eslint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
-      port1.postMessage({ type: 'more-wanted' } satisfies ToDocumentJob);
+      port1.postMessage({ id: message.id } satisfies ToDocumentJob);
     });
     const { opened } = await openDocumentInWorker({ job: jobOf(bigYaml), port: port2 });
     expect(opened.conversion.operations).toEqual([]);

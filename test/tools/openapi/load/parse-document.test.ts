@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkDocumentShape, parseDocument } from '../../../../src/tools/openapi/load/parse-document.ts';
+import { checkDocumentKind, parseDocument } from '../../../../src/tools/openapi/load/parse-document.ts';
 
 describe('parseDocument', () => {
   it('reads JSON and YAML to the same object', () => {
@@ -47,7 +47,7 @@ describe('parseDocument', () => {
   });
 
   it('checks documents that arrive as objects in the same way', () => {
-    expect(checkDocumentShape({ swagger: '2.0' })).toEqual({ swagger: '2.0' });
-    expect(() => checkDocumentShape(null)).toThrow('is an object');
+    expect(checkDocumentKind({ swagger: '2.0' })).toEqual({ swagger: '2.0' });
+    expect(() => checkDocumentKind(null)).toThrow('is an object');
   });
 });

@@ -2,16 +2,18 @@ import { describe, expect, it } from 'vitest';
 import { toDocumentUrl } from '../../../../src/shared/document-url.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
-import { createBaseUrls, serverBaseUrl } from '../../../../src/tools/openapi/load/server-base-url.ts';
+import { createBaseUrls } from '../../../../src/tools/openapi/load/server-base-url.ts';
 
 const withServer = (url: string, variables?: JsonObject): JsonObject => ({
   openapi: '3.1.0',
   servers: [{ url, variables }, { url: '/other' }],
 });
 
+const serverBaseUrl = (...options: Parameters<typeof createBaseUrls>): string => createBaseUrls(...options)({});
+
 const withPaths = (...paths: string[]): JsonObject => ({ paths: Object.fromEntries(paths.map((path) => [path, {}])) });
 
-describe('serverBaseUrl', () => {
+describe('the base URL of a document', () => {
   it.each<[string, JsonObject, string, string]>([
     ['no server', { openapi: '3.1.0' }, 'http://h:8000/', 'http://h:8000'],
     ['an empty list', { openapi: '3.1.0', servers: [] }, 'http://h/tools/', 'http://h/tools'],

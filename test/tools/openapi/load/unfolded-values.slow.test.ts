@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
-import { unfoldedValues } from '../../../../src/tools/openapi/load/unfolded-values.ts';
+import { unfoldedValues } from '../../../../src/tools/openapi/load/check-document.ts';
 
 const refer = (name: string): JsonObject => ({ $ref: `#/s/${name}` });
 
