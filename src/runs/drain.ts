@@ -10,7 +10,8 @@ const finalEventsMs = 500;
 export class Drain {
   readonly #countRunning: () => number;
   readonly #endRest: (reason: GatewayError) => void;
-  readonly #deletedKeys = new LRUCache<string, true>({ max: maxRemembered });
+  // By `max` the cache would set up room for all of them at once.
+  readonly #deletedKeys = new LRUCache<string, true>({ maxSize: maxRemembered, sizeCalculation: () => 1 });
   #isDraining = false;
   #becomeIdle: (() => void) | undefined;
 
