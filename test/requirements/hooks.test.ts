@@ -176,10 +176,10 @@ describe('hooks', () => {
   });
 
   test.each([
-    ['export const beforModel = 1;', /exports no hook; export a function beforeModel, afterModel/],
-    ['export const beforeModel = 1;', /beforeModel is no function/],
+    ['export const beforModel = 1;', /exports no hook; export one of these functions: beforeModel, afterModel/],
+    ['export const beforeModel = 1;', /beforeModel is not a function/],
     ['throw new Error("no key")', /_hook\.mjs: no key; correct it, or take it out of hooks/],
-    ['export const onFailure = "retry"; export const beforeTool = () => {};', /onFailure is "ignore" or "abort"/],
+    ['export const onFailure = "retry"; export const beforeTool = () => {};', /onFailure must be "ignore" or "abort"/],
   ])('that cannot be loaded stop the start: %s', async (hook, expected) => {
     await expect(functionGateway({ '_hook.mjs': hook }, { hooks })).rejects.toMatchObject({
       name: 'ConfigError',
