@@ -4,15 +4,13 @@ import type { PreparedRequest } from '../../../core/browser-call.ts';
 import { ArgumentError } from './argument-error.ts';
 import { buildBody, type PlacedValue } from './build-body.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
-import { isDotSegment } from './dot-segment.ts';
 import type { ArgumentPlace, BodyAlternative, Operation } from '../operation.ts';
-import { isReservedHeader } from './reserved-headers.ts';
+import { isDotSegment, isReservedHeader, isToken } from '../request-rules.ts';
 import { joinPairs, queryText, toPairs, toText } from './serialize-parameter.ts';
 
 export { ArgumentError } from './argument-error.ts';
 
-/** RFC 9110 section 5.6.2; RFC 6265 section 4.1.1, and the comma that lists are joined with. */
-const cookieName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** RFC 6265 section 4.1.1, and the comma that lists are joined with. */
 const cookieValue = /^[\x21\x23-\x3a\x3c-\x5b\x5d-\x7e]*$/;
 /** JSON where there is a choice: some servers answer in XML to whoever takes anything. */
 const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
@@ -171,7 +169,7 @@ function cookiePairs(place: ArgumentPlace, value: JsonValue): string[] {
   const { argument } = place;
   const pairs = toPairs(place, value, place.style === 'cookie' ? asItIs : percentEncoder(argument, undefined));
   return pairs.map(([name, text]) => {
-    if (!cookieName.test(name)) throw new ArgumentError(`${argument}: "${name.slice(0, 80)}" cannot be the name of a cookie`);
+    if (!isToken(name)) throw new ArgumentError(`${argument}: "${name.slice(0, 80)}" cannot be the name of a cookie`);
     if (!cookieValue.test(text))
       throw new ArgumentError(`${argument}: a cookie may not hold spaces, commas, semicolons, quotes or backslashes`);
     return `${name}=${text}`;

@@ -1,29 +1,49 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import { spendFrom, spendOnNames } from './conversion-budget.ts';
-import { createNameChooser, rememberName } from './definition-names.ts';
+import { spendFrom, spendOnNames, spendOnValue, textCost, type ConversionBudget, type Spend } from './conversion-budget.ts';
 import type { RecursionFinder } from './find-recursion.ts';
 import { joinSchemas, mergeSchemas } from './merge-schemas.ts';
 import { choiceTags, tagFitting } from './name-choices.ts';
-import { hasKeysBesideReference, spendOnKeywords } from './spend-on-keywords.ts';
 import { OmittedOperation } from '../operation.ts';
-import { isReadOnly } from './read-only.ts';
 import { referenceOf, resolveReference } from '../load/resolve-references.ts';
-import type { SharedAdaptation } from './shared-adaptation.ts';
 import {
   choicesOf,
   completed,
+  descriptionCharacters,
   isNullable,
   listOf,
+  maxChoices,
   nullableChoice,
   plainKeywords,
   withNull,
   withoutUnknownRequired,
 } from './schema-keywords.ts';
 
+/** Keywords with lists, and keywords with values or texts of any length. */
+const listKeywords = ['type', 'required', 'allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'];
+const valueKeywords = ['const', 'default', 'format', 'pattern', 'contentEncoding', 'contentMediaType'];
+/** What the schemas that references led to were called in their document. */
+const componentNames = new WeakMap<JsonObject, string>();
+
 /** The schemas of one function grew beyond what was allowed for them. */
 export class SchemaTooLarge extends OmittedOperation {}
+
+/** What all functions of a document share. */
+export interface SharedAdaptation {
+  budget: ConversionBudget;
+  /** By reference: hundreds of functions use the same few schemas. Only schemas without definitions, which belong to one function. */
+  inlined: Map<string, InlinedSchema>;
+}
+
+/** An adapted schema, for the next reference to it. */
+interface InlinedSchema {
+  schema: JsonObject;
+  nodes: number;
+  /** What was spent on it. Each further use costs as much, for that is what it adds to the function. */
+  cost: number;
+  height: number;
+}
 
 export interface AdapterOptions {
   document: JsonObject;
@@ -31,7 +51,6 @@ export interface AdapterOptions {
   /** Keep every reference as a definition, not only recursive ones: longer chains of inlining grow without measure. */
   keepsReferences: boolean;
   maxNodes: number;
-  /** What all functions of a document share. */
   shared: SharedAdaptation;
 }
 
@@ -127,7 +146,9 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     spend(position.opened.length);
     const inner = { ...position, opened: [...position.opened, reference], depth: position.depth + 1 };
     const base = adaptTarget(reference, inner);
-    if (base === undefined || !hasKeysBesideReference(schema, spend)) return base;
+    const { length } = Object.keys(schema);
+    if (base !== undefined) spend(length);
+    if (base === undefined || length === 1) return base;
     const own = adaptOwn(schema, inner);
     const merged = completed(mergeSchemas(own, base, spend) ?? { ...own, allOf: [base] });
     return isNullable(schema) ? withNull(merged) : merged;
@@ -239,5 +260,70 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
       return adapted;
     },
     definitions,
+  };
+}
+
+/** Pays for what one schema may hold of any length beside the schemas in it: lists, choices, values and texts. */
+function spendOnKeywords(schema: JsonObject, spend: Spend): void {
+  for (const key of listKeywords) {
+    const { length } = listOf(schema, key);
+    if (length > 0) spend(length);
+  }
+  for (const key of valueKeywords) spendOnValue(ownValue(schema, key), spend);
+  const description = ownValue(schema, 'description');
+  if (typeof description === 'string') spend(textCost(description.slice(0, descriptionCharacters)));
+  const choices = listOf(schema, 'enum');
+  // More of them are left out without looking at each.
+  if (choices.length <= maxChoices) for (const choice of choices) spendOnValue(choice, spend);
+}
+
+/** What only responses contain must not become an argument: the server would ignore or refuse it. */
+export function isReadOnly(document: JsonObject, schema: JsonValue | undefined, spend: Spend): boolean {
+  let current = schema;
+  const seen = new Set<string>();
+  while (isJsonObject(current)) {
+    if (current['readOnly'] === true) return true;
+    const reference = referenceOf(current) ?? referenceOf(onlyBranch(current));
+    if (reference === undefined || seen.has(reference)) return onlyBranch(current)['readOnly'] === true;
+    seen.add(reference);
+    current = resolveReference(document, reference, spend);
+  }
+  return false;
+}
+
+/** `allOf` with one branch is how 3.0 documents put words beside a reference. */
+function onlyBranch(schema: JsonObject): JsonObject {
+  const branches = listOf(schema, 'allOf');
+  const [branch] = branches;
+  return isJsonObject(branch) && branches.length === 1 ? branch : {};
+}
+
+/** By the first reference that led to it. */
+function rememberName(schema: JsonObject, reference: string): void {
+  if (!componentNames.has(schema)) componentNames.set(schema, plainName(reference));
+}
+
+/** The name of a schema that came from a reference and is as it was there. */
+export function componentName(schema: JsonObject): string | undefined {
+  return componentNames.get(schema);
+}
+
+function plainName(reference: string): string {
+  const last = reference.slice(reference.lastIndexOf('/') + 1).replaceAll(/[^A-Za-z0-9_.-]+/g, '_');
+  return last.replaceAll(/^_+|(?<!_)_+$/g, '') || 'Definition';
+}
+
+/** Numbers go on where they ended, because thousands of schemas may have the same last name. */
+function createNameChooser(): (reference: string) => string {
+  const used = new Set<string>();
+  const lastNumbers = new Map<string, number>();
+  return (reference) => {
+    const name = plainName(reference);
+    let number = lastNumbers.get(name) ?? 1;
+    let free = number === 1 ? name : `${name}_${number}`;
+    for (; used.has(free); free = `${name}_${number}`) number += 1;
+    lastNumbers.set(name, number);
+    used.add(free);
+    return free;
   };
 }

@@ -2,7 +2,7 @@ import { ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { uniqueNames } from '../../catalog/name-functions.ts';
-import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter } from './adapt-schema.ts';
+import { componentName, createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
 import { planParameters, type PlannedArgument } from './convert-parameters.ts';
 import {
@@ -14,9 +14,7 @@ import {
   type ConversionBudget,
   type Spend,
 } from './conversion-budget.ts';
-import { componentName } from './definition-names.ts';
 import { describeOperation } from './describe-operation.ts';
-import { explainNoOperations } from './explain-no-operations.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
 import { nameArguments } from './name-arguments.ts';
 import {
@@ -27,11 +25,10 @@ import {
   type Conversion,
   type Operation,
 } from '../operation.ts';
-import { listOperations, tooManyOperations, type ListedOperation } from './list-operations.ts';
+import { explainNoOperations, listOperations, tooManyOperations, type ListedOperation } from './list-operations.ts';
 import { readRequestParts } from './read-request-parts.ts';
 import { readSecurity, type SecuritySchemes } from './read-security.ts';
 import { shortened } from './schema-keywords.ts';
-import type { SharedAdaptation } from './shared-adaptation.ts';
 import { shareDefinitions } from './share-definitions.ts';
 import { serverPathIn } from '../load/server-base-url.ts';
 

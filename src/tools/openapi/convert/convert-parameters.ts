@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import type { SchemaAdapter } from './adapt-schema.ts';
 import { spendOnValue, type Spend } from './conversion-budget.ts';
 import { OmittedOperation, type ArgumentPlace, type ParameterStyle } from '../operation.ts';
-import { isReservedHeader } from '../call/reserved-headers.ts';
+import { isReservedHeader, isToken } from '../request-rules.ts';
 import { describedAs, hasWords, shortened } from './schema-keywords.ts';
 
 /** An argument before it has a name of its own. */
@@ -29,8 +29,6 @@ const stylesOf: Record<string, ReadonlySet<string>> = {
   header: new Set(['simple', 'spaceDelimited', 'pipeDelimited', 'tabDelimited']),
   cookie: new Set(['form', 'cookie']),
 };
-/** RFC 9110 section 5.6.2. */
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** The arguments that an operation's parameters become, path variables that nobody declared among them. */
 export function planParameters(parameters: readonly JsonObject[], context: ParameterContext): PlannedArgument[] {
@@ -62,7 +60,7 @@ function planParameter(parameter: JsonObject, variables: ReadonlySet<string>, co
   const content = ownValue(parameter, 'content');
   if (isJsonObject(content)) context.spend(Object.keys(content).length);
   const isRequired = place === 'path' || parameter['required'] === true;
-  if ((place === 'header' || place === 'cookie') && !token.test(name)) {
+  if ((place === 'header' || place === 'cookie') && !isToken(name)) {
     if (isRequired) throw new OmittedOperation(`the required ${place} "${name}" has a name that cannot be sent`);
     context.warn(`The ${place} "${name}" was left out: its name cannot be sent.`);
     return undefined;

@@ -2,10 +2,9 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { spendOnNames, type Spend } from './conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
-import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
+import { descriptionCharacters, firstSentences, hasWords, plainText, shortened, stripSpecialTokens } from './plain-text.ts';
 import { referenceOf, tryFollow } from '../load/resolve-references.ts';
 import { isSwagger } from '../load/upgrade-swagger.ts';
-import { stripSpecialTokens } from './strip-special-tokens.ts';
 
 const maxFacts = 3;
 const typeCharacters = 60;

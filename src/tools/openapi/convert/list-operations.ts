@@ -2,7 +2,7 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { BudgetSpent, spendOnNames, textCost, type Spend } from './conversion-budget.ts';
-import { isDotSegment } from '../call/dot-segment.ts';
+import { isDotSegment } from '../request-rules.ts';
 import { OmittedOperation, type Conversion } from '../operation.ts';
 import { followReferences } from '../load/resolve-references.ts';
 
@@ -23,6 +23,10 @@ const shownCharacters = 120;
 /** Listing a path or an operation takes several times as long as a schema. */
 const entryNodes = 4;
 export const tooManyOperations = `the document has more than ${limits.operations} operations`;
+
+const maxLinks = 20;
+/** A link in Markdown to the page of a document at another path of the same server, as mcpo writes them: `[time](/time/docs)`. */
+const pageLink = /\]\((\/[\w./~-]{1,200})\/docs\/?\)/g;
 
 /** `query` is OpenAPI 3.2's: a GET with a body. */
 const offered = new Set(['get', 'put', 'post', 'delete', 'patch', 'query']);
@@ -136,4 +140,19 @@ function problemOf(path: string): string | undefined {
 
 function omission(method: string, path: string, reason: string): Conversion['omitted'][number] {
   return { operation: `${method.toUpperCase()} ${path}`, reason };
+}
+
+/**
+ * Why a document gives no function although nothing of it was left out: it lists no operation. A server that has one document for each of its parts
+ * (mcpo with several servers, FastAPI with mounted applications) often has such a document at its root; where it names the parts, so does this.
+ */
+export function explainNoOperations(document: JsonObject): string {
+  const info = ownValue(document, 'info');
+  const description = isJsonObject(info) ? ownValue(info, 'description') : undefined;
+  const links = typeof description === 'string' ? [...description.slice(0, 100_000).matchAll(pageLink)] : [];
+  const places = [...new Set(links.flatMap(([, place]) => (place === undefined ? [] : [place])))].slice(0, maxLinks);
+  const said = 'The document lists no operation, so it gives no function.';
+  return places.length === 0
+    ? `${said} Where a server has one document for each of its parts, register each part by its own URL.`
+    : `${said} It names others: register each by this URL followed by its path (${places.join(', ')}).`;
 }

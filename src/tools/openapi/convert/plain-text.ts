@@ -1,5 +1,4 @@
 import type { JsonValue } from '../../../shared/json.ts';
-import { stripSpecialTokens } from './strip-special-tokens.ts';
 
 /** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
 export const descriptionCharacters = 1_024;
@@ -8,6 +7,23 @@ const searchedCharacters = 4_096;
 /** What people do not see and models read: control characters, marks that turn the order of letters, empty spaces, Unicode's tags. */
 // eslint-disable-next-line no-control-regex -- they are what has to go
 const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
+
+/**
+ * What opens and ends turns, thoughts and calls in the templates of well-known models (ChatML, Llama, Mistral, Gemma, DeepSeek, GLM, Qwen). Tokenizers
+ * take it for these wherever it stands, so a description that holds it could end its own message and begin another one.
+ */
+const specialTokens = new RegExp(
+  [
+    // <|im_start|>, <|eot_id|>, <｜tool▁calls▁begin｜>
+    '<[|｜][^<>|｜\\n]{1,40}[|｜]>',
+    '</?(?:[a-z]{1,20}:)?(?:tool_calls?|tool_response|tool_use|function_calls?|arg_key|arg_value|invoke|think|tools)(?=[\\s>/])',
+    '</?(?:function|parameter)=',
+    '</?(?:s|bos|eos|pad|unk|sop|start_of_turn|end_of_turn|start_of_image)>',
+    '<</?SYS>>',
+    '\\[/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT|TOOL_CONTENT|ARGS|THINK|gMASK)\\]',
+  ].join('|'),
+  'gi',
+);
 
 /** Whether there is a text that says something. */
 export function hasWords(text: JsonValue | undefined): text is string {
@@ -53,4 +69,9 @@ export function firstSentences(text: string, maxCharacters: number = description
   const room = text.slice(0, maxCharacters);
   const end = Math.max(...['. ', '.\n', '\n', '; '].map((mark) => room.lastIndexOf(mark)));
   return end > maxCharacters / 2 ? `${room.slice(0, end + 1).trim()} …` : shortened(text, maxCharacters);
+}
+
+/** The same text with a space within each special token: a reader loses nothing, and a tokenizer finds plain characters. */
+export function stripSpecialTokens(text: string): string {
+  return text.replaceAll(specialTokens, (token) => `${token.slice(0, 1)} ${token.slice(1)}`);
 }

@@ -2,7 +2,7 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from './conversion-budget.ts';
 import type { CredentialPlace, CredentialSet } from '../operation.ts';
-import { isReservedHeader } from '../call/reserved-headers.ts';
+import { isReservedHeader, isToken } from '../request-rules.ts';
 import { tryFollow } from '../load/resolve-references.ts';
 
 /** More alternatives no document has that was ever seen. */
@@ -10,8 +10,7 @@ const maxAlternatives = 32;
 const maxTogether = 8;
 /** `must be prepended with "token"`, `with required prefix "Token"`: how authors say what OpenAPI has no word for. */
 const prefixWords = /(?:prefix|prefixed with|prepended with)\s+["'`]([A-Za-z]{1,20})["'`]/i;
-/** RFC 9110 section 5.6.2; cookies have the same names (RFC 6265 section 4.1.1). */
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+const nameCharacters = 256;
 
 /** The credentials that a document speaks of. */
 export interface SecuritySchemes {
@@ -77,7 +76,7 @@ function placeOf(scheme: JsonObject): CredentialPlace | undefined {
   if (type === 'http') return httpPlace(scheme['scheme']);
   if (type !== 'apiKey' || typeof name !== 'string' || name === '') return undefined;
   if (place === 'query') return { kind: 'query', name };
-  if (!token.test(name) || (place !== 'header' && place !== 'cookie')) return undefined;
+  if (!isToken(name) || name.length > nameCharacters || (place !== 'header' && place !== 'cookie')) return undefined;
   const isAuthorization = place === 'header' && name.toLowerCase() === 'authorization';
   if (place === 'header' && isReservedHeader(name) && !isAuthorization) return undefined;
   const prefix = isAuthorization && typeof description === 'string' ? prefixWords.exec(description.slice(0, 1_000))?.[1] : undefined;

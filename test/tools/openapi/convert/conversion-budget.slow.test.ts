@@ -10,7 +10,7 @@ import {
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
 import { mergeSchemas } from '../../../../src/tools/openapi/convert/merge-schemas.ts';
 import { nameArguments } from '../../../../src/tools/openapi/convert/name-arguments.ts';
-import { isReadOnly } from '../../../../src/tools/openapi/convert/read-only.ts';
+import { isReadOnly } from '../../../../src/tools/openapi/convert/adapt-schema.ts';
 import { createBaseUrls } from '../../../../src/tools/openapi/load/server-base-url.ts';
 
 const text: JsonObject = { type: 'string' };
