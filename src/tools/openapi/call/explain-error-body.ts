@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { shortened } from '../convert/schema-keywords.ts';
@@ -11,39 +12,17 @@ const fieldKeys = ['pointer', 'parameter', 'field', 'param', 'path', 'property',
 const saidKeys = ['msg', 'detail', 'message', 'reason', 'description', 'error'];
 /** Where the cause stands when the first words are a heading: mcpo says `{message: "Unexpected error", error: "… Invalid timezone …"}`. */
 const causeKeys = ['error', 'error_description', 'details', 'reason', 'description', 'cause', 'hint'];
-/** More than one word, and no name of a status: those say nothing that is not said. */
+/** At least three words: a word or two, like a reason phrase, say nothing new. */
 const sentence = /\S\s+\S+\s+\S/;
 
-const reasons: Record<number, string> = {
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  402: 'Payment Required',
-  403: 'Forbidden',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  406: 'Not Acceptable',
-  409: 'Conflict',
-  410: 'Gone',
-  412: 'Precondition Failed',
-  413: 'Content Too Large',
-  415: 'Unsupported Media Type',
-  422: 'Unprocessable Content',
-  429: 'Too Many Requests',
-  500: 'Internal Server Error',
-  501: 'Not Implemented',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-  504: 'Gateway Timeout',
-};
-
-const reasonWords = new Set(Object.values(reasons));
+const reasonPhrases = new Set(Object.values(STATUS_CODES));
 
 /**
  * One sentence for the model: the status, what the server says about it, and when to come back. `body` is the parsed JSON, the text, or nothing
  * readable.
  */
 export function explainErrorBody(status: number, body: JsonValue | undefined, retryAfter?: string): string {
-  const reason = reasons[status];
+  const reason = STATUS_CODES[status];
   const head = `HTTP ${status}${reason === undefined ? '' : ` ${reason}`}`;
   const words = body === undefined ? '' : wordsOf(body).trim();
   const said = words === '' ? head : `${head}: ${shortened(words, messageCharacters)}`;
@@ -71,7 +50,7 @@ function wordsOf(body: JsonValue): string {
 function withCause(words: string, body: JsonObject): string {
   const cause = causeKeys
     .map((key) => ownValue(body, key))
-    .find((said): said is string => typeof said === 'string' && sentence.test(said) && !reasonWords.has(said) && !words.includes(said));
+    .find((said): said is string => typeof said === 'string' && sentence.test(said) && !reasonPhrases.has(said) && !words.includes(said));
   return cause === undefined || words.trim() === '' ? words : `${words.replace(/[.:]\s*$/, '')}: ${cause}`;
 }
 

@@ -8,34 +8,20 @@ export interface BodyPart {
   fileName?: string;
 }
 
-/** The extensions by which servers know the most common files. */
+/** Subtypes that are the usual extension of their files, and the extensions of others. */
+const sameExtension = /^(?:text|application|image|audio|video)\/(csv|html|json|pdf|zip|xml|png|gif|webp|wav|ogg|flac|webm|mp4)$/;
 const extensions: Record<string, string> = {
   'text/plain': 'txt',
-  'text/csv': 'csv',
-  'text/html': 'html',
   'text/markdown': 'md',
-  'application/json': 'json',
-  'application/pdf': 'pdf',
-  'application/zip': 'zip',
-  'application/xml': 'xml',
-  'image/png': 'png',
   'image/jpeg': 'jpg',
-  'image/gif': 'gif',
-  'image/webp': 'webp',
   'image/svg+xml': 'svg',
   'audio/mpeg': 'mp3',
-  'audio/wav': 'wav',
-  'audio/ogg': 'ogg',
-  'audio/flac': 'flac',
-  'audio/webm': 'webm',
-  'video/mp4': 'mp4',
-  'video/webm': 'webm',
 };
 
-/** A name for a file that came without one: some servers go by its end alone. */
+/** A name for a file without one: some servers go by its extension alone. */
 export function fileNameFor(field: string, type: string): string {
   const stem = field.replaceAll(/[^\p{L}\p{N}_-]+/gu, '_').slice(0, 64) || 'file';
-  return `${stem}.${extensions[type] ?? 'bin'}`;
+  return `${stem}.${extensions[type] ?? sameExtension.exec(type)?.[1] ?? 'bin'}`;
 }
 
 /**

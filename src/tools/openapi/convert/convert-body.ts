@@ -6,7 +6,7 @@ import { spendOnNames, type Spend } from './conversion-budget.ts';
 import { essenceOf, familyOf, formType, isRange, multipartType, preferredTypes } from '../media-types.ts';
 import { OmittedOperation, type BodyPlan } from '../operation.ts';
 import { fileSchema, hasFile, isFileSchema, planFormFields } from './plan-form-fields.ts';
-import { followReferences } from '../load/resolve-references.ts';
+import { followReferences, referenceOf } from '../load/resolve-references.ts';
 import { allowsNull, describedAs, hasWords, shortened, withNull } from './schema-keywords.ts';
 
 /** The body of an operation, and the arguments that make it. For a whole body there is one argument. */
@@ -14,10 +14,10 @@ export interface PlannedBody {
   plan: Omit<BodyPlan, 'argument'>;
   arguments: PlannedArgument[];
   /** Other media types of the same body whose members are not all among these. */
-  alternatives: Omit<PlannedBody, 'alternatives'>[];
+  alternatives: PlannedType[];
 }
 
-/** Without what other media types add. */
+/** The body as one media type. */
 type PlannedType = Omit<PlannedBody, 'alternatives'>;
 
 /** More types with members of their own were never seen. */
@@ -55,15 +55,11 @@ interface BodyContext {
 
 /** The first type of which a body can be made; a file cannot travel as JSON where it may travel as a part. */
 function planFirst(types: readonly string[], context: BodyContext): PlannedType | undefined {
-  const multipart = types.find((type) => familyOf(type) === 'multipart');
+  const hasMultipart = types.some((type) => familyOf(type) === 'multipart');
   for (const type of types) {
-    const media = ownValue(context.content, type);
-    const root = context.adapter.adapt(isJsonObject(media) ? ownValue(media, 'schema') : undefined);
-    const properties = liftableProperties(root);
-    const needsParts = multipart !== undefined && familyOf(type) !== 'multipart' && properties !== undefined && hasFile(properties);
-    const planned: PlannedType | undefined = needsParts
-      ? undefined
-      : planType(type, { ...context, root, properties, encoding: isJsonObject(media) ? media['encoding'] : undefined });
+    const read = readType(type, context);
+    const needsParts = hasMultipart && familyOf(type) !== 'multipart' && read.properties !== undefined && hasFile(read.properties);
+    const planned = needsParts ? undefined : planType(type, read);
     if (planned !== undefined) return planned;
   }
   return undefined;
@@ -72,17 +68,14 @@ function planFirst(types: readonly string[], context: BodyContext): PlannedType 
 /** Types of members alone: what a whole body of another type could say is said by the first one. */
 function planAlternatives(first: PlannedType, types: readonly string[], context: BodyContext): PlannedType[] {
   const alternatives: PlannedType[] = [];
-  if (first.plan.kind !== 'properties') return alternatives;
   const known = new Set(first.arguments.map(({ name }) => name));
   // Most often all types have one schema, which need not be read again.
-  if (new Set(types.map((type) => schemaKey(context.content, type))).size < 2) return alternatives;
+  if (first.plan.kind !== 'properties' || new Set(types.map((type) => schemaKey(context.content, type))).size < 2) return alternatives;
   for (const type of types) {
     if (alternatives.length >= maxAlternatives) break;
-    const media = ownValue(context.content, type);
-    const root = context.adapter.adapt(isJsonObject(media) ? ownValue(media, 'schema') : undefined);
-    const properties = liftableProperties(root);
-    if (properties === undefined || Object.keys(properties).every((name) => known.has(name))) continue;
-    const planned = planType(type, { ...context, root, properties, encoding: isJsonObject(media) ? media['encoding'] : undefined });
+    const read = readType(type, context);
+    if (Object.keys(read.properties ?? {}).every((name) => known.has(name))) continue;
+    const planned = planType(type, read);
     if (planned?.plan.kind !== 'properties') continue;
     alternatives.push(planned);
     for (const { name } of planned.arguments) known.add(name);
@@ -92,15 +85,25 @@ function planAlternatives(first: PlannedType, types: readonly string[], context:
 
 /** The same for types that refer to the same schema. */
 function schemaKey(content: JsonObject, type: string): JsonValue | undefined {
+  const { schema } = mediaType(content, type);
+  return (isJsonObject(schema) ? referenceOf(schema) : undefined) ?? schema;
+}
+
+function mediaType(content: JsonObject, type: string): JsonObject {
   const media = ownValue(content, type);
-  const schema = isJsonObject(media) ? ownValue(media, 'schema') : undefined;
-  return isJsonObject(schema) && typeof schema['$ref'] === 'string' ? schema['$ref'] : schema;
+  return isJsonObject(media) ? media : {};
 }
 
 interface TypeContext extends BodyContext {
   root: JsonObject;
   properties: JsonObject | undefined;
   encoding: JsonValue | undefined;
+}
+
+function readType(type: string, context: BodyContext): TypeContext {
+  const { schema, encoding } = mediaType(context.content, type);
+  const root = context.adapter.adapt(schema);
+  return { ...context, root, properties: liftableProperties(root), encoding };
 }
 
 function planType(type: string, context: TypeContext): PlannedType | undefined {
@@ -161,11 +164,8 @@ function planText(type: string, context: TypeContext): PlannedType {
 }
 
 function planFile(type: string, context: TypeContext): PlannedType {
-  return planWhole(
-    { mediaType: type.trim(), kind: 'whole', isRequired: context.isRequired, format: 'file' },
-    fileSchema(context.root),
-    context,
-  );
+  const { isRequired } = context;
+  return planWhole({ mediaType: type.trim(), kind: 'whole', isRequired, format: 'file' }, fileSchema(context.root), context);
 }
 
 /** The body is one argument. */
@@ -196,10 +196,10 @@ function liftableProperties(root: JsonObject): JsonObject | undefined {
   if (root['type'] !== undefined && !types.includes('object')) return undefined;
   if (['allOf', 'not', 'if', 'patternProperties', 'enum', 'const'].some((key) => root[key] !== undefined)) return undefined;
   if (Array.isArray(root['anyOf']) && !root['anyOf'].every(onlyRequires)) return undefined;
-  if (!isJsonObject(root['properties'])) return root['additionalProperties'] === false ? {} : undefined;
-  const isMap =
-    Object.keys(root['properties']).length === 0 && root['additionalProperties'] !== undefined && root['additionalProperties'] !== false;
-  return isMap ? undefined : root['properties'];
+  const { properties, additionalProperties: more } = root;
+  if (!isJsonObject(properties)) return more === false ? {} : undefined;
+  const isMap = Object.keys(properties).length === 0 && more !== undefined && more !== false;
+  return isMap ? undefined : properties;
 }
 
 /** `anyOf: [{required: [a]}, {required: [b]}]` is a rule about properties that stand elsewhere; the server checks it. */

@@ -3,14 +3,14 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { Spend } from './conversion-budget.ts';
 import { keepChoicesNote } from './schema-keywords.ts';
 
-/** Keywords that only inform: the outer schema's word stands. */
+/** Keywords that only inform: the outer schema's value counts. */
 const annotations = new Set(['default', 'format', 'contentMediaType', 'contentEncoding']);
 const upperBounds = new Set(['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties']);
 const lowerBounds = new Set(['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties']);
 
 /**
- * One schema that says what two together say (`allOf`), for models read properties and not compositions; `undefined` where that cannot be said
- * in one. Two closed objects are taken as their author meant them: as one closed object with the properties of both.
+ * One schema that says what two together say (`allOf`), because models read properties and not compositions; `undefined` where one schema cannot
+ * say that. Two closed objects are taken as their author meant them: as one closed object with the properties of both.
  * Every key, choice and list entry that is compared or copied is spent: a large schema may be merged by each of many functions.
  * @throws what `spend` throws.
  */

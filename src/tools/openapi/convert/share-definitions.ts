@@ -17,8 +17,6 @@ const single = ['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'c
 const listed = ['anyOf', 'allOf', 'oneOf', 'prefixItems'];
 const named = ['properties', 'patternProperties', '$defs'];
 
-type Visit = (schema: JsonObject, hint: string) => void;
-
 interface Part {
   text: string;
   count: number;
@@ -35,30 +33,30 @@ export function shareDefinitions(parameters: JsonObject, nameOf: (schema: JsonOb
   const whole = JSON.stringify(parameters);
   if (whole.length < smallestParameters || whole.length > largestParameters) return parameters;
   const parts = new Map<string, Part>();
-  // What stands within a repeated part is counted with its first place alone.
+  // The parts of a repeated part are counted where it stands first.
   const room = { characters: whole.length * longestReading };
-  const tally: Visit = (schema, hint) => {
-    if (room.characters < 0) return;
+  const tally = (schema: JsonObject, hint: string): JsonObject => {
+    if (room.characters < 0) return schema;
     const text = JSON.stringify(schema);
     room.characters -= text.length;
-    if (text.length <= referenceCharacters) return;
+    if (text.length <= referenceCharacters) return schema;
     const part = parts.get(text);
     if (part !== undefined) {
       part.count += 1;
-      return;
+      return schema;
     }
     const name = nameOf(schema) ?? hint;
     if (isShareable(schema)) parts.set(text, { text, count: 1, hint: name });
-    eachChild(schema, name, tally);
+    return mapChildren(schema, tally, name);
   };
-  eachChild(parameters, 'Part', tally);
+  mapChildren(parameters, tally, 'Part');
   if (room.characters < 0) return parameters;
   const worthy = [...parts.values()].filter(({ text, count }) => isWorthy(text, count));
   if (worthy.length === 0) return parameters;
   const known = isJsonObject(parameters['$defs']) ? parameters['$defs'] : {};
   const names = new Map<string, string>();
   const taken = new Set(Object.keys(known));
-  // What is a definition already lends its name.
+  // What equals an existing definition takes its name.
   for (const [name, schema] of Object.entries(known)) names.set(JSON.stringify(schema), name);
   for (const { text, hint } of worthy) if (!names.has(text)) names.set(text, freeName(hint, taken));
   const definitions: JsonObject = {};
@@ -86,31 +84,18 @@ function isWorthy(text: string, count: number): boolean {
   return count > 1 && (count - 1) * text.length > count * referenceCharacters + definitionCharacters;
 }
 
-function eachChild(schema: JsonObject, hint: string, visit: Visit): void {
-  for (const key of single) if (isJsonObject(schema[key])) visit(schema[key], hint);
-  for (const key of listed) for (const child of listAt(schema, key)) if (isJsonObject(child)) visit(child, hint);
-  for (const key of named) {
-    const members = schema[key];
-    const entries = isJsonObject(members) ? Object.entries(members) : [];
-    for (const [name, child] of entries) if (isJsonObject(child)) visit(child, name);
-  }
-}
-
-function mapChildren(schema: JsonObject, change: (child: JsonObject) => JsonObject): JsonObject {
+/** Applies `change` to each schema within the schema. The hint is the name of the property that it stands under. */
+function mapChildren(schema: JsonObject, change: (child: JsonObject, hint: string) => JsonObject, hint = ''): JsonObject {
   const mapped: JsonObject = { ...schema };
-  const changed = (child: JsonValue | undefined): JsonValue | undefined => (isJsonObject(child) ? change(child) : child);
-  for (const key of single) if (isJsonObject(schema[key])) mapped[key] = change(schema[key]);
-  for (const key of listed) if (Array.isArray(schema[key])) mapped[key] = listAt(schema, key).map((child) => changed(child) ?? null);
+  const changed = (child: JsonValue | undefined, name = hint): JsonValue => (isJsonObject(child) ? change(child, name) : (child ?? null));
+  for (const key of single) if (isJsonObject(schema[key])) mapped[key] = changed(schema[key]);
+  for (const key of listed) if (Array.isArray(schema[key])) mapped[key] = schema[key].map((child) => changed(child));
   for (const key of named) {
     const members = schema[key];
-    if (isJsonObject(members)) mapped[key] = Object.fromEntries(Object.entries(members).map(([name, child]) => [name, changed(child)]));
+    if (isJsonObject(members))
+      mapped[key] = Object.fromEntries(Object.entries(members).map(([name, child]) => [name, changed(child, name)]));
   }
   return mapped;
-}
-
-function listAt(schema: JsonObject, key: string): JsonValue[] {
-  const value = schema[key];
-  return Array.isArray(value) ? value : [];
 }
 
 /** `tag_ids` → `TagIds`. */

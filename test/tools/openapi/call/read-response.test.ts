@@ -167,7 +167,7 @@ describe('errors', () => {
     [
       422,
       '{"detail":[{"loc":["body","timestamp"],"msg":"Field required","type":"missing"},{"loc":["query",0],"msg":"bad"}]}',
-      'HTTP 422 Unprocessable Content: body.timestamp: Field required; query.0: bad',
+      'HTTP 422 Unprocessable Entity: body.timestamp: Field required; query.0: bad',
     ],
     [400, '{"detail":"Invalid timezone"}', 'HTTP 400 Bad Request: Invalid timezone'],
     [404, '{"message":"Not here","documentation_url":"x"}', 'HTTP 404 Not Found: Not here'],
@@ -186,11 +186,11 @@ describe('errors', () => {
     [415, '{"message":"No XML","error":"Unsupported Media Type"}', 'HTTP 415 Unsupported Media Type: No XML'],
     [400, '{"error":"invalid_grant","error_description":"Expired"}', 'HTTP 400 Bad Request: Expired'],
     [400, '{"title":"Invalid","status":400,"errors":{"Name":["is required"]}}', 'HTTP 400 Bad Request: Invalid ({"Name":["is required"]})'],
-    [418, '{"teapot":true}', 'HTTP 418: {"teapot":true}'],
+    [499, '{"teapot":true}', 'HTTP 499: {"teapot":true}'],
     [
       422,
       '{"type":"about:blank","title":"Invalid","detail":"Two fields","errors":[{"pointer":"#/age","detail":"must be positive"},{"detail":"x"}]}',
-      'HTTP 422 Unprocessable Content: Two fields (#/age: must be positive; x)',
+      'HTTP 422 Unprocessable Entity: Two fields (#/age: must be positive; x)',
     ],
     [400, '{"errors":[{"source":{"pointer":"/data/a"},"detail":"is bad"}]}', 'HTTP 400 Bad Request: /data/a: is bad'],
     [400, '{"errors":[{"field":"name","message":"is taken"}]}', 'HTTP 400 Bad Request: name: is taken'],
