@@ -8,20 +8,20 @@ import { redactUrl } from '../../shared/secrets/secret-urls.ts';
 import { boundedStream } from './bounded-stream.ts';
 
 /**
- * The SDK's transport for a process, with the limits that servers have over HTTP: a line with more bytes or values than a message may have ends the
- * process before the line is parsed, and many messages that come at once are read in several turns of the event loop.
- *
- * Starting, environment, quoting, writing and ending stay the SDK's. It has no way to put anything before its parser, so its private fields are
- * used here, by the names that its declarations give them; `test/slow/mcp-stdio-limits.test.ts` fails if a new version works in another way.
+ * The SDK's stdio transport with the limits that HTTP servers have: a line with more bytes or values than a message may have ends the process before
+ * the line is parsed, and a burst of messages is read over several turns of the event loop.
+ * Starting, environment, quoting, writing and ending stay the SDK's. The SDK offers no hook in front of its parser, so this uses its private fields,
+ * by the names in its declarations; `test/slow/mcp-stdio-limits.test.ts` fails if a new version works differently.
  */
 export class BoundedStdioTransport extends StdioClientTransport {
   static {
-    // The SDK tries the protocol of 2026 on a second process only for classes with a `_dispose` of their own: some servers end at the trial.
+    // The SDK probes for the 2026 protocol in a second process only for classes that define `_dispose` themselves. That matters because some servers
+    // exit on the probe.
     Object.defineProperty(this.prototype, '_dispose', { value: this.prototype['_dispose'] });
   }
 
   constructor(parameters: StdioServerParameters) {
-    // The buffer holds the rest of one message and the piece behind it; their size is checked before.
+    // The buffer may hold the rest of one message and the next chunk; `boundedStream` has already checked their sizes.
     super({ ...parameters, maxBufferSize: 2 * limits.mcpMessageBytes });
   }
 
@@ -29,11 +29,11 @@ export class BoundedStdioTransport extends StdioClientTransport {
     const started = super.start();
     const child = this['_process'] as ChildProcess;
     child.stdout?.removeAllListeners('data');
-    const isRead = this.#read(child);
-    // The last messages of a process that ends are read before its end is reported.
+    const reading = this.#read(child);
+    // Reports the end of the process only after its last messages have been read.
     child.removeAllListeners('close');
     child.once('close', () => {
-      void isRead.then(() => {
+      void reading.then(() => {
         this['_process'] = undefined;
         this.onclose?.();
       });
@@ -47,27 +47,27 @@ export class BoundedStdioTransport extends StdioClientTransport {
     const buffer = this['_readBuffer'] as ReadBuffer;
     try {
       for await (const piece of boundedStream(stdout as AsyncIterable<Uint8Array>, { framing: 'lines' })) {
-        // What a process writes after it was asked to end is read, so that it can end, but ignored.
+        // Output after the shutdown is drained, so that the process can exit, but ignored.
         if (this['_process'] === undefined) continue;
         buffer.append(Buffer.from(piece.buffer));
         this['processReadBuffer']();
       }
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
-      // Not awaited: what waits for the end of the process waits for this.
+      // Not awaited: closing waits for the process to end, and that waits for this function.
       void this.close().catch(() => undefined);
     }
   }
 }
 
-/** The end of what a process has written to stderr. */
+/** Keeps the last part of what a process wrote to stderr. */
 export interface ErrorOutput {
   add(chunk: Uint8Array): void;
-  /** The last lines for people to read. `hide` takes credentials out of a line, before it is shortened. */
+  /** The last lines, made safe to display. `hide` removes credentials from a line before it is truncated. */
   lines(hide: (line: string) => string): string[];
 }
 
-/** What a terminal would obey, and what turns the direction of text. Line ends are not among them. */
+/** Control characters, and those that change the direction of text; line feeds are excluded. */
 const controlCharacters = /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
 export function createErrorOutput(): ErrorOutput {
@@ -78,12 +78,12 @@ export function createErrorOutput(): ErrorOutput {
     add(chunk) {
       const all = Buffer.concat([tail, chunk]);
       isCut ||= all.length > limits.mcpErrorOutputBytes;
-      // A copy: a part would keep the whole chunk.
+      // A copy: a view would keep the whole chunk in memory.
       tail = Buffer.from(all.subarray(-limits.mcpErrorOutputBytes));
     },
     lines(hide) {
       const text = tail.toString('utf8');
-      // The first line may have lost its beginning, and a credential that lost its own would not be recognised.
+      // Drop the first line if it was cut: a credential without its beginning would not be recognised.
       const whole = isCut ? text.slice(text.indexOf('\n') + 1 || text.length) : text;
       return whole
         .split(/\r\n?|\n/)

@@ -11,29 +11,29 @@ const brace = 0x7b;
 /** `id:` at the beginning of a line. */
 const eventId = [0x69, 0x64, 0x3a];
 
-/** Where a message of a body ends: with a line (stdio), with an event (`text/event-stream`), or with the body. */
+/** What delimits messages in a body: a line (stdio), an event (`text/event-stream`), or the end of the body. */
 export type Framing = 'lines' | 'events' | 'body';
 
-/** What a stream of events was like, once it has ended. */
+/** What is known of an event stream once it has ended. */
 export interface StreamEnd {
-  /** The server gave its events ids, so that what was cut off can be asked for again. */
+  /** The server gave its events ids, so that the client can request the rest of a stream that was cut off. */
   isResumable: boolean;
 }
 
 export interface BoundedStreamOptions {
   framing: Framing;
-  /** Of one message. */
+  /** Per message. */
   maxBytes?: number;
-  /** Values in it. */
+  /** JSON values per message. */
   maxValues?: number;
-  /** Messages that are passed on in one turn of the event loop. */
+  /** Messages passed on per turn of the event loop. */
   messagesPerTurn?: number;
   onEnd?: (end: StreamEnd) => void;
 }
 
 /**
- * Passes a body on and throws where one message of it grows beyond a limit: its reader would collect all of it in memory until an end that
- * never comes, or block the event loop over it. Many small messages are passed on in several turns of the event loop.
+ * Passes a body on, and throws when one message exceeds a limit: its reader would otherwise buffer it without end, or block the event loop parsing
+ * it. Many small messages are spread over several turns of the event loop.
  */
 export async function* boundedStream(
   body: AsyncIterable<Uint8Array>,
@@ -53,8 +53,8 @@ export async function* boundedStream(
         meter.messages = 0;
       }
       const end = meter.measure(piece, start, messagesPerTurn);
-      if (meter.mostBytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
-      if (meter.mostValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
+      if (meter.maxMessageBytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
+      if (meter.maxMessageValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
       yield new Uint8Array(piece.subarray(start, end));
       start = end;
     }
@@ -67,29 +67,29 @@ export async function* boundedStream(
   }
 }
 
-/** Measures messages byte by byte, wherever they were cut. */
+/** Measures messages byte by byte, independent of how they are split into chunks. */
 class MessageMeter {
-  /** Of the largest message. */
-  mostBytes = 0;
-  /** Of the message that had the most. */
-  mostValues = 0;
-  /** Ends of messages since this was set to 0. */
+  /** Bytes of the largest message so far. */
+  maxMessageBytes = 0;
+  /** The most values of any message so far. */
+  maxMessageValues = 0;
+  /** Messages that have ended since the caller last reset this. */
   messages = 0;
   isResumable = false;
   readonly #framing: Framing;
-  /** Of the message that is being received, as `#values`. */
+  /** Bytes of the current message, like `#values`. */
   #bytes = 0;
   #values = 0;
   #inLine = 0;
   #matchesId = true;
-  #isInText = false;
+  #isInString = false;
   #isEscaped = false;
 
   constructor(framing: Framing) {
     this.#framing = framing;
   }
 
-  /** Measures a piece from `start` to its end, or to where there are so many messages, and gives that position. */
+  /** Measures a chunk from `start` until it ends or `maxMessages` is reached, and returns the position reached. */
   measure(piece: Uint8Array, start: number, maxMessages: number): number {
     for (let position = start; position < piece.length; position += 1) {
       if (this.#endsWith(piece[position] ?? 0)) this.messages += 1;
@@ -101,7 +101,7 @@ class MessageMeter {
   /** Whether a message ends with this byte. */
   #endsWith(byte: number): boolean {
     this.#bytes += 1;
-    if (this.#bytes > this.mostBytes) this.mostBytes = this.#bytes;
+    if (this.#bytes > this.maxMessageBytes) this.maxMessageBytes = this.#bytes;
     if (byte === lineFeed) return this.#endLine();
     if (byte === carriageReturn) return false;
     const inLine = this.#inLine;
@@ -120,21 +120,21 @@ class MessageMeter {
     }
     this.#inLine = 0;
     this.#matchesId = true;
-    // No text of JSON goes over a line, and a comment may hold half a quotation.
-    this.#isInText = false;
+    // A JSON string cannot span lines, and a comment line may hold an unpaired quote.
+    this.#isInString = false;
     this.#isEscaped = false;
     return isEnd;
   }
 
   #count(byte: number): void {
-    if (this.#isInText) {
+    if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false;
       else if (byte === backslash) this.#isEscaped = true;
-      else if (byte === quote) this.#isInText = false;
-    } else if (byte === quote) this.#isInText = true;
+      else if (byte === quote) this.#isInString = false;
+    } else if (byte === quote) this.#isInString = true;
     else if (byte === comma || byte === bracket || byte === brace) {
       this.#values += 1;
-      if (this.#values > this.mostValues) this.mostValues = this.#values;
+      if (this.#values > this.maxMessageValues) this.maxMessageValues = this.#values;
     }
   }
 }

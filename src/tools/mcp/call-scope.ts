@@ -4,25 +4,26 @@ import { limits } from '../../core/limits.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { shortened } from './convert-tools.ts';
+import { truncateText } from './convert-tools.ts';
 
-/** The call on whose behalf something is sent or asked. */
+/** The tool call that the current code runs for. */
 export interface CallScope {
   invocation: ToolInvocation;
   context: ToolContext | undefined;
-  /** The stream that should have held the answer is over. */
+  /** The stream that should have carried the answer has ended. */
   onAnswerLost(): void;
 }
 
 export interface CallScopes {
   run<Value>(scope: CallScope, work: () => Promise<Value>): Promise<Value>;
   /**
-   * The call that this code runs for. What a server sends on the answer of a call belongs to that call; what comes over a pipe that all calls
-   * share belongs to one only where calls of a single caller and session are under way: no user may be asked on behalf of another user's call.
+   * The call that this code runs for. A request that a server sends on a call's response stream belongs to that call. Over a pipe that all calls
+   * share it is attributed to a call only if all running calls are of the same caller and session: no user may be asked on behalf of another user's
+   * call.
    */
   current(): CallScope | undefined;
-  /** The call of which this code is a part, and no other. */
-  own(): CallScope | undefined;
+  /** The call whose async context this code runs in; never guessed. */
+  contextual(): CallScope | undefined;
   readonly size: number;
 }
 
@@ -30,7 +31,7 @@ export function createCallScopes(): CallScopes {
   const storage = new AsyncLocalStorage<CallScope>();
   const running = new Set<CallScope>();
 
-  function own(): CallScope | undefined {
+  function contextual(): CallScope | undefined {
     const scope = storage.getStore();
     return scope !== undefined && running.has(scope) ? scope : undefined;
   }
@@ -44,10 +45,10 @@ export function createCallScopes(): CallScopes {
         running.delete(scope);
       }
     },
-    own,
+    contextual,
     current() {
-      const mine = own();
-      if (mine !== undefined) return mine;
+      const scope = contextual();
+      if (scope !== undefined) return scope;
       const [first, ...others] = running;
       return first !== undefined && others.every((other) => isSameSession(first, other)) ? first : undefined;
     },
@@ -62,17 +63,17 @@ function isSameSession({ invocation: { run } }: CallScope, { invocation: { run: 
 }
 
 /**
- * An elicitation goes to the session behind the call that it belongs to, under the server's name; the user may always decline. Without a session, or
- * where it is not known whose call it is, it is declined.
+ * Forwards an elicitation to the session of the call that it belongs to, under the server's name; the user may always decline. It is declined if
+ * there is no session, or if its call cannot be determined.
  */
 export async function answerElicitation(params: ElicitRequestParams, server: string, scope: CallScope | undefined): Promise<ElicitResult> {
   const context = scope?.context;
   const hasSession = scope?.invocation.run.sessionId !== undefined;
-  // An address to open could be anybody's page; only forms were offered to the server.
+  // URL elicitations are declined: the URL could be any page, and only form mode was offered to the server.
   if (context === undefined || !hasSession || 'url' in params) return { action: 'decline' };
   try {
-    const value = await context.ask(shortened(`The tool server "${server}" asks`, limits.mcpStatusCharacters), {
-      message: shortened(params.message, limits.mcpDescriptionCharacters),
+    const value = await context.ask(truncateText(`The tool server "${server}" asks`, limits.mcpStatusCharacters), {
+      message: truncateText(params.message, limits.mcpDescriptionCharacters),
       schema: params.requestedSchema as unknown as JsonObject,
     });
     return isJsonObject(value) ? { action: 'accept', content: value as NonNullable<ElicitResult['content']> } : { action: 'decline' };

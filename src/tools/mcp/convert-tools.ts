@@ -7,7 +7,7 @@ import { uniqueNames } from '../catalog/name-functions.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 
-/** In operations and reports, where OpenAPI has the method; the name is the path. */
+/** Stands in for the HTTP method in operations and reports; the tool's name stands in for the path. */
 const method = 'tools/call';
 
 /** A tool of an MCP server as a function. */
@@ -22,15 +22,15 @@ export interface ConvertedTools {
 }
 
 /**
- * Makes functions of what a server lists. One that cannot be offered costs itself and is named with the reason. `malformed`: what is no tool.
- * `gatewayId`: of this gateway, which does not offer its own functions once more.
+ * Converts a server's tool list to functions. A tool that cannot be offered is omitted with the reason, and affects no other. `malformed`: entries
+ * that are not valid tools. `gatewayId`: this gateway's own id, so that it does not offer its own functions again.
  */
 export function convertTools(listed: readonly McpTool[], malformed: readonly MalformedTool[] = [], gatewayId = ''): ConvertedTools {
   const seen = new Set<string>();
   const omitted: Conversion['omitted'] = malformed.map(({ name, reason }) => ({ operation: operationOf(name), reason }));
   const usable: McpTool[] = [];
   for (const tool of listed) {
-    const reason = whyInCircle(tool, gatewayId) ?? whyOmitted(tool, seen, usable.length);
+    const reason = whyLooped(tool, gatewayId) ?? whyOmitted(tool, seen, usable.length);
     seen.add(tool.name);
     if (reason === undefined) usable.push(tool);
     else omitted.push({ operation: operationOf(tool.name), reason });
@@ -52,10 +52,10 @@ export function convertTools(listed: readonly McpTool[], malformed: readonly Mal
   };
 }
 
-/** Gateways may be each other's tool servers, in a circle too, as long as none is given back what it gave. */
-function whyInCircle({ _meta }: McpTool, gatewayId: string): string | undefined {
+/** Gateways may be each other's tool servers, even in a circle, as long as none gets its own functions back. */
+function whyLooped({ _meta }: McpTool, gatewayId: string): string | undefined {
   const chain = readChain(_meta) ?? [];
-  if (chain.includes(gatewayId)) return 'it comes from this gateway itself, by way of another one';
+  if (chain.includes(gatewayId)) return 'it comes from this gateway itself, through another gateway';
   return chain.length >= maxChain ? `it comes through ${maxChain} gateways or more` : undefined;
 }
 
@@ -67,11 +67,11 @@ function whyOmitted(tool: McpTool, seen: ReadonlySet<string>, count: number): st
   if (count >= limits.mcpTools) return `a server may have ${limits.mcpTools} functions`;
   if (seen.has(tool.name)) return 'the server lists this name twice';
   if (tool.execution?.taskSupport === 'required')
-    return 'it runs as a task only (execution.taskSupport is "required"), and tasks are not supported here';
+    return 'it can only run as a task (execution.taskSupport is "required"), and tasks are not supported';
   if (tool.name === '' || tool.name.length > limits.mcpNameCharacters) return `a name has 1 to ${limits.mcpNameCharacters} characters`;
   if (isDeeperThan(tool.inputSchema, limits.jsonDepth)) return `its schema is nested more than ${limits.jsonDepth} levels deep`;
   const size = JSON.stringify(tool.inputSchema).length;
-  return size > limits.mcpSchemaBytes ? `its schema has ${size} bytes, and ${limits.mcpSchemaBytes} are the limit` : undefined;
+  return size > limits.mcpSchemaBytes ? `its schema has ${size} bytes; the limit is ${limits.mcpSchemaBytes}` : undefined;
 }
 
 function toOperation(tool: McpTool, name: string): Operation {
@@ -82,7 +82,7 @@ function toOperation(tool: McpTool, name: string): Operation {
     path: tool.name,
     spec: {
       name,
-      description: shortened(description, limits.mcpDescriptionCharacters),
+      description: truncateText(description, limits.mcpDescriptionCharacters),
       parameters: toParameters(tool.inputSchema as JsonObject),
     },
     places: [],
@@ -90,12 +90,12 @@ function toOperation(tool: McpTool, name: string): Operation {
   };
 }
 
-/** What every provider reads: an object with properties, and no word about the dialect. */
+/** The form that every provider accepts: an object with properties, and no `$schema`. */
 function toParameters(schema: JsonObject): JsonObject {
   const { $schema: _dialect, properties, ...rest } = schema;
   return { ...rest, type: 'object', properties: isJsonObject(properties) ? properties : {} };
 }
 
-export function shortened(text: string, maxCharacters: number): string {
+export function truncateText(text: string, maxCharacters: number): string {
   return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1).toWellFormed()}…`;
 }

@@ -12,13 +12,13 @@ import { requestIdIn } from './incoming-messages.ts';
 import type { AnswerWatch } from './incoming-messages.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 
-/** A way to reach a server. `isLegacy`: only servers of the first protocol era speak it. */
+/** A transport to try. `isLegacy`: it serves only servers of the first protocol version. */
 export interface TransportKind {
   isLegacy: boolean;
-  /** For each step of getting to know each other. */
+  /** For each step of the initialization handshake. */
   connectTimeoutMs: number;
   createTransport(): Transport;
-  /** Of the process that was started last; absent: no process is started. */
+  /** Stderr of the latest process; absent for HTTP transports. */
   errorOutput?: () => ErrorOutput;
 }
 
@@ -29,10 +29,10 @@ export interface TransportOptions {
   signal: AbortSignal;
 }
 
-/** In the order in which they are tried. */
+/** Returns the transports in the order in which they are tried. */
 export type CreateTransports = (record: ToolServerRecord, options: TransportOptions) => TransportKind[];
 
-/** Streamable HTTP, then its predecessor; or the process that the configuration names. */
+/** Streamable HTTP, then SSE, its predecessor; or the process that the configuration names. */
 export const createTransports: CreateTransports = (record, { send, scopes, answers, signal }) => {
   if (record.process !== undefined) return [processTransport(record.process)];
   const url = new URL(record.url);
@@ -45,7 +45,7 @@ export const createTransports: CreateTransports = (record, { send, scopes, answe
     query: () => callQuery(record),
     sessionUser: () => sessionUserOf(record, scopes.current()?.invocation.run),
     watchAnswer(body) {
-      const scope = scopes.own();
+      const scope = scopes.contextual();
       const id = scope === undefined ? undefined : requestIdIn(body);
       return scope === undefined || id === undefined ? undefined : answers.begin(id, () => scope.onAnswerLost());
     },
@@ -56,12 +56,12 @@ export const createTransports: CreateTransports = (record, { send, scopes, answe
       connectTimeoutMs,
       createTransport: () => new StreamableHTTPClientTransport(url, { fetch }),
     },
-    // The SDK's own replacement of this transport is the first one; servers of 2024 know this one only.
+    // The SDK deprecates this transport in favour of the first one, but servers of 2024 speak only this one.
     { isLegacy: true, connectTimeoutMs, createTransport: () => new SSEClientTransport(url, { fetch }) },
   ];
 };
 
-/** The gateway's environment holds its secrets: of that a process gets what it needs to start, and what the configuration says. */
+/** The gateway's environment holds its secrets, so the process gets only what it needs to start, and what the configuration adds. */
 function processTransport({ command, args, environment }: NonNullable<ToolServerRecord['process']>): TransportKind {
   const settings = {
     command,
@@ -77,7 +77,7 @@ function processTransport({ command, args, environment }: NonNullable<ToolServer
       const transport = new BoundedStdioTransport(settings);
       const output = createErrorOutput();
       errorOutput = output;
-      // Read to the end in any case: a process whose pipe is full is blocked.
+      // Always drained: a process blocks when its stderr pipe is full.
       transport.stderr?.on('data', (chunk: Uint8Array) => output.add(chunk));
       return transport;
     },

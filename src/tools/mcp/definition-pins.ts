@@ -6,80 +6,80 @@ import { limits } from '../../core/limits.ts';
 import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
 
-/** The parts of a definition that tell a model what a function is and does. */
+/** The parts of a definition that shape what a model believes the tool does. */
 const parts = ['title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
 
-/** Hashes of the parts that are there. */
-export type DefinitionPrint = Partial<Record<(typeof parts)[number], string>>;
+/** A hash of each part that is present. */
+export type DefinitionHashes = Partial<Record<(typeof parts)[number], string>>;
 
-type Prints = ReadonlyMap<string, DefinitionPrint>;
+type HashesByName = ReadonlyMap<string, DefinitionHashes>;
 
-/** By name, in what the definition differs from the pinned one. */
+/** By tool name: the parts that differ from the pinned definition. */
 export type ChangedDefinitions = ReadonlyMap<string, string[]>;
 
 /**
- * Remembers every function of a server as it was first seen, over restarts, because a server that was examined and found good may say something
- * else tomorrow. A server that moved to another address begins anew: an administrator has moved it.
+ * Remembers, across restarts, every tool of a server as it was first seen: a server that passed a review may change what its tools claim to do later.
+ * A server at another address is pinned afresh, because only an administrator can change the address.
  */
 export interface DefinitionPins {
-  /** Pins what is new and gives what has changed. */
-  check(record: ToolServerRecord, prints: Prints): Promise<ChangedDefinitions>;
+  /** Pins new definitions and returns those that have changed. */
+  check(record: ToolServerRecord, hashes: HashesByName): Promise<ChangedDefinitions>;
   /**
-   * Pins changed definitions as they are now: `accepted` has the fingerprint of each that an administrator has seen.
-   * @throws GatewayError `invalid_request` for a function that is not there, `conflict` when it has changed once more.
+   * Accepts changed definitions. `accepted`: by tool name, the fingerprint that the administrator has seen.
+   * @throws GatewayError `invalid_request` for an unknown tool, `conflict` if its definition has changed again
    */
-  accept(record: ToolServerRecord, accepted: ReadonlyMap<string, string>, prints: Prints): Promise<void>;
+  accept(record: ToolServerRecord, accepted: ReadonlyMap<string, string>, hashes: HashesByName): Promise<void>;
 }
 
 export type FactStore = Pick<Registry, 'readFact' | 'writeFact'>;
 
 export function createDefinitionPins({ readFact, writeFact }: FactStore): DefinitionPins {
-  /** Two that read, change and write at once would lose a change. */
-  const inTurn = pLimit(1);
+  /** Serializes updates: concurrent read-modify-write cycles would lose changes. */
+  const oneAtATime = pLimit(1);
 
-  async function read(record: ToolServerRecord): Promise<Map<string, DefinitionPrint>> {
+  async function read(record: ToolServerRecord): Promise<Map<string, DefinitionHashes>> {
     const fact: unknown = JSON.parse((await readFact(factName(record))) ?? '{}');
     const { place, pins } = isJsonObject(fact) ? fact : {};
-    return new Map(place === addressOf(record) && isJsonObject(pins) ? (Object.entries(pins) as [string, DefinitionPrint][]) : []);
+    return new Map(place === addressOf(record) && isJsonObject(pins) ? (Object.entries(pins) as [string, DefinitionHashes][]) : []);
   }
 
-  const write = (record: ToolServerRecord, pins: Prints): Promise<void> =>
+  const write = (record: ToolServerRecord, pins: HashesByName): Promise<void> =>
     writeFact(factName(record), JSON.stringify({ place: addressOf(record), pins: Object.fromEntries(pins) }));
 
   return {
-    check: (record, prints) =>
-      inTurn(async () => {
+    check: (record, hashes) =>
+      oneAtATime(async () => {
         const pins = await read(record);
-        const added = [...prints].filter(([name]) => !pins.has(name));
-        // What has gone stays remembered, or it could come back as something else.
+        const added = [...hashes].filter(([name]) => !pins.has(name));
+        // Removed tools stay pinned, or they could come back with another definition.
         if (added.length > 0) await write(record, new Map([...pins, ...added].slice(-limits.mcpPins)));
-        const changed = Array.from(prints, ([name, print]) => [name, changedParts(pins.get(name) ?? print, print)] as const);
+        const changed = Array.from(hashes, ([name, definition]) => [name, changedParts(pins.get(name) ?? definition, definition)] as const);
         return new Map(changed.filter(([, changes]) => changes.length > 0));
       }),
-    accept: (record, accepted, prints) =>
-      inTurn(async () => {
+    accept: (record, accepted, hashes) =>
+      oneAtATime(async () => {
         const pins = await read(record);
-        for (const [name, fingerprint] of accepted) pins.set(name, requirePrint(record, prints, { name, fingerprint }));
+        for (const [name, fingerprint] of accepted) pins.set(name, requireHashes(record, hashes, { name, fingerprint }));
         await write(record, pins);
       }),
   };
 }
 
-/** For a server that is only tried: nothing is remembered, and nothing counts as changed. */
+/** For a server that is only verified: nothing is pinned, and nothing counts as changed. */
 export const noPins: DefinitionPins = { check: async () => new Map(), accept: async () => undefined };
 
-/** What a definition is known by again, whatever the order of its keys. */
-export function printOf(tool: McpTool): DefinitionPrint {
+/** The hashes of a definition's parts, independent of the order of keys. */
+export function hashesOf(tool: McpTool): DefinitionHashes {
   return Object.fromEntries(parts.flatMap((part) => (tool[part] === undefined ? [] : [[part, digest(tool[part])]])));
 }
 
-/** The whole print in one word, for an administrator to name. */
-export function fingerprintOf(print: DefinitionPrint): string {
-  return digest(print).slice(0, 16);
+/** One short hash of the whole definition, which an administrator names to accept it. */
+export function fingerprintOf(definition: DefinitionHashes): string {
+  return digest(definition).slice(0, 16);
 }
 
-/** Names of the parts in which two definitions differ. */
-export function changedParts(before: DefinitionPrint, now: DefinitionPrint): string[] {
+/** The names of the parts in which two definitions differ. */
+export function changedParts(before: DefinitionHashes, now: DefinitionHashes): string[] {
   return parts.filter((part) => before[part] !== now[part]);
 }
 
@@ -100,16 +100,16 @@ function addressOf({ url, process }: ToolServerRecord): string {
   return process === undefined ? url : JSON.stringify([process.command, ...process.args]);
 }
 
-function requirePrint(
+function requireHashes(
   { id }: ToolServerRecord,
-  prints: Prints,
+  hashes: HashesByName,
   { name, fingerprint }: { name: string; fingerprint: string },
-): DefinitionPrint {
-  const print = prints.get(name);
+): DefinitionHashes {
+  const definition = hashes.get(name);
   const shown = name.slice(0, 100);
-  if (print === undefined)
+  if (definition === undefined)
     throw new GatewayError('invalid_request', `functions: the server "${id}" has no function "${shown}".`, { param: 'functions' });
-  if (fingerprintOf(print) === fingerprint) return print;
-  const message = `The definition of "${shown}" has changed once more. Read the report again, and accept the definition that it shows.`;
+  if (fingerprintOf(definition) === fingerprint) return definition;
+  const message = `The definition of "${shown}" has changed again. Read the report again, and accept the definition that it shows.`;
   throw new GatewayError('conflict', message);
 }

@@ -3,15 +3,16 @@ import { OutboundError } from '../../core/errors.ts';
 import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 
 /**
- * What is known of a request that came to no result. `never-sent`: nobody executed it. `maybe-sent`: it may have taken effect. `answered`: the
- * server itself refused it. `refused`: its HTTP status does, and would again. `timeout`: nobody knows.
+ * What is known of a request that failed. `never-sent`: it was not executed. `maybe-sent`: it may have taken effect. `answered`: the server returned
+ * an error. `refused`: the HTTP status is an error that a retry would not change. `denied`: the address is not allowed. `timeout`: the outcome is
+ * unknown.
  */
 export interface McpFailure {
   kind: 'never-sent' | 'maybe-sent' | 'answered' | 'refused' | 'denied' | 'timeout';
   message: string;
 }
 
-/** Codes of a connection or pipe on which nothing arrived. */
+/** Error codes of a connection or pipe over which nothing was delivered. */
 const withoutConnection = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -23,15 +24,15 @@ const withoutConnection = new Set([
   'ENOENT',
   'EACCES',
 ]);
-/** What an error may be wrapped in. */
+/** How many nested causes are examined. */
 const maxCauses = 8;
 
-/** The stream that should have held the answer ended without it. */
+/** The response stream ended without the answer. */
 export class AnswerCutOff extends Error {
   override readonly name = 'AnswerCutOff';
 
   constructor() {
-    super('The server broke off its answer.');
+    super('The server closed the connection before it answered.');
   }
 }
 
@@ -51,7 +52,7 @@ export function explainMcpFailure(error: unknown): McpFailure {
   return { kind: kindOfSdkError(sdk?.code), message };
 }
 
-/** 404 is a session that the server has forgotten, and many say 400 for it: they have executed nothing. */
+/** 404 means that the server does not know the session any more; many servers return 400 for that. In both cases nothing was executed. */
 function kindOfStatus(status: number): McpFailure['kind'] {
   if (status === 404 || status === 400) return 'never-sent';
   return status >= 500 ? 'maybe-sent' : 'refused';

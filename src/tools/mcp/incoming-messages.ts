@@ -6,17 +6,17 @@ import type { JsonValue } from '../../shared/json.ts';
 import type { StreamEnd } from './bounded-stream.ts';
 
 export interface NotificationBudgetOptions {
-  /** The first notification was dropped, after a time in which none was. */
+  /** Called when the first notification is dropped after a period without drops. */
   onDropped: () => void;
-  /** So many were dropped without a pause that the connection has to end. */
+  /** Called when so many were dropped in a row that the connection has to be closed. */
   onFlood: () => void;
   /** Milliseconds. */
   now?: () => number;
 }
 
 /**
- * Lets a server send notifications (progress, log messages, changes of its list) at a certain rate, and drops the others: what is reported more
- * often than anybody can read is a fault. Answers and requests always pass. True: the message passes.
+ * Rate-limits a server's notifications (progress, log messages, list changes) and drops the excess. Responses and requests always pass. Returns
+ * whether the message passes.
  */
 export function createNotificationBudget({
   onDropped,
@@ -24,18 +24,18 @@ export function createNotificationBudget({
   now = () => performance.now(),
 }: NotificationBudgetOptions): (message: JSONRPCMessage) => boolean {
   const { mcpNotificationBurst: burst, mcpNotificationsPerSecond: perSecond, mcpDroppedNotifications: maxDropped } = limits;
-  let left: number = burst;
-  let countedAt = now();
+  let tokens: number = burst;
+  let refilledAt = now();
   let dropped = 0;
 
   return (message) => {
     if (!('method' in message) || 'id' in message) return true;
-    const at = now();
-    left = Math.min(burst, left + ((at - countedAt) * perSecond) / 1_000);
-    countedAt = at;
-    if (left === burst) dropped = 0;
-    if (left >= 1) {
-      left -= 1;
+    const time = now();
+    tokens = Math.min(burst, tokens + ((time - refilledAt) * perSecond) / 1_000);
+    refilledAt = time;
+    if (tokens === burst) dropped = 0;
+    if (tokens >= 1) {
+      tokens -= 1;
       return true;
     }
     dropped += 1;
@@ -45,12 +45,12 @@ export function createNotificationBudget({
   };
 }
 
-/** Notices answers that were promised and never came: the SDK would wait for them until its time limit. */
+/** Detects response streams that end without the answer, for which the SDK would wait until its time limit. */
 export interface AnswerWatch {
-  /** A stream has begun that should hold the answer to a request. What it gives is to be called when the stream is over. */
+  /** A stream that should carry the answer to a request has begun. Call the returned function when the stream has ended. */
   begin(requestId: number | string, onLost: () => void): (end: StreamEnd) => void;
-  /** Every message that comes in. */
-  note(message: JSONRPCMessage): void;
+  /** Must see every incoming message. */
+  observe(message: JSONRPCMessage): void;
 }
 
 export function createAnswerWatch(): AnswerWatch {
@@ -60,81 +60,81 @@ export function createAnswerWatch(): AnswerWatch {
       const request = { isAnswered: false };
       open.set(requestId, request);
       return ({ isResumable }) => {
-        // The SDK reads on a moment longer than the stream lasts; and what has ids it asks for again.
+        // The SDK processes the last messages slightly after the stream ends, and resumes a stream that has event ids.
         setTimeout(() => {
           if (open.get(requestId) === request) open.delete(requestId);
           if (!request.isAnswered && !isResumable) onLost();
         }, limits.mcpCutGraceMs).unref();
       };
     },
-    note(message) {
+    observe(message) {
       const request = 'method' in message || message.id === undefined ? undefined : open.get(message.id);
       if (request !== undefined) request.isAnswered = true;
     },
   };
 }
 
-/** The id of the request in a body; undefined for a notification. */
+/** The JSON-RPC id of a request body; undefined for a notification. */
 export function requestIdIn(body: string): number | string | undefined {
   const message: unknown = JSON.parse(body);
   const id = isJsonObject(message) ? message['id'] : undefined;
   return typeof id === 'number' || typeof id === 'string' ? id : undefined;
 }
 
-/** A tool of a list that is no tool by the protocol. */
+/** A list entry that is not a valid tool by the protocol. */
 export interface MalformedTool {
   name: string;
   reason: string;
 }
 
-/** Takes malformed tools out of what a server lists: the SDK refuses a whole list for the sake of one. */
+/** Removes malformed tools from a server's list: the SDK rejects the whole list because of one. */
 export interface MalformedToolFilter {
-  /** Every message that comes in. `isLegacy`: of the first protocol era, whose output schemas are objects. */
+  /** Must see every incoming message. `isLegacy`: of the first protocol version, whose output schemas must be objects. */
   filter(message: JSONRPCMessage, isLegacy: boolean): JSONRPCMessage;
-  /** Gathers what is taken out from now on, until `end`. */
+  /** Collects what is removed from now on until `end` is called. */
   gather(): { found: readonly MalformedTool[]; end(): void };
 }
 
 export function createMalformedToolFilter(): MalformedToolFilter {
-  const gathering = new Set<MalformedTool[]>();
+  const collectors = new Set<MalformedTool[]>();
 
   return {
     filter(message, isLegacy) {
-      if (gathering.size === 0 || !('result' in message)) return message;
+      if (collectors.size === 0 || !('result' in message)) return message;
       const { tools } = message.result as { tools?: unknown };
       if (!Array.isArray(tools)) return message;
-      const sound = (tools as JsonValue[]).flatMap((tool, index) => {
+      const valid = (tools as JsonValue[]).flatMap((tool, index) => {
         const problem = problemOf(tool);
-        if (problem === undefined) return [isLegacy ? withoutOddOutput(tool) : tool];
+        if (problem === undefined) return [isLegacy ? withoutInvalidOutputSchema(tool) : tool];
         const name = isJsonObject(tool) ? ownValue(tool, 'name') : undefined;
         const malformed = {
           name: typeof name === 'string' ? name : `number ${index + 1}`,
           reason: `its definition is not valid: ${problem}`,
         };
-        for (const found of gathering) if (found.length < limits.mcpTools) found.push(malformed);
+        for (const found of collectors) if (found.length < limits.mcpTools) found.push(malformed);
         return [];
       });
-      return { ...message, result: { ...message.result, tools: sound } };
+      return { ...message, result: { ...message.result, tools: valid } };
     },
     gather() {
       const found: MalformedTool[] = [];
-      gathering.add(found);
-      return { found, end: () => void gathering.delete(found) };
+      collectors.add(found);
+      return { found, end: () => void collectors.delete(found) };
     },
   };
 }
 
 function problemOf(tool: JsonValue): string | undefined {
   const checked = specTypeSchemas.Tool['~standard'].validate(tool);
-  if (checked instanceof Promise) return 'it is no tool';
+  if (checked instanceof Promise) return 'it is not a tool';
   if (checked.issues === undefined) return undefined;
   const [issue] = checked.issues;
   const path = (issue?.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
-  return `${path === '' ? '' : `${path}: `}${issue?.message ?? 'it is no tool'}`.slice(0, 300);
+  return `${path === '' ? '' : `${path}: `}${issue?.message ?? 'it is not a tool'}`.slice(0, 300);
 }
 
-/** It only serves to check results, and is no reason to do without the tool. */
-function withoutOddOutput(tool: JsonValue): JsonValue {
+/** Drops an invalid output schema: it only serves to validate results, and the tool works without it. */
+function withoutInvalidOutputSchema(tool: JsonValue): JsonValue {
   if (!isJsonObject(tool)) return tool;
   const { outputSchema, ...rest } = tool;
   return outputSchema === undefined || isSpecType.Tool({ name: 'output', inputSchema: outputSchema }) ? tool : rest;

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { answerElicitation, createCallScopes } from './call-scope.ts';
-import { shortened } from './convert-tools.ts';
+import { truncateText } from './convert-tools.ts';
 import { createTransports as createUsualTransports } from './create-transports.ts';
 import type { CreateTransports, TransportKind } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
@@ -17,25 +17,25 @@ import type { MalformedTool } from './incoming-messages.ts';
 
 export interface McpListing {
   tools: McpTool[];
-  /** What was listed and is no tool. */
+  /** Listed entries that are not valid tools. */
   malformed: readonly MalformedTool[];
   info: JsonObject | undefined;
   protocolVersion: string | undefined;
 }
 
-/** The connection to one registered server, for all calls of all callers. It is opened when it is needed, and again when it was lost. */
+/** The connection to one registered server, shared by all calls of all callers. It is opened on demand, and reopened when it was lost. */
 export interface McpConnection {
-  /** Asks for the list of tools. @throws what the SDK throws */
+  /** Requests the tool list. @throws what the SDK throws */
   list(signal: AbortSignal): Promise<McpListing>;
-  /** Whether the list that was given last may be another one by now: the server said so, or it is another process. */
+  /** Whether the last list may be outdated: the server reported a change, or its process was restarted. */
   isListStale(): boolean;
   /** @throws what the SDK throws, and AnswerCutOff */
   call(name: string, invocation: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult>;
-  /** The last lines that its process has written to stderr, without credentials; empty where there is no process. */
+  /** The last lines of its process's stderr, with credentials redacted; empty without a process. */
   errorLines(): string[];
-  /** Gives up the present connection, so that the next request opens another one. */
+  /** Drops the current connection, so that the next request opens a new one. */
   drop(): Promise<void>;
-  /** Closes as soon as no call is under way. */
+  /** Closes the connection once no call is running. */
   retire(): void;
   close(): Promise<void>;
 }
@@ -44,17 +44,17 @@ export interface McpConnectionOptions {
   send: SendOutbound;
   createTransports?: CreateTransports;
   version: string;
-  /** For what the server says: it must not repeat what it was sent. */
+  /** Redacts messages of the server, which must not repeat what it was sent. */
   mask: SecretMask;
-  /** The server says that its list has changed. */
+  /** The server reported that its tool list has changed. */
   onListChanged: () => void;
-  /** A process has ended by itself; the last lines of its stderr. */
+  /** The server's process exited unexpectedly; gets the last lines of its stderr. */
   onProcessEnded: (stderr: string[]) => void;
-  /** The server sends more notifications than are read. */
+  /** The server exceeds the rate limit for notifications. */
   onNotificationsDropped: () => void;
 }
 
-/** The SDK checks results without waiting: it lets all of them pass, and `mcp-tool.ts` checks them. */
+/** Disables the SDK's validation of results, which blocks the event loop; `mcp-tool.ts` validates them in a worker instead. */
 const jsonSchemaValidator = {
   getValidator<T>(): JsonSchemaValidator<T> {
     return (value) => ({ valid: true, data: value as T, errorMessage: undefined });
@@ -67,7 +67,7 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
   const answers = createAnswerWatch();
   const malformedTools = createMalformedToolFilter();
   const closing = new AbortController();
-  /** The one that worked last comes first. */
+  /** The transport that worked last comes first. */
   let kinds = createTransports(record, { send, scopes, answers, signal: closing.signal });
   let connecting: Promise<Client> | undefined;
   let isStale = false;
@@ -77,23 +77,23 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     const client = new Client(
       { name: 'toolwharf', version },
       {
-        // No sampling: a server must not spend the operator's tokens, nor put words into a conversation it cannot see.
+        // No sampling: a server must not spend the operator's tokens, nor inject text into a conversation it cannot see.
         capabilities: { elicitation: { form: { applyDefaults: true } } },
         versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: limits.mcpProbeTimeoutMs } },
         jsonSchemaValidator,
-        listChanged: { tools: { autoRefresh: false, debounceMs: limits.mcpListPauseMs, onChanged: noteChange } },
+        listChanged: { tools: { autoRefresh: false, debounceMs: limits.mcpListPauseMs, onChanged: markStale } },
       },
     );
     client.setRequestHandler('elicitation/create', ({ params }) =>
       answerElicitation(mask.value(params as JsonObject) as typeof params, record.name ?? record.id, scopes.current()),
     );
-    // What the peer sends beside the protocol ends nothing; a call that suffers from it ends by itself.
-    // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is no event target
+    // A protocol violation does not end the connection; a call that it affects fails by itself.
+    // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
     client.onerror = () => undefined;
     return client;
   }
 
-  function noteChange(): void {
+  function markStale(): void {
     isStale = true;
     if (!closing.signal.aborted) options.onListChanged();
   }
@@ -108,11 +108,11 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
     transport.onmessage = (message, extra) => {
       if (!mayPass(message)) return;
-      answers.note(message);
+      answers.observe(message);
       receive?.(malformedTools.filter(message, client.getProtocolEra() === 'legacy'), extra);
     };
-    // Not earlier: a transport that fails must not end the attempt that goes on with the next one.
-    // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is no event target
+    // Set only now: a transport that fails to connect must not end the attempt, which continues with the next transport.
+    // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
     client.onclose = () => {
       isStale = true;
       if (connecting !== attempt) return;
@@ -132,8 +132,8 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
         return client;
       } catch (error) {
         failure ??= error;
-        // Where nobody answers, or the credential is refused, another transport changes nothing.
-        if (closing.signal.aborted || !mayBeOtherTransport(error)) break;
+        // If nothing answers, or the credential is refused, another transport would not help.
+        if (closing.signal.aborted || !mayNeedOtherTransport(error)) break;
       }
     }
     throw failure;
@@ -181,29 +181,29 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     },
     isListStale: () => isStale,
     async call(name, invocation, context) {
-      const cut = new AbortController();
-      const scope = { invocation, context, onAnswerLost: () => cut.abort(new AnswerCutOff()) };
-      const signal = AbortSignal.any([invocation.signal, cut.signal]);
+      const answerLost = new AbortController();
+      const scope = { invocation, context, onAnswerLost: () => answerLost.abort(new AnswerCutOff()) };
+      const signal = AbortSignal.any([invocation.signal, answerLost.signal]);
       try {
-        // Not within the scope: a connection belongs to no call, even where one opens it.
+        // Outside of the scope: a connection belongs to no call, even if a call opens it.
         const client = await waitUnlessAborted(connected(), signal);
         return await scopes.run(scope, () =>
           client.callTool(
             { name, arguments: invocation.args },
             {
               signal,
-              // The runtime's own limits end a call; this one is for what the runtime cannot see.
+              // The runtime's own time limits end a call; this one is a backstop for what the runtime cannot see.
               timeout: limits.mcpAnswerMs,
               onprogress: ({ progress, total, message }) => {
                 void context?.progress(progress, total).catch(() => undefined);
-                const status = shortened(mask.text(message ?? ''), limits.mcpStatusCharacters);
+                const status = truncateText(mask.text(message ?? ''), limits.mcpStatusCharacters);
                 if (message !== undefined) void context?.status(status).catch(() => undefined);
               },
             },
           ),
         );
       } catch (error) {
-        throw cut.signal.aborted && !invocation.signal.aborted ? cut.signal.reason : error;
+        throw answerLost.signal.aborted && !invocation.signal.aborted ? answerLost.signal.reason : error;
       } finally {
         closeIfRetired();
       }
@@ -223,8 +223,8 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
   };
 }
 
-/** A server of 2024 knows no POST at the address (specification, transports, backwards compatibility). */
-function mayBeOtherTransport(error: unknown): boolean {
+/** A server of 2024 does not accept a POST at this URL (MCP specification, transports, backwards compatibility). */
+function mayNeedOtherTransport(error: unknown): boolean {
   const { kind, message } = explainMcpFailure(error);
   return kind === 'answered' || /\b(?:400|404|405|406|415)\b/.test(message);
 }

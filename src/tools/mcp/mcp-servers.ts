@@ -9,18 +9,18 @@ import type { FactStore } from './definition-pins.ts';
 import type { McpSession } from './mcp-session.ts';
 import { refuseItself } from './outbound-fetch.ts';
 
-/** The registered MCP servers and their connections. */
+/** Keeps one session per registered MCP server. */
 export interface McpServers {
-  /** Connects where that is needed, asks for the tools, and stays connected. Never rejects. */
+  /** Connects if needed, requests the tool list, and stays connected. Never rejects. */
   open(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
-  /** The same for a connection that is only tried: it is closed again, and nothing is remembered. */
+  /** Like `open`, but closes the connection again and remembers nothing. */
   verify(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
   /**
-   * Accepts changed definitions: by name, the fingerprint that the report shows.
+   * Accepts changed definitions. `functions`: by name, the fingerprint that the report shows.
    * @throws GatewayError `conflict`, `invalid_request`
    */
   accept(record: ToolServerRecord, functions: ReadonlyMap<string, string>): Promise<void>;
-  /** Closes the connections of servers that are no longer registered and enabled as they were; what is under way there ends first. */
+  /** Closes the connections of servers that are no longer registered and enabled with the same record; running calls finish first. */
   keepOnly(records: readonly ToolServerRecord[]): void;
   close(): Promise<void>;
 }
@@ -29,15 +29,15 @@ export interface McpServersOptions {
   send: SendOutbound;
   facts: FactStore;
   version: string;
-  /** Absent where no gateway runs. */
+  /** Absent if no gateway is running, as in `doctor`. */
   gatewayId?: string | undefined;
-  /** A server says that its list has changed. */
+  /** A server reported that its tool list has changed. */
   onListChanged: (record: ToolServerRecord) => void;
-  /** The process of a server has ended by itself; the last lines of its stderr. */
+  /** A server's process exited unexpectedly; gets the last lines of its stderr. */
   onProcessEnded: (record: ToolServerRecord, stderr: string[]) => void;
-  /** A server sends more notifications than are read. */
+  /** A server exceeds the rate limit for notifications. */
   onNotificationsDropped?: (record: ToolServerRecord) => void;
-  /** Tests put scripted peers here. */
+  /** Replaced by scripted peers in tests. */
   createTransports?: CreateTransports;
 }
 
@@ -48,7 +48,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
   const pins = createDefinitionPins(facts);
   let isClosed = false;
 
-  /** Loaded with the first server: the protocol's packages take a fifth of the start and 30 MB, and most gateways have none. */
+  /** Imports the session module lazily: the SDK takes a fifth of the startup time and 30 MB, and most gateways have no MCP server. */
   async function withSession(
     record: ToolServerRecord,
     open: (createSession: (isRegistered: boolean) => McpSession) => Promise<Opening>,
@@ -59,7 +59,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
         ...options,
         send,
         pins: isRegistered ? pins : noPins,
-        // Nobody hears of a server that is only tried.
+        // Events of a server that is only verified are not reported.
         onListChanged: () => isRegistered && onListChanged(record),
         onProcessEnded: (stderr) => isRegistered && onProcessEnded(record, stderr),
         onNotificationsDropped: () => isRegistered && onNotificationsDropped?.(record),
@@ -87,13 +87,13 @@ export function createMcpServers(options: McpServersOptions): McpServers {
         }
       }),
     async accept(record, functions) {
-      const prints = sessions.get(record.id)?.prints();
-      if (prints === undefined || prints.size === 0)
+      const hashes = sessions.get(record.id)?.hashes();
+      if (hashes === undefined || hashes.size === 0)
         throw new GatewayError(
           'conflict',
-          `The server "${record.id}" is not connected. POST /api/tool-servers/${record.id}/refresh shows its functions.`,
+          `The server "${record.id}" is not connected. Connect to it with POST /api/tool-servers/${record.id}/refresh, and accept the definitions that it reports.`,
         );
-      await pins.accept(record, functions, prints);
+      await pins.accept(record, functions, hashes);
     },
     keepOnly(records) {
       for (const [id, session] of sessions) {
@@ -110,7 +110,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
   };
 }
 
-/** A record that was changed is another server. */
+/** A changed record counts as another server. */
 function isSame(left: ToolServerRecord, right: ToolServerRecord): boolean {
   return left === right || isDeepStrictEqual(left, right);
 }

@@ -15,25 +15,25 @@ import type { McpFailure } from './explain-mcp-failure.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { readToolResult } from './read-tool-result.ts';
 
-/** The server of a function, as far as calls need it. */
+/** What a call needs of its server. */
 export interface CalledServer {
   readonly record: ToolServerRecord;
-  /** For messages, in which the server must not repeat what it was sent. */
+  /** Redacts error messages of the server, which must not repeat what it was sent. */
   readonly mask: SecretMask;
   readonly connection: McpConnection;
-  /** Whether a definition that was offered is another one by now; asks for the list first where it may be. */
+  /** Whether the definition has changed since it was offered. Reads the tool list first if it may be outdated. */
   isChanged(definition: McpDefinition, signal: AbortSignal): Promise<boolean>;
 }
 
-/** A request that surely did nothing is sent once more, over a new connection. */
+/** A request that certainly had no effect is retried once, over a new connection. */
 const attempts = 2;
 
-/** A function of an MCP server. What is sent again, and what is known afterwards, follows from how the request failed. */
+/** Makes a `Tool` of an MCP tool. How a request failed decides whether it is retried, and what the model is told about its effect. */
 export function createMcpTool(server: CalledServer, { operation, tool: definition }: McpFunction, offeredName: string): Tool {
   const { id, timeoutMs, maxResultBytes } = server.record;
   const { readOnlyHint, idempotentHint } = definition.annotations ?? {};
   const isReadOnly = readOnlyHint === true;
-  const target: Target = { server, definition, offeredName, isRepeatable: isReadOnly || idempotentHint === true };
+  const target: Target = { server, definition, offeredName, isIdempotent: isReadOnly || idempotentHint === true };
   return {
     spec: { ...operation.spec, name: offeredName },
     label: `${id}/${operation.spec.name}`,
@@ -41,7 +41,7 @@ export function createMcpTool(server: CalledServer, { operation, tool: definitio
     kind: 'mcp',
     gateways: readChain(definition._meta) ?? [],
     isReadOnly,
-    isIdempotent: target.isRepeatable,
+    isIdempotent: target.isIdempotent,
     ...withoutUndefined({ timeoutMs, maxResultBytes }),
     run: (invocation, context) => run(target, invocation, context),
   };
@@ -51,11 +51,11 @@ interface Target {
   server: CalledServer;
   definition: McpDefinition;
   offeredName: string;
-  isRepeatable: boolean;
+  isIdempotent: boolean;
 }
 
 async function run(target: Target, invocation: ToolInvocation, context: ToolContext | undefined): Promise<ToolOutcome> {
-  const { server, definition, isRepeatable } = target;
+  const { server, definition, isIdempotent } = target;
   const { record, connection, mask } = server;
   for (let attempt = 1; ; attempt += 1) {
     let isReady = false;
@@ -63,25 +63,25 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       if (await server.isChanged(definition, invocation.signal)) return changedOutcome(record.id, definition.name);
       isReady = true;
       const result = await connection.call(definition.name, invocation, context);
-      // A server that makes checks expensive waits for its own alone.
+      // Validated in a worker on the server's account, so that a server with expensive schemas slows down only itself.
       const faults = await structuredFaults(result, definition, { caller: `mcp:${record.id}`, signal: invocation.signal });
-      if (faults.length > 0) return failed('tool_error', misfitMessage(record.id, mask.text(faults.join('; '))));
+      if (faults.length > 0) return failed('tool_error', mismatchMessage(record.id, mask.text(faults.join('; '))));
       const outcome = readToolResult(result, record.id);
       if (outcome.type === 'error') return { ...outcome, message: mask.text(outcome.message) };
       return withoutCredentials(outcome, maskOfCredentials(record));
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
-      const mayRepeat = failure.kind === 'never-sent' || !isReady || (failure.kind === 'maybe-sent' && isRepeatable);
-      if (!mayRepeat || failure.kind === 'denied' || attempt >= attempts) return failedOutcome(failure, target, isReady);
+      const mayRetry = failure.kind === 'never-sent' || !isReady || (failure.kind === 'maybe-sent' && isIdempotent);
+      if (!mayRetry || failure.kind === 'denied' || attempt >= attempts) return failedOutcome(failure, target, isReady);
       await connection.drop();
     }
   }
 }
 
 /**
- * How a structured result differs from the output schema of its tool, a sentence each; empty where it fits. What is too deep is not checked, nor
- * what takes too long: schema and result are the same server's. @throws the signal's reason
+ * Checks a structured result against the tool's output schema; returns one sentence per fault. Values that are too deep or take too long are not
+ * checked, because schema and result come from the same server. @throws the signal's reason
  */
 export async function structuredFaults(
   { structuredContent, isError }: CallToolResult,
@@ -94,7 +94,7 @@ export async function structuredFaults(
   return check.type === 'faulty' ? check.errors : [];
 }
 
-/** A server may give back what it was sent. In a result only credentials are taken out: an id of the run may rightly be there. */
+/** A server may echo what it was sent. Only credentials are removed from a result: an id of the run may legitimately be in it. */
 function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, mask: SecretMask): ToolOutcome {
   if (mask.isEmpty) return outcome;
   const { value, files, documents } = outcome;
@@ -129,7 +129,7 @@ function failedOutcome(failure: McpFailure, { server: { record, mask }, offeredN
     case 'timeout':
       return failed('tool_timeout', `Tool '${offeredName}' timed out: ${reason}.`, 'outcome_unknown');
     case 'maybe-sent': {
-      const message = `${named} was lost amid the call (${reason}); whether it took effect is not known. Find out before it is repeated.`;
+      const message = `${named} was lost during the call (${reason}). It is not known whether the call took effect; check that before repeating it.`;
       return failed('outcome_unknown', message, 'outcome_unknown');
     }
   }
@@ -139,11 +139,11 @@ function failed(code: ToolErrorCode, message: string, state?: CallState): ToolOu
   return { type: 'error', code, message, ...(state && { state }) };
 }
 
-function misfitMessage(server: string, faults: string): string {
-  return `The MCP server "${server}" gave a result that does not match the output schema of its tool: ${faults}.`;
+function mismatchMessage(server: string, faults: string): string {
+  return `The MCP server "${server}" returned a result that does not match the output schema of its tool: ${faults}.`;
 }
 
 function changedOutcome(server: string, name: string): ToolOutcome {
-  const message = `'${name.slice(0, 100)}' of "${server}" is held back, because its definition is not the one that was first seen. An administrator can accept the new one.`;
+  const message = `'${name.slice(0, 100)}' of "${server}" is disabled, because its definition has changed since it was first seen. An administrator can accept the new definition.`;
   return failed('definition_changed', message, 'not_started');
 }

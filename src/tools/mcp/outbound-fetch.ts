@@ -7,25 +7,25 @@ import { boundedStream } from './bounded-stream.ts';
 import type { StreamEnd } from './bounded-stream.ts';
 import { laterLimit } from '../../shared/later-limit.ts';
 
-/** Statuses of which a `Response` must not have a body. */
+/** Statuses for which a `Response` must not have a body. */
 const withoutBody = new Set([204, 205, 304]);
 
 export interface OutboundFetchOptions {
   send: SendOutbound;
   trust: Trust;
-  /** Ends what is under way when the connection is given up. */
+  /** Aborts running requests when the connection is dropped. */
   signal: AbortSignal;
-  /** Credentials and headers of the connection, for the call that is being sent; they replace headers of the same name. */
+  /** Credentials and headers of the connection for the current call; they replace headers of the same name. */
   headers(): Record<string, string>;
-  /** What carries a key in the address. */
+  /** Query parameters that carry a key. */
   query(): Record<string, string>;
-  /** For whom a session token is sent. */
+  /** The user for whom a session token is sent. */
   sessionUser(): string | undefined;
-  /** Called when the answer to what was posted is a stream of events; what it gives is called when that has ended. */
+  /** Called when the response to a POST is an event stream. The returned function is called when the stream has ended. */
   watchAnswer?(body: string): ((end: StreamEnd) => void) | undefined;
 }
 
-/** `fetch` for the SDK's transports, through the only way out: no redirect is followed and every body has its limits. */
+/** `fetch` for the SDK's transports, over the gateway's only way out: redirects are not followed, and every body is limited. */
 export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
   return async (address, init = {}) => {
     const method = init.method ?? 'GET';
@@ -59,7 +59,7 @@ function withQuery(address: string | URL, query: Record<string, string>): string
   return url.href;
 }
 
-/** Refuses answers of this gateway: one that lists its own functions as a tool server's has twice as many with every refresh. */
+/** Rejects responses of this gateway itself: a gateway that lists its own functions as a tool server's would double them with every refresh. */
 export function refuseItself(send: SendOutbound, gatewayId: string): SendOutbound {
   return async (request) => {
     const response = await send(request);
@@ -68,7 +68,7 @@ export function refuseItself(send: SendOutbound, gatewayId: string): SendOutboun
     for await (const _piece of response.body) break;
     throw new OutboundError(
       'denied',
-      'this is the address of this gateway itself. This gateway cannot be its own tool server: its functions are there already. Delete the connection.',
+      'this is the address of this gateway. A gateway cannot be its own tool server, because its functions are available already. Delete the connection.',
     );
   };
 }

@@ -5,37 +5,37 @@ import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tool.ts';
 
-/** An error is for a model to read, not a document. */
-const longestErrorText = 8_000;
-/** As of an HTTP answer without a body: a model that reads nothing at all takes it for a failure. */
+/** Characters; an error message is not a document. */
+const maxErrorCharacters = 8_000;
+/** The same text as for an HTTP response without a body; a model takes an empty result for a failure. */
 const emptyAnswer = 'Done, with an empty answer.';
-const longestUri = 2_048;
+const maxUriCharacters = 2_048;
 const mediaType = /^[\w.+-]+\/[\w.+-]+$/;
 
 interface Content {
   texts: string[];
   files: ToolFile[];
   documents: ToolDocument[];
-  isCut: boolean;
+  isTruncated: boolean;
 }
 
 /**
- * What a call to an MCP server came to. A structured result is the value; else the texts are, one after the other. What is no text is in the
- * files, and words say so in its stead. `server` is named in errors, so that they are not taken for the gateway's own.
+ * Converts the result of an MCP call. A structured result is the value; otherwise the text blocks are, joined. Other content becomes files, mentioned
+ * in the text. `server` is named in errors, so that they are not taken for the gateway's.
  */
 export function readToolResult(result: CallToolResult, server: string): ToolOutcome {
-  const { texts, files, documents, isCut } = readContent(result.content);
+  const { texts, files, documents, isTruncated } = readContent(result.content);
   if (result.isError === true) {
-    const text = texts.join('\n').slice(0, longestErrorText) || 'without saying why';
+    const text = texts.join('\n').slice(0, maxErrorCharacters) || 'without saying why';
     return { type: 'error', code: 'tool_error', message: `The MCP server "${server}" reports an error: ${text}` };
   }
   const structured = structuredValue(result.structuredContent);
-  // Texts beside a structured result are the same once more, for clients that know no structure (specification, server/tools).
+  // Text blocks beside a structured result repeat it for clients without support for structure (MCP specification, server/tools).
   const value = structured ?? (texts.join('\n') || emptyAnswer);
   return {
     type: 'result',
     value,
-    ...(isCut && structured === undefined && { isTruncated: true }),
+    ...(isTruncated && structured === undefined && { isTruncated: true }),
     ...(files.length > 0 && { files }),
     ...(documents.length > 0 && structured === undefined && { documents }),
   };
@@ -49,21 +49,23 @@ function structuredValue(value: unknown): JsonValue | undefined {
   return hasMoreValuesThan(text, limits.resultValues) ? text : (value as JsonValue);
 }
 
-/** In the order of the blocks; a file is mentioned in words. */
+/** Keeps the order of the blocks; a file is mentioned in the text. */
 function readContent(blocks: readonly ContentBlock[]): Content {
-  const content: Content = { texts: [], files: [], documents: [], isCut: blocks.length > limits.mcpContentBlocks };
-  let room: number = limits.keptResultBytes;
+  const content: Content = { texts: [], files: [], documents: [], isTruncated: blocks.length > limits.mcpContentBlocks };
+  let remaining: number = limits.keptResultBytes;
   for (const block of blocks.slice(0, limits.mcpContentBlocks)) {
     const read = readBlock(block);
     const size = typeof read === 'string' ? read.length : read.url.length;
-    if (size > room) {
-      content.isCut = true;
+    if (size > remaining) {
+      content.isTruncated = true;
       content.texts.push(
-        typeof read === 'string' ? `${read.slice(0, room)}\n[cut: the result is too large]` : `${describeFile(read)} It was too large.`,
+        typeof read === 'string'
+          ? `${read.slice(0, remaining)}\n[truncated: the result is too large]`
+          : `${describeFile(read)} It is too large to be kept.`,
       );
       break;
     }
-    room -= size;
+    remaining -= size;
     if (typeof read === 'string') {
       content.texts.push(read);
       content.documents.push(...documentsIn(block));
@@ -95,7 +97,7 @@ function readBlock(block: ContentBlock): string | ToolFile {
 function documentsIn(block: ContentBlock): ToolDocument[] {
   if (block.type !== 'resource' || !('text' in block.resource)) return [];
   const { uri, mimeType, text } = block.resource;
-  if (uri.length > longestUri) return [];
+  if (uri.length > maxUriCharacters) return [];
   return [{ uri, ...(mimeType !== undefined && mediaType.test(mimeType) && { type: mimeType }), text }];
 }
 
@@ -109,7 +111,7 @@ function toFile(base64: string, { type = '', uri = '' }: { type?: string | undef
     url: `data:${known};base64,${clean}`,
     sizeBytes,
     ...(name !== '' && { name: name.slice(0, 200) }),
-    ...(uri !== '' && uri.length <= longestUri && { uri }),
+    ...(uri !== '' && uri.length <= maxUriCharacters && { uri }),
   };
 }
 

@@ -16,8 +16,8 @@ describe('a stream that should hold an answer', () => {
     const watch = createAnswerWatch();
     const onLost = vi.fn<() => void>();
     const end = watch.begin(1, onLost);
-    watch.note({ jsonrpc: '2.0', method: 'notifications/progress', params: {} });
-    if (answered !== undefined) watch.note(answerTo(answered));
+    watch.observe({ jsonrpc: '2.0', method: 'notifications/progress', params: {} });
+    if (answered !== undefined) watch.observe(answerTo(answered));
     end({ isResumable });
     vi.runAllTimers();
     expect(onLost).toHaveBeenCalledTimes(isLost ? 1 : 0);
@@ -27,7 +27,7 @@ describe('a stream that should hold an answer', () => {
     const watch = createAnswerWatch();
     const onLost = vi.fn<() => void>();
     watch.begin(1, onLost)({ isResumable: false });
-    watch.note(answerTo(1));
+    watch.observe(answerTo(1));
     vi.runAllTimers();
     expect(onLost).not.toHaveBeenCalled();
   });

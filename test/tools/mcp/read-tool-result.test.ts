@@ -83,7 +83,11 @@ describe('the result of an MCP tool', () => {
 
   test('is cut where it is larger than anybody reads', () => {
     const outcome = read([{ type: 'text', text: 'x'.repeat(limits.keptResultBytes + 1) }]);
-    expect(outcome).toMatchObject({ type: 'result', isTruncated: true, value: expect.stringMatching(/\[cut: the result is too large\]$/) });
+    expect(outcome).toMatchObject({
+      type: 'result',
+      isTruncated: true,
+      value: expect.stringMatching(/\[truncated: the result is too large\]$/),
+    });
   });
 
   test('names its server in an error, so that it does not speak as the gateway', () => {
