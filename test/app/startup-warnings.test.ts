@@ -48,7 +48,7 @@ test('a start tells once of tool servers that cannot be used or have another id,
     { tool_server: 'a-b', wanted_id: 'a b' },
     { tool_server: 'up-2', wanted_id: 'up' },
     { tool_server: 'other', reason: expect.stringContaining('MCP') },
-    { tool_server: 'empty', reason: expect.stringContaining('no function') },
+    { tool_server: 'empty', reason: expect.stringContaining('no usable function') },
   ]);
 });
 
@@ -57,7 +57,7 @@ test('the report of a server says that its id is another one', async () => {
   const headers = { host: '127.0.0.1:8080' };
   const answer = await app.server.inject({ url: '/api/tool-servers/a-b', headers });
   expect(answer.json()).toMatchObject({
-    report: { ok: true, warnings: ['The id "a b" is "a-b" here: it was not legal or already taken.'] },
+    report: { ok: true, warnings: ['The id "a b" was changed to "a-b", because it was not legal or already taken.'] },
   });
 });
 

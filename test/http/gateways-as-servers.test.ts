@@ -43,7 +43,7 @@ describe('a gateway as a tool server', () => {
     const own = await gateway('one');
     const { report } = await register(own, 'self', own);
     expect(report.ok).toBe(false);
-    expect(JSON.stringify(report)).toContain('This gateway cannot be its own tool server');
+    expect(JSON.stringify(report)).toContain('A gateway cannot be its own tool server');
     expect((await post(own, '/api/tool-servers/self/refresh')).ok).toBe(false);
     expect(await namesOf(own)).toEqual(['own_one']);
   });
@@ -60,6 +60,6 @@ describe('a gateway as a tool server', () => {
     }
     for (const each of [one, two, three]) expect((await namesOf(each)).toSorted()).toEqual(['own_one', 'own_three', 'own_two']);
     const { omitted } = await post(one, '/api/tool-servers/two/refresh');
-    expect(omitted).toEqual([{ operation: 'tools/call own_one', reason: 'it comes from this gateway itself, by way of another one' }]);
+    expect(omitted).toEqual([{ operation: 'tools/call own_one', reason: 'it comes from this gateway itself, through another gateway' }]);
   });
 });

@@ -204,9 +204,9 @@ describe('changing a tool server', () => {
   });
 
   it.each<[Json, string[], RegExp]>([
-    [{ read_only: true }, ['read', 'list'], /^read_only lets GET and HEAD through, and this is (?:POST|DELETE)$/],
-    [{ methods: ['post', 'GET'] }, ['write', 'read', 'list'], /^methods does not name DELETE$/],
-    [{ tags: ['Files'] }, ['write', 'read'], /^none of its tags is in tags$/],
+    [{ read_only: true }, ['read', 'list'], /^read_only allows only GET and HEAD, and the method is (?:POST|DELETE)$/],
+    [{ methods: ['post', 'GET'] }, ['write', 'read', 'list'], /^methods does not include DELETE$/],
+    [{ tags: ['Files'] }, ['write', 'read'], /^none of its tags is listed in tags$/],
     [{ tags: ['!danger'] }, ['write', 'read', 'list'], /^tags blocks "danger"$/],
   ])('offers what %j lets through and says why not the rest', async (config, names, reason) => {
     const operation = (operationId: string, tags: string[]) => ({ operationId, tags, responses: { 200: { description: 'Done' } } });
@@ -226,11 +226,11 @@ describe('changing a tool server', () => {
     await using app = await adminApp();
     const config = { needs_approvals: true, ReadOnly: true, paralel: true, repeat: true, access_control: null, note: 'ours' };
     const created = await app.ask('POST', '/api/tool-servers', { ...maps, config });
-    expect(created.body.report.warnings.filter((warning: string) => warning.startsWith('config holds'))).toEqual([
-      'config holds "needs_approvals", which means nothing here. Did you mean "needs_approval"?',
-      'config holds "ReadOnly", which means nothing here. Did you mean "read_only"?',
-      'config holds "paralel", which means nothing here. Did you mean "parallel"?',
-      'config holds "repeat", which means nothing here. Did you mean "repeats"?',
+    expect(created.body.report.warnings.filter((warning: string) => warning.startsWith('config has the unknown key'))).toEqual([
+      'config has the unknown key "needs_approvals", which is ignored. Did you mean "needs_approval"?',
+      'config has the unknown key "ReadOnly", which is ignored. Did you mean "read_only"?',
+      'config has the unknown key "paralel", which is ignored. Did you mean "parallel"?',
+      'config has the unknown key "repeat", which is ignored. Did you mean "repeats"?',
     ]);
   });
 
@@ -239,7 +239,7 @@ describe('changing a tool server', () => {
     const asked = { ...maps, config: { needs_approval: ['route', 'rout'] } };
     const { body } = await app.ask('POST', '/api/tool-servers', asked);
     expect(body.report.warnings).toContain(
-      'needs_approval names "rout", which is no function on offer here: nothing waits for it. Correct the name.',
+      'needs_approval names "rout", but this server offers no such function, so the entry has no effect. Correct the name.',
     );
     const mended = await app.ask('PATCH', '/api/tool-servers/maps', { config: { needs_approval: ['route'] } });
     expect(JSON.stringify(mended.body.report.warnings)).not.toContain('needs_approval');
@@ -384,7 +384,7 @@ describe('refreshing and verifying', () => {
     await app.ask('POST', '/api/tool-servers', maps);
     app.script.answers.set('http://maps.test/openapi.json', () => Promise.resolve(jsonResponse({ error: 'no' }, 500)));
     const { body } = await app.ask('POST', '/api/tool-servers/maps/refresh');
-    expect(body).toMatchObject({ ok: false, error: expect.stringMatching(/HTTP 500.*The functions it had before stay in use\.$/) });
+    expect(body).toMatchObject({ ok: false, error: expect.stringMatching(/HTTP 500.*Its previous functions stay in use\.$/) });
     expect((await app.ask('GET', '/api/tools')).body.data).toHaveLength(2);
     expect((await app.ask('GET', '/api/tool-servers/maps')).body.report.ok).toBe(false);
   });

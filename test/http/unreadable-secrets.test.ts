@@ -33,9 +33,12 @@ test('a server whose stored secret cannot be read is left out of chats, with a w
   expect(seen.eventsOf('warning')).toEqual([
     {
       code: 'tool_server_unsupported',
-      message: expect.stringMatching(/"maps" is left out: its stored key cannot be read.*TOOLWHARF_SECRET/),
+      message: expect.stringMatching(/"maps" is left out: its stored key cannot be decrypted.*TOOLWHARF_SECRET/),
     },
-    { code: 'tool_server_unsupported', message: expect.stringMatching(/"news" is left out: its stored headers\.x-token cannot be read/) },
+    {
+      code: 'tool_server_unsupported',
+      message: expect.stringMatching(/"news" is left out: its stored headers\.x-token cannot be decrypted/),
+    },
   ]);
   expect(new Set(gateway.sent.map(({ url }) => new URL(url).host))).toEqual(new Set(['open.test']));
 });
@@ -46,7 +49,7 @@ test('it is shown as such, and is there again once it has new values', async () 
   expect(shown).toMatchObject({
     unreadable_secrets: ['key'],
     has_key: true,
-    report: { ok: false, error: expect.stringContaining('cannot be read with this TOOLWHARF_SECRET') },
+    report: { ok: false, error: expect.stringContaining('cannot be decrypted with the current TOOLWHARF_SECRET') },
   });
   const headers = { host: '127.0.0.1:8080' };
   const changed = await gateway.app.server.inject({ method: 'PATCH', url: '/api/tool-servers/maps', headers, payload: { key: 'new-key' } });

@@ -81,7 +81,7 @@ describe('the report on a tool server', () => {
     await using gateway = await gatewayOf({ servers: [] });
     const spec = { openapi: '3.1.0', info: { title: 't', version: '1' }, paths };
     const { body } = await send(gateway, '/api/tool-servers/verify', { url: 'http://a.test', spec });
-    expect(body['warnings']).toEqual([expect.stringMatching(/^A model has only method and path to go by for bare, tagged\. Give each/)]);
+    expect(body['warnings']).toEqual([expect.stringMatching(/only their method and path: bare, tagged\. Add a description/)]);
   });
 });
 

@@ -2,23 +2,21 @@ import type { Tool, ToolOutcome } from '../../core/tool.ts';
 import type { FunctionSearch } from './search-functions.ts';
 
 export interface DeferredTools {
-  /** By position in the search. */
+  /** In the order in which the search indexes them. */
   tools: readonly Tool[];
   search: FunctionSearch;
 }
 
-/** Matches of one search: enough to choose from, few enough to read. */
-const matches = 8;
-/** Servers that the description names; the rest is counted. */
-const namedServers = 20;
+/** Matches per search: enough to choose from, few enough to read. */
+const maxMatches = 8;
+/** Servers that the description names; the others are only counted. */
+const maxNamedServers = 20;
 const shownDescription = 300;
 
-/**
- * A function by which a model finds deferred tools: what it finds is offered from the next turn on. `name` must not be taken.
- */
+/** A function by which a model searches deferred tools; those found are offered from the next model request on. `name` must be free. */
 export function createFindTools(name: string, { tools, search }: DeferredTools): Tool {
   const run = async (query: string): Promise<ToolOutcome> => {
-    const found = search(query, matches).flatMap((position) => tools[position] ?? []);
+    const found = search(query, maxMatches).flatMap((position) => tools[position] ?? []);
     if (found.length === 0) {
       return { type: 'error', code: 'tool_error', message: 'No function matches these words. Try others, in English, or fewer.' };
     }
@@ -60,7 +58,7 @@ export function createFindTools(name: string, { tools, search }: DeferredTools):
 function serversOf(tools: readonly Tool[]): string {
   const counts = new Map<string, number>();
   for (const { server } of tools) counts.set(server, (counts.get(server) ?? 0) + 1);
-  const named = [...counts].slice(0, namedServers).map(([server, count]) => `${server} (${count})`);
+  const named = [...counts].slice(0, maxNamedServers).map(([server, count]) => `${server} (${count})`);
   const rest = counts.size - named.length;
   return rest > 0 ? `${named.join(', ')} and ${rest} other servers` : named.join(', ');
 }

@@ -11,10 +11,10 @@ const entry = `function:${toolName}`;
 const defaultLimit = 5;
 const titleCharacters = 80;
 const excerptCharacters = 240;
-/** Of an excerpt, before the word that was found. */
+/** Characters of an excerpt before the matched word. */
 const leadCharacters = 60;
 
-/** A function that searches the caller's own stored chats. To be offered where chats are stored; a default then. */
+/** A function that searches the caller's own stored chats. Added only where chats are stored, and then a default. */
 export function createHistoryTool(chats: Pick<ChatStore, 'search'>): ToolSource {
   const candidate: Candidate = { wanted: toolName, key: entry, id: entry, toTool: (name) => createTool(name, chats) };
   const mayUse = ({ tools }: Caller): boolean => tools === undefined || tools.includes(entry);
@@ -24,7 +24,7 @@ export function createHistoryTool(chats: Pick<ChatStore, 'search'>): ToolSource 
     async supplyFor(toolIds, { caller, preset }) {
       if (toolIds === undefined) return { candidates: mayUse(caller) ? [candidate] : [], warnings: [] };
       if (toolIds.length === 0) return { candidates: [], warnings: [] };
-      // A preset that lists it may use it, whatever the key is limited to: an administrator has decided so.
+      // A preset that lists it may use it even if the key may not: an administrator decided so.
       if (!mayUse(caller) && preset?.tools?.includes(entry) !== true) throw forbiddenToolId(entry);
       return { candidates: [{ ...candidate, isNamed: true }], warnings: [] };
     },
@@ -61,9 +61,9 @@ function createTool(name: string, chats: Pick<ChatStore, 'search'>): Tool {
   };
 }
 
-/** The caller is the run's: nothing that a model writes can name another one. */
+/** Always searches as the run's caller: nothing a model writes can select another one. */
 async function search({ args, run }: ToolInvocation, chats: Pick<ChatStore, 'search'>): Promise<ToolOutcome> {
-  // The schema has checked it.
+  // Guaranteed by the schema.
   const query = args['query'] as string;
   const limit = typeof args['limit'] === 'number' ? args['limit'] : defaultLimit;
   const hits = await chats.search(run.caller.id, query, Math.min(limit, limits.foundChats));
@@ -81,7 +81,7 @@ function titleOf({ question }: ChatHit): string {
   return line.length <= titleCharacters ? line : `${line.slice(0, titleCharacters)}…`;
 }
 
-/** From the answer, unless only the question has the word. */
+/** Taken from the answer, unless only the question contains the words. */
 function excerptOf({ question, answer }: ChatHit, query: string): string {
   const words = query
     .toLowerCase()

@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
-/** The limit of the OpenAI API and of every server that imitates it. */
+/** The limit of the OpenAI API, and of the servers that implement it. */
 const maxNameLength = 64;
-/** 24 bits: enough to keep the few names apart that meet at the same beginning. */
+/** Hex digits, 24 bits: enough to distinguish the few names with the same beginning. */
 const hashLength = 6;
 const legal = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
-/** Why a function has another name, where its own is taken. */
+/** The reason for a rename because of a name clash. */
 export const clashReason = 'another function has this name';
 
-/** An entry that wants a name. `key` identifies it wherever it is in the list; for an operation its method and path. */
-export interface NameWish<T> {
+/** An entry that needs a name. `key` identifies it independent of the order of the list; for an operation it is method and path. */
+export interface NameRequest<T> {
   wanted: string;
   key: string;
-  /** Tried where the wish is taken, before a hash is added. */
+  /** Tried if `wanted` is taken, before a hash is added. */
   whenTaken?: string | undefined;
   entry: T;
 }
@@ -27,8 +27,8 @@ export interface NamedEntry<T> {
 }
 
 /**
- * A function name that every provider takes (`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`); the same input always gives the same name.
- * What had to be shortened, or lost letters of another script, ends in a hash of the whole text, so that it stays apart from its likes.
+ * Makes a function name that every provider accepts (`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`). Deterministic. A name that was shortened, or lost letters of
+ * another script, ends in a hash of the original text, so that it stays distinct from similar ones.
  */
 export function legalName(text: string): string {
   if (legal.test(text)) return text;
@@ -41,12 +41,12 @@ export function legalName(text: string): string {
 }
 
 /**
- * Gives each entry a name of its own. Which of two clashing entries keeps the plain name, and every suffix, follows from their keys,
- * so that reordering the list changes no name. An entry whose wish is legal as it stands comes before one that had to be changed.
+ * Gives each entry a unique name. Clashes are resolved by the entries' keys, so that reordering the list changes no name. An entry whose wanted name
+ * is legal has precedence over one whose name had to be changed.
  */
-export function uniqueNames<T>(entries: NameWish<T>[], taken: ReadonlySet<string>): NamedEntry<T>[] {
-  const wishes = entries.map((wish, index) => ({ ...wish, index, plain: legalName(wish.wanted) }));
-  const inKeyOrder = wishes.toSorted((a, b) => Number(a.wanted !== a.plain) - Number(b.wanted !== b.plain) || compare(a.key, b.key));
+export function uniqueNames<T>(entries: NameRequest<T>[], taken: ReadonlySet<string>): NamedEntry<T>[] {
+  const requests = entries.map((request, index) => ({ ...request, index, plain: legalName(request.wanted) }));
+  const inKeyOrder = requests.toSorted((a, b) => Number(a.wanted !== a.plain) - Number(b.wanted !== b.plain) || compare(a.key, b.key));
   const used = new Set(taken);
   const names = new Map<number, string>();
   for (const { index, plain } of inKeyOrder) {
@@ -56,24 +56,24 @@ export function uniqueNames<T>(entries: NameWish<T>[], taken: ReadonlySet<string
   }
   for (const { index, plain, key, whenTaken } of inKeyOrder) {
     if (names.has(index)) continue;
-    const second = whenTaken === undefined ? undefined : legalName(whenTaken);
-    const name = second === undefined || used.has(second) ? firstFree(plain, key, used) : second;
+    const alternative = whenTaken === undefined ? undefined : legalName(whenTaken);
+    const name = alternative === undefined || used.has(alternative) ? firstFree(plain, key, used) : alternative;
     used.add(name);
     names.set(index, name);
   }
-  return wishes.map((wish) => toNamedEntry(wish, names.get(wish.index) ?? wish.plain));
+  return requests.map((request) => toNamedEntry(request, names.get(request.index) ?? request.plain));
 }
 
 /**
- * Every name that an entry may get in some list: its own, and those that it gets where that one is taken. Only of entries with equal keys one may
- * get yet another name.
+ * Every name that an entry may get in any list: its own name, and those used when that is taken. Only entries with equal keys may get yet another
+ * one.
  */
-export function possibleNames({ wanted, key, whenTaken }: Pick<NameWish<unknown>, 'wanted' | 'key' | 'whenTaken'>): string[] {
+export function possibleNames({ wanted, key, whenTaken }: Pick<NameRequest<unknown>, 'wanted' | 'key' | 'whenTaken'>): string[] {
   const plain = legalName(wanted);
   return [plain, ...(whenTaken === undefined ? [] : [legalName(whenTaken)]), withHash(plain, key)];
 }
 
-function toNamedEntry<T>({ wanted, plain, entry }: NameWish<T> & { plain: string }, name: string): NamedEntry<T> {
+function toNamedEntry<T>({ wanted, plain, entry }: NameRequest<T> & { plain: string }, name: string): NamedEntry<T> {
   if (name === wanted) return { name, entry };
   return { name, entry, renamed: { from: wanted, to: name, reason: reasonFor(wanted, name === plain) } };
 }
@@ -84,7 +84,7 @@ function reasonFor(wanted: string, isPlain: boolean): string {
   return 'function names consist of letters, digits, "_" and "-", and do not begin with a digit or "-"';
 }
 
-/** Two entries with one key are distinguished by a number; that alone depends on the order. */
+/** Entries with equal keys are numbered; only this depends on the order of the list. */
 function firstFree(plain: string, key: string, used: ReadonlySet<string>): string {
   let name = withHash(plain, key);
   for (let number = 2; used.has(name); number += 1) name = withHash(plain, `${key} ${number}`);
@@ -95,19 +95,19 @@ function withHash(name: string, source: string): string {
   return `${name.slice(0, maxNameLength - hashLength - 1)}_${hashOf(source)}`;
 }
 
-/** The hashes of texts up to `longestKnown` characters: a chat is offered the same functions again and again, and each needs its hash twice. */
-const knownHashes = new LRUCache<string, string>({ max: 10_000 });
-const longestKnown = 300;
+/** A cache of hashes of texts up to `maxCachedLength` characters: chats are offered the same functions repeatedly, and each needs its hash twice. */
+const cachedHashes = new LRUCache<string, string>({ max: 10_000 });
+const maxCachedLength = 300;
 
 function hashOf(source: string): string {
-  const known = knownHashes.get(source);
+  const known = cachedHashes.get(source);
   if (known !== undefined) return known;
   const computed = hash('sha256', source).slice(0, hashLength);
-  if (source.length <= longestKnown) knownHashes.set(source, computed);
+  if (source.length <= maxCachedLength) cachedHashes.set(source, computed);
   return computed;
 }
 
-/** By code unit: `localeCompare` depends on the host's language. */
+/** By code unit, because `localeCompare` depends on the host's locale. */
 function compare(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

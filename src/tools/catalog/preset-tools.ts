@@ -12,8 +12,8 @@ import type { ToolSource } from './tool-source.ts';
 const prefix = 'preset:';
 
 /**
- * Presets as tools: each has the single parameter `request` and answers as it would answer a chat. A preset with sub-agents has
- * `transfer_to_agent` without listing it.
+ * Presets as tools: each has the single parameter `request`, and answers as it would answer a chat. A preset with sub-agents gets `transfer_to_agent`
+ * without listing it.
  */
 export function createPresetTools({ presets, ask }: { presets: PresetBook; ask: AskPreset }): ToolSource {
   async function supplyFor(toolIds: readonly string[] | undefined, run: RunContext) {
@@ -52,13 +52,15 @@ export function createPresetTools({ presets, ask }: { presets: PresetBook; ask: 
     supplyFor,
     async list(caller) {
       const known = await presets.list();
-      const isWithin = ({ id }: PresetRecord): boolean => isModelAllowed(caller, id) && mayUse(`${prefix}${id}`, caller);
-      return known.filter(isWithin).map((preset) => candidateOf(preset, ask));
+      const isPermitted = ({ id }: PresetRecord): boolean => isModelAllowed(caller, id) && mayUse(`${prefix}${id}`, caller);
+      return known.filter(isPermitted).map((preset) => candidateOf(preset, ask));
     },
   };
 }
 
-/** What a preset lists it may use as a tool without this: an administrator has decided so. As a model, the caller's key must name it in any case. */
+/**
+ * Not checked for tools that a preset lists, because an administrator chose them. As a model, a preset must always be allowed by the caller's key.
+ */
 function mayUse(toolId: string, { tools }: Caller): boolean {
   return tools === undefined || tools.includes(toolId);
 }

@@ -5,40 +5,40 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import { chooseLosses, sharesOf } from '../../shared/fair-shares.ts';
 
-/** Finds functions by words. Positions are those in the list the search was made from; best first, never more than `limit`. */
+/** Finds functions by keywords: returns up to `limit` indexes into the searched list, best match first. */
 export type FunctionSearch = (query: string, limit: number) => number[];
 
-/** Makes a search for a list of functions, for a caller who has a share of those that are kept. */
+/** Creates a search over a list of functions. `callerId`: the caller to whose share the cached index counts. */
 export type SearchFunctions = (specs: readonly ToolSpec[], callerId: string) => Promise<FunctionSearch>;
 
-/** A conversation is searched by its last words; more of them only blur what is wanted. */
+/** Characters of the conversation's end that are used as the query; more would only blur it. */
 const maxQueryLength = 2_000;
-/** Functions that are indexed in one turn of the event loop: some milliseconds. A thousand at once would hold up everybody. */
+/** Functions indexed per turn of the event loop: a few milliseconds. A thousand at once would block everything else. */
 const indexedPerTurn = 64;
-/** Indexes that are kept: one for each set of tools that callers use at the same time. */
-export const keptIndexes = 8;
-/** Words that stand in every question and in no function. */
-const commonWords = new Set(
+/** Cached indexes: one per set of tools that callers use at the same time. */
+export const maxIndexes = 8;
+/** Stop words: common in questions, meaningless in functions. */
+const stopWords = new Set(
   'a about all an and any are as at be can could did do does for from get give had has have how i if in into is it its just let me my no not of on or our please show so some tell than that the their them then there these they this to us was we were what when where which who why will with would you your'.split(
     ' ',
   ),
 );
 
 /**
- * Lexical search over functions (BM25+ in its library's form): it needs no embeddings and works with any model. Names count most, then
- * descriptions, then the names and descriptions of parameters. An index is built once for a list of the same specs.
+ * Lexical search over functions (MiniSearch's BM25+): it needs no embeddings and works with any model. Names weigh most, then descriptions, then
+ * names and descriptions of parameters. An index is reused for lists of the same spec objects.
  */
 export function createFunctionSearches(): SearchFunctions {
-  /** Last used stands last. */
-  let kept: { id: string; callerId: string; specs: readonly ToolSpec[]; search: Promise<FunctionSearch> }[] = [];
-  let made = 0;
+  /** Least recently used first. */
+  let indexes: { id: string; callerId: string; specs: readonly ToolSpec[]; search: Promise<FunctionSearch> }[] = [];
+  let created = 0;
   return (specs, callerId) => {
-    const known = kept.find((entry) => isSameList(entry.specs, specs));
-    const entry = known ?? { id: String((made += 1)), callerId, specs, search: createSearch(specs) };
-    kept = [...kept.filter((other) => other !== entry), entry];
-    const shares = sharesOf(kept, () => 0);
-    const lost = new Set(chooseLosses(shares, { entries: keptIndexes, characters: Infinity }).map(({ id }) => id));
-    kept = kept.filter(({ id }) => !lost.has(id));
+    const known = indexes.find((entry) => isSameList(entry.specs, specs));
+    const entry = known ?? { id: String((created += 1)), callerId, specs, search: createSearch(specs) };
+    indexes = [...indexes.filter((other) => other !== entry), entry];
+    const shares = sharesOf(indexes, () => 0);
+    const evicted = new Set(chooseLosses(shares, { entries: maxIndexes, characters: Infinity }).map(({ id }) => id));
+    indexes = indexes.filter(({ id }) => !evicted.has(id));
     return entry.search;
   };
 }
@@ -64,7 +64,7 @@ async function createSearch(specs: readonly ToolSpec[]): Promise<FunctionSearch>
       .map(({ id }) => Number(id));
 }
 
-/** `getIssueComments`, `get_issue_comments` and "get issue comments" are the same words. */
+/** `getIssueComments`, `get_issue_comments` and "get issue comments" are split into the same words. */
 function toWords(text: string): string[] {
   return text
     .normalize('NFKD')
@@ -75,7 +75,7 @@ function toWords(text: string): string[] {
 
 function toTerm(word: string): string | null {
   const term = word.toLowerCase();
-  if (term.length < 2 || commonWords.has(term)) return null;
+  if (term.length < 2 || stopWords.has(term)) return null;
   return term.length > 3 ? term.replace(/(?:ies|y)$/, 'i').replace(/(?<=[^s])s$/, '') : term;
 }
 

@@ -13,7 +13,7 @@ import { listNames, withNames } from './offer-tools.ts';
 import { leftOutWarning } from './tool-source.ts';
 import type { Candidate, SuppliedFunctions, Warning } from './tool-source.ts';
 
-/** What a registered server supplies to a run; a server that cannot be used is a warning. @throws GatewayError `unknown_tool_id` */
+/** Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. @throws GatewayError `unknown_tool_id` */
 export async function supplyFromServer(chosen: ChosenServer, run: RunContext, servers: RegisteredServers): Promise<SuppliedFunctions> {
   const { record, functions } = chosen;
   if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
@@ -28,15 +28,15 @@ export async function supplyFromServer(chosen: ChosenServer, run: RunContext, se
   return { candidates: named, warnings: heldWarnings(record, heldNamed) };
 }
 
-/** What a server can offer, for as long as it stays opened: chats are offered the same functions again and again. A changed record opens anew. */
+/** Cached per opened server, because chats are offered the same functions repeatedly. A changed record is opened anew. */
 const candidatesOfServers = new WeakMap<OpenedServer, Candidate[]>();
 
-/** As far as the caller's key reaches. */
-export function candidatesOf({ record, reach }: ChosenServer, server: OpenedServer): Candidate[] {
+/** The candidates of a server that the caller's key permits. */
+export function candidatesOf({ record, permitted }: ChosenServer, server: OpenedServer): Candidate[] {
   const known = candidatesOfServers.get(server);
   const candidates = known ?? server.functions.map((operation) => toCandidate(record, server, operation));
   if (known === undefined) candidatesOfServers.set(server, candidates);
-  return reach === undefined ? candidates : candidates.filter(({ wanted }) => reach.has(wanted));
+  return permitted === undefined ? candidates : candidates.filter(({ wanted }) => permitted.has(wanted));
 }
 
 function toCandidate(record: ToolServerRecord, server: OpenedServer, operation: Operation): Candidate {
@@ -50,7 +50,7 @@ function toCandidate(record: ToolServerRecord, server: OpenedServer, operation: 
   };
   const endpoint = `${method} ${record.url}${path}`;
   const ruleNames = [operationId, ...possibleNames(candidate)];
-  // Mostly each offer shows it under the same name.
+  // Most offers use the same name, so the last tool is reused.
   let last: Tool | undefined;
   const toTool = (offeredName: string): Tool => {
     if (last?.spec.name !== offeredName)
@@ -60,27 +60,31 @@ function toCandidate(record: ToolServerRecord, server: OpenedServer, operation: 
   return { ...candidate, toTool };
 }
 
-/** Of functions whose definition has changed, as far as the caller's key reaches. */
-function heldNames({ reach }: ChosenServer, { held = [] }: OpenedServer): string[] {
-  return held.map(({ operation }) => operation.spec.name).filter((name) => reach === undefined || reach.has(name));
+/** The names of functions that are held because their definition has changed, as far as the caller's key permits them. */
+function heldNames({ permitted }: ChosenServer, { held = [] }: OpenedServer): string[] {
+  return held.map(({ operation }) => operation.spec.name).filter((name) => permitted === undefined || permitted.has(name));
 }
 
-/** One for the server, however many they are. */
+/** One warning per server. */
 function heldWarnings(record: ToolServerRecord, names: readonly string[]): Warning[] {
   if (names.length === 0) return [];
   const message =
     names.length === 1
-      ? `The function ${listNames(names)} of "${record.id}" is left out, because its definition has changed since it was first seen. An administrator can accept it.`
-      : `${names.length} functions of "${record.id}" are left out, because their definitions have changed since they were first seen: ${listNames(names)}. An administrator can accept them.`;
+      ? `The function ${listNames(names)} of "${record.id}" is left out, because its definition has changed since it was first seen. An administrator can accept the new definition.`
+      : `${names.length} functions of "${record.id}" are left out, because their definitions have changed since they were first seen: ${listNames(names)}. An administrator can accept the new definitions.`;
   return [{ code: 'definition_changed', message }];
 }
 
-/** Reasons may name addresses of the inside: they are for administrators. */
+/** Reasons may contain internal addresses, so only administrators see them. */
 function failureWarning(record: ToolServerRecord, opening: Exclude<Opening, { type: 'opened' }>, caller: Caller): Warning {
   if (opening.type === 'unsupported') return leftOut(record, 'tool_server_unsupported', opening.reason);
-  const mayKnow = caller.role === 'admin' || caller.isOpen;
+  const maySeeReason = caller.role === 'admin' || caller.isOpen;
   const publicReason = opening.isOpening === true ? 'it is still being opened' : 'it cannot be reached';
-  return leftOut(record, record.type === 'mcp' ? 'mcp_unavailable' : 'tool_server_unreachable', mayKnow ? opening.reason : publicReason);
+  return leftOut(
+    record,
+    record.type === 'mcp' ? 'mcp_unavailable' : 'tool_server_unreachable',
+    maySeeReason ? opening.reason : publicReason,
+  );
 }
 
 function leftOut(record: ToolServerRecord, code: string, reason: string): Warning {

@@ -10,7 +10,7 @@ import type { ListedTool, ToolFinder, ToolOffer } from '../../core/tool.ts';
 import { originOf } from '../../shared/document-url.ts';
 import type { CreateTransports } from '../mcp/create-transports.ts';
 import { createMcpServers } from '../mcp/mcp-servers.ts';
-import { chooseServers, serversInReach } from '../servers/choose-servers.ts';
+import { chooseServers, permittedServers } from '../servers/choose-servers.ts';
 import { createServerInspector } from '../servers/inspect-server.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
 import { createServerReconnector } from '../servers/reconnect-servers.ts';
@@ -27,41 +27,41 @@ export interface ToolCatalogOptions {
   send: SendOutbound;
   callBrowser: CallBrowser;
   browserToolTimeoutMs: number;
-  /** Functions that belong to no server; of two that claim an entry of `tool_ids` the first one has it. */
+  /** Sources of functions that belong to no server. If two claim the same entry of `tool_ids`, the first one gets it. */
   sources?: readonly ToolSource[];
   /** The gateway's version, for MCP servers. */
   clientVersion?: string;
-  /** By which it knows itself when a tool server turns out to be this gateway. */
+  /** This gateway's own id, to detect a tool server that turns out to be this gateway. */
   gatewayId?: string;
-  /** How MCP servers are reached; tests put scripted peers here. */
+  /** Replaced by scripted peers in tests. */
   createMcpTransports?: CreateTransports;
-  /** Milliseconds; any zero. */
+  /** Milliseconds of a monotonic clock. */
   now: () => number;
-  /** Called once for each change: a registered server cannot be used, can be used again, or was given another id. */
+  /** Called once per change: a registered server becomes unusable or usable again, was given another id, and so on. */
   onServerNews?: (record: ToolServerRecord, news: ServerNews) => void;
 }
 
-/** `not_loaded`: nothing needed it yet, it is disabled, or this version cannot use it (then `error` says why). */
+/** `not_loaded`: not needed yet, disabled, or not supported by this version (then `error` says why). */
 export interface ToolServerState {
   id: string;
   state: 'ok' | 'unreachable' | 'not_loaded';
   functions: number;
-  /** Functions that wait for an administrator to accept their changed definition; absent: none. */
+  /** Functions that are held until an administrator accepts their changed definition; absent if there are none. */
   held?: number;
   error?: string;
 }
 
 export interface ToolCatalog extends ToolFinder {
-  /** What is known without asking any server. */
+  /** The last known state; contacts no server. */
   servers(): Promise<ToolServerState[]>;
   inspector: ToolServerInspector;
-  /** Begins to open every enabled server, so that the first chat does not wait for it, and keeps trying those that fail. */
+  /** Starts opening every enabled server, so that the first chat need not wait, and retries those that fail. */
   start(): void;
-  /** Resolves when every process that was started has ended. */
+  /** Resolves when every MCP process has exited. */
   close(): Promise<void>;
 }
 
-/** Everything that can be offered to a model, from whatever source. */
+/** Combines all sources of functions into the offer of a request. */
 export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   const { registry, send, callBrowser, browserToolTimeoutMs, sources = [], clientVersion = '0.0.0', gatewayId, now } = options;
   const { createMcpTransports, onServerNews } = options;
@@ -93,18 +93,17 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     return records;
   }
 
-  /** Of two sources that claim an entry the first one has it. */
   const claimantOf = (toolId: string): ToolSource | undefined => sources.find((source) => source.claims(toolId));
-  const forServers = (toolIds: readonly string[] | undefined): string[] | undefined =>
+  const serverIdsIn = (toolIds: readonly string[] | undefined): string[] | undefined =>
     toolIds?.filter((toolId) => claimantOf(toolId) === undefined);
 
   async function offerFor(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
     const { toolIds } = request;
-    // A preset's own tools are in no list.
+    // A preset may add tools that no list names, such as `transfer_to_agent`.
     const wantsNone = toolIds?.length === 0 && request.toolServers.length === 0 && run.preset === undefined;
     if (request.isTask || wantsNone) return { tools: new Map(), warnings: [] };
     const records = await listRecords();
-    const chosen = chooseServers(forServers(toolIds), records, forServers(run.caller.tools));
+    const chosen = chooseServers(serverIdsIn(toolIds), records, serverIdsIn(run.caller.tools));
     const sessionServerAt = (origin: string): string | undefined =>
       records.find((record) => record.authType === 'session' && originOf(record.url) === origin)?.id;
     const [fromSources, fromRegistered, fromRequest] = await Promise.all([
@@ -120,20 +119,20 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       Promise.all(chosen.map((server) => supplyFromServer(server, run, registered))),
       openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs, sessionServerAt }),
     ]);
-    // What ships for a first try comes last, without the functions that the request's servers have too.
-    const isForFirstTry = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
+    // The bundled example server comes last, without functions that the request's own servers have too.
+    const isBundledDefault = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
     const requested = new Set(fromRequest.flatMap(({ candidates }) => candidates.map(({ wanted }) => wanted)));
     const offer = await offerTools({
       groups: [
         ...fromSources.map(({ candidates }) => candidates),
-        fromRegistered.flatMap(({ candidates }, index) => (isForFirstTry[index] === true ? [] : candidates)),
+        fromRegistered.flatMap(({ candidates }, index) => (isBundledDefault[index] === true ? [] : candidates)),
         ...fromRequest.map(({ candidates }) => candidates),
         fromRegistered
-          .flatMap(({ candidates }, index) => (isForFirstTry[index] === true ? candidates : []))
+          .flatMap(({ candidates }, index) => (isBundledDefault[index] === true ? candidates : []))
           .filter(({ wanted }) => !requested.has(wanted)),
       ],
       callerNames: request.callerFunctions.map(({ name }) => name),
-      query: lastWords(request.messages),
+      query: latestQuestions(request.messages),
       searchIn: (specs) => searchIn(specs, run.caller.id),
     });
     const warnings = [...fromSources, ...fromRegistered, ...fromRequest].flatMap((supplied) => supplied.warnings);
@@ -141,7 +140,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   }
 
   async function list(caller: Caller, signal: AbortSignal): Promise<ListedTool[]> {
-    const servers = serversInReach(await listRecords(), forServers(caller.tools)).filter(({ record }) => record.isEnabled);
+    const servers = permittedServers(await listRecords(), serverIdsIn(caller.tools)).filter(({ record }) => record.isEnabled);
     const fromSources = await Promise.all(sources.map((source) => source.list(caller, signal)));
     const fromServers = await Promise.all(
       servers.map(async (server) => {
@@ -172,8 +171,8 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   };
 }
 
-/** What the user said last, and before it: a follow-up such as "and tomorrow?" names nothing itself. */
-function lastWords(messages: readonly ChatMessage[]): string {
+/** The last three user messages: a follow-up such as "and tomorrow?" names no topic by itself. */
+function latestQuestions(messages: readonly ChatMessage[]): string {
   const questions = messages.filter((message) => message.role === 'user').slice(-3);
   return questions.map((message) => textOf(message.content)).join('\n');
 }

@@ -5,26 +5,26 @@ import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
 
 export type Warning = ToolOffer['warnings'][number];
 
-/** A function that could be offered, before it has a name of its own. */
+/** A function that could be offered, before it is given its offered name. */
 export interface Candidate {
-  /** Legal; what it is called when nothing else is called so. */
+  /** Its preferred name, a legal one; used unless it is taken. */
   wanted: string;
-  /** Identifies it whatever the order. */
+  /** Identifies it independent of any order. */
   key: string;
-  /** The entry of `tool_ids` that names it alone; absent: `server:` and the tool's label. */
+  /** The entry of `tool_ids` that selects just this function; absent: `server:` and the tool's label. */
   id?: string;
-  /** Whether the request names this very function: then it is offered before any that only fits the question. */
+  /** Whether the request names this function itself; it is then offered before functions that merely fit the conversation. */
   isNamed?: boolean;
-  /** What it is called instead when something else is called so; absent: the same with a hash. */
+  /** The name to use if `wanted` is taken; absent: `wanted` with a hash. */
   whenTaken?: string;
-  /** What is searched; the same object as long as the function is unchanged. Absent: the tool's own. */
+  /** What is searched; the same object for as long as the function is unchanged. Absent: the tool's own spec. */
   spec?: ToolSpec;
-  /** Further names by which an approval rule may mean it, such as the document's own. */
+  /** Further names by which an approval rule may refer to it, such as the one in the document. */
   otherNames?: readonly string[];
   toTool(offeredName: string): Tool;
 }
 
-/** What one source or server can offer to a run. */
+/** What one source or server supplies to a run. */
 export interface SuppliedFunctions {
   candidates: Candidate[];
   warnings: Warning[];
@@ -32,18 +32,18 @@ export interface SuppliedFunctions {
 
 /** Functions that belong to no tool server. */
 export interface ToolSource {
-  /** Whether an entry of `tool_ids` is in this source's words. */
+  /** Whether an entry of `tool_ids` belongs to this source. */
   claims(toolId: string): boolean;
   /**
-   * What a run is offered. `toolIds`: the entries that are claimed; undefined: the defaults.
+   * Supplies the candidates for a run. `toolIds`: the claimed entries; undefined: the defaults.
    * @throws GatewayError `unknown_tool_id`, `forbidden`
    */
   supplyFor(toolIds: readonly string[] | undefined, run: RunContext, request: ChatRequest): Promise<SuppliedFunctions>;
-  /** What this caller may use. */
+  /** Everything that this caller may use. */
   list(caller: Caller, signal: AbortSignal): Promise<Candidate[]>;
 }
 
-/** One sentence, whether or not the reason already ends as one. */
+/** Always one sentence, even if the reason already ends with a full stop. */
 export function leftOutWarning(code: string, what: string, reason: string): Warning {
   return { code, message: `${what} is left out: ${reason.replace(/\.$/, '')}.` };
 }

@@ -3,21 +3,21 @@ import type { CredentialPlace, CredentialSet } from '../openapi/operation.ts';
 
 const defaultKeyHeader = 'x-api-key';
 const defaultKeyParameter = 'api_key';
-/** Values that a cookie may hold as they are (RFC 6265 section 4.1.1). */
+/** Values that a cookie may contain unencoded (RFC 6265 section 4.1.1). */
 const cookieValue = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/;
 
 export type Credential = Pick<ToolServerRecord, 'authType' | 'authName' | 'key'> & { headers?: Record<string, string> };
 
-/** What carries the key of a connection. Header names in lower case. */
+/** The headers and query parameters that carry a connection's key. Header names are in lower case. */
 export interface AppliedCredential {
   headers: Record<string, string>;
   query: Record<string, string>;
 }
 
 /**
- * Where the key of a connection goes. What the operator said comes first; where that leaves the name open, the document's security schemes give it
- * (`security`: any of the sets, all of a set). A bearer key that no scheme takes as such is sent where the document has its API key as well.
- * Open WebUI's `bearer` without a key sends nothing.
+ * Decides where the key of a connection goes. The operator's setting has precedence; if that leaves the name open, the document's security schemes
+ * supply it (`security`: one of the sets suffices, with everything in it). A bearer key that no scheme takes as such is also sent where the document
+ * expects its API key. Open WebUI's `bearer` without a key sends nothing.
  */
 export function applyCredential(connection: Credential, security: readonly CredentialSet[] = []): AppliedCredential {
   const { authType, authName, key } = connection;
@@ -39,15 +39,15 @@ function applyBearer(key: string, unfilled: readonly CredentialPlace[]): Applied
   const authorization = unfilled.find((scheme) => scheme.kind === 'header' && scheme.name.toLowerCase() === 'authorization');
   if (authorization !== undefined) return 'prefix' in authorization ? carry(authorization, key) : bearer;
   const other = preferred(unfilled, ['header', 'cookie', 'query']);
-  const also = other === undefined ? nothing() : carry(other, key);
-  return { headers: { ...bearer.headers, ...also.headers }, query: also.query };
+  const additional = other === undefined ? nothing() : carry(other, key);
+  return { headers: { ...bearer.headers, ...additional.headers }, query: additional.query };
 }
 
-/** Where one key is enough: the alternatives of which the connection's own headers hold everything else. */
+/** The schemes that one key can satisfy: alternatives of which the connection's own headers supply everything else. */
 function unfilledSchemes(security: readonly CredentialSet[], headers: Record<string, string>): CredentialPlace[] {
   const sent = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-  return security.flatMap((together) => {
-    const missing = together.filter((scheme) => !isSent(scheme, sent));
+  return security.flatMap((set) => {
+    const missing = set.filter((scheme) => !isSent(scheme, sent));
     return missing.length === 1 ? missing : [];
   });
 }

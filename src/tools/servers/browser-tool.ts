@@ -4,19 +4,19 @@ import type { Tool, ToolOutcome, ToolSpec } from '../../core/tool.ts';
 import { ArgumentError } from '../openapi/call/build-request.ts';
 
 export interface BrowserToolOptions {
-  /** `operationId`: the frontend's own name of the function, the document's operation id or the name in its specs. */
+  /** `operationId`: the frontend's name of the function: the document's operation id, or the name in its specs. */
   described: { operationId: string; spec: ToolSpec };
   offeredName: string;
   server: { url: string; info?: JsonObject };
-  /** Makes the finished request, without credentials, where a document says how. @throws ArgumentError */
+  /** Builds the request, without credentials, if there is a document. @throws ArgumentError */
   prepare?: (args: JsonObject) => PreparedRequest;
   callBrowser: CallBrowser;
   timeoutMs: number;
-  /** Known where a document gives the method. */
+  /** Known if there is a document with the method. */
   isReadOnly?: boolean;
 }
 
-/** A function that runs in the user's browser: only that browser can reach the server, or holds the key to it. */
+/** A function that the user's browser executes, because only the browser can reach the server or has its key. */
 export function createBrowserTool(options: BrowserToolOptions): Tool {
   const { described, offeredName, server, prepare, callBrowser, timeoutMs, isReadOnly = false } = options;
   return {

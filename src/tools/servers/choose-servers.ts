@@ -1,34 +1,34 @@
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { forbiddenToolId, unknownToolId } from '../catalog/tool-ids.ts';
 
-/** A registered server that a request wants. */
+/** A registered server that a request has selected. */
 export interface ChosenServer {
   record: ToolServerRecord;
-  /** Names of single functions; undefined: all of them. */
+  /** The selected functions; undefined: all of them. */
   functions: Set<string> | undefined;
-  /** The only functions that the caller's key knows of; undefined: all of them. */
-  reach: Set<string> | undefined;
+  /** The functions that the caller's key permits; undefined: all of them. */
+  permitted: Set<string> | undefined;
 }
 
 /**
- * Reads `tool_ids`. Absent: every enabled server that is a default. Servers come in the order of their first mention.
- * A disabled server is known: the caller of this function leaves it out with a warning.
- * `allowed`: what the caller's key is limited to, entries as in `tool_ids`; undefined: everything.
- * @throws GatewayError `unknown_tool_id`, naming the known ids; `forbidden` for what the key does not allow.
+ * Reads `tool_ids`. Absent: every enabled server that is a default. Servers are in the order of their first mention; disabled ones are included, for
+ * the caller of this function to omit them with a warning. `allowed`: the entries that the caller's key is restricted to; undefined: unrestricted.
+ * @throws GatewayError `unknown_tool_id`, naming the known ids; `forbidden` for what the key does not allow
  */
 export function chooseServers(
   toolIds: readonly string[] | undefined,
   records: readonly ToolServerRecord[],
   allowed?: readonly string[],
 ): ChosenServer[] {
-  const servers = serversInReach(records, allowed);
+  const servers = permittedServers(records, allowed);
   if (toolIds === undefined) return servers.filter(({ record }) => record.isEnabled && record.isDefault);
   const chosen = new Map<string, ChosenServer>();
   for (const toolId of toolIds) {
     const { server, functionName } = findById(toolId, servers);
-    const isWithin = server !== undefined && (server.reach === undefined || (functionName !== undefined && server.reach.has(functionName)));
-    // Whether there is such a server is nothing that a limited key should learn.
-    if (!isWithin && allowed !== undefined && !allowed.includes(toolId)) throw forbiddenToolId(toolId, allowed);
+    const isPermitted =
+      server !== undefined && (server.permitted === undefined || (functionName !== undefined && server.permitted.has(functionName)));
+    // Do not reveal to a restricted key whether such a server exists.
+    if (!isPermitted && allowed !== undefined && !allowed.includes(toolId)) throw forbiddenToolId(toolId, allowed);
     if (server === undefined) {
       const ids = servers.map(({ record }) => (record.type === 'mcp' ? `server:mcp:${record.id}` : `server:${record.id}`));
       throw unknownToolId(toolId, 'Known', ids);
@@ -38,9 +38,9 @@ export function chooseServers(
   return [...chosen.values()];
 }
 
-/** Every server of which the key allows something. */
-export function serversInReach(records: readonly ToolServerRecord[], allowed?: readonly string[]): ChosenServer[] {
-  const servers = records.map((record): ChosenServer => ({ record, functions: undefined, reach: undefined }));
+/** Every server of which the key permits at least one function. */
+export function permittedServers(records: readonly ToolServerRecord[], allowed?: readonly string[]): ChosenServer[] {
+  const servers = records.map((record): ChosenServer => ({ record, functions: undefined, permitted: undefined }));
   if (allowed === undefined) return servers;
   const named = new Map<string, ChosenServer>();
   for (const toolId of allowed) {
@@ -49,7 +49,7 @@ export function serversInReach(records: readonly ToolServerRecord[], allowed?: r
   }
   return records.flatMap((record) => {
     const server = named.get(record.id);
-    return server === undefined ? [] : [{ record, functions: undefined, reach: server.functions }];
+    return server === undefined ? [] : [{ record, functions: undefined, permitted: server.functions }];
   });
 }
 
@@ -71,7 +71,7 @@ function findById(
   return { server, functionName };
 }
 
-/** @throws GatewayError `unknown_tool_id` when one of the functions that the request names is not there. */
+/** @throws GatewayError `unknown_tool_id` if the request names a function that the server does not have */
 export function requireFunctions({ record, functions }: ChosenServer, names: ReadonlySet<string>): void {
   const missing = [...(functions ?? [])].find((name) => !names.has(name));
   if (missing === undefined) return;

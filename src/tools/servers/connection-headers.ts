@@ -5,8 +5,8 @@ import type { CredentialSet } from '../openapi/operation.ts';
 import { applyCredential, type Credential } from './apply-credential.ts';
 
 /**
- * What a call to a registered server carries: the connection's headers with this run's ids, and its credential. The credential wins on a clash. `security`
- * is what the operation asks for.
+ * The headers of a call to a registered server: the connection's headers with this run's ids, and its credential, which wins in a clash. `security`:
+ * the security requirements of the operation.
  */
 export function callHeaders(
   record: Credential & Pick<ToolServerRecord, 'headers'>,
@@ -16,22 +16,22 @@ export function callHeaders(
   return mergeHeaders(expandAll(record.headers, run), credentialHeaders(record, security));
 }
 
-/** For whom a request to this server carries a session token; undefined where its connection uses none. */
+/** The user for whom a request to this server carries a session token; undefined if its connection uses none. */
 export function sessionUserOf({ authType }: Pick<Credential, 'authType'>, run: Pick<RunContext, 'caller'> | undefined): string | undefined {
   return authType === 'session' ? (run?.caller.id ?? gatewayUser) : undefined;
 }
 
-/** The key where it goes into the query. */
+/** The query parameters that carry the key. */
 export function callQuery(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
   return applyCredential(connection, security).query;
 }
 
-/** The key where it goes into a header. Names in lower case. */
+/** The headers that carry the key. Names are in lower case. */
 export function credentialHeaders(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
   return applyCredential(connection, security).headers;
 }
 
-/** Names in lower case; the later set wins. */
+/** Merges headers with names in lower case; later sets win. */
 export function mergeHeaders(...sets: readonly Record<string, string>[]): Record<string, string> {
   return Object.fromEntries(sets.flatMap((headers) => Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])));
 }
@@ -46,14 +46,14 @@ function expandAll(headers: Record<string, string>, run: RunContext | undefined)
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, expand(value, values)]));
 }
 
-/** One pass, so that an id which looks like a placeholder stays what it is. Names without a value stay as they are. */
+/** A single pass, so that an id that looks like a placeholder is not expanded. Unknown names stay as they are. */
 function expand(template: string, values: ReadonlyMap<string, string | undefined>): string {
   return template.replaceAll(/\{\{\s*([A-Z_]{1,40})\s*\}\}/g, (whole, name: string) =>
     values.has(name) ? encodeForHeader(values.get(name) ?? '') : whole,
   );
 }
 
-/** Chat and message ids come from the client: a line break would start another header, and a letter outside Latin-1 cannot be sent. */
+/** Chat and message ids come from the client: a line break would inject a header, and a character beyond Latin-1 cannot be sent. */
 function encodeForHeader(value: string): string {
   return value.toWellFormed().replaceAll(/[^\x20-\x7e]/gu, (character) => encodeURIComponent(character));
 }

@@ -4,36 +4,36 @@ import { isSecretHeader, isSecretName } from '../../shared/secrets/secret-names.
 import { createSecretMask, type Secret, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { callHeaders, callQuery } from './connection-headers.ts';
 
-/** What is needed of a connection, registered or of a request. */
+/** The needed fields of a connection, registered or from a request. */
 export type Connected = Pick<ToolServerRecord, 'authType' | 'authName' | 'key' | 'headers'> &
   Partial<Pick<ToolServerRecord, 'path' | 'process'>>;
 
-/** Headers that a server may name without giving anything away. */
-const openHeader = /^(?:accept(?:-.*)?|content-type|user-agent|origin|referer|cache-control|prefer)$/;
+/** Headers whose values a server may repeat, because they are no secrets. */
+const publicHeader = /^(?:accept(?:-.*)?|content-type|user-agent|origin|referer|cache-control|prefer)$/;
 
-/** For results: an id of the run in another header may rightly be in one. */
+/** For results. Only credentials are redacted: an id of the run, sent in another header, may legitimately be in a result. */
 export function maskOfCredentials(connection: Connected): SecretMask {
   return createSecretMask(credentialsOf(connection));
 }
 
-/** For messages, documents and reports, which must not repeat what was sent. */
+/** For messages, documents and reports, which must not repeat anything that was sent. */
 export function maskOfEverythingSent(connection: Connected): SecretMask {
   return createSecretMask(everythingSent(connection));
 }
 
-/** What a document of this connection must not repeat. */
+/** Everything that requests of this connection send, except public headers. */
 export function everythingSent(connection: Connected): Secret[] {
-  const headers = Object.entries(headersOf(connection)).flatMap(([name, value]) => (openHeader.test(name) ? [] : [value]));
+  const headers = Object.entries(headersOf(connection)).flatMap(([name, value]) => (publicHeader.test(name) ? [] : [value]));
   return [...headers, ...Object.values(connection.process?.environment ?? {}), ...credentialsOf(connection)];
 }
 
 /**
- * JSON Web Tokens with the head of the gateway's own (`{"alg":"EdDSA",`), whoever they were issued for. What only begins one matches too: a text of
- * many such beginnings would otherwise be read to its end from each of them.
+ * Matches JSON Web Tokens with the gateway's header (`{"alg":"EdDSA",`), for any user. Also matches the mere beginning of one: a text with many
+ * beginnings would otherwise take quadratic time.
  */
 const sessionToken = /eyJhbGciOiJFZERTQSIs[\w-]*(?:\.[\w-]+\.[\w-]+)?/g;
 
-/** What a server may not repeat because its requests carry session tokens. */
+/** The session tokens that a server may not repeat. */
 export function sessionSecrets(hasSession: boolean): Secret[] {
   return hasSession ? [sessionToken] : [];
 }

@@ -21,7 +21,7 @@ export interface ServerInspectorOptions {
 export function createServerInspector({ servers, send, mcp }: ServerInspectorOptions): ToolServerInspector {
   async function refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ToolServerReport> {
     const opening = await servers.refresh(record, signal);
-    // Reporting on a large document takes a moment, and so does writing the report: what waits meanwhile comes first, each time.
+    // Building and serializing the report of a large document both take a moment; let pending work run before each.
     await setImmediate();
     const inUse = servers.stateOf(record);
     const isStillInUse = opening.type === 'unreachable' && inUse?.type === 'opened';
@@ -51,14 +51,14 @@ export function createServerInspector({ servers, send, mcp }: ServerInspectorOpt
   };
 }
 
-/** `failure`: why the last refresh of a server failed whose functions stay in use. */
+/** `failure`: why the last refresh failed, while the previous functions stay in use. */
 function toReport(opening: Opening, record: ToolServerRecord, failure?: string): ToolServerReport {
   const { id, wantedId } = record;
   const report = opening.type === 'opened' ? toOpenedReport(opening.server, record, failure) : toFailedReport(opening.reason);
-  const renamed = wantedId === undefined ? [] : [`The id "${wantedId}" is "${id}" here: it was not legal or already taken.`];
+  const renamed = wantedId === undefined ? [] : [`The id "${wantedId}" was changed to "${id}", because it was not legal or already taken.`];
   const approvals = report.ok ? lintApprovals(report.functions, report.renamed, record) : [];
   const complete = { ...report, warnings: [...renamed, ...lintConfig(record), ...approvals, ...report.warnings] };
-  // Paths and names of operations stay as the server needs them, and what is said about them repeats them.
+  // Redacts the report. Paths and names of operations have been left as the server needs them, and messages repeat them.
   return maskOfEverythingSent(record).value(complete);
 }
 
@@ -76,7 +76,7 @@ function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure:
   });
   return {
     ok: failure === undefined,
-    ...withoutUndefined({ error: failure && `${failure.replace(/\.$/, '')}. The functions it had before stay in use.`, info, version }),
+    ...withoutUndefined({ error: failure && `${failure.replace(/\.$/, '')}. Its previous functions stay in use.`, info, version }),
     functions: listed,
     renamed: conversion.renamed,
     omitted: [...conversion.omitted, ...withheld],

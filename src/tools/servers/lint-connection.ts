@@ -18,26 +18,26 @@ const configKeys = [
   'max_result_bytes',
   'execution',
 ];
-/** Longer keys are not misspelt ones; frontends have keys of their own here. */
-const longestKey = 40;
-const mostChanges = 2;
+/** A longer key is not a typo but a frontend's own. */
+const maxKeyLength = 40;
+const maxEdits = 2;
 
-/** Unknown keys in `config` are kept, because frontends have some. One that only looks like a known one lifts a protection unseen. */
+/** Unknown keys in `config` are kept, because frontends store some. But a misspelt one silently disables a protection, so it is reported. */
 export function lintConfig({ extra }: Pick<ToolServerRecord, 'extra'>): string[] {
   const { config } = extra;
   if (!isJsonObject(config)) return [];
   const bare = (word: string): string => word.replaceAll(/[_-]/g, '');
   return Object.keys(config).flatMap((key) => {
-    if (configKeys.includes(key) || key.length > longestKey) return [];
+    if (configKeys.includes(key) || key.length > maxKeyLength) return [];
     const { word, changes } = nearestWord(bare(key), configKeys.map(bare));
     const meant = configKeys.find((name) => bare(name) === word);
-    return changes > mostChanges || meant === undefined
+    return changes > maxEdits || meant === undefined
       ? []
-      : [`config holds "${key}", which means nothing here. Did you mean "${meant}"?`];
+      : [`config has the unknown key "${key}", which is ignored. Did you mean "${meant}"?`];
   });
 }
 
-/** A name that is misspelt protects nothing, and nothing says so at the call. `renamed`: the document's own names. */
+/** A misspelt name protects nothing, and nothing reports that when the function is called. `renamed`: the document's own names. */
 export function lintApprovals(
   functions: readonly { name: string }[],
   renamed: readonly { from: string }[],
@@ -49,22 +49,24 @@ export function lintApprovals(
   const known = new Set([...names, ...renamed.map(({ from }) => from)]);
   const unknown = wanted.filter((name) => typeof name !== 'string' || !known.has(name)).map((name) => JSON.stringify(name));
   if (unknown.length === 0) return [];
-  return [`needs_approval names ${unknown.join(', ')}, which is no function on offer here: nothing waits for it. Correct the name.`];
+  return [
+    `needs_approval names ${unknown.join(', ')}, but this server offers no such function, so the entry has no effect. Correct the name.`,
+  ];
 }
 
-const namedPlaces = 4;
+const maxNamedSchemes = 4;
 
 /**
- * Without the key of a connection functions are offered, and each call is refused. A document may also declare credentials that nothing asks for,
- * so this is a warning and no error. The connection's own headers may be credentials, and are taken for such.
+ * Without its key a connection offers functions, but the server refuses each call. This is only a warning, because documents also declare credentials
+ * that nothing requires. The connection's own headers are assumed to be credentials.
  */
 export function lintCredential(functions: readonly { security?: CredentialSet[] }[], record: ToolServerRecord): string[] {
   const { authType, key = '', headers } = record;
   if (authType === 'session' || (authType !== 'none' && key !== '') || Object.keys(headers).length > 0) return [];
-  const places = [...new Set(functions.flatMap(({ security = [] }) => security.flat().map(nameOf)))].slice(0, namedPlaces);
+  const schemes = [...new Set(functions.flatMap(({ security = [] }) => security.flat().map(nameOf)))].slice(0, maxNamedSchemes);
   if (!functions.some(({ security = [] }) => security.length > 0)) return [];
   return [
-    `The document speaks of credentials (${places.join(', ')}), and this connection sends none: calls that need one are refused. ` +
+    `The document declares credentials (${schemes.join(', ')}), but this connection sends none: calls that need one will be refused. ` +
       'Set "auth_type" and "key".',
   ];
 }
@@ -74,17 +76,17 @@ function nameOf(place: CredentialPlace): string {
   return place.kind === 'basic' ? 'user and password' : `${place.kind} ${place.name}`;
 }
 
-/** As `describeOperation` writes them where a document says nothing. */
+/** The form in which `describeOperation` describes an operation without a description. */
 const onlyMethodAndPath = /^[A-Z]+ \/\S*(?: \([^)]*\))?(?:$|\. )/;
-const namedFunctions = 5;
+const maxNamedFunctions = 5;
 
-/** What a model has little to go by will be called at the wrong time or never. */
+/** A model calls a function without a description at the wrong time, or never. */
 export function lintDescriptions(functions: readonly Operation[]): string[] {
   const bare = functions.filter(({ spec }) => spec.description.trim() === '' || onlyMethodAndPath.test(spec.description));
   if (bare.length === 0) return [];
-  const names = bare.slice(0, namedFunctions).map(({ spec }) => spec.name);
+  const names = bare.slice(0, maxNamedFunctions).map(({ spec }) => spec.name);
   const rest = bare.length > names.length ? ` and ${bare.length - names.length} more` : '';
   return [
-    `A model has only method and path to go by for ${names.join(', ')}${rest}. Give each a description or a summary in the document.`,
+    `These functions have no description, so a model knows only their method and path: ${names.join(', ')}${rest}. Add a description or a summary to each in the document.`,
   ];
 }

@@ -10,32 +10,32 @@ import { createBaseUrls } from '../openapi/load/server-base-url.ts';
 import type { Credential } from './apply-credential.ts';
 import { callQuery, sessionUserOf } from './connection-headers.ts';
 
-/** Where the document of a server is to be had, registered or of a request. */
+/** How the document of a server is obtained, registered or from a request. */
 export interface ServerDocument {
   url: string;
   path: string;
-  /** The document itself, where the connection has it. */
+  /** The document itself, if the connection includes it. */
   document: JsonObject | string | undefined;
-  /** What goes to the server's own origin with the request for the document; a document on another host is fetched without. */
+  /** Sent with the request for the document to the server's own origin; a document on another host is fetched without. */
   credentials: { headers: Record<string, string>; sessionUser: string | undefined };
-  /** `origin`: of the document. */
+  /** `origin`: that of the document. */
   trustFor: (origin: string) => Trust;
 }
 
-/** Undefined where the server says that nothing has changed since `known`. @throws as `loadDocument` */
+/** Undefined if the document has not changed since `known`. @throws as `loadDocument` */
 export async function loadServerDocument(
   { url, path, document, credentials, trustFor }: ServerDocument,
   send: SendOutbound,
   options: LoadOptions & { reader: DocumentReader },
 ): Promise<{ opened: OpenedDocument; version: DocumentVersion | undefined } | undefined> {
   if (document !== undefined) {
-    const noFiles = (): Promise<never> => Promise.reject(new Error('a document that lies in no folder has no other files'));
+    const noFiles = (): Promise<never> => Promise.reject(new Error('a document that was supplied inline cannot reference other files'));
     return { opened: await openDocumentAside({ ...options.job, source: document }, noFiles, options.reader), version: undefined };
   }
   const { origin } = new URL(documentUrl(url, path));
-  const carried = origin === new URL(url).origin ? credentials : { headers: {}, sessionUser: undefined };
-  const loaded = await loadDocument({ url, path, ...carried, trust: trustFor(origin) }, send, options);
-  // A document in several files has no version: any of them may change.
+  const sentCredentials = origin === new URL(url).origin ? credentials : { headers: {}, sessionUser: undefined };
+  const loaded = await loadDocument({ url, path, ...sentCredentials, trust: trustFor(origin) }, send, options);
+  // A document in several files has no version, because any of them may change.
   return loaded.type === 'unchanged' ? undefined : { opened: loaded.opened, version: loaded.opened.isOneFile ? loaded.version : undefined };
 }
 
@@ -45,7 +45,7 @@ export interface ConnectionOptions {
   headersFor: OpenApiConnection['headersFor'];
 }
 
-/** How the operations of a server are called. */
+/** The connection over which the operations of a server are called. */
 export function toOpenApiConnection(
   server: Credential & { url: string; basePath?: string | undefined; timeoutMs?: number | undefined; maxResultBytes?: number | undefined },
   document: JsonObject,

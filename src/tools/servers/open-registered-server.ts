@@ -12,22 +12,22 @@ import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { configValue, whyWithheld } from './server-rules.ts';
 
-/** A registered server whose document or list has become functions. */
+/** A registered server whose document or tool list was converted to functions. */
 export interface OpenedServer {
-  /** Those that may be offered. */
+  /** The functions that may be offered. */
   functions: Operation[];
-  /** Operations that became functions and are not offered, with the reason. */
+  /** Functions that the server's rules withhold, with the reason. */
   withheld: { operation: string; reason: string }[];
-  /** Everything the document had, with what was renamed and omitted. */
+  /** The whole conversion, with what was renamed and omitted. */
   conversion: Conversion;
-  /** What the document says about itself, and what a validator says about it: that only where it was asked for. */
+  /** The document's own information; a validator's remarks only if they were requested. */
   about: { info: JsonObject | undefined; version: string | undefined; remarks: string[] };
-  /** By what it is known again; undefined where that cannot be said, as of a document in several files. */
+  /** The version of the document; undefined if it has none, as with a document in several files. */
   loaded: DocumentVersion | undefined;
   isChecked: boolean;
-  /** The last lines that the server's process has written to stderr by now; absent where there is none. */
+  /** The last lines of stderr of the server's process; absent without a process. */
   stderr?: () => string[];
-  /** Functions that are not offered until an administrator accepts their new definition; absent where there are none. */
+  /** Functions that are not offered until an administrator accepts their changed definition; absent if there are none. */
   held?: HeldFunction[];
   createTool(operation: Operation, offeredName: string): Tool;
 }
@@ -39,7 +39,7 @@ export interface HeldFunction {
   fingerprint: string;
 }
 
-/** `unsupported`: trying again does not help. `reason` is for operators: it may name addresses. `isOpening`: nobody knows yet. */
+/** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. */
 export type Opening =
   | { type: 'opened'; server: OpenedServer }
   | { type: 'unreachable'; reason: string; isOpening?: true }
@@ -47,60 +47,63 @@ export type Opening =
 
 export interface OpeningOptions {
   signal: AbortSignal;
-  /** Whether a validator's remarks on the document are wanted, which take time: for administrators, not for chats. */
+  /** Whether to validate the document, which takes time: for administrators, not for chats. */
   isChecked: boolean;
-  /** The server as it was loaded before; it is given again when its document has not changed. */
+  /** The server as it was loaded before; returned again if its document has not changed. */
   known?: OpenedServer | undefined;
-  /** How servers are opened that have no document. */
+  /** Opens MCP servers, which have no document. */
   openMcp?: OpenMcp | undefined;
 }
 
 /** Never rejects. */
 export type OpenMcp = (record: ToolServerRecord, options: OpeningOptions) => Promise<Opening>;
 
-/** Loads and converts. Never rejects: what a server does wrong is a value. */
+/** Loads and converts a server's document. Never rejects: a failure is a value. */
 export async function openServer(record: ToolServerRecord, send: SendOutbound, options: OpeningOptions): Promise<Opening> {
   const { known, openMcp } = options;
   const unsupported = whyUnsupported(record);
   if (unsupported !== undefined) return { type: 'unsupported', reason: unsupported };
-  if (record.type === 'mcp') return openMcp?.(record, options) ?? { type: 'unsupported', reason: 'MCP servers are not opened here' };
+  if (record.type === 'mcp') return openMcp?.(record, options) ?? { type: 'unsupported', reason: 'MCP servers cannot be opened here' };
   try {
     const server = (await loadRegistered(record, send, options)) ?? known;
     if (server !== undefined) return { type: 'opened', server };
     return {
       type: 'unreachable',
-      reason: 'The server answers with HTTP 304 to an unconditional request for its document.',
+      reason: 'The server answers an unconditional request for its document with HTTP 304.',
     };
   } catch (error) {
     return { type: 'unreachable', reason: maskOfEverythingSent(record).text(error instanceof Error ? error.message : String(error)) };
   }
 }
 
-/** What this version cannot do is refused with a reason, never done in another way than was asked for. */
+/** A record that this version cannot honour is refused with a reason, never used in another way. */
 function whyUnsupported(record: ToolServerRecord): string | undefined {
   const unreadable = unreadableSecrets(record);
   if (unreadable.length > 0)
-    return `its stored ${unreadable.join(', ')} cannot be read with this TOOLWHARF_SECRET; give new values, or set the secret they were stored with`;
+    return `its stored ${unreadable.join(', ')} cannot be decrypted with the current TOOLWHARF_SECRET; enter new values, or restore the secret they were stored with`;
   if (configValue(record, 'execution') === 'browser') return 'a registered server cannot be executed in browsers in this version';
   return undefined;
 }
 
-/** As the registry marks them in `extra`. Without them every call would go out with the wrong credentials, or none. A key that is not sent is not missed. */
+/**
+ * The secrets that the registry has marked as unreadable in `extra`. Calls would go out with wrong credentials or none. A key that is not sent does
+ * not count.
+ */
 function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
   const marked = ownValue(extra, 'unreadable_secrets');
   const fields = Array.isArray(marked) ? marked.filter((field) => typeof field === 'string') : [];
-  // Fields that the gateway has no word for are sent nowhere.
+  // Fields that the gateway does not know are never sent.
   return fields.filter((field) => (field === 'key' ? authType !== 'none' : field === 'path' || field.startsWith('headers.')));
 }
 
-/** Undefined when it is what is known already. */
+/** Undefined if the document has not changed. */
 async function loadRegistered(
   record: ToolServerRecord,
   send: SendOutbound,
   { signal, isChecked, known }: OpeningOptions,
 ): Promise<OpenedServer | undefined> {
   const { id, spec, url, path } = record;
-  const isEnough = known?.loaded !== undefined && (known.isChecked || !isChecked);
+  const isKnownSufficient = known?.loaded !== undefined && (known.isChecked || !isChecked);
   const loaded = await loadServerDocument(
     {
       url,
@@ -114,7 +117,7 @@ async function loadRegistered(
       job: { budget: createRegisteredBudget(), isChecked, secrets: everythingSent(record) },
       reader: { kind: 'registered', caller: id, signal },
       takesFiles: true,
-      known: isEnough ? known.loaded : undefined,
+      known: isKnownSufficient ? known.loaded : undefined,
     },
   );
   if (loaded === undefined) return undefined;

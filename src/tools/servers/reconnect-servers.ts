@@ -3,20 +3,20 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { Opening } from './open-registered-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
-/** How often the gateway looks for servers that are due; also the first pause after a failure. */
+/** How often the gateway checks for servers that are due; also the first delay after a failure. */
 export const firstRetryMs = 10_000;
-/** A server that is down for a day must not fill its network and the log of its proxy. */
-export const longestRetryMs = 5 * 60_000;
+/** Caps the delay. Long enough that a server which is down for a day does not flood its network and its proxy's log. */
+export const maxRetryMs = 5 * 60_000;
 
-/** The pause after so many failures in a row: doubled each time. */
+/** The delay after this many failures in a row; it doubles each time. */
 export function retryDelayMs(failures: number): number {
-  return Math.min(firstRetryMs * 2 ** Math.max(0, failures - 1), longestRetryMs);
+  return Math.min(firstRetryMs * 2 ** Math.max(0, failures - 1), maxRetryMs);
 }
 
 /**
- * What happened to a server. `slow`: it is still being opened; `joined`: then it was. `renamed`: the id that was wanted is its `wantedId`. `held`: the functions that
- * wait for an administrator to accept their changed definition. `process_ended`: by itself; the next call starts it anew. `notifications_dropped`: it
- * sends more of them than are read.
+ * What happened to a server. `slow`: it is still being opened; `joined`: a slow one has been opened. `mended`: a broken one is usable again.
+ * `renamed`: its id is not the requested one (`wantedId`). `held`: the functions that an administrator has to accept because their definition has
+ * changed. `process_ended`: unexpectedly; the next call restarts it. `notifications_dropped`: it exceeds the rate limit.
  */
 export type ServerNews =
   | { type: 'broken'; reason: string }
@@ -28,7 +28,7 @@ export type ServerNews =
   | { type: 'process_ended'; stderr: string[] }
   | { type: 'notifications_dropped' };
 
-/** What was reported of a server last. */
+/** The last reported state of a server. */
 interface Reported {
   record: ToolServerRecord;
   state: 'usable' | 'slow' | 'broken';
@@ -42,13 +42,13 @@ export interface ServerReconnectorOptions {
   /** The clock of `servers`. */
   now: () => number;
   signal: AbortSignal;
-  /** Called once for each change. */
+  /** Called once per change. */
   onNews?: (record: ToolServerRecord, news: ServerNews) => void;
 }
 
 /**
- * Opens servers that were never opened, and failed ones after their pause, so that a chat finds them there; asks for the documents of opened ones
- * now and then, because an application that was updated has other functions. @throws nothing
+ * Opens servers that were never opened, and failed ones after their delay, so that chats find them ready. Also checks the documents of opened servers
+ * regularly, because an updated application has other functions. @throws nothing
  */
 export function createServerReconnector({ servers, listRecords, now, signal, onNews = () => undefined }: ServerReconnectorOptions): {
   reconnectDue(): Promise<void>;
@@ -73,7 +73,7 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
     if (!record.isEnabled || (opening === undefined && !servers.isSlow(record))) return;
     const before = reported.get(record.id);
     const known = before?.record === record ? before : undefined;
-    const reason = opening && whyUseless(opening);
+    const reason = opening && whyUnusable(opening);
     const state = opening === undefined ? 'slow' : reason === undefined ? 'usable' : 'broken';
     const functions = opening?.type === 'opened' ? (opening.server.held ?? []).map(({ operation }) => operation.path) : [];
     const held = JSON.stringify(functions);
@@ -90,13 +90,13 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
     try {
       const records = await listRecords();
       const due = records.filter(isDue);
-      // What is open stays in use while it is loaded anew.
+      // An opened server stays in use while it is reloaded.
       await Promise.all(due.map((record) => (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, signal)));
       const ids = new Set(records.map(({ id }) => id));
       for (const id of reported.keys()) if (!ids.has(id)) reported.delete(id);
       for (const record of records) reportChanges(record);
     } catch {
-      // The store cannot be read, or the gateway is closing: the next round tries again, if there is one.
+      // The store cannot be read, or the gateway is shutting down: retry in the next round, if there is one.
     }
   }
 
@@ -109,8 +109,8 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
   };
 }
 
-/** Undefined when it offers something. */
-function whyUseless(state: Opening): string | undefined {
+/** Why a server is of no use; undefined if it offers functions. */
+function whyUnusable(state: Opening): string | undefined {
   if (state.type !== 'opened') return state.reason;
-  return state.server.functions.length === 0 ? 'it gives no function; the report of the server says why' : undefined;
+  return state.server.functions.length === 0 ? 'it has no usable functions; see the report of the server' : undefined;
 }

@@ -6,53 +6,59 @@ import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { openServer } from './open-registered-server.ts';
 import type { Opening, OpenMcp } from './open-registered-server.ts';
 
-/** A server that failed is not tried again for this long, so that not every chat waits for it. */
+/** A failed server is not retried for this long, so that not every chat waits for it. */
 export const failureMemoryMs = 10_000;
 
-/** How long a request that names this very server waits for it: longer than a document may take, whose own error says more than "still being opened". */
+/**
+ * How long a request that selects functions of this server by name waits for it: longer than a document may take to load, because that error says
+ * more than "still being opened".
+ */
 const neededWaitMs = 12_000;
-/** What failed the last time is opened again beside the chat. */
+/** A server that failed the last time is given less time; opening continues in the background. */
 const reopeningWaitMs = 1_000;
 
-const stillOpening = 'it is still being opened; later chats have it when that is done';
+const stillOpening = 'it is still being opened; later chats will have it';
 
 export interface RegisteredServers {
   /**
-   * Loads the server's document at the first call; its functions are used from then on. Where that takes longer than `limits.serverPatienceMs` (with `isNeeded`:
-   * twelve seconds) it goes on for later calls, and this one gets `unreachable`. @throws the signal's reason
+   * Opens the server at the first call and reuses it from then on. If that takes longer than `limits.serverPatienceMs` (with `isNeeded`: twelve
+   * seconds), opening continues for later calls, and this one gets `unreachable`. @throws the signal's reason
    */
   open(record: ToolServerRecord, signal: AbortSignal, isNeeded?: boolean): Promise<Opening>;
-  /** Loads it anew; what is there stays in use meanwhile, and afterwards too when this fails. Gives what came of it. @throws the signal's reason */
+  /**
+   * Reloads the server. Its current functions stay in use meanwhile, and afterwards if the reload fails. Returns the outcome. @throws the signal's
+   * reason
+   */
   refresh(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
-  /** The same without a validator's remarks: for refreshes that no administrator has asked for. */
+  /** Like `refresh` but without validation: for automatic refreshes. */
   renew(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
-  /** What is known without asking the server. */
+  /** The last known state; does not contact the server. */
   stateOf(record: ToolServerRecord): Opening | undefined;
-  /** Whether it is being opened, and somebody has waited for it in vain. */
+  /** Whether it is still being opened and a chat has already given up waiting for it. */
   isSlow(record: ToolServerRecord): boolean;
-  /** Loads that failed one after the other, and when the last one ended, by `now`; undefined when the last one did not fail, or there was none. */
+  /** Consecutive failed loads, and the time of the last one by `now`; undefined if the last load succeeded, or there was none. */
   failuresOf(record: ToolServerRecord): { count: number; reason: string; endedAt: number } | undefined;
-  /** When it was last loaded or found unchanged, by `now`. */
+  /** The time by `now` when it was last loaded or found unchanged. */
   loadedAt(record: ToolServerRecord): number | undefined;
   /** Forgets servers that are no longer registered. */
   keepOnly(ids: ReadonlySet<string>): void;
-  /** Stops what is being loaded. */
+  /** Aborts running loads. */
   close(): void;
 }
 
 export interface RegisteredServersOptions {
   send: SendOutbound;
   openMcp?: OpenMcp | undefined;
-  /** Milliseconds; any zero. */
+  /** Milliseconds of a monotonic clock. */
   now: () => number;
 }
 
 interface Entry {
   record: ToolServerRecord;
   loading: Promise<Opening> | undefined;
-  /** The load that somebody has waited for in vain: nobody else does before it has ended. */
+  /** The load that a chat has given up waiting for: until it ends, no other chat waits for it. */
   slow: Promise<Opening> | undefined;
-  /** What chats get. A failure does not replace an `opened` one. */
+  /** What chats use. A failure does not replace an `opened` one. */
   opening: Opening | undefined;
   failures: { count: number; reason: string; endedAt: number } | undefined;
   loadedAt: number | undefined;
@@ -62,7 +68,7 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
   const entries = new Map<string, Entry>();
   const closing = new AbortController();
 
-  /** A record that was changed is another server. */
+  /** A changed record counts as another server. */
   function findEntry(record: ToolServerRecord): Entry | undefined {
     const known = entries.get(record.id);
     const isSame = known !== undefined && (known.record === record || isDeepStrictEqual(known.record, record));
@@ -77,14 +83,14 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
     return entry;
   }
 
-  /** One load serves all who wait, so no single one of them may end it. */
+  /** One load serves all waiting callers, so no caller's signal aborts it. */
   function startLoading(entry: Entry, isChecked: boolean): Promise<Opening> {
     const known = entry.opening?.type === 'opened' ? entry.opening.server : undefined;
     const loading: Promise<Opening> = openServer(entry.record, send, { signal: closing.signal, isChecked, known, openMcp }).then(
       (opening) => {
         if (entry.loading !== loading) return entry.loading ?? opening;
         entry.loading = undefined;
-        note(entry, opening);
+        recordOutcome(entry, opening);
         return opening;
       },
     );
@@ -92,14 +98,14 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
     return loading;
   }
 
-  function note(entry: Entry, opening: Opening): void {
+  function recordOutcome(entry: Entry, opening: Opening): void {
     if (opening.type !== 'unreachable') {
       entry.opening = opening;
       entry.failures = undefined;
       entry.loadedAt = now();
       return;
     }
-    // A document that broke must not take the functions from the chats that use them.
+    // A failed reload must not take the functions away from chats that use them.
     if (entry.opening?.type !== 'opened') entry.opening = opening;
     entry.failures = { count: (entry.failures?.count ?? 0) + 1, reason: opening.reason, endedAt: now() };
   }
@@ -110,7 +116,7 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
     const isRecentFailure = failures !== undefined && now() - failures.endedAt < failureMemoryMs;
     if (opening !== undefined && (opening.type !== 'unreachable' || isRecentFailure)) return Promise.resolve(opening);
     const load = loading ?? startLoading(entry, false);
-    return waitAtMost(patienceFor(entry, { load, isNeeded }), waitUnlessAborted(load, signal), (): Opening => {
+    return waitAtMost(waitMsFor(entry, { load, isNeeded }), waitUnlessAborted(load, signal), (): Opening => {
       entry.slow = load;
       return { type: 'unreachable', reason: failures?.reason ?? stillOpening, isOpening: true };
     });
@@ -134,7 +140,7 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
   };
 }
 
-function patienceFor({ failures, slow }: Entry, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {
+function waitMsFor({ failures, slow }: Entry, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {
   if (isNeeded) return neededWaitMs;
   if (slow === load) return 0;
   return failures === undefined ? limits.serverPatienceMs : reopeningWaitMs;

@@ -27,13 +27,13 @@ import type { ServerRules } from './server-rules.ts';
 export interface RequestServersOptions {
   send: SendOutbound;
   callBrowser: CallBrowser;
-  /** For functions that run in a browser, unless the request sets its own limit. */
+  /** The time limit of browser calls, unless the request sets its own. */
   browserToolTimeoutMs: number;
-  /** The id of the registered server that gets session tokens at this origin; undefined where there is none. */
+  /** The id of the registered server that gets session tokens at this origin; undefined if there is none. */
   sessionServerAt?: (origin: string) => string | undefined;
 }
 
-/** `budget` is the same for all servers of the request. */
+/** `budget` is shared by all servers of the request. */
 interface ServerContext {
   server: RequestToolServer;
   index: number;
@@ -44,10 +44,10 @@ interface ServerContext {
 }
 
 /**
- * The functions of a request's own `tool_servers`, one result a server in their order. In the browser: from `openapi`, else `specs`, else the
- * fetched document; in the gateway: from `openapi`, else the fetched document. A server whose document is not to be had is left out with a warning.
- * Of each no more functions are made than a request may have, and of all together no more than their shared budget allows; a warning says so.
- * @throws GatewayError `document_required` for specs that the gateway would have to execute, `invalid_request`; the signal's reason.
+ * Opens a request's own `tool_servers`; one result per server, in their order. In the browser the functions come from `openapi`, else `specs`, else
+ * the fetched document; in the gateway from `openapi`, else the fetched document. A server without a usable document is left out with a warning. A
+ * warning also says if functions were left out because of the limit per request or the budget shared by all servers.
+ * @throws GatewayError `document_required` for specs that the gateway would have to execute, `invalid_request`; the signal's reason
  */
 export async function openRequestServers(
   request: Pick<ChatRequest, 'toolServers' | 'toolTimeoutMs'>,
@@ -61,11 +61,11 @@ export async function openRequestServers(
   }
   const timeoutMs = toolTimeoutMs ?? options.browserToolTimeoutMs;
   const budget = createRequestBudget();
-  const usual = run.sessionId === undefined ? 'gateway' : 'browser';
+  const defaultExecution = run.sessionId === undefined ? 'gateway' : 'browser';
   const contexts = toolServers.map((server, index): ServerContext => {
-    return { server, index, run, isInBrowser: (server.execution ?? usual) === 'browser', timeoutMs, budget };
+    return { server, index, run, isInBrowser: (server.execution ?? defaultExecution) === 'browser', timeoutMs, budget };
   });
-  // Before anything is fetched, so that a wrong request costs nothing.
+  // Checked before anything is fetched, so that an invalid request costs nothing.
   for (const context of contexts) checkServer(context);
   return Promise.all(contexts.map((context) => openServer(context, options)));
 }
@@ -91,7 +91,8 @@ async function openServer(context: ServerContext, options: RequestServersOptions
     const what = `The tool server ${new URL(server.url).origin} (tool_servers.${context.index})`;
     return { candidates: [], warnings: [leftOutWarning(code, what, reason)] };
   };
-  // It trusts the gateway on who asks, and the gateway's rules for it (approvals, functions, keys) hold for its registration alone.
+  // A server with session tokens trusts the gateway to say who is calling, and the gateway's rules for it (approvals, functions, keys) apply only to
+  // its registration.
   const registered = server.authType === 'session' ? options.sessionServerAt?.(new URL(server.url).origin) : undefined;
   if (registered !== undefined) return leaveOut('tool_server_registered', `it is registered as "${registered}"; choose it with tool_ids`);
   if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(context, server.specs, options);
@@ -126,7 +127,7 @@ function cutWarning({ server, index }: ServerContext, { count, reason }: { count
   return { code: 'functions_left_out', message };
 }
 
-/** Whoever may reach private addresses anyway may name them here too. */
+/** Callers who may reach private addresses anyway may also name them here. */
 function trustOf({ caller }: RunContext): Trust {
   return { kind: 'request', mayReachPrivate: caller.role === 'admin' || caller.isOpen };
 }
@@ -142,7 +143,7 @@ async function loadRequested({ server, run, isInBrowser, budget }: ServerContext
       url,
       path,
       document: openapi,
-      // A browser's server gets no credential from the gateway, not even for its document.
+      // A server used by the browser gets no credential from the gateway, not even for its document.
       credentials: isInBrowser
         ? { headers: {}, sessionUser: undefined }
         : { headers: gatewayHeaders(server), sessionUser: sessionUserOf(server, run) },
@@ -159,7 +160,7 @@ async function loadRequested({ server, run, isInBrowser, budget }: ServerContext
       reader: { kind: 'requested', caller: run.caller.id, signal: run.signal },
     },
   );
-  if (loaded === undefined) throw new Error('the server sends no document');
+  if (loaded === undefined) throw new Error('the server did not send a document');
   return loaded.opened;
 }
 
@@ -205,7 +206,7 @@ function browserTools(
     });
 }
 
-/** Specs are lossy, and serve only where there is no document. */
+/** Specs lose information, so they are used only if there is no document. */
 function fromSpecs(context: ServerContext, specs: JsonObject[], { callBrowser }: RequestServersOptions): SuppliedFunctions {
   const { server, index, timeoutMs } = context;
   const { usable, nameless } = readSpecs(specs.slice(0, limits.toolsPerRequest));
@@ -227,19 +228,19 @@ function fromSpecs(context: ServerContext, specs: JsonObject[], { callBrowser }:
   return { candidates, warnings: [...unusable, ...cut] };
 }
 
-/** What a frontend says of a function. */
+/** A function as a frontend describes it. */
 interface DescribedFunction {
-  /** As the frontend calls it. */
+  /** The frontend's name of the function. */
   operationId: string;
   spec: ToolSpec;
 }
 
-/** A warning for each; more say nothing new. */
+/** The most warnings about nameless functions; more add nothing. */
 const maxNameless = 10;
 
 /**
- * Functions as a frontend describes them (`specs`): flat `{name, description, parameters}`, with or without `type`, or wrapped as
- * `{type: "function", function: {…}}`. `nameless` are the positions of what cannot be called.
+ * Reads functions as a frontend describes them (`specs`): flat `{name, description, parameters}`, with or without `type`, or wrapped as `{type:
+ * "function", function: {…}}`. `nameless`: the positions of those without a name.
  */
 function readSpecs(specs: readonly JsonObject[]): { usable: DescribedFunction[]; nameless: number[] } {
   const usable: DescribedFunction[] = [];
@@ -253,7 +254,7 @@ function readSpecs(specs: readonly JsonObject[]): { usable: DescribedFunction[];
   return { usable, nameless: nameless.slice(0, maxNameless) };
 }
 
-/** Providers refuse a function whose parameters are not an object. */
+/** Providers reject a function whose parameters are not an object. */
 function toSpec(name: string, description: JsonValue | undefined, parameters: JsonValue | undefined): ToolSpec {
   const schema = isJsonObject(parameters) ? parameters : {};
   const properties = ownValue(schema, 'properties');

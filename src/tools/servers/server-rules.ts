@@ -6,16 +6,16 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { Tool } from '../../core/tool.ts';
 import type { Operation } from '../openapi/operation.ts';
 
-/** What `config` of a server says about its functions: which are withheld, and which wait for a human. */
+/** A server's settings about its functions: which are withheld, and which need approval. */
 export type ServerRules = Pick<ToolServerRecord, 'extra' | 'tags' | 'functionFilter'>;
 
-/** What the rules apply to. */
+/** The function that rules are applied to. */
 type Ruled = Pick<Operation, 'operationId' | 'spec' | 'tags'> & {
-  /** Undefined: not known, so that a rule for certain methods withholds the function. */
+  /** Undefined: unknown, so a rule that requires certain methods withholds the function. */
   method: string | undefined;
 };
 
-/** The same words in a server that a request brings along. */
+/** The same settings of a server that a request supplies. */
 export function rulesOfRequest({ config = {} }: Pick<RequestToolServer, 'config'>): ServerRules {
   return {
     extra: { config },
@@ -24,12 +24,12 @@ export function rulesOfRequest({ config = {} }: Pick<RequestToolServer, 'config'
   };
 }
 
-/** RFC 9110, section 9.2.1: such a request changes nothing. */
+/** Safe methods have no side effects (RFC 9110, section 9.2.1). */
 export function isSafeMethod(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** A list, or one text with commas as Open WebUI writes it. */
+/** An array, or a comma-separated string as Open WebUI writes it. */
 function namesIn(value: JsonValue | undefined): string[] {
   const entries = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [];
   return entries.flatMap((entry) => (typeof entry === 'string' && entry.trim() !== '' ? [entry.trim()] : []));
@@ -40,7 +40,9 @@ export function configValue({ extra }: Pick<ServerRules, 'extra'>, key: string):
   return isJsonObject(config) ? ownValue(config, key) : undefined;
 }
 
-/** The tool as `needs_approval` wants it: true for all calls, or names of functions, the document's, the legal ones or those under which they may be offered. */
+/**
+ * Applies `needs_approval`: true for all functions, or names of functions: the document's, the legal ones, or those under which they may be offered.
+ */
 function withServerApproval(tool: Tool, otherNames: readonly string[], rules: ServerRules): Tool {
   const wanted = configValue(rules, 'needs_approval');
   const rule = Array.isArray(wanted) ? wanted.filter((name) => typeof name === 'string') : wanted === true;
@@ -48,7 +50,9 @@ function withServerApproval(tool: Tool, otherNames: readonly string[], rules: Se
   return isMeant ? { ...tool, needsApproval: true } : tool;
 }
 
-/** The tool as the connection wants it: approvals, the order of its calls and the bound on equal ones. `otherNames`: by which the rules may mean it. */
+/**
+ * Applies a server's rules to a tool: approval, parallel calls and repeated calls. `otherNames`: further names by which the rules may refer to it.
+ */
 export function withServerRules(tool: Tool, otherNames: readonly string[], rules: ServerRules): Tool {
   const ruled = withServerApproval(tool, otherNames, rules);
   return {
@@ -58,22 +62,26 @@ export function withServerRules(tool: Tool, otherNames: readonly string[], rules
   };
 }
 
-/** Exact names, the document's or the legal one: `search` must not let `web_search` through. */
+/**
+ * Why the rules withhold a function; undefined if they do not. Names match exactly, the document's or the legal one: `search` must not let
+ * `web_search` through.
+ */
 export function whyWithheld({ operationId, spec, method, tags = [] }: Ruled, rules: ServerRules): string | undefined {
-  const shown = method ?? 'not known';
-  if (configValue(rules, 'read_only') === true && !isSafeMethod(method)) return `read_only lets GET and HEAD through, and this is ${shown}`;
+  const shown = method ?? 'unknown';
+  if (configValue(rules, 'read_only') === true && !isSafeMethod(method))
+    return `read_only allows only GET and HEAD, and the method is ${shown}`;
   const methods = configValue(rules, 'methods');
   const isOneOf = (entry: JsonValue): boolean => typeof entry === 'string' && entry.toUpperCase() === method;
-  if (Array.isArray(methods) && methods.length > 0 && !methods.some(isOneOf)) return `methods does not name ${shown}`;
+  if (Array.isArray(methods) && methods.length > 0 && !methods.some(isOneOf)) return `methods does not include ${shown}`;
   const byTag = judge(tags, rules.tags);
   if (byTag.type === 'blocked') return `tags blocks "${byTag.name}"`;
-  if (byTag.type === 'not named') return 'none of its tags is in tags';
+  if (byTag.type === 'not named') return 'none of its tags is listed in tags';
   const byName = judge([operationId, spec.name], rules.functionFilter);
   if (byName.type === 'blocked') return 'function_name_filter_list blocks it';
-  return byName.type === 'not named' ? 'function_name_filter_list does not name it' : undefined;
+  return byName.type === 'not named' ? 'function_name_filter_list does not include it' : undefined;
 }
 
-/** Plain entries of a filter allow, `!entry` blocks, and what is blocked stays blocked. Case counts as in the document. */
+/** Plain entries of a filter allow and `!entry` blocks; blocking wins. Case-sensitive. */
 function judge(names: readonly string[], filter: readonly string[]): { type: 'allowed' | 'not named' } | { type: 'blocked'; name: string } {
   const blocked = names.find((name) => filter.includes(`!${name}`));
   if (blocked !== undefined) return { type: 'blocked', name: blocked };

@@ -106,7 +106,11 @@ test('keys and servers that another secret made are named with their cure', asyn
   expect(found).toEqual([
     { level: 'broken', text: '1 of 1 key made with another TOOLWHARF_SECRET: refused', cure: expect.stringContaining('Set the secret') },
     { level: 'note', text: 'off: disabled' },
-    { level: 'broken', text: expect.stringContaining('key cannot be read'), cure: expect.stringContaining('PATCH /api/tool-servers/maps') },
+    {
+      level: 'broken',
+      text: expect.stringContaining('key cannot be decrypted'),
+      cure: expect.stringContaining('PATCH /api/tool-servers/maps'),
+    },
   ]);
 });
 

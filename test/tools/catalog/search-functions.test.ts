@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ToolSpec } from '../../../src/core/tool.ts';
-import { createFunctionSearches, keptIndexes } from '../../../src/tools/catalog/search-functions.ts';
+import { createFunctionSearches, maxIndexes } from '../../../src/tools/catalog/search-functions.ts';
 
 const spec = (name: string, description: string, parameters: Record<string, string> = {}): ToolSpec => ({
   name,
@@ -56,7 +56,7 @@ describe('the search for functions', () => {
   it('is kept for a caller while another one searches ever new lists', async () => {
     const searches = createFunctionSearches();
     const first = searches(specs, 'ada');
-    const lists = Array.from({ length: 2 * keptIndexes }, (_, index) => [spec(`photo_${index}`, 'A photo.')]);
+    const lists = Array.from({ length: 2 * maxIndexes }, (_, index) => [spec(`photo_${index}`, 'A photo.')]);
     const made = lists.map((list) => searches(list, 'eve'));
     expect(searches(specs, 'ada')).toBe(first);
     expect(searches(lists[0] ?? [], 'eve')).not.toBe(made[0]);

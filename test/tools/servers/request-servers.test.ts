@@ -202,7 +202,7 @@ describe('`config` of a server of a request', () => {
 
   it('that leaves nothing is told', async () => {
     const { warnings } = await open([server({ openapi, config: { tags: ['other'] } })]);
-    expect(warnings).toEqual([{ code: 'tool_server_empty', message: expect.stringContaining('none of its tags is in tags') }]);
+    expect(warnings).toEqual([{ code: 'tool_server_empty', message: expect.stringContaining('none of its tags is listed in tags') }]);
   });
 });
 
