@@ -8,14 +8,14 @@ import type { SessionRpc } from './session-rpc.ts';
 import { createSession } from './session.ts';
 import type { LocalSession } from './session.ts';
 
-/** Another replica only has to look into its memory. */
+/** How long another replica may take to hand over a session, which it has in memory. */
 const takeTimeoutMs = 2_000;
-/** Messages that may reach a session while it moves here. */
+/** Messages that are buffered for a session while it is being taken over. */
 const maxBuffered = 1_000;
 const sessionIdPattern = /^[\w-]{1,256}$/;
 
 export interface AdmitSessionOptions {
-  /** The sessions that live here, by id; sessions leave it by themselves. */
+  /** The sessions of this replica, by id. A session that ends or moves removes itself. */
   sessions: Map<string, LocalSession>;
   rpc: SessionRpc;
   bus: RelayBus;
@@ -48,9 +48,9 @@ export function createAdmitSession(options: AdmitSessionOptions): AdmitSession {
 
   return {
     async create(caller) {
-      // Somebody who connects and leaves in a loop must not fill the memory with sessions that wait.
+      // A client that connects and disconnects in a loop must not fill the memory with sessions without a browser.
       const away = [...sessions.values()].filter((session) => session.callerId === caller.id && session.isAway());
-      if (away.length >= limits.socketsPerCaller) away[0]?.end(1013, 'Too many sessions wait for their browser.');
+      if (away.length >= limits.socketsPerCaller) away[0]?.end(1013, 'Too many sessions are waiting for their browser.');
       const id = newId();
       const unsubscribe = await bus.subscribe(sessionChannel(id), (raw) => {
         const message = parseSessionMessage(raw);
@@ -61,8 +61,8 @@ export function createAdmitSession(options: AdmitSessionOptions): AdmitSession {
     },
 
     /**
-     * From another replica: both listen for a moment, and the order of the channel decides. Messages before our `take` are for the other
-     * replica, those after it for this one.
+     * While a session moves here, both replicas are subscribed to its channel. The order of its messages decides: those before our `take` are for
+     * the other replica, those after it for this one.
      */
     async takeUp(id, caller) {
       if (!sessionIdPattern.test(id)) return undefined;
@@ -80,7 +80,7 @@ export function createAdmitSession(options: AdmitSessionOptions): AdmitSession {
         else if (isOurs && buffered.length < maxBuffered) buffered.push(message);
       });
       const take: SessionRequest = { type: 'take', id: takeId, sessionId: id, replyTo: replicaId, callerId: caller.id };
-      // Our own subscription is one receiver, its owner's another.
+      // Two receivers: our own subscription and that of the replica that has the session.
       const result = await rpc.request(take, { timeoutMs: takeTimeoutMs, receivers: 2 });
       if (result.type !== 'reply' || result.reply.type !== 'taken') {
         unsubscribe().catch(() => undefined);

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { ToolOutcome } from '../core/tool.ts';
 
-/** The answer of a browser to `execute:tool`, as it came. */
+/** The answer of a browser to `execute:tool`, not validated. */
 export interface BrowserAnswer {
   id: string;
   result?: JsonValue;
@@ -10,14 +10,14 @@ export interface BrowserAnswer {
 }
 
 /**
- * An answer without `error` is a result. One with neither (a frontend's `undefined` leaves no trace in JSON) says nothing of how the call
- * ended, so it is none: an empty response is `null`. The pair `[data, headers]` with which
- * some frontends answer stays as it is: it cannot be told from an array of two that a tool gave.
+ * An answer without `error` is a result. One with neither is an error, because it does not tell how the call ended (JSON drops a frontend's
+ * `undefined`; an empty response is `null`). The pair `[data, headers]` with which some frontends answer stays as it is: it cannot be told from an
+ * array of two elements that a tool returned.
  */
 export function toOutcome({ result, error }: BrowserAnswer): ToolOutcome {
   if (error === undefined || error === null || error === false) {
     if (result !== undefined) return { type: 'result', value: result };
-    return { type: 'error', code: 'tool_error', message: neither };
+    return { type: 'error', code: 'tool_error', message: emptyAnswer };
   }
   if (!isJsonObject(error)) return { type: 'error', code: 'tool_error', message: textOfError(error) };
   const key = ['message', 'error', 'detail'].find((name) => typeof ownValue(error, name) === 'string');
@@ -27,7 +27,7 @@ export function toOutcome({ result, error }: BrowserAnswer): ToolOutcome {
   return { type: 'error', code: 'tool_error', message: textOfError(message), ...extra };
 }
 
-const neither = 'The browser answered with neither a result nor an error; whether the call took effect is unknown.';
+const emptyAnswer = 'The browser answered with neither a result nor an error; whether the call took effect is unknown.';
 
 function textOfError(error: unknown): string {
   const text = typeof error === 'string' ? error : JSON.stringify(error);
@@ -42,7 +42,7 @@ export function unavailable(name: string): ToolOutcome {
   };
 }
 
-/** The request may have left the browser before it went: nobody can tell. */
+/** The browser may have sent the request before it disconnected, so the effect is unknown. */
 export function disconnected(name: string): ToolOutcome {
   return {
     type: 'error',

@@ -10,26 +10,26 @@ import { createSendElicitation } from './send-elicitation.ts';
 import { createSessionRpc } from './session-rpc.ts';
 import type { LocalSession, RelaySession, SessionSocket } from './session.ts';
 
-/** A session on another replica only has to look up its socket. */
+/** How long another replica may take to accept a frame, for which it only has to look up a socket. */
 const frameTimeoutMs = 2_000;
 
-/** The way to the users' browsers, wherever their sockets are. */
+/** Reaches the users' browsers, on whichever replica their sockets are. */
 export interface BrowserRelay {
   callBrowser: CallBrowser;
   sendElicitation: SendElicitation;
   /**
-   * A new session, or with `resume` the one of this caller that was cut off less than the grace ago (a live one is taken over, and its socket
-   * closed with 4409). The session answers with the frame `session` `{session_id, resumed?}` and, resumed, with the frames kept meanwhile.
+   * Opens a new session, or with `resume` one of this caller that was disconnected less than `graceMs` ago (a connected one is taken over, and its
+   * socket closed with 4409). The session sends the frame `session` `{session_id, resumed?}` and, if resumed, the frames buffered meanwhile.
    * @throws when the bus cannot be reached.
    */
   open(options: { caller: Caller; socket: SessionSocket; resume?: string }): Promise<RelaySession>;
-  /** Sends a frame to a session of this caller, wherever it lives; kept while its browser is away for a moment. False when it is not there. */
+  /** Sends a frame to a session of this caller, on any replica; buffers it while the browser is disconnected. False when there is no such session. */
   sendTo(sessionId: string, caller: Caller, frame: JsonObject): Promise<boolean>;
-  /** Aborts when this session is over for good; undefined when it is on another replica: `sendTo` then says whether it is over. */
+  /** Aborted when this session has ended for good; undefined for a session of another replica, for which `sendTo` tells whether it has ended. */
   endOf(sessionId: string, caller: Caller): AbortSignal | undefined;
-  /** Closes every session of a caller, on all replicas, with 4401: the key is gone. @throws when the other replicas could not be reached. */
+  /** Closes every session of a caller, on all replicas, with 4401, after its key was deleted or has expired. @throws when the other replicas could not be reached. */
   closeSessionsOf(callerId: string): Promise<void>;
-  /** `pendingCalls`: those that sessions here run, and those of other replicas that this one waits for. `ignoredAnswers`: late, duplicate and foreign ones so far. */
+  /** `pendingCalls`: calls in sessions of this replica, and calls of this replica in sessions of others. `ignoredAnswers`: late, duplicate and foreign answers so far. */
   counts(): { sessions: number; pendingCalls: number; ignoredAnswers: number };
   close(): Promise<void>;
 }
@@ -38,10 +38,10 @@ export interface BrowserRelayOptions {
   bus: RelayBus;
   /** Unique among the replicas on the bus. */
   replicaId: string;
-  /** At least 128 random bits as base64url: who knows a call's id may answer it. */
+  /** At least 128 random bits as base64url, because whoever knows the id of a call may answer it. */
   newId: () => string;
   now: () => number;
-  /** How long a session waits for its browser. */
+  /** How long a disconnected session waits for its browser, in milliseconds. */
   graceMs: number;
 }
 
@@ -67,7 +67,7 @@ export function createBrowserRelay({ bus, replicaId, newId, now, graceMs }: Brow
     sendElicitation: createSendElicitation({ rpc, replicaId, newId }),
 
     async open({ caller, socket, resume }) {
-      // First: a session must not open where the revocation of its key would not be heard.
+      // Subscribe first: otherwise a session could miss the revocation of its key.
       await rpc.listen();
       const taken = resume === undefined ? undefined : await admitSession.takeUp(resume, caller);
       const session = taken ?? (await admitSession.create(caller));

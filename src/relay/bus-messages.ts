@@ -3,14 +3,14 @@ import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { ToolErrorCode, ToolOutcome } from '../core/tool.ts';
 
-/** Where a session listens, on whichever replica its socket is. */
+/** The channel of a session, to which the replica with its socket subscribes. */
 export const sessionChannel = (sessionId: string): string => `relay:session:${sessionId}`;
-/** Where a replica waits for the replies to its requests. */
+/** The channel for replies to the requests of a replica. */
 export const replicaChannel = (replicaId: string): string => `relay:replica:${replicaId}`;
-/** Where every replica hears that a caller's key is gone. */
+/** The channel of all replicas for keys that were deleted or have expired. */
 export const callersChannel = 'relay:callers';
 
-/** Node runs a longer timer at once. */
+/** The longest delay of a Node timer; a longer one would fire at once. */
 export const longestTimerMs = 2 ** 31 - 1;
 
 const id = z.string().min(1).max(256);
@@ -27,7 +27,7 @@ const sessionMessage = z.discriminatedUnion('type', [
     timeoutMs: z.number().positive().max(longestTimerMs),
     data: object,
   }),
-  /** Ask the user for input; `data` is that of the frame, without its id. */
+  /** Request input from the user; `data` is that of the frame, without its id. */
   z.object({
     type: z.literal('elicit'),
     ...request,
@@ -37,7 +37,7 @@ const sessionMessage = z.discriminatedUnion('type', [
     elicitation: z.enum(['confirmation', 'input']),
     data: object,
   }),
-  /** The call or elicitation `id` is no longer wanted. */
+  /** Cancel the call or elicitation `id`. */
   z.object({ type: z.literal('cancel'), id, sessionId: id }),
   /** Is the call or elicitation `id` still open? Answered only when it is not. */
   z.object({ type: z.literal('probe'), ...request }),
@@ -61,7 +61,7 @@ const outcome = z.discriminatedUnion('type', [
 const reply = z.discriminatedUnion('type', [
   z.object({ type: z.literal('outcome'), outcome: z.custom<ToolOutcome>((value) => outcome.safeParse(value).success) }),
   z.object({ type: z.literal('answer'), data: object }),
-  /** `isThere`: the session was there, and its browser has gone. */
+  /** `isThere`: the session exists, but its browser disconnected. */
   z.object({ type: z.literal('unanswered'), isThere: z.boolean() }),
   z.object({ type: z.literal('accepted'), isAccepted: z.boolean() }),
   z.object({ type: z.literal('taken'), frames: z.array(object) }),
@@ -73,7 +73,7 @@ export type ReplyMessage = z.infer<typeof replyMessage>;
 
 const callersMessage = z.object({ type: z.literal('close-caller'), callerId: id });
 
-/** Undefined when malformed: a bus is shared, and a message on it proves nothing about who wrote it. */
+/** Undefined for a malformed message. The bus is shared, so nothing in a message proves who sent it. */
 export function parseSessionMessage(message: unknown): SessionMessage | undefined {
   return sessionMessage.safeParse(message).data;
 }
@@ -82,7 +82,7 @@ export function parseReplyMessage(message: unknown): ReplyMessage | undefined {
   return replyMessage.safeParse(message).data;
 }
 
-/** The caller whose sessions have to close. */
+/** The id of the caller whose sessions have to close. */
 export function parseCallersMessage(message: unknown): string | undefined {
   return callersMessage.safeParse(message).data?.callerId;
 }

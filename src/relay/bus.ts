@@ -1,18 +1,18 @@
 import type { JsonObject } from '../shared/json.ts';
 
 /**
- * How replicas reach each other: a message goes to whoever listens at that moment, and is kept for nobody.
- * All subscribers of a channel see its messages in the same order. A handler must not throw, and must not trust what it is given.
+ * Publish and subscribe between replicas. A message reaches the current subscribers and is not stored.
+ * All subscribers of a channel see its messages in the same order. Handlers must not throw, and must not trust messages.
  */
 export interface RelayBus {
   /** Resolves with the number of subscribers that got it. @throws when the bus cannot be reached. */
   publish(channel: string, message: JsonObject): Promise<number>;
-  /** Resolves once messages arrive, with the function that ends it. @throws when the bus cannot be reached. */
+  /** Resolves once the subscription is active, with the function that ends it. @throws when the bus cannot be reached. */
   subscribe(channel: string, handler: (message: JsonObject) => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-/** The twin for one process. Messages are copied and arrive later, as over a network, so that nothing can lean on a shared object. */
+/** The implementation for a single process. Messages are copied and arrive asynchronously, as over a network, so that no code relies on shared objects. */
 export function createInProcessBus(): RelayBus {
   const channels = new Map<string, Set<(message: JsonObject) => void>>();
 
@@ -29,7 +29,7 @@ export function createInProcessBus(): RelayBus {
     },
 
     async subscribe(channel, handler) {
-      // A wrapper of its own, so that the same function can listen twice.
+      // A new wrapper each time, so that the same function can subscribe twice.
       const listener = (message: JsonObject): void => handler(message);
       const handlers = channels.get(channel) ?? new Set();
       channels.set(channel, handlers.add(listener));

@@ -11,7 +11,7 @@ export interface CallBrowserOptions {
   newId: () => string;
 }
 
-/** The core's port over the relay. Every call has an id of its own: a model's call ids repeat, and a late answer must not meet another call. */
+/** Runs calls in the browser of a session. Each gets a new id: models reuse call ids, and a late answer must not settle another call. */
 export function createCallBrowser({ rpc, replicaId, newId }: CallBrowserOptions): CallBrowser {
   return async (call, invocation) => {
     const { sessionId, runId, caller } = invocation.run;
@@ -26,7 +26,7 @@ export function createCallBrowser({ rpc, replicaId, newId }: CallBrowserOptions)
   };
 }
 
-/** The data of `execute:tool` as far as the side of the run knows it. */
+/** The data of `execute:tool`, except what the session adds. */
 function callData({ name, offeredName, params, server, request }: BrowserCall): JsonObject {
   const { url, info } = server;
   return {

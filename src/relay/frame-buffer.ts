@@ -1,14 +1,14 @@
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 
-/** Frames for a browser that is away for a moment, in order. */
+/** Frames for a browser that is disconnected for a moment, in order. */
 export interface FrameBuffer {
-  /** False when there is no room: a gap would falsify the answer, so the session has to end. */
+  /** False when the buffer is full. Then the session has to end, because a gap would corrupt the answer. */
   add(frame: JsonObject): boolean;
   readonly frames: JsonObject[];
 }
 
-/** Holds as many bytes as may wait in a socket that is not read. */
+/** Holds as much as may be buffered for a connected socket that is not read. */
 export function createFrameBuffer(): FrameBuffer {
   const frames: JsonObject[] = [];
   let size = 0;

@@ -4,7 +4,7 @@ import type { ElicitationRequest } from '../core/elicitation.ts';
 import { limits } from '../core/limits.ts';
 import type { Reply } from './bus-messages.ts';
 
-/** Remembered ids of settled requests: a bus may deliver twice or out of order, and a tool must not run twice for it. */
+/** How many ids are remembered: a bus may deliver twice or out of order, and a tool must not run twice because of that. */
 const rememberedIds = 1_000;
 
 /** A tool call or an elicitation that the browser has not answered. */
@@ -14,25 +14,25 @@ export interface OpenRequest {
   type: 'execute:tool' | ElicitationRequest['type'];
   timeoutMs: number;
   reply: (reply: Reply) => void;
-  /** The reply where the browser leaves without an answer. */
+  /** The reply if the browser disconnects without an answer. */
   disconnected: Reply;
 }
 
-/** What one session was sent and has not answered. Each request settles once, and no id is used twice. */
+/** The requests that one session has not answered. Each settles once, and no id is used twice. */
 export interface OpenRequests {
   /** False when the id was used or cancelled before, or there are too many elicitations. */
   add(request: OpenRequest): boolean;
   has(id: string): boolean;
-  /** False when no request of this type waits under the id, or its time limit has passed. */
+  /** False when no open request has this type and id, or its time limit has passed. */
   settle(type: OpenRequest['type'], id: string, reply: Reply): boolean;
-  /** Forgets a request without an answer, and gives its type; undefined when none waits. */
+  /** Removes a request without a reply and returns its type; undefined if it is not open. */
   cancel(id: string): OpenRequest['type'] | undefined;
-  /** The browser has gone. */
+  /** Settles every request, because the browser disconnected. */
   disconnectAll(): void;
   countCalls(): number;
 }
 
-/** @param onExpired the time limit has passed without an answer. Whoever waits for the reply knows by its own clock. */
+/** @param onExpired called when the time limit has passed without an answer. No reply is sent: the requesting side has its own time limit. */
 export function createOpenRequests(now: () => number, onExpired: (request: OpenRequest) => void): OpenRequests {
   const open = new Map<string, { request: OpenRequest; deadline: number; timer: NodeJS.Timeout }>();
   const usedIds = new LRUCache<string, true>({ max: rememberedIds });

@@ -8,7 +8,7 @@ export interface SendElicitationOptions {
   newId: () => string;
 }
 
-/** The port of the same name, over the relay: an elicitation goes under an unguessable id of its own to the session of its run. */
+/** Sends elicitations to the session of a run, each under a new unguessable id. */
 export function createSendElicitation({ rpc, replicaId, newId }: SendElicitationOptions): SendElicitation {
   return async ({ type, data }, { run, signal: callSignal, timeoutMs: limitMs }) => {
     const { sessionId, runId, caller } = run;

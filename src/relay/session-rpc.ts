@@ -3,7 +3,7 @@ import { callersChannel, parseCallersMessage, parseReplyMessage, replicaChannel,
 import type { Reply, SessionMessage, SessionRequest } from './bus-messages.ts';
 import type { LocalSession } from './session.ts';
 
-/** How often another replica is asked whether it still works on a request: a replica that was killed says nothing, but does not subscribe any more. */
+/** How often another replica is probed during a request: a killed replica sends no reply, but no longer subscribes to the channel of the session. */
 const probeIntervalMs = 5_000;
 
 export type RpcResult = { type: 'reply'; reply: Reply } | { type: 'no-session' } | { type: 'timeout' } | { type: 'closed' };
@@ -11,24 +11,24 @@ export type RpcResult = { type: 'reply'; reply: Reply } | { type: 'no-session' }
 export interface RequestOptions {
   timeoutMs: number;
   signal?: AbortSignal;
-  /** The message has not reached the session with fewer receivers than this. Default 1. */
+  /** With fewer receivers than this, the message has not reached the session. Default 1. */
   receivers?: number;
   /**
-   * For work of the browser: the reply where its session has disappeared with its replica, which is looked after meanwhile. Such work is
-   * cancelled when nobody waits for it any more.
+   * For requests that the browser executes: the reply if the session disappears with its replica, which is probed meanwhile. Such a request is
+   * cancelled in the browser when it ends here without a reply.
    */
   lost?: Reply;
 }
 
-/** Requests of this replica to sessions, here or elsewhere, and their replies. Sessions that are here are reached without the bus. */
+/** Sends requests to sessions of any replica and receives the replies. Sessions of this replica are reached without the bus. */
 export interface SessionRpc {
-  /** Subscribes to replies and revocations; cheap when it has. @throws when the bus cannot be reached. */
+  /** Subscribes to replies and revocations, once. @throws when the bus cannot be reached. */
   listen(): Promise<void>;
   /** Settles once: by the first reply, at the time limit, or when the session was not reached. Rejects only with the signal's reason. */
   request(message: SessionRequest, options: RequestOptions): Promise<RpcResult>;
-  /** Gives a message to its session, which is here, and sends the reply back. */
+  /** Passes a message to its session on this replica, and sends the reply back. */
   handle(session: LocalSession, message: SessionMessage): void;
-  /** Calls that another replica's sessions are running for this one. */
+  /** Calls of this replica that run in sessions of other replicas. */
   countRemoteCalls(): number;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export interface SessionRpcOptions {
   now: () => number;
   findSession: (id: string) => LocalSession | undefined;
   onRevoked: (callerId: string) => void;
-  /** A reply that is late, a duplicate, or from a session that was not asked. */
+  /** Called for a reply that is late, a duplicate, or from another session. */
   onIgnored: () => void;
 }
 
@@ -69,7 +69,7 @@ export function createSessionRpc({ bus, replicaId, now, findSession, onRevoked, 
     if (callerId !== undefined) onRevoked(callerId);
   }
 
-  /** After a failure the next request tries again. */
+  /** After a failure the next request subscribes again. */
   async function listen(): Promise<void> {
     if (isClosed) throw new Error('The relay is closed.');
     listening ??= Promise.all([
@@ -98,19 +98,19 @@ export function createSessionRpc({ bus, replicaId, now, findSession, onRevoked, 
       if (message.type === 'cancel') return;
       const answer = { type: 'reply', id: message.id, sessionId: message.sessionId, reply };
       if (message.replyTo === replicaId) receiveReply(answer);
-      // Whoever waits for it has a time limit of its own.
+      // If the reply is lost, the time limit of the requesting replica applies.
       else bus.publish(replicaChannel(message.replyTo), answer).catch(() => undefined);
     });
   }
 
-  /** Gives what ends it. */
+  /** Returns the function that stops probing. */
   function probeRemote({ id, sessionId, replyTo }: SessionRequest, lost: Reply): () => void {
     const timer = setInterval(() => {
       post({ type: 'probe', id, sessionId, replyTo }).then(
         (receivers) => {
           if (receivers === 0) receiveReply({ type: 'reply', id, sessionId, reply: lost });
         },
-        // A bus that cannot be reached says nothing about the session: the request's own time limit decides.
+        // An unreachable bus does not mean that the session is gone: the time limit of the request applies.
         () => undefined,
       );
     }, probeIntervalMs);
@@ -141,8 +141,8 @@ export function createSessionRpc({ bus, replicaId, now, findSession, onRevoked, 
       stopProbing?.();
       signal?.removeEventListener('abort', onAbort);
       pending.delete(id);
-      const isWanted = result?.type === 'reply' || result?.type === 'no-session';
-      if (lost !== undefined && !isWanted) post({ type: 'cancel', id, sessionId }).catch(() => undefined);
+      const isSettledThere = result?.type === 'reply' || result?.type === 'no-session';
+      if (lost !== undefined && !isSettledThere) post({ type: 'cancel', id, sessionId }).catch(() => undefined);
     }
   }
 

@@ -10,33 +10,33 @@ import { createOpenRequests } from './open-requests.ts';
 
 /** The socket of a session, as `http/` provides it. Neither function throws. */
 export interface SessionSocket {
-  /** False when the browser is already leaving, so that the frame does not reach it. */
+  /** False when the socket is already closing, so that the frame does not arrive. */
   send(frame: JsonObject): boolean;
   close(code: number, reason: string): void;
 }
 
-/** A session as one socket uses it. Once another socket has taken the session up, what comes from the first is ignored. */
+/** A session as seen by one of its sockets. Once another socket has taken the session over, input from this one is ignored. */
 export interface RelaySession {
   readonly id: string;
   answer(frame: BrowserAnswer): void;
   /** The user's answer to an elicitation; `data` is that of the frame. */
   answerElicitation(type: ElicitationRequest['type'], id: string, data: JsonObject): void;
-  /** The socket has closed: running calls fail, and the session waits for its browser. */
+  /** To be called when the socket has closed: running calls fail, and the session waits for its browser. */
   disconnected(): void;
-  /** The client does not need the session any more. */
+  /** Ends the session for good, because the client said goodbye. */
   end(): void;
 }
 
-/** A session that lives on this replica. */
+/** A session of this replica. */
 export interface LocalSession {
   readonly id: string;
   readonly callerId: string;
-  /** Aborted when the session is over for good: not while its browser may still come back, here or on another replica. */
+  /** Aborted when the session has ended for good: not while its browser may still reconnect, here or on another replica. */
   readonly ended: AbortSignal;
   /** Sends the frame `session` and the buffered frames, and closes an earlier socket. */
   attach(socket: SessionSocket, resumed?: boolean): RelaySession;
   handle(message: SessionMessage, reply: (reply: Reply) => void): void;
-  /** False when the session is over. */
+  /** False when the session has ended. */
   deliver(frame: JsonObject): boolean;
   canBeTaken(callerId: string): boolean;
   isAway(): boolean;
@@ -54,7 +54,7 @@ export interface SessionOptions {
   callerId: string;
   graceMs: number;
   now: () => number;
-  /** The session no longer lives here. */
+  /** Called when the session has ended or moved to another replica. */
   onGone: () => void;
   onIgnored: () => void;
   /** Frames that another replica has buffered. */
@@ -66,7 +66,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
   const ended = new AbortController();
   let state: State = awayWith(frames);
 
-  /** A new session has no browser yet either. */
+  /** Also the state of a new session, until its socket is attached. */
   function awayWith(earlier: JsonObject[]): State {
     const buffer = createFrameBuffer();
     for (const frame of earlier) buffer.add(frame);
@@ -75,7 +75,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     return { type: 'away', since: now(), buffer, timer };
   }
 
-  /** Leaves this replica; `ended` is untouched, because the session may go on elsewhere. */
+  /** Removes the session from this replica. `ended` is not aborted here, because the session may continue on another one. */
   function leave(code: number, reason: string): void {
     const last = state;
     state = { type: 'over' };
@@ -91,7 +91,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     ended.abort(new DOMException(reason, 'AbortError'));
   }
 
-  /** A socket that is closing takes frames and loses them: the session is then without a browser. */
+  /** A closing socket would lose frames, so from then on the session counts as disconnected. */
   function send(frame: JsonObject): boolean {
     if (state.type !== 'connected') return false;
     if (state.socket.send(frame)) return true;
@@ -106,7 +106,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
   }
 
   function deliver(frame: JsonObject): boolean {
-    if (!send(frame) && state.type === 'away' && !state.buffer.add(frame)) end(1013, 'Too much was waiting for the browser.');
+    if (!send(frame) && state.type === 'away' && !state.buffer.add(frame)) end(1013, 'Too many frames were waiting for the browser.');
     return state.type !== 'over';
   }
 
@@ -115,7 +115,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     return state.type === 'connected' || now() - state.since < graceMs;
   }
 
-  // The caller is checked again although the other replica has done so: anyone on the bus can write a message.
+  // The sending replica has checked the caller already, but anyone on the bus can write a message.
   const isConnectedTo = (by: string): boolean => by === callerId && state.type === 'connected';
 
   function call(message: Extract<SessionMessage, { type: 'call' }>, reply: (reply: Reply) => void): void {
@@ -150,16 +150,16 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
       return;
     }
     reply({ type: 'taken', frames: state.type === 'away' ? state.buffer.frames : [] });
-    leave(4409, 'The session was taken up by another connection.');
+    leave(4409, 'The session was taken over by another connection.');
   }
 
   function attach(socket: SessionSocket, resumed?: boolean): RelaySession {
     const last = state;
     requests.disconnectAll();
-    // It ended after it was admitted: the browser has to connect again.
+    // The session ended between its admission and here: the browser has to connect again.
     if (last.type === 'over') socket.close(1012, 'The session has moved.');
     else state = { type: 'connected', socket };
-    if (last.type === 'connected') last.socket.close(4409, 'The session was taken up by another connection.');
+    if (last.type === 'connected') last.socket.close(4409, 'The session was taken over by another connection.');
     send({ type: 'session', data: { session_id: id, ...(resumed === undefined ? {} : { resumed }) } });
     if (last.type === 'away') {
       clearTimeout(last.timer);

@@ -2,16 +2,16 @@ import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { Drain } from './drain.ts';
 
-/** Calls of tools outside of chats: a shutdown waits for them, and they end with their key. */
+/** Tool calls outside of chats. A shutdown waits for them, and they end with their caller's key. */
 export interface ActiveInvocations {
   /**
-   * Does work under a signal that is aborted when the given one is, when the caller's key ends or changes, and when a drain takes too long.
-   * @throws GatewayError `server_shutting_down`, `invalid_api_key`, `run_cancelled`; whatever the work throws.
+   * Runs `work` with a signal that is aborted with `signal`, when the caller's key ends or changes, and when a drain takes too long.
+   * @throws GatewayError `server_shutting_down`, `invalid_api_key`, `run_cancelled`; whatever `work` throws.
    */
   run<Value>(caller: Caller, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
-  /** Ends the calls of a key; after its deletion no other one begins. */
+  /** Cancels the calls of a key; after its deletion no new ones start. */
   cancelAllOf(callerId: string, cause: 'deleted' | 'changed' | 'expired'): void;
-  /** Nothing begins any more; resolves when all have ended, at the latest after `timeoutMs`, and then ends the rest. */
+  /** Admits no more calls, and resolves when all have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;
 }
 
@@ -42,11 +42,11 @@ export function createActiveInvocations(): ActiveInvocations {
       if (cause === 'deleted') drain.closeTo(callerId);
       const reason = new GatewayError(
         'run_cancelled',
-        `The call was cancelled, because its key ${cause === 'expired' ? 'has' : 'was'} ${cause}; whether it took effect is unknown.`,
+        `The call was cancelled because its key ${cause === 'expired' ? 'has' : 'was'} ${cause}; whether it took effect is unknown.`,
       );
       for (const call of running) if (call.callerId === callerId) call.leave.abort(reason);
     },
 
-    drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this call had ended.'),
+    drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this call ended.'),
   };
 }

@@ -18,42 +18,42 @@ import { RunStats } from './run-stats.ts';
 import { endingOf, watchRun } from './watch-run.ts';
 import type { RunWatcher } from './watch-run.ts';
 
-/** A run on its way. */
+/** A run that is registered and can be streamed. */
 export interface StartedRun {
   run: RunContext;
-  /** Begins to work; to be called once. Resolves at the end of the run, and rejects with what it fails by. */
+  /** Starts the work; to be called once. Resolves at the end of the run, and rejects with the error that ends it. */
   stream: (emit: Emit<ChatEvent>) => Promise<void>;
   stats: RunStats;
-  /** Seconds since 1970, where the answer is stored under that time; otherwise the present. */
+  /** Seconds since 1970; the time under which the answer is stored. Default: now. */
   created?: number;
 }
 
 /**
- * Starts runs, logs them, and knows which are under way, so that they can be cancelled, end with their caller's key, and a shutdown can wait for
- * them and then end them with an error.
+ * Starts and logs runs, and keeps track of the active ones: they can be cancelled, end with their caller's key, and a shutdown waits for them
+ * before it ends them with an error.
  */
 export interface ActiveRuns {
   /**
-   * The controller's abort ends the run. What is started has to be streamed.
+   * Aborting the controller ends the run. Every started run has to be streamed.
    * @throws GatewayError `server_shutting_down`, `invalid_api_key` when the key was deleted, `model_not_found` when the key may not use it.
    */
   start: (request: ChatRequest, caller: Caller, leave: AbortController) => StartedRun;
-  /** Goes on with a run that has waited, under its own id, for the caller who decided. @throws GatewayError as `start` */
+  /** Resumes a suspended run, under its id, for the caller who decided. @throws GatewayError as `start` */
   resume: (run: WaitingRun, decided: readonly DecidedCall[], who: { caller: Caller; leave: AbortController }) => Promise<StartedRun>;
-  /** @throws GatewayError where `start` would for this request. */
+  /** Checks what `start` checks. @throws GatewayError as `start` */
   requireReady: (caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>) => void;
-  /** Resolves when no run of this id is under way; false when that takes longer. */
+  /** Resolves with true when no run of this id is active, or with false after `timeoutMs`. */
   whenOver: (runId: string, timeoutMs: number) => Promise<boolean>;
   countRunning(): number;
-  /** Ends a run with `run_cancelled`; false when this caller may see none of that id under way. */
+  /** Ends a run with `run_cancelled`; false when no active run of that id is visible to this caller. */
   cancel: (runId: string, caller: Caller) => boolean;
-  /** Ends a single call, so that its run goes on with a `tool_cancelled`; false when this caller may see none of that id under way. */
+  /** Cancels a single call; its run continues with the result `tool_cancelled`. False when no active call of that id is visible to this caller. */
   cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
-  /** Ends every run of this caller with `run_cancelled`; others may start. */
+  /** Ends every run of this caller with `run_cancelled`; new ones may start. */
   cancelEvery: (callerId: string, message: string) => void;
-  /** The caller's key is gone: cancels its runs and starts no other. */
+  /** To be called when the caller's key was deleted: cancels its runs and admits no new ones. */
   cancelAllOf: (callerId: string) => void;
-  /** No new runs; resolves when the running ones have ended, at the latest after `timeoutMs`, and then aborts the rest. */
+  /** Admits no new runs, and resolves when the active ones have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;
   isDraining(): boolean;
 }
@@ -62,20 +62,20 @@ export interface ActiveRunsOptions {
   services: ChatServices & { presets: PresetBook };
   newRunId: () => string;
   log: Pick<RunLog, 'begin' | 'resume' | 'find'>;
-  /** Without it no run can wait for an approval outside of a socket. */
+  /** Absent: no run can be suspended for an approval. */
   waits?: RunWaits;
   /** Sends the events of an HTTP chat to the websocket session that it names. */
   sessionEvents?: SessionEvents;
 }
 
-/** The events of one run on their way to the session that its chat names. Neither function throws or waits. */
+/** Forwards the events of one run to the session that its chat names. Neither function throws or waits. */
 export interface SessionFeed {
   send(event: RunEvent): void;
-  /** A run that failed or was cancelled has emitted no `run.end` itself. */
+  /** Sends `run.end` for a run that failed or was cancelled, which has not emitted it itself. */
   end(ending: RunEnding): void;
 }
 
-/** Sends the events of chats that came over HTTP to the websocket session that they name (frames `event`). */
+/** Forwards the events of HTTP chats to the websocket session that they name, as frames `event`. */
 export interface SessionEvents {
   /** Undefined for a chat without a session. */
   open(run: Pick<RunContext, 'runId' | 'caller' | 'chatId' | 'messageId' | 'sessionId'>): SessionFeed | undefined;
@@ -136,7 +136,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
       end.reach();
       drain.noteEnd();
     }
-    // A chat over a socket sends its events there itself.
+    // Chats over a socket (without `reply`) send their events there themselves.
     const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
     const answer = (emit: Emit<ChatEvent>): Promise<void> => runAsPreset(request, { run, services }, emit);
     const watcher: RunWatcher = {
@@ -148,7 +148,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
       },
       onEnd(ending) {
         const isSuspended = wait?.isSuspended === true;
-        // Its tokens may have gone out; before one of them can be used, the suspended run is closed.
+        // Its approval tokens may have been sent already, so the suspended run must be closed before one can be used.
         const isAbandoned = isSuspended && isCancelled(leave.signal);
         const actual = isAbandoned ? endingOf(undefined, leave.signal) : ending;
         stats.ending = isSuspended && !isAbandoned ? { status: 'waiting' } : actual;
@@ -173,7 +173,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
       const { model, mode } = request;
       const runId = newRunId();
       const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
-      // Only an answer over HTTP can carry tokens.
+      // Only an answer over HTTP can carry approval tokens.
       const waitWith = (sources: readonly Source[]): RunWait | undefined =>
         request.reply === undefined ? undefined : waits?.begin({ id: runId, callerId: caller.id, request, sources });
       return launch(request, { runId, caller, leave, recorder, waitWith });
@@ -185,13 +185,13 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
         requireReady(caller, request);
         recorder = await log.resume(runId);
         if (recorder === undefined && (await log.find(runId))?.status === 'cancelled')
-          throw new GatewayError('run_cancelled', 'The run was cancelled before it went on.');
+          throw new GatewayError('run_cancelled', 'The run was cancelled before it was resumed.');
         recorder ??= log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
         // A shutdown may have begun meanwhile.
         requireReady(caller, request);
       } catch (error) {
         if (error instanceof GatewayError && error.code === 'run_cancelled') throw error;
-        // The decision is taken and must not be lost: when it is sent again, the run goes on.
+        // The decision is recorded and must not be lost: sending it again resumes the run.
         recorder?.end({ status: 'waiting' });
         await waits?.resume(run, decided, run.sources).keepForRetry();
         throw error;
@@ -219,18 +219,18 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     cancelEvery,
     cancelAllOf(callerId) {
       drain.closeTo(callerId);
-      cancelEvery(callerId, 'The run was cancelled, because the key it was started with was deleted.');
+      cancelEvery(callerId, 'The run was cancelled because the key it was started with was deleted.');
     },
     isDraining: () => drain.isDraining,
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),
   };
 }
 
-/** The end of one run, for callbacks that wait for it. An `AbortController` would cost each run more than its log. */
+/** Notifies callbacks of the end of one run. An `AbortController` would be more expensive than logging the whole run. */
 export class RunEnd {
   #callbacks: (() => void)[] | undefined = [];
 
-  /** `callback` must not throw; it is called at once where the run is over already. */
+  /** `callback` must not throw; it is called at once if the run has ended already. */
   readonly whenOver = (callback: () => void): void => {
     if (this.#callbacks === undefined) callback();
     else this.#callbacks.push(callback);
@@ -243,7 +243,7 @@ export class RunEnd {
   }
 }
 
-/** Whether this caller may see and end a run; for any other caller it does not exist. */
+/** Whether this caller may see and cancel a run; to any other caller it does not exist. */
 export function mayAccess({ callerId }: { callerId: string }, caller: Caller): boolean {
   return callerId === caller.id || caller.role === 'admin';
 }

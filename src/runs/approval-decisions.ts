@@ -29,14 +29,14 @@ export interface SubmittedDecision {
   isRemembered: boolean;
 }
 
-/** `complete`: the run can go on, and nobody else goes on with it. */
+/** `complete`: all calls are decided; this caller, and nobody else, has to resume the run. */
 export type Decision = { type: 'noted'; waiting: string[] } | { type: 'complete'; run: WaitingRun; decided: DecidedCall[] };
 
-/** Takes decisions on calls that wait. */
+/** Decides calls that wait for approval. */
 export interface ApprovalDecisions {
-  /** @throws GatewayError `not_found`, `conflict`, `invalid_approval_token`, `approval_expired`, `invalid_request`, and as the start of a run */
+  /** @throws GatewayError `not_found`, `conflict`, `invalid_approval_token`, `approval_expired`, `invalid_request`, and as `ActiveRuns.start` */
   decide(call: { runId: string; callId: string }, submitted: SubmittedDecision, caller: Caller): Promise<Decision>;
-  /** Ends a run that waits, and its tokens with it; false when none of that id waits. */
+  /** Ends a suspended run and invalidates its tokens; false when no run of that id is suspended. */
   cancel: (runId: string) => Promise<boolean>;
 }
 
@@ -48,15 +48,15 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
     caller: Caller,
   ): Promise<{ run: WaitingRun; call: WaitingCall }> {
     const found = await store.find(runId);
-    // Not for an administrator either: the run goes on under the name of the caller who decides.
+    // Not even for an administrator: the run continues as the caller who decides.
     if (found === undefined || found.callerId !== caller.id) {
-      throw new GatewayError('not_found', `No run ${runId.slice(0, longestShownId)} waits for approval. Decisions are taken for 24 hours.`);
+      throw new GatewayError('not_found', `No run ${runId.slice(0, longestShownId)} is waiting for approval. A run waits for 24 hours.`);
     }
     if (found.type === 'closed') throw alreadyDecided();
     const call = found.run.calls.find(({ id }) => id === callId);
     if (call !== undefined) return { run: found.run, call };
     const open = found.run.calls.map(({ id }) => id).join(', ');
-    throw new GatewayError('not_found', `The run does not wait for a call ${callId.slice(0, longestShownId)}. It waits for: ${open}.`);
+    throw new GatewayError('not_found', `The run is not waiting for call ${callId.slice(0, longestShownId)}. It is waiting for: ${open}.`);
   }
 
   async function note(runId: string, data: JsonObject): Promise<void> {
@@ -73,11 +73,11 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
       if (again !== undefined) requireSame(answer, again.decided, call);
       else if (answer.decision === 'approve' && answer.args !== undefined) await requireValidArguments(answer.args, call, caller);
       runs.requireReady(caller, run.request);
-      // At its first reading the log looks which runs wait: it must find this one before it is closed, and be readable before the token is spent.
+      // The log checks at its first read which runs are suspended: it has to see this one before it is closed. And it has to be readable before the token is used up.
       await log.find(runId);
-      // The token goes out shortly before the answer that carries it has ended.
+      // The client receives the token shortly before the answer that contains it has ended.
       if (!(await runs.whenOver(runId, limits.approvalHandoverMs)))
-        throw new GatewayError('conflict', 'The answer that asks for this approval is still on its way. Read it to its end, then decide.');
+        throw new GatewayError('conflict', 'The answer that requests this approval has not ended yet. Read it to its end, then decide.');
       const effect = await store.decide({ id: runId, waitId: run.waitId, callId }, answer);
       if (effect.type === 'closed') throw alreadyDecided();
       if (again !== undefined && effect.type === 'complete') return { type: 'complete', run, decided: effect.decided };
@@ -95,7 +95,7 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
     async cancel(runId) {
       await log.find(runId);
       const wasOpen = await store.close(runId);
-      // A run that was decided, and could neither go on nor be stored again, waits in the log alone; one that is about to go on looks there first.
+      // A decided run that could neither be resumed nor stored again is waiting in the log only. A run that is just being resumed checks the log first.
       const recorder = await log.resume(runId);
       recorder?.end({ status: 'cancelled', error: { code: 'run_cancelled', message: 'The run was cancelled.' } });
       return wasOpen || recorder !== undefined;
@@ -103,14 +103,14 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
   };
 }
 
-/** The call has been run by the first one: it is too late for another. @throws GatewayError `conflict` */
+/** The call has run with the first decision, so a different one comes too late. @throws GatewayError `conflict` */
 function requireSame(answer: ApprovalAnswer, decided: readonly DecidedCall[], call: WaitingCall): void {
   const first = decided.find((each) => each.call.id === call.id)?.answer;
   const isOther = answer.decision === 'approve' && answer.args !== undefined && !isDeepStrictEqual(answer.args, argsOf(first));
   if (first?.decision === answer.decision && !isOther) return;
   throw new GatewayError(
     'conflict',
-    'This is decided already, and the run has gone on. Send the first decision again to go on with its results.',
+    'This call was already decided, and the run was resumed. Send the first decision again to continue with its results.',
   );
 }
 
@@ -121,22 +121,22 @@ function argsOf(answer: ApprovalAnswer | undefined): JsonObject | undefined {
 function alreadyDecided(): GatewayError {
   return new GatewayError(
     'conflict',
-    'This is decided already, or the run was cancelled: a token holds for one decision. GET /api/runs/{id} says what became of it.',
+    'This call was already decided, or the run was cancelled. A token is valid for one decision. GET /api/runs/{id} shows what happened.',
   );
 }
 
 function requireToken(state: 'valid' | 'expired' | 'invalid'): void {
   if (state === 'valid') return;
   if (state === 'expired')
-    throw new GatewayError('approval_expired', 'The token has expired after 24 hours; nothing was run. Ask again in the chat.');
+    throw new GatewayError('approval_expired', 'The token expired after 24 hours, so nothing was run. Ask again in the chat.');
   throw new GatewayError(
     'invalid_approval_token',
-    'token: this is not the token of this call. Send the one beside the call in `approval` of the answer.',
+    'token: does not belong to this call. Send the token that stands beside the call in `approval` of the answer.',
     { param: 'token' },
   );
 }
 
-/** Before the token is spent, so that a mistake can be corrected. @throws GatewayError `invalid_request` */
+/** Checked before the token is used up, so that a mistake can be corrected. @throws GatewayError `invalid_request` */
 async function requireValidArguments(args: JsonObject, { tool, parameters }: WaitingCall, caller: Caller): Promise<void> {
   const objection = await objectionTo(args, { name: tool, parameters }, { caller });
   if (objection !== undefined) throw new GatewayError('invalid_request', `arguments: ${objection}`, { param: 'arguments' });

@@ -1,8 +1,8 @@
 import type { CallRegistry } from '../core/run.ts';
 
-/** The calls of one run that are under way, so that each can be cancelled. */
+/** The running calls of one run, so that each can be cancelled. */
 export interface CancellableCalls extends CallRegistry {
-  /** False when no call of that id is under way. */
+  /** False when no running call has that id. */
   cancel(callId: string): boolean;
 }
 
@@ -12,7 +12,7 @@ export function createCancellableCalls(): CancellableCalls {
   return {
     register(callId, cancel) {
       const known = underWay.get(callId) ?? new Set();
-      // A new function each time: the same one registered twice must not count as one.
+      // A new function each time, so that the same `cancel` can be registered twice.
       const entry = (): void => cancel();
       underWay.set(callId, known.add(entry));
       return () => {

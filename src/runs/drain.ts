@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../core/errors.ts';
 
-/** Keys that were deleted while this process ran; a request that began with one of them may still be sending its body. */
+/** How many deleted keys are remembered: a request that was authenticated before the deletion may still be sending its body. */
 const maxRemembered = 10_000;
 /** Time for aborted work to send its last events. */
 const finalEventsMs = 500;
 
-/** Admits work until a shutdown, then waits for what is under way, and ends the rest. */
+/** Admits work until a shutdown, then waits for active work to end, and aborts the rest. */
 export class Drain {
   readonly #countRunning: () => number;
   readonly #endRest: (reason: GatewayError) => void;
@@ -32,17 +32,17 @@ export class Drain {
     if (this.#deletedKeys.has(callerId)) throw new GatewayError('invalid_api_key', 'The key was deleted.');
   }
 
-  /** No work of this key begins any more. */
+  /** Admits no more work of this key. */
   closeTo(callerId: string): void {
     this.#deletedKeys.set(callerId, true);
   }
 
-  /** To be called after each end. */
+  /** To be called whenever some work has ended. */
   noteEnd(): void {
     if (this.#countRunning() === 0) this.#becomeIdle?.();
   }
 
-  /** Nothing begins any more; resolves when all work has ended. After `timeoutMs` the rest is ended with this message. */
+  /** Admits no more work, and resolves when all has ended. After `timeoutMs` the rest is ended with an error that has this message. */
   async run(timeoutMs: number, message: string): Promise<void> {
     this.#isDraining = true;
     if (this.#countRunning() === 0) return;
@@ -50,7 +50,7 @@ export class Drain {
     this.#becomeIdle = resolve;
     const timer = setTimeout(() => {
       this.#endRest(new GatewayError('server_shutting_down', message));
-      // What ignores its signal must not keep the process alive.
+      // Work that ignores its signal must not keep the process alive.
       setTimeout(resolve, finalEventsMs).unref();
     }, timeoutMs);
     await idle;

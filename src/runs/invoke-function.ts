@@ -29,7 +29,7 @@ export interface InvokeOptions {
   calls: Pick<ActiveInvocations, 'run'>;
   newId: () => string;
   toolTimeoutMs: number;
-  /** What calls share over all runs, as in a chat: hooks, the cache, and the log of masked exceptions. */
+  /** What all calls of all runs share, as in a chat: hooks, the result cache, and the log of masked exceptions. */
   runtime?: ChatServices['runtime'];
   now: () => number;
 }
@@ -57,12 +57,12 @@ export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runti
   return (call, { caller, signal, emit }) => calls.run(caller, signal, (callSignal) => invoke(call, { caller, signal: callSignal, emit }));
 }
 
-/** What belongs to no server is named as in `tool_ids`. */
+/** Whether this is an entry of `tool_ids`, which names functions that belong to no server. */
 function isToolId(text: string): boolean {
   return /^(?:function|toolset|preset):/.test(text);
 }
 
-/** A name is looked for among everything that this caller may use. @throws GatewayError `not_found` */
+/** Looks up a name among all functions that this caller may use. @throws GatewayError `not_found` */
 async function findId(idOrName: string, { caller, signal }: RunContext, tools: ToolFinder): Promise<string> {
   if (isToolId(idOrName)) return idOrName;
   const text = idOrName.replace(/^server:(?:openapi:|mcp:)?/, '');
@@ -90,7 +90,7 @@ function unknownTool(id: string): GatewayError {
   return new GatewayError('not_found', `There is no tool "${id.slice(0, longestShownId)}". GET /api/tools lists those you may use.`);
 }
 
-/** Warnings of an offer that are the reason why a named function is not in it. */
+/** Warnings of an offer that explain why a function is not in it, and the error code of a call. */
 const errorCodes: ReadonlyMap<string, ToolErrorCode> = new Map([
   ['tool_server_disabled', 'tool_disabled'],
   ['tool_disabled', 'tool_disabled'],
@@ -98,8 +98,8 @@ const errorCodes: ReadonlyMap<string, ToolErrorCode> = new Map([
   ['definition_changed', 'definition_changed'],
 ]);
 
-/** The server is known and offers nothing just now: the warning of the offer says why. */
+/** The server is known, but the function is not on offer at the moment; a warning of the offer says why. */
 function unavailable({ warnings: [warning] }: ToolOffer): ToolOutcome {
   const code = errorCodes.get(warning?.code ?? '') ?? 'tool_error';
-  return { type: 'error', code, message: warning?.message ?? 'The tool is not available just now.', state: 'not_started' };
+  return { type: 'error', code, message: warning?.message ?? 'The tool is not available at the moment.', state: 'not_started' };
 }

@@ -3,7 +3,7 @@ import type { ModelRequestLog } from '../core/model-request-log.ts';
 import type { RunEnding } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
 
-/** What one run has taken so far, for its line in the log. Sees every event, thousands in a long answer. */
+/** Time, tokens and counts of one run, for its log line. It sees every event, thousands in a long answer. */
 export class RunStats {
   /** Set when the run has ended. */
   ending: RunEnding | undefined;
@@ -14,7 +14,7 @@ export class RunStats {
   #rounds = 0;
   #toolCalls = 0;
 
-  /** `now`: milliseconds, any zero. */
+  /** `now` returns milliseconds of a monotonic clock. */
   constructor(now: () => number) {
     this.#now = now;
     this.#began = now();
@@ -27,7 +27,7 @@ export class RunStats {
     else if (event.type === 'run-event' && event.event.type === 'tool.call') this.#toolCalls += 1;
   }
 
-  /** The same log, which also counts the model requests. */
+  /** Wraps the log of model requests, to count them. */
   counting(log: ModelRequestLog | undefined): ModelRequestLog | undefined {
     return (
       log && {
@@ -52,7 +52,7 @@ export class RunStats {
   }
 }
 
-/** What identifies a chat, and how its answer went out: with an HTTP status, or not to its end. */
+/** The fields that identify a chat in the log, and the HTTP status of its answer. */
 export interface AnsweredChat {
   run_id: string;
   model: string;
@@ -63,13 +63,13 @@ export interface AnsweredChat {
   status?: number;
 }
 
-/** The part of a log that is needed here. */
+/** The part of a logger that is needed here. */
 export interface ChatLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-/** The one line of a chat, at its end. */
+/** Logs one line for a chat at its end. `isCutOff`: the client disconnected before the end of the answer. */
 export function logChat(log: ChatLog, stats: RunStats, { isCutOff = false, ...chat }: AnsweredChat & { isCutOff?: boolean }): void {
   const { ending } = stats;
   const { status } = chat;

@@ -11,7 +11,7 @@ export interface RunWatcher {
   onEnd(ending: RunEnding): void;
 }
 
-/** Runs, and reports its events and its end. The signal is the run's: where it is aborted, its reason is why the run ended. */
+/** Runs `run`, and reports its events and its end to the watcher. If the run's signal is aborted, its reason is why the run ended. */
 export async function watchRun(
   run: (emit: Emit<ChatEvent>) => Promise<unknown>,
   { signal, watcher, emit }: { signal: AbortSignal; watcher: RunWatcher; emit: Emit<ChatEvent> },
@@ -28,7 +28,7 @@ export async function watchRun(
   watcher.onEnd({ status: 'completed' });
 }
 
-/** Why a run ended before its end, in the words that its client gets; ours alone for a fault of our own. */
+/** The ending of a run that did not complete, with the message that its client gets. Internal errors get a generic message. */
 export function endingOf(error: unknown, signal: AbortSignal): RunEnding {
   const cause: unknown = signal.aborted ? signal.reason : error;
   if (cause instanceof GatewayError) {
@@ -37,8 +37,8 @@ export function endingOf(error: unknown, signal: AbortSignal): RunEnding {
   }
   if (cause instanceof StopReading)
     return { status: 'cancelled', error: { code: 'run_cancelled', message: 'The answer was not read to its end.' } };
-  // The words of an abort are ours as well: a client that left, that stopped reading, whose session is gone.
+  // Our own abort reasons, such as a disconnected client or an ended session.
   if (signal.aborted && cause instanceof DOMException)
     return { status: 'cancelled', error: { code: 'run_cancelled', message: `${cause.message}.` } };
-  return { status: 'failed', error: { code: 'internal_error', message: 'Internal error. The log names it under this run.' } };
+  return { status: 'failed', error: { code: 'internal_error', message: 'Internal error. The log has details under the id of this run.' } };
 }
