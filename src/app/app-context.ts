@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Config } from './config/config.ts';
 
-/** What every concern of the gateway is composed with. */
+/** What every `compose-*` function needs. */
 export interface AppContext {
   config: Config;
   logger: AppLog;
@@ -16,7 +16,7 @@ export interface AppLog {
   error(fields: object, message: string): void;
 }
 
-/** 122 random bits: ids of runs, sessions and calls cannot be guessed. Node draws them in advance, which `randomBytes` does not. */
+/** 122 random bits, so that ids of runs, sessions and calls cannot be guessed. Faster than `randomBytes`, because Node caches entropy for it. */
 export function newId(): string {
   return randomUUID().replaceAll('-', '');
 }

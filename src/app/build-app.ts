@@ -18,49 +18,49 @@ import { composeExtensions } from './compose-extensions.ts';
 import { composeModels } from './compose-models.ts';
 import { composeRuns } from './compose-runs.ts';
 import { composeStorage } from './compose-storage.ts';
-import type { GivenStores } from './compose-storage.ts';
+import type { OpenedStores } from './compose-storage.ts';
 import { composeTools } from './compose-tools.ts';
 import type { Config } from './config/config.ts';
 import { allRoutes } from './register-routes.ts';
 import { logBackends, warnOfUnlistedTaskModels } from './startup-warnings.ts';
 
-/** What tests replace, and the stores that were opened; everything else follows from the configuration. */
-export interface AppParts extends GivenStores {
+/** The opened stores, and what tests replace; everything else follows from the configuration. */
+export interface AppParts extends OpenedStores {
   logger: FastifyBaseLogger;
   backends?: CatalogBackend[];
   send?: SendOutbound;
   /** What `GET /api/settings` shows. */
   settings?: readonly ShownSetting[];
-  /** How modules of functions and hooks are imported. */
+  /** Imports the modules of functions and hooks. Default: `import()`. */
   importModule?: ImportModule;
   /** Milliseconds since 1970. */
   now?: () => number;
-  /** The last key was deleted while the gateway runs, so that it is open from now on. */
+  /** Called when the last key was deleted at runtime, which puts the gateway into open mode. */
   onOpened?: () => void;
 }
 
 export interface App {
   server: FastifyInstance;
-  /** Whether no key is needed just now. */
+  /** Whether the gateway is in open mode at the moment. */
   isOpen(): Promise<boolean>;
   /**
-   * The administrator key of this start, good until the process ends. Where the gateway may become open, changes need it. Undefined where a
-   * key of the operator is needed in any case. To be shown on the terminal, and only while the gateway is open.
+   * The startup key: an administrator key that is valid until the process ends and that changes require in open mode. Undefined if open mode is
+   * impossible. Show it on the terminal only, and only in open mode.
    */
   startKey: string | undefined;
-  /** Creates the administrator key without which nobody could use the gateway, and gives it, this once; undefined when there is a key already. */
+  /** Creates the first administrator key and returns it; it cannot be read again. Undefined if there is a key already. */
   createFirstKey(): Promise<string | undefined>;
-  /** Lets running answers finish for as long as the configuration allows, then closes everything. */
+  /** Lets running answers finish within `DRAIN_TIMEOUT_MS`, then closes everything. */
   close(): Promise<void>;
 }
 
-/** The composition root: which parts the gateway has, what each is given, and in which order they are closed. */
+/** The composition root: creates the parts of the gateway, connects them, and closes them in order. */
 export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const { logger, now = Date.now } = parts;
   const context = { config, logger, now, newId };
   const gatewayId = newId();
 
-  // Storage, and the ways out: to the network and to browsers.
+  // Storage, and outgoing connections: to the network and to browsers.
   const storage = composeStorage(context, parts);
   const { registry, presets } = storage;
   const egress = composeEgress(context, { send: parts.send, boundPort: () => boundPortOf(server) });
@@ -68,10 +68,10 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 
-  // What a chat needs: approvals, models, tools. A preset is a model and also a tool, which runs a chat of its own.
+  // What a chat needs: approvals, models, tools. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
   const approvals = composeApprovals(context, { storage, sendElicitation: relay.sendElicitation });
   const extensions = await composeExtensions(context, { memory: storage.chatMemory.state, load: parts.importModule });
-  const { models, embed } = composeModels(context, { presets, send, given: parts.backends });
+  const { models, embed } = composeModels(context, { presets, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);
   const tools = composeTools(context, { storage, extensions, runSubAgent, send, callBrowser: relay.callBrowser, gatewayId });
   const services = composeChat(context, { storage, models, tools, approvals, extensions });
@@ -100,7 +100,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     settings,
     gatewayId,
   });
-  // Not earlier: what is slow or broken must not delay the start.
+  // Only now, because slow or broken tool servers and backends must not delay the start.
   server.addHook('onListen', async () => {
     tools.start();
     extensions.start();
@@ -128,7 +128,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   };
 }
 
-/** The configured port may be 0. */
+/** The actual port, because the configured one may be 0. */
 function boundPortOf(server: FastifyInstance): number | undefined {
   const address = server.server.address();
   return typeof address === 'object' ? address?.port : undefined;

@@ -12,7 +12,7 @@ import type { Runs } from './compose-runs.ts';
 export interface Access {
   authenticator: Authenticator;
   keys: ApiKeys;
-  /** The administrator key of this start; undefined where a key of the operator is needed in any case. */
+  /** The startup key; undefined if open mode is impossible. */
   startKey: string | undefined;
   close(): void;
 }
@@ -21,21 +21,24 @@ export interface AccessParts {
   registry: Registry;
   endAllOf: Runs['endAllOf'];
   relay: BrowserRelay;
-  /** The last key was deleted while the gateway runs, so that it is open from now on. */
+  /** Called when the last key was deleted at runtime, which puts the gateway into open mode. */
   onOpened: (() => void) | undefined;
 }
 
-/** Who may use the gateway: keys, their administration, and the end of everything that a key has begun when it ends. */
+/** Authentication and API keys. When a key is deleted or expires, its runs, calls and sockets end. */
 export function composeAccess({ config, logger, now, newId }: AppContext, { registry, endAllOf, relay, onOpened }: AccessParts): Access {
-  // Without a secret the registry is in memory, and its keys end with the process.
+  // Without a secret the registry is in memory, so its keys need a pepper for this process only.
   const pepper = derivePepper(config.secret ?? newId());
   const hasFixedKey = config.adminKey !== undefined;
   const isLoopback = isLoopbackName(config.host);
   const startKey = isLoopback && !hasFixedKey ? createKeyText() : undefined;
   const closeSessionsOf = (callerId: string): Promise<void> =>
-    // Sockets of other replicas check their keys themselves, only later.
+    // If this fails, the sockets of other replicas still close later, when they check their keys again.
     relay.closeSessionsOf(callerId).catch((error: unknown) => {
-      logger.warn({ err: error, caller_id: callerId }, 'other replicas could not be asked to close the sockets of a key');
+      logger.warn(
+        { err: error, caller_id: callerId },
+        'the other replicas could not be notified to close the sockets of a deleted or expired key',
+      );
     });
   const expiry = createExpiryWatch({
     now,

@@ -15,34 +15,37 @@ import { createRememberedApprovals } from '../policy/approvals/remembered-approv
 import { createRunWaits } from '../chat/suspend/run-waits.ts';
 
 export interface Approvals {
-  /** How tool calls ask for an approval, and functions for input. */
+  /** Requests approvals for tool calls, and input for functions. */
   runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'elicitations'>;
   runLog: WritingRunLog;
-  /** Runs that wait for an approval elsewhere. */
+  /** Suspends runs that wait for an approval in another request. */
   waits: RunWaits;
   decisionsFor(runs: ActiveRuns): ApprovalDecisions;
 }
 
-/** Approvals, and the log of runs, which also shows the runs that wait for one. */
+/** Approvals, and the run log, which also lists the runs that wait for one. */
 export function composeApprovals(
   { config, logger, now, newId }: AppContext,
   { storage, sendElicitation }: { storage: Storage; sendElicitation: SendElicitation },
 ): Approvals {
   const { waitingRuns: store, chatMemory } = storage;
-  // Without a secret the runs are in memory, and end with the process.
+  // Without a secret suspended runs are in memory, so their tokens need a secret for this process only.
   const tokens = createApprovalTokens(config.secret ?? newId(), now);
   const remembered = createRememberedApprovals({
     memory: chatMemory.approval,
     now,
-    onFault: (error) => logger.error({ err: error }, 'remembered decisions cannot be stored or read just now; users are asked again'),
+    onFault: (error) => logger.error({ err: error }, 'remembered decisions cannot be stored or read at the moment; users are asked again'),
   });
   const timeoutMs = config.approvalTimeoutMs;
   const runLog = createRunLog({ store: storage.runs, now, logger, waitingIds: () => store.openIds(now()) });
 
   async function failGivenUp(runIds: readonly string[]): Promise<void> {
-    const message = 'This run waited for an approval when the store was full, and its caller had the most in it. Ask again.';
+    const message = 'This run was waiting for an approval when the store became full, and its caller used the most space. Ask again.';
     for (const id of runIds) {
-      logger.error({ run_id: id }, 'a run that waited for an approval was given up: its caller had the most in a store that is full');
+      logger.error(
+        { run_id: id },
+        'a run that was waiting for an approval was dropped: the store is full, and its caller used the most space',
+      );
       const recorder = await runLog.resume(id).catch(() => undefined);
       recorder?.end({ status: 'failed', error: { code: 'overloaded', message } });
     }
@@ -59,7 +62,7 @@ export function composeApprovals(
       tokens,
       flushLog: () => runLog.flush(),
       onGivenUp: failGivenUp,
-      onFault: (error) => logger.error({ err: error }, 'a cancelled run that waits for an approval cannot be closed just now'),
+      onFault: (error) => logger.error({ err: error }, 'a cancelled run that waits for an approval cannot be closed at the moment'),
       newId,
       now,
     }),

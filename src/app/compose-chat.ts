@@ -19,7 +19,7 @@ export interface ChatParts {
   extensions: Extensions;
 }
 
-/** What the loop works with: models, tools, presets, its settings, and what tool calls share over all runs. */
+/** The services of the loop: models, tools, presets, settings, and what tool calls share over all runs. */
 export function composeChat(
   { config, logger, now, newId }: AppContext,
   { storage, models, tools, approvals, extensions }: ChatParts,
@@ -36,7 +36,10 @@ export function composeChat(
       now,
       newCallId,
       onFault: (error) =>
-        logger.error({ err: error }, "what ran beside a caller's own functions cannot be stored or read just now; a restart loses it"),
+        logger.error(
+          { err: error },
+          "results of calls beside a caller's own functions cannot be stored or read at the moment; a restart loses them",
+        ),
     }),
     settings: {
       taskModel,

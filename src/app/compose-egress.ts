@@ -11,7 +11,7 @@ export interface Egress {
   close(): Promise<void>;
 }
 
-/** The only way out to the network, with session tokens for the tool servers that want them. `boundPort`: once the gateway listens. */
+/** The only way out to the network, with session tokens for tool servers that use them. `boundPort` is undefined until the gateway listens. */
 export function composeEgress(
   { config, now, newId }: AppContext,
   { send, boundPort }: { send: SendOutbound | undefined; boundPort: () => number | undefined },

@@ -14,19 +14,19 @@ import { importModule, loadModule } from '../tools/functions/load/load-module.ts
 import type { ImportModule } from '../tools/functions/load/load-module.ts';
 import type { ToolSource } from '../tools/catalog/tool-source.ts';
 
-/** The operator's own functions and hooks, in this process. */
+/** The operator's functions and hooks, which run in this process. */
 export interface Extensions {
   sources: ToolSource[];
   hooks?: RunHooks;
-  /** Loads the functions, and watches their folder from now on. */
+  /** Loads the functions and starts watching their folder. */
   start(): void;
   /** Closes the toolsets. */
   close(): Promise<void>;
 }
 
 /**
- * Loads hooks, without which no chat may run, and opens the folder of functions, whose modules may be broken.
- * @throws ConfigError for a hook that cannot be loaded, and for a folder that is not there
+ * Loads the hooks, which must all work, and opens the folder of functions, whose modules may fail.
+ * @throws ConfigError for a hook that cannot be loaded, and for a folder that does not exist
  */
 export async function composeExtensions(
   { config: { modules }, logger, now, newId }: AppContext,
@@ -38,7 +38,7 @@ export async function composeExtensions(
   const path = modules.toolsDir;
   if (path === undefined) return { sources: [], ...hooks, start: () => undefined, close: () => Promise.resolve() };
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new ConfigError(`tools_dir: there is no folder ${path}; create it, or correct the path.`);
+    throw new ConfigError(`tools_dir: the folder ${path} does not exist; create it, or correct the path.`);
   const folder = createFunctionFolder({
     folder: path,
     toolsets: modules.toolsets,
@@ -51,7 +51,7 @@ export async function composeExtensions(
     states: createChatStates({
       memory,
       now,
-      onFault: (error) => logger.error({ err: error }, 'the state of functions cannot be stored or read just now'),
+      onFault: (error) => logger.error({ err: error }, 'the state of functions cannot be stored or read at the moment'),
     }),
     onFault: (id, error) => logger.warn({ err: error, tool: id }, 'isEnabled of a function failed; the function is not offered'),
   });
@@ -70,6 +70,6 @@ async function openHook(entry: Config['modules']['hooks'][number], load: ImportM
   try {
     return toHook(entry, (await loadModule(entry.path, { load })).exports, newCallId);
   } catch (error) {
-    throw new ConfigError(`hooks: ${error instanceof Error ? error.message : String(error)}; correct it, or take it out of hooks.`);
+    throw new ConfigError(`hooks: ${error instanceof Error ? error.message : String(error)}; correct it, or remove it from hooks.`);
   }
 }

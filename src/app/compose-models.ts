@@ -18,17 +18,17 @@ import { profileOf } from '../models/schema-profiles/to-profile.ts';
 
 export interface Models {
   models: ModelCatalog;
-  /** Passes an embeddings request on to the backend that lists its model, and its answer, which is JSON, as it came. */
+  /** Forwards an embeddings request to the backend of its model, and returns the JSON answer unchanged. */
   embed: (body: JsonObject, signal: AbortSignal) => Promise<{ status: number; body: Uint8Array }>;
 }
 
-/** The catalog of models, with the presets in front. `given` replaces the configured backends. */
+/** The catalog of models and presets. `backends` replaces the configured ones. */
 export function composeModels(
   { config, now }: AppContext,
-  { presets, send, given }: { presets: PresetBook; send: SendOutbound; given: CatalogBackend[] | undefined },
+  { presets, send, backends }: { presets: PresetBook; send: SendOutbound; backends: CatalogBackend[] | undefined },
 ): Models {
-  const { backends, embedders } = createBackends(config, send);
-  const models = withPresets(createModelCatalog({ backends: given ?? backends, now }), presets);
+  const { backends: configured, embedders } = createBackends(config, send);
+  const models = withPresets(createModelCatalog({ backends: backends ?? configured, now }), presets);
   return {
     models,
     async embed(body, signal) {
@@ -44,11 +44,11 @@ export function composeModels(
 
 interface Backends {
   backends: CatalogBackend[];
-  /** Where each backend answers embeddings requests. */
+  /** The connection of each backend for embeddings requests. */
   embedders: Map<ModelBackend, OpenAiConnection>;
 }
 
-/** The configured backends, and the demo model while none is configured; an Ollama found at the default address does not hide it. */
+/** The configured backends. Without any, the demo model too; an Ollama at the default address does not count as configured. */
 export function createBackends(config: Config, send: SendOutbound): Backends {
   const { firstByteTimeoutMs, idleTimeoutMs } = config;
   const embedders: Backends['embedders'] = new Map();

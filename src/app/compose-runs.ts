@@ -18,9 +18,9 @@ export interface Runs {
   /** Runs one function outside of a chat. */
   invoke: InvokeFunction;
   decisions: ApprovalDecisions;
-  /** Ends what a key has under way; after its deletion nothing else begins. */
+  /** Ends the runs and calls of a key; after its deletion no new ones start. */
   endAllOf: (callerId: string, cause: 'deleted' | 'changed' | 'expired') => void;
-  /** Nothing begins any more; resolves when everything has ended, at the latest after `DRAIN_TIMEOUT_MS`. */
+  /** Admits no more runs and calls; resolves when all have ended, or shortly after `DRAIN_TIMEOUT_MS`, when the rest is aborted. */
   drain(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface RunParts {
   relay: BrowserRelay;
 }
 
-/** What is under way: runs of chats, calls of functions outside of them, and decisions on runs that wait. */
+/** Active work: runs, function calls outside of chats, and decisions on suspended runs. */
 export function composeRuns({ config, logger, now, newId }: AppContext, { services, storage, approvals, relay }: RunParts): Runs {
   const { runLog, waits } = approvals;
   const active = createActiveRuns({ services, newRunId: newId, log: runLog, waits, sessionEvents: createSessionEvents(relay) });
@@ -45,7 +45,7 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
     endAllOf(callerId, cause) {
       const verb = cause === 'expired' ? 'has' : 'was';
       if (cause === 'deleted') runs.cancelAllOf(callerId);
-      else runs.cancelEvery(callerId, `The run was cancelled, because the key it was started with ${verb} ${cause}.`);
+      else runs.cancelEvery(callerId, `The run was cancelled because the key it was started with ${verb} ${cause}.`);
       calls.cancelAllOf(callerId, cause);
     },
     async drain() {

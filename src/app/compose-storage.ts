@@ -9,8 +9,8 @@ import { createPresetStore } from '../storage/preset-store.ts';
 import type { PresetStore } from '../storage/preset-store.ts';
 import type { AppContext } from './app-context.ts';
 
-/** Stores that were opened for the gateway. */
-export interface GivenStores {
+/** Stores to use instead of stores in memory. */
+export interface OpenedStores {
   registry?: Registry;
   runs?: RunStore;
   waitingRuns?: WaitingRunStore;
@@ -24,7 +24,7 @@ export interface Storage {
   runs: RunStore;
   waitingRuns: WaitingRunStore;
   chatMemory: ChatMemories;
-  /** In this process, for turns that the store cannot keep just now. */
+  /** In memory, for continuations while the store cannot be written. */
   spareMemory: ChatMemory;
   chats: ChatStore;
   close(): Promise<void>;
@@ -33,13 +33,13 @@ export interface Storage {
 /** How old the list of presets may be before it is read again. */
 const presetCacheMs = 200;
 
-/** What is not given lasts as long as the process. */
-export function composeStorage({ config, now, newId }: AppContext, given: GivenStores): Storage {
+/** Stores that were not opened are replaced by stores in memory. */
+export function composeStorage({ config, now, newId }: AppContext, opened: OpenedStores): Storage {
   const { connection, ...inProcess } = openStores({ file: ':memory:', secret: newId(), now });
-  const registry = given.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
-  const chatMemory = { ...inProcess.chatMemory, ...given.chatMemory };
+  const registry = opened.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
+  const chatMemory = { ...inProcess.chatMemory, ...opened.chatMemory };
   const spareMemory = inProcess.chatMemory.continuation;
-  const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats } = given;
+  const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats } = opened;
   return {
     registry,
     presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
@@ -52,7 +52,7 @@ export function composeStorage({ config, now, newId }: AppContext, given: GivenS
   };
 }
 
-/** The same store, where what is remembered about the chats of a caller is deleted with them. */
+/** Wraps the store: deleting all chats of a caller also deletes what is remembered about them. */
 function forgetWithChats(chats: ChatStore, memories: readonly ChatMemory[]): ChatStore {
   return {
     ...chats,

@@ -17,11 +17,11 @@ export interface ToolParts {
   runSubAgent: AskPreset;
   send: SendOutbound;
   callBrowser: CallBrowser;
-  /** By which other gateways, and it itself, know this one. */
+  /** Identifies this gateway to other gateways, and to itself, to detect loops. */
   gatewayId: string;
 }
 
-/** The catalog of everything that can be called: tool servers, MCP servers, the operator's functions, presets, and the search of stored chats. */
+/** The catalog of tools: tool servers, MCP servers, the operator's functions, presets, and the search of stored chats. */
 export function composeTools({ config, logger, now }: AppContext, parts: ToolParts): ToolCatalog {
   const { storage, extensions, runSubAgent, send, callBrowser, gatewayId } = parts;
   const history = config.storeChats ? [createHistoryTool(storage.chats)] : [];

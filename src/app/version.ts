@@ -1,2 +1,2 @@
-/** The release, as in package.json; a test keeps the two together. */
+/** The version, as in package.json; a test keeps them equal. */
 export const version = '0.1.0';

@@ -90,7 +90,7 @@ test('a start says of each backend in one line what came of it', async () => {
   expect(told).toEqual(
     expect.arrayContaining([
       ['info', expect.stringMatching(/"openai".* answers: 2 models/), 2],
-      ['warn', expect.stringMatching(/"openai-2".* refuses the key of this gateway \(401\)/), undefined],
+      ['warn', expect.stringMatching(/"openai-2".* rejects the configured key \(401\)/), undefined],
       ['warn', expect.stringMatching(/"openai-3".* cannot be reached/), undefined],
       ['warn', expect.stringMatching(/"openai-4".* answers, but lists no model/), 0],
       // It is only tried, and nobody asked for it.

@@ -178,7 +178,7 @@ describe('hooks', () => {
   test.each([
     ['export const beforModel = 1;', /exports no hook; export one of these functions: beforeModel, afterModel/],
     ['export const beforeModel = 1;', /beforeModel is not a function/],
-    ['throw new Error("no key")', /_hook\.mjs: no key; correct it, or take it out of hooks/],
+    ['throw new Error("no key")', /_hook\.mjs: no key; correct it, or remove it from hooks/],
     ['export const onFailure = "retry"; export const beforeTool = () => {};', /onFailure must be "ignore" or "abort"/],
   ])('that cannot be loaded stop the start: %s', async (hook, expected) => {
     await expect(functionGateway({ '_hook.mjs': hook }, { hooks })).rejects.toMatchObject({

@@ -71,12 +71,12 @@ test('a process that hangs at its start holds up no chat until it gives up, is t
   );
   await listen(app);
   expect(await chat(app)).toContain('still being opened');
-  await expect.poll(() => app.logLines.join(''), { timeout: 5_000 }).toContain('is still being opened: chats go on without it');
+  await expect.poll(() => app.logLines.join(''), { timeout: 5_000 }).toContain('is slow to open: chats run without its functions');
   writeFileSync(go, '');
   const isReady = async (): Promise<string> => (await app.server.inject({ url: '/ready', headers: { host } })).body;
   await expect.poll(isReady, { timeout: 30_000 }).toContain('{"id":"peer","state":"ok"');
   expect(await chat(app)).not.toContain('still being opened');
-  await expect.poll(() => app.logLines.join(''), { timeout: 20_000 }).toContain('is open now: chats have it');
+  await expect.poll(() => app.logLines.join(''), { timeout: 20_000 }).toContain('is open now: chats can use its functions');
 });
 
 test('a process that ends by itself later is told with its last words', { timeout: 60_000 }, async () => {

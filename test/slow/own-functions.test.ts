@@ -134,6 +134,8 @@ test('a folder that is not there stops the start with one line', async () => {
   const environment = { PATH: process.env['PATH'], PORT: '0', OLLAMA_BASE_URLS: ';' };
   const child = spawn(process.execPath, [program], { cwd: folder.path, env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = once(child, 'exit');
-  expect(await said(child.stderr, /\n/)).toMatch(/^toolwharf: tools_dir: there is no folder .*gone; create it, or correct the path\.\n$/);
+  expect(await said(child.stderr, /\n/)).toMatch(
+    /^toolwharf: tools_dir: the folder .*gone does not exist; create it, or correct the path\.\n$/,
+  );
   expect((await ended)[0]).toBe(1);
 });

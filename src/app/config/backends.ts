@@ -8,35 +8,35 @@ import { httpUrl } from './setting-values.ts';
 /** A server of models. */
 export interface BackendConfig {
   kind: 'ollama' | 'openai';
-  /** Without a trailing slash; for `openai` up to and with `/v1`. */
+  /** Without a trailing slash; for `openai` it ends with `/v1`. */
   url: string;
   key?: string;
-  /** Put before the ids of its models with a `/` between; without one at its end. */
+  /** Prepended to the ids of its models, separated by `/`. Has no trailing slash. */
   prefix?: string;
-  /** Unique; shown instead of the address. */
+  /** Unique; shown instead of the URL. */
   name: string;
   headers: Record<string, string>;
-  /** Tokens of context that the gateway asks an Ollama for at most. */
+  /** The largest context, in tokens, that the gateway requests from an Ollama. */
   maxContext: number;
-  /** What of JSON Schema it understands; absent: what its address says. */
+  /** Which part of JSON Schema it supports; absent: derived from its URL. */
   schemas?: 'plain' | 'openai' | 'ollama' | 'gemini' | 'llama-cpp';
   /** False for the Ollama that is tried at the default address. */
   isExplicit: boolean;
 }
 
-/** Ollama reserves memory for the whole context that is asked for: about 4 GB with a model of 8 billion parameters. */
+/** Ollama allocates memory for the whole requested context: about 4 GB with a model of 8 billion parameters. */
 const defaultMaxContext = 32_768;
 
 const openaiUrl = 'https://api.openai.com/v1';
 
-/** Backends of one file; every model list asks all of them. */
+/** Backends of one file; every model list requests all of them. */
 const maxBackends = 64;
 
 const url = z.string().transform((value, context) => {
   try {
     return httpUrl(value.trim());
   } catch (error) {
-    context.addIssue({ code: 'custom', message: error instanceof InvalidValue ? error.message : 'is not an address' });
+    context.addIssue({ code: 'custom', message: error instanceof InvalidValue ? error.message : 'is not a URL' });
     return z.NEVER;
   }
 });
@@ -71,8 +71,8 @@ type Unnamed = Omit<BackendConfig, 'name'> & { name?: string | undefined };
 const defaults = { headers: {}, maxContext: defaultMaxContext, isExplicit: true } as const;
 
 /**
- * Ollama servers, then OpenAI ones, from the variables; then the file's `backends` in its own order.
- * The Ollama at the default address is there until another one is configured, or the file says `ollama_base_urls: []`.
+ * Ollama servers, then OpenAI ones, from the variables; then the file's `backends`, in order.
+ * The Ollama at the default address is included unless another one is configured, or the file says `ollama_base_urls: []`.
  */
 export function readBackends(settings: SettingsReader, file: ConfigFile | undefined): BackendConfig[] {
   const cure = 'write a list such as [{type: openai, url: https://llm.example/v1, key: "${LLM_KEY}"}]';
@@ -91,13 +91,13 @@ function ollamaBackends(settings: SettingsReader, listed: readonly Unnamed[]): U
 function openaiBackends(settings: SettingsReader): Unnamed[] {
   const { values: urls = [], origin: urlOrigin } = readEither(settings, ['OPENAI_API_BASE_URLS', 'OPENAI_API_BASE_URL']);
   const { values: keys = [], origin: keyOrigin } = readEither(settings, ['OPENAI_API_KEYS', 'OPENAI_API_KEY']);
-  // Paired by position, the file's keys would go to whichever servers the environment names.
+  // They are paired by position, so keys of the file would be sent to servers that the environment names.
   if (urlOrigin === 'environment' && keyOrigin === 'file')
     throw new ConfigError('OPENAI_API_BASE_URLS is set in the environment and openai_api_keys in the file; set both in the same one.');
   const count = urls.length === 0 && keys.length === 1 ? 1 : urls.length;
   if (keys.length > count) {
     throw new ConfigError(
-      `OPENAI_API_KEYS: ${keys.length} keys for ${count} addresses in OPENAI_API_BASE_URLS; set as many addresses as keys, in the same order.`,
+      `OPENAI_API_KEYS: ${keys.length} keys for ${count} URLs in OPENAI_API_BASE_URLS; set as many URLs as keys, in the same order.`,
     );
   }
   return Array.from({ length: count }, (_, index) => {
@@ -114,7 +114,7 @@ type ListSetting =
   | 'OPENAI_API_KEYS'
   | 'OPENAI_API_KEY';
 
-/** The first of two names that is set, those of the environment before those of the file. */
+/** The value of the first name that is set; the environment precedes the file. */
 function readEither(settings: SettingsReader, names: readonly ListSetting[]): { values?: string[]; origin?: SettingOrigin } {
   for (const origin of ['environment', 'file'] as const) {
     for (const name of names) {
@@ -125,12 +125,12 @@ function readEither(settings: SettingsReader, names: readonly ListSetting[]): { 
   return {};
 }
 
-/** A backend without a name is called by its kind, with a number from the second on. */
+/** Names unnamed backends after their kind, with a number from the second one on. */
 function named(backends: readonly Unnamed[]): BackendConfig[] {
   const taken = new Set<string>();
   for (const { name } of backends) {
     if (name === undefined) continue;
-    if (taken.has(name)) throw new ConfigError(`backends: the name "${name}" is used twice; give each backend another one.`);
+    if (taken.has(name)) throw new ConfigError(`backends: the name "${name}" is used twice; give each backend a different name.`);
     taken.add(name);
   }
   return backends.map((backend) => ({ ...backend, name: backend.name ?? freeName(backend.kind, taken) }));

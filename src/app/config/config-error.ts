@@ -1,4 +1,4 @@
-/** A setting that stops the start. Its message is one line: the setting, what is wrong, the cure; never a secret. */
+/** An invalid setting, which prevents the start. Its message is one line with the setting, the problem and the cure, and never a secret. */
 export class ConfigError extends Error {
   constructor(message: string) {
     super(message.replaceAll(/\s*\n\s*/g, ' '));
@@ -6,13 +6,13 @@ export class ConfigError extends Error {
   }
 }
 
-/** What a parser of values throws. The reader knows the setting's name, where it was set, and whether the value may be shown. */
+/** Thrown by a `ParseValue`. The reader adds the setting's name, its origin, and the value if it may be shown. */
 export class InvalidValue extends Error {
   /** Completes "the value …", for example "is not a whole number". */
   readonly problem: string;
   /** What to do, for example "set true or false". */
   readonly cure: string;
-  /** The entry at fault where the value is a list. */
+  /** The invalid entry of a list. */
   readonly part: string | undefined;
 
   constructor(problem: string, cure: string, part?: string) {

@@ -7,10 +7,10 @@ import { ConfigError } from './config-error.ts';
 import { settingNames } from './settings.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
 
-/** What can be set in the file only. */
+/** Settings of the configuration file that have no environment variable. */
 export const sections = ['backends', 'models', 'tool_servers', 'toolsets', 'hooks', 'tools_dir'] as const;
 
-/** The file cannot name itself, and has its tool servers in `tool_servers`. */
+/** Not allowed in the file: it cannot name itself, and its tool servers are in `tool_servers`. */
 const variablesOnly = new Set(['TOOLWHARF_CONFIG', 'TOOL_SERVER_CONNECTIONS']);
 
 const knownKeys: string[] = [
@@ -33,24 +33,24 @@ export interface ConfigFileSource {
 }
 
 /**
- * YAML (JSON is a part of it) with the settings under their variables' names in lower case, and the sections above.
+ * Parses YAML (or JSON): settings, named like their variables in lower case, and the sections above.
  * `${NAME}` in a value becomes that variable's value after parsing, so that a value cannot change the file's structure; `$${` is a literal `${`.
  * @throws ConfigError naming the path of the value
  */
 export function parseConfigFile({ path, text, environment }: ConfigFileSource): ConfigFile {
   const document = parseDocument(text);
   const [error] = document.errors;
-  // Only the first line: the rest quotes the file, which may hold keys.
+  // Only the first line, because the others quote the file, which may contain keys.
   if (error !== undefined) throw new ConfigError(`${path} is not valid YAML: ${firstLine(error.message)}; correct it there.`);
   const content: unknown = document.toJS({ maxAliasCount: 100 });
   if (content === null || content === undefined) return { path, entries: {} };
-  if (!isJsonObject(content)) throw new ConfigError(`${path} must hold settings by name, as in "port: 8080".`);
+  if (!isJsonObject(content)) throw new ConfigError(`${path} must contain settings by name, as in "port: 8080".`);
   for (const key of Object.keys(content)) requireKnown(key, path);
   return { path, entries: expandObject(content, { path, environment, pointer: [] }) };
 }
 
 /**
- * A section of the file, as its schema has it; without a file, what the schema makes of nothing.
+ * Reads a section of the file, validated by its schema. Without a file it is the schema's default.
  * @throws ConfigError
  */
 export function readSection<Value>(
@@ -72,7 +72,7 @@ export const withoutRedis = 'this version runs as one process and cannot use Red
 
 function requireKnown(key: string, path: string): void {
   if (knownKeys.includes(key)) return;
-  if (key === 'redis_url') throw new ConfigError(`${path}: redis_url: ${withoutRedis}; take it out.`);
+  if (key === 'redis_url') throw new ConfigError(`${path}: redis_url: ${withoutRedis}; remove it.`);
   throw new ConfigError(`${path}: "${key}" is not a known setting; did you mean "${nearestWord(key, knownKeys).word}"?`);
 }
 

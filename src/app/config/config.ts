@@ -23,11 +23,11 @@ export { settings } from './settings.ts';
 export type { BackendConfig } from './backends.ts';
 
 /**
- * Everything an operator decides: the settings that have a field in the table, and what is made of the others and of the file's sections. Times in
- * milliseconds. Holds secrets: it is never logged or returned as a whole.
+ * The whole configuration: settings with a field in the table, and what is derived from the others and from the file's sections. Times are in
+ * milliseconds. It contains secrets, so it is never logged or returned as a whole.
  */
 export interface Config extends SettingFields {
-  /** In the order in which a model id is looked up. */
+  /** In the order in which they are searched for a model id. */
   readonly backends: readonly BackendConfig[];
   readonly toolServers: readonly ToolServerRecord[];
   /** `models` of the file. */
@@ -49,11 +49,11 @@ export const readTextFile: ReadFile = (path) => (existsSync(path) ? readFileSync
 const defaultPath = './toolwharf.yaml';
 
 /**
- * The environment, then the configuration file, then defaults. An empty value counts as not set.
- * @throws ConfigError for the first wrong value.
+ * Reads the environment, then the configuration file, then defaults. An empty value counts as not set.
+ * @throws ConfigError for the first invalid value.
  */
 export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, isTerminal = false): Config {
-  // Somebody who sets it expects several replicas to work together, and they would not.
+  // An operator who sets it expects several replicas to work together, which this version cannot do.
   if ((environment['REDIS_URL'] ?? '').trim() !== '') throw new ConfigError(`REDIS_URL: ${withoutRedis}; unset it.`);
   const file = readConfigFile(environment, readFile);
   const settings = createSettingsReader(environment, file);
@@ -73,13 +73,13 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
 }
 
 /**
- * Names that other programs use for databases of their own, and the one that says where the files are. The environment itself may set them.
+ * Names that other programs use too, for their own databases, and the one that locates the files. They may be set only in the environment itself.
  */
 const notFromEnvFile = new Set(['DATABASE_URL', 'REDIS_URL', 'TOOLWHARF_CONFIG']);
 
 /**
- * Adds the variables of the `.env` beside the configuration file to the environment, where what is set already stays. Without a configuration file
- * the `.env` of a folder may belong to another program, and is left alone. Gives the path of the `.env` that was read.
+ * Adds the variables of the `.env` beside the configuration file to the environment, without overriding variables. Without a configuration file
+ * an `.env` may belong to another program, so it is not read. Returns the path of the `.env` that was read.
  * @throws ConfigError for a file that cannot be read
  */
 export function addEnvFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): string | undefined {
@@ -92,12 +92,12 @@ export function addEnvFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): 
   return envPath;
 }
 
-/** The file that `TOOLWHARF_CONFIG` names, or the one at the usual path; undefined when there is none. @throws ConfigError */
+/** The file that `TOOLWHARF_CONFIG` names, or the one at the default path; undefined if that does not exist. @throws ConfigError */
 export function readConfigFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): ConfigFile | undefined {
   const { path, isNamed } = configPath(environment);
   const text = readText(path, readFile);
   if (text !== undefined) return parseConfigFile({ path, text, environment });
-  if (isNamed) throw new ConfigError(`TOOLWHARF_CONFIG: there is no file "${path}"; create it or correct the path.`);
+  if (isNamed) throw new ConfigError(`TOOLWHARF_CONFIG: the file "${path}" does not exist; create it, or correct the path.`);
   return undefined;
 }
 
@@ -114,7 +114,7 @@ function readText(path: string, readFile: ReadFile): string | undefined {
   }
 }
 
-/** Those of the environment first. An id may be in only one of the two. */
+/** Tool servers of the environment, then those of the file. No id may be in both. */
 function readToolServers(settings: SettingsReader, file: ConfigFile | undefined): ToolServerRecord[] {
   const fromEnvironment = parseNamed('TOOL_SERVER_CONNECTIONS', () =>
     parseToolServerConnections(settings.readFrom('environment', 'TOOL_SERVER_CONNECTIONS') ?? [], 'environment'),
@@ -136,7 +136,7 @@ function readPresets(file: ConfigFile | undefined): PresetRecord[] {
     parseNamed(`${name}, entry ${index + 1}`, () => parsePreset(entry, { origin: 'file', createdAt: 0 })),
   );
   const twice = presets.find(({ id }, index) => presets.findIndex((other) => other.id === id) < index);
-  if (twice !== undefined) throw new ConfigError(`${name}: "${twice.id}" is there twice; give one of them another id.`);
+  if (twice !== undefined) throw new ConfigError(`${name}: the id "${twice.id}" is used twice; give one of them another id.`);
   return presets;
 }
 

@@ -5,7 +5,7 @@ import { ConfigError } from './config-error.ts';
 import { readSection } from './config-file.ts';
 import type { ConfigFile } from './config-file.ts';
 
-/** The operator's own code, as the file names it. Paths are absolute; in the file they are relative to it. */
+/** Modules with the operator's code. Paths are absolute here, and relative to the file in the file. */
 export interface ModuleSettings {
   readonly toolsDir: string | undefined;
   readonly toolsets: readonly {
@@ -16,17 +16,17 @@ export interface ModuleSettings {
   }[];
   readonly hooks: readonly {
     readonly path: string;
-    /** As it is written in the file. */
+    /** The path as written in the file. */
     readonly name: string;
     readonly timeoutMs: number;
-    /** Undefined: as the module says itself. */
+    /** Undefined: the module's own value applies. */
     readonly onFailure: 'ignore' | 'abort' | undefined;
   }[];
 }
 
 const toolsetSchema = z
   .strictObject({
-    id: z.string().regex(/^[a-z0-9_-]{1,64}$/, 'consists of 1 to 64 small letters, digits, "_" and "-"'),
+    id: z.string().regex(/^[a-z0-9_-]{1,64}$/, 'must consist of 1 to 64 lowercase letters, digits, "_" and "-"'),
     tools: z.array(z.string()).max(limits.functionsPerModule).optional(),
     enable: z.boolean().default(true),
     default: z.boolean().optional(),
@@ -52,7 +52,7 @@ const hookSchema = z
 /** The sections `tools_dir`, `toolsets` and `hooks`. @throws ConfigError */
 export function readModuleSections(file: ConfigFile | undefined): ModuleSettings {
   const toAbsolute = (path: string): string => resolve(dirname(file?.path ?? ''), path);
-  const folder = readSection(file, z.string().min(1).optional(), { name: 'tools_dir', cure: 'give it the path of a folder' });
+  const folder = readSection(file, z.string().min(1).optional(), { name: 'tools_dir', cure: 'set it to the path of a folder' });
   const toolsets = readSection(file, z.array(toolsetSchema).default([]), {
     name: 'toolsets',
     cure: 'write a list such as [{id: home, tools: [get_weather]}]',
@@ -67,7 +67,7 @@ export function readModuleSections(file: ConfigFile | undefined): ModuleSettings
     );
   return {
     toolsDir: folder === undefined ? undefined : toAbsolute(folder),
-    // The last one of an id wins.
+    // The last toolset of an id wins.
     toolsets: [...new Map(toolsets.map((toolset) => [toolset.id, toolset])).values()],
     hooks: hooks.map(({ module, ...hook }) => ({ ...hook, path: toAbsolute(module), name: module })),
   };

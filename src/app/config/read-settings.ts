@@ -12,7 +12,7 @@ type ValueOf<Name extends SettingName> = ReturnType<Table[Name]['parse']>;
 /** Settings with a fallback always have a value. */
 type Read<Name extends SettingName> = Table[Name] extends { fallback: string } ? ValueOf<Name> : ValueOf<Name> | undefined;
 
-/** The settings that have a field of their own in `Config`, under its name. */
+/** The settings that have a field in `Config`, under the name of the field. */
 export type SettingFields = {
   readonly [Name in SettingName as Table[Name] extends { field: infer Field extends string } ? Field : never]: Read<Name>;
 };
@@ -28,12 +28,12 @@ export interface SettingsReader {
   readFields(): SettingFields;
 }
 
-/** Templates keep their spaces and line ends; everything else may come from a file with a final line break. */
+/** Templates keep leading and trailing whitespace. Other values are trimmed, because they may come from a file with a final line break. */
 const untrimmed = new Set<SettingName>(['TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE', 'RAG_TEMPLATE']);
 
-/** The longest part of a wrong value that an error shows. */
+/** Characters of an invalid value that an error shows. */
 const maxQuotedCharacters = 60;
-/** The longest part of a value in a list of settings: templates are pages long. */
+/** Characters of a value in a list of settings; templates are pages long. */
 const maxShownCharacters = 120;
 
 export function createSettingsReader(environment: NodeJS.ProcessEnv, file: ConfigFile | undefined): SettingsReader {
@@ -80,12 +80,12 @@ function parse<Name extends SettingName>(name: Name, raw: JsonValue, shownName: 
 
 function quote(value: JsonValue): string {
   const written = typeof value === 'string' ? value : JSON.stringify(value);
-  // A password before the @ of an address must not be printed, nor a key that was put into the wrong variable.
+  // Never print a password before the @ of a URL, or a key that was put into the wrong variable.
   if (/@|\bsk-/.test(written)) return 'its value';
   return `"${written.length > maxQuotedCharacters ? `${written.slice(0, maxQuotedCharacters)}…` : written}"`;
 }
 
-/** Every setting with the value in force. @throws ConfigError */
+/** Every setting with its effective value. @throws ConfigError */
 export function listSettings(environment: NodeJS.ProcessEnv, file: ConfigFile | undefined): ShownSetting[] {
   const reader = createSettingsReader(environment, file);
   return settingNames().map((name) => {
@@ -100,12 +100,12 @@ export function listSettings(environment: NodeJS.ProcessEnv, file: ConfigFile | 
 
 function show(value: unknown): string {
   const written = (Array.isArray(value) ? value.join('; ') : String(value)).replaceAll(/\s+/g, ' ');
-  // A key that was put into the wrong variable must not be printed.
+  // Never print a key that was put into the wrong variable.
   if (/\bsk-/.test(written)) return 'set';
   return written.length > maxShownCharacters ? `${written.slice(0, maxShownCharacters)}… (${written.length} characters)` : written;
 }
 
-/** Variables that begin like the gateway's and are none of them: a misspelt one has no effect. */
+/** Unknown variables with the gateway's prefix: most likely misspelled, without effect. */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = new Set<string>(settingNames());
   return Object.keys(environment).filter((name) => name.startsWith('TOOLWHARF_') && !known.has(name));

@@ -5,7 +5,7 @@ import { InvalidValue } from './config-error.ts';
 /** Reads a setting's value: text from the environment, or what YAML made of it. Throws `InvalidValue`. */
 export type ParseValue<Value> = (value: JsonValue) => Value;
 
-/** Longer delays overflow the timer and would fire at once. */
+/** The longest delay of a Node timer; a longer one would fire at once. */
 export const longestDelayMs = 2 ** 31 - 1;
 
 export const text: ParseValue<string> = (value) => {
@@ -40,7 +40,7 @@ export const flag: ParseValue<boolean> = (value) => {
   throw new InvalidValue('is neither true nor false', 'set true or false');
 };
 
-/** `separator`-separated text or a YAML list. Empty entries stay, because some lists are paired by position; those at the end go. */
+/** `separator`-separated text or a YAML list. Trailing empty entries are dropped; others stay, because some lists are paired by position. */
 export function listOf<Value>(separator: ';' | ',', parse: (entry: string) => Value): ParseValue<Value[]> {
   return (value) => {
     const entries = Array.isArray(value) ? value.map((entry) => (entry === null ? '' : text(entry))) : text(value).split(separator);
@@ -50,23 +50,23 @@ export function listOf<Value>(separator: ';' | ',', parse: (entry: string) => Va
   };
 }
 
-/** An `http:` or `https:` address without trailing slashes. User information is refused: it would end up in logs and error messages. */
+/** An `http:` or `https:` URL, returned without trailing slashes. User information is refused, because it would appear in logs and error messages. */
 export function httpUrl(entry: string): string {
   const url = URL.canParse(entry) ? new URL(entry) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new InvalidValue('is not an http:// or https:// address', 'write it as in http://127.0.0.1:11434', entry);
+    throw new InvalidValue('is not an http:// or https:// URL', 'write it as in http://127.0.0.1:11434', entry);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new InvalidValue('holds a user name or password', 'put credentials into the matching key setting', 'the address');
+    throw new InvalidValue('contains a user name or password', 'put credentials into the matching key setting', 'the URL');
   }
-  if (url.search !== '' || url.hash !== '') throw new InvalidValue('has a query or fragment', 'set the address without it', 'the address');
+  if (url.search !== '' || url.hash !== '') throw new InvalidValue('has a query or fragment', 'set the URL without it', 'the URL');
   return entry.replace(/\/+$/, '');
 }
 
 /** The empty entry stays empty. */
 export const httpUrlOrEmpty = (entry: string): string => (entry === '' ? '' : httpUrl(entry));
 
-/** Scheme, host and port of an http(s) address that has nothing else. */
+/** An origin: scheme, host and port. */
 export function httpOrigin(entry: string): string {
   const url = new URL(httpUrl(entry));
   if (url.pathname !== '/') throw new InvalidValue('is more than an origin', `set ${url.origin}`, entry);
@@ -86,7 +86,7 @@ export const hostName: ParseValue<string> = (value) => {
   throw new InvalidValue('is not an address or host name', 'set it without scheme and port, for example 127.0.0.1 or 0.0.0.0');
 };
 
-/** A template without its placeholder would silently drop what it is there for. */
+/** A template without its placeholder would silently drop the content that it is for. */
 export function templateWith(placeholder: string): ParseValue<string> {
   return (value) => {
     const template = text(value);
@@ -103,21 +103,21 @@ export const sqliteAddress: ParseValue<string> = (value) => {
   throw new InvalidValue('does not start with sqlite:', 'set for example sqlite:./data/toolwharf.db', 'its value');
 };
 
-/** Travels in HTTP headers: visible ASCII only (RFC 9110, section 5.5), and no spaces. */
+/** Credentials are sent in HTTP headers: visible ASCII only (RFC 9110, section 5.5), no spaces. */
 export function credential(minLength: number): ParseValue<string> {
   return (value) => {
     const written = text(value);
     if (/[^\x21-\x7e]/.test(written))
-      throw new InvalidValue('holds spaces or characters outside ASCII', 'set letters, digits and punctuation');
+      throw new InvalidValue('contains spaces or non-ASCII characters', 'use letters, digits and punctuation');
     if (written.length >= minLength) return written;
-    throw new InvalidValue(`is shorter than ${minLength} characters`, 'make one with `openssl rand -hex 32`');
+    throw new InvalidValue(`is shorter than ${minLength} characters`, 'generate one with `openssl rand -hex 32`');
   };
 }
 
 /** The empty entry stays empty: no key at this position. */
 export const keyOrEmpty = (entry: string): string => (entry === '' ? '' : credential(1)(entry));
 
-/** JSON text, or what YAML has already read. The parser's own message quotes the text, secrets included, and is not used. */
+/** JSON text, or a value that YAML has parsed already. The error of `JSON.parse` quotes the text, secrets included, so it is not shown. */
 export const json: ParseValue<JsonValue> = (value) => {
   if (typeof value !== 'string') return value;
   try {

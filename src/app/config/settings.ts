@@ -22,11 +22,11 @@ import {
 import type { ParseValue } from './setting-values.ts';
 
 export interface Setting<Value> {
-  /** Its name in `Config`; absent where several settings make one field, or its default depends on something else. */
+  /** Its name in `Config`; absent if several settings make up one field, or if its default depends on other settings. */
   readonly field?: string;
   /** The default, written as an operator would write it; it goes through `parse` like any other value. */
   readonly fallback?: string;
-  /** Describes the default where it is not a fixed value. */
+  /** Describes a default that is not a fixed value. */
   readonly shownDefault?: string;
   readonly meaning: string;
   readonly parse: ParseValue<Value>;
@@ -37,8 +37,8 @@ export interface Setting<Value> {
 const noUnlimited = '; there is no unlimited, so that every answer ends';
 
 /**
- * Every setting: its variable (in the file the same name in lower case), its field of `Config`, default, check and meaning. What reads settings,
- * `toolwharf doctor`, `GET /api/settings` and the table in docs/configuration.md go by this list.
+ * Every setting: its variable (in the file the same name in lower case), its field of `Config`, default, parser and meaning. The settings reader,
+ * `toolwharf doctor`, `GET /api/settings` and the table in docs/configuration.md use this list.
  */
 export const settingTable = {
   HOST: { field: 'host', fallback: '127.0.0.1', parse: hostName, meaning: 'address to listen on' },

@@ -36,7 +36,9 @@ export async function examineFunctions(
   });
   if (toolsDir === undefined) return without();
   if (statSync(toolsDir, { throwIfNoEntry: false })?.isDirectory() !== true)
-    return without(broken(`tools_dir: there is no folder ${toolsDir}, so the gateway does not start`, 'Create it, or correct the path.'));
+    return without(
+      broken(`tools_dir: the folder ${toolsDir} does not exist, so the gateway does not start`, 'Create it, or correct the path.'),
+    );
   const warnings: Finding[] = [];
   const warn = (text: string): void => void warnings.push({ level: 'warning', text });
   try {
@@ -77,6 +79,6 @@ async function examineHook(entry: Config['modules']['hooks'][number], load: Impo
     return ok(`hook ${entry.name}: ${Object.keys(functions).join(', ')}; when it fails: ${onFailure}`);
   } catch (error) {
     const text = `hook ${entry.name}: ${error instanceof Error ? error.message : String(error)}`;
-    return broken(text, 'The gateway does not start without it: correct it, or take it out of hooks.');
+    return broken(text, 'The gateway does not start without it: correct it, or remove it from hooks.');
   }
 }

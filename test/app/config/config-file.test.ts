@@ -95,12 +95,12 @@ backends:
 
   it.each<[string, RegExp]>([
     ['prot: 1', /^\.\/toolwharf\.yaml: "prot" is not a known setting; did you mean "port"\?/],
-    ['redis_url: redis://r', /redis_url: this version runs as one process and cannot use Redis; take it out/],
+    ['redis_url: redis://r', /redis_url: this version runs as one process and cannot use Redis; remove it/],
     ['tool_server: []', /did you mean "tool_servers"/],
     ['OLLAMA_BASE_URLS: x', /did you mean "ollama_base_urls"/],
     ['port: abc', /^port in \.\/toolwharf\.yaml: "abc" is not a whole number/],
     ['port: [1]', /^port in .*is not text/],
-    ['- a', /must hold settings by name/],
+    ['- a', /must contain settings by name/],
     ['port: 1\nport: 2', /is not valid YAML: .*unique.* line 2/],
     ['key: "CANARY', /is not valid YAML/],
     ['backends: [{ type: openai }]', /^backends\.0\.url in \.\/toolwharf\.yaml: /],
@@ -108,14 +108,14 @@ backends:
     ['backends: [{ type: openai, url: "http://a", kee: CANARY }]', /backends\.0 in .*kee/],
     ['backends: [{ type: openai, url: "http://u:CANARY@a" }]', /^backends\.0\.url/],
     ['backends: [{ type: openai, url: "http://a", name: n }, { type: openai, url: "http://b", name: n }]', /"n" is used twice/],
-    ['tools_dir: [a]', /^tools_dir in .*give it the path of a folder/],
-    ['toolsets: [{ id: A }]', /^toolsets\.0\.id in .*small letters/],
+    ['tools_dir: [a]', /^tools_dir in .*set it to the path of a folder/],
+    ['toolsets: [{ id: A }]', /^toolsets\.0\.id in .*lowercase letters/],
     ['toolsets: [{ id: a, tools: [x] }]', /tools_dir, which is not set/],
     ['hooks: ./h.js', /^hooks in .*write a list/],
     ['hooks: [{ module: a.js, on_failure: retry }]', /^hooks\.0/],
     ['models: {}', /^models in .*must be a list/],
     ['models: [{ id: a }]', /^models in .*entry 1: base_model: is missing/],
-    ['models: [{ id: a, base_model: m }, { id: a, base_model: m }]', /"a" is there twice/],
+    ['models: [{ id: a, base_model: m }, { id: a, base_model: m }]', /the id "a" is used twice/],
     ['tool_servers: [{ url: "ftp://a" }]', /^tool_servers in \.\/toolwharf\.yaml: 0\.url: must be/],
   ])('%j stops the start with one line', (text, expected) => {
     const problem = problemOf(() => read(text));

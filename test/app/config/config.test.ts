@@ -117,11 +117,7 @@ describe('each variable', () => {
     ['HOST', 'http://x', /^HOST: "http:\/\/x" is not an address or host name; set it without scheme and port/],
     ['PORT', '65536', /^PORT: "65536" is not a whole number from 0 to 65535; set a number/],
     ['PORT', '0x50', /^PORT: "0x50" is not a whole number/],
-    [
-      'OLLAMA_BASE_URLS',
-      'localhost:11434',
-      /^OLLAMA_BASE_URLS: "localhost:11434" is not an http:\/\/ or https:\/\/ address; write it as in/,
-    ],
+    ['OLLAMA_BASE_URLS', 'localhost:11434', /^OLLAMA_BASE_URLS: "localhost:11434" is not an http:\/\/ or https:\/\/ URL; write it as in/],
     ['OPENAI_API_BASE_URL', 'https://a.test?key=1', /has a query/],
     ['FUNCTION_CALLING', 'magic', /^FUNCTION_CALLING: "magic" .*auto, native, function_call, default, legacy, prompt, react, simple/],
     ['CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS', '-1', /"-1" is not a whole number from 1 to 256.*there is no unlimited/],
@@ -138,7 +134,7 @@ describe('each variable', () => {
     ['TOOL_SERVER_CONNECTIONS', '[{', /^TOOL_SERVER_CONNECTIONS: its value is not valid JSON/],
     ['TOOL_SERVER_CONNECTIONS', '{}', /^TOOL_SERVER_CONNECTIONS: the value must be an array/],
     ['TOOL_SERVER_CONNECTIONS', '[{"url":"x"}]', /^TOOL_SERVER_CONNECTIONS: 0\.url: must be an http/],
-    ['TOOLWHARF_CONFIG', '/nowhere.yaml', /^TOOLWHARF_CONFIG: there is no file "\/nowhere\.yaml"; create it/],
+    ['TOOLWHARF_CONFIG', '/nowhere.yaml', /^TOOLWHARF_CONFIG: the file "\/nowhere\.yaml" does not exist; create it/],
   ])('%s=%j stops the start with one line', (name, value, expected) => {
     const problem = problemOf(() => read({ [name]: value }));
     expect(problem).toMatch(expected);
@@ -210,7 +206,7 @@ describe('backends', () => {
 
   it('refuses more keys than addresses', () => {
     expect(problemOf(() => read({ OPENAI_API_BASE_URLS: 'http://a', OPENAI_API_KEYS: 'k1;k2' }))).toMatch(
-      /^OPENAI_API_KEYS: 2 keys for 1 addr/,
+      /^OPENAI_API_KEYS: 2 keys for 1 URL/,
     );
     expect(problemOf(() => read({ OPENAI_API_KEYS: 'k1;k2' }))).toMatch(/2 keys for 0 addresses/);
   });

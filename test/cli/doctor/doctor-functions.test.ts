@@ -55,7 +55,7 @@ test('names hooks that can be loaded, and those without which the gateway does n
 
 test('says that a folder of functions is not there', async () => {
   expect(await found('Functions and hooks', {}, 'tools_dir: $HERE/gone')).toEqual([
-    'broken tools_dir: there is no folder /gone, so the gateway does not start',
+    'broken tools_dir: the folder /gone does not exist, so the gateway does not start',
   ]);
 });
 
