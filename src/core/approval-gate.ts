@@ -3,7 +3,7 @@ import type { RunContext } from './run.ts';
 import type { RunEvent } from './run-event.ts';
 import type { Tool } from './tool.ts';
 
-/** A call that could run: found, checked, and not yet begun. */
+/** A call that is ready to run: its function is found and its arguments are valid. */
 export interface ApprovalRequest {
   callId: string;
   tool: Tool;
@@ -11,18 +11,18 @@ export interface ApprovalRequest {
   run: RunContext;
   /** Aborted when nobody waits for the decision any more. */
   signal: AbortSignal;
-  /** Emits that somebody is asked, and what was answered. */
+  /** Emits `approval.request` and `approval.response`. */
   emit(event: RunEvent): void;
 }
 
-/** `args`: as a human changed them; they are checked like a model's before they run. */
+/** `args`: edited by a human; they are validated like a model's before the call runs. */
 export type ApprovalDecision =
   | { type: 'approved'; args?: JsonObject }
-  /** The decision comes in another request: the run is to be suspended. `definition`: by which the function is known again, since what was approved must be what runs. */
+  /** The decision will come in another request, so the run has to be suspended. `definition` identifies the function: only what was approved may run later. */
   | { type: 'waiting'; definition: string }
   | { type: 'refused'; code: 'approval_required' | 'approval_rejected' | 'approval_expired' | 'definition_changed'; message: string };
 
-/** Asked for every call between its checks and its start; siblings that need no approval run meanwhile. Without a gate all may run. */
+/** Decides on every call between its validation and its start; other calls of the round run meanwhile. Without a gate every call may run. */
 export interface ApprovalGate {
   decide(request: ApprovalRequest): Promise<ApprovalDecision>;
 }

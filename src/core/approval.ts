@@ -3,7 +3,7 @@ import type { JsonObject } from '../shared/json.ts';
 /** What a human decided about one call. `args` replace the model's. */
 export type ApprovalAnswer = { decision: 'approve'; args?: JsonObject } | { decision: 'reject'; message?: string };
 
-/** What a caller needs to decide. `token` stands at the top where there is one call. */
+/** What a caller needs to decide. The top-level `token` is present if there is only one call. */
 export interface PendingApproval {
   run_id: string;
   calls: { id: string; tool: string; arguments: JsonObject; token: string }[];
@@ -13,7 +13,7 @@ export interface PendingApproval {
 /** Which calls wait for a human: all, none, or those of the functions named. */
 export type ApprovalRule = boolean | readonly string[];
 
-/** Whether a rule means a function that has these names. */
+/** Whether a rule applies to a function with these names. */
 export function isMeantBy(rule: ApprovalRule, names: readonly string[]): boolean {
   return typeof rule === 'boolean' ? rule : names.some((name) => rule.includes(name));
 }

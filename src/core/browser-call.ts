@@ -11,7 +11,7 @@ export interface PreparedRequest {
   bodyEncoding?: 'base64';
 }
 
-/** A call for the user's browser. `name` and `params` are the frontend's own words. */
+/** A call for the user's browser. `name` and `params` are those that the frontend expects. */
 export interface BrowserCall {
   callId: string;
   name: string;
@@ -23,6 +23,6 @@ export interface BrowserCall {
 
 /**
  * Runs a call in the browser behind `run.sessionId`. Settles once: with the session's answer, `client_unavailable`, `client_disconnected`,
- * or `tool_timeout` at the invocation's limit. Only the session that was asked may answer, and only its owner's runs may ask it.
+ * or `tool_timeout` at the invocation's limit. Only the session that the call was sent to may answer, and only runs of its owner may use it.
  */
 export type CallBrowser = (call: BrowserCall, invocation: ToolInvocation) => Promise<ToolOutcome>;

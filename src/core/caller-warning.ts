@@ -1,12 +1,12 @@
 import type { RunEvent } from './run-event.ts';
 
-/** An entry of `warnings` in an answer: something that was asked for could not be used. */
+/** An entry of `warnings` in an answer: something in the request could not be used. */
 export interface CallerWarning {
   code: string;
   message: string;
 }
 
-/** Warnings about the way to the answer: everything that was asked for was used nevertheless. */
+/** Warnings that are events only and not in the answer: everything in the request was used nevertheless. */
 const harmlessCodes: ReadonlySet<unknown> = new Set([
   'function_renamed',
   'call_rescued',
@@ -23,11 +23,11 @@ export function callerWarningIn({ type, data }: RunEvent): CallerWarning | undef
   return harmlessCodes.has(code) ? undefined : { code, message };
 }
 
-/** Collects what `callerWarningIn` finds, each warning once: a run that is answered by several presets opens the same servers again. */
+/** Collects the warnings that `callerWarningIn` finds, without duplicates: several presets of one run may open the same servers. */
 export class CallerWarnings {
   readonly list: CallerWarning[] = [];
 
-  /** The warning when it is new. */
+  /** Returns the warning if it is new. */
   add(event: RunEvent): CallerWarning | undefined {
     const warning = callerWarningIn(event);
     if (warning === undefined) return undefined;
@@ -38,5 +38,5 @@ export class CallerWarnings {
   }
 }
 
-/** A request names at most a few dozen servers; more warnings say nothing new. */
+/** A request names at most a few dozen servers, so more warnings say nothing new. */
 const maxWarnings = 100;

@@ -1,12 +1,12 @@
-/** Ids of callers that have no record: whoever needs no key, and `TOOLWHARF_ADMIN_KEY`. Those of stored keys begin with `key_`. */
+/** Ids of callers without a stored key: in open mode, and with `TOOLWHARF_ADMIN_KEY`. Ids of stored keys begin with `key_`. */
 export const openCallerId = 'local';
 export const fixedCallerId = 'admin';
 
-/** What one caller may do. Absent: as much as it likes. */
+/** Limits of one caller. Absent: unlimited. */
 export interface CallerLimits {
-  /** Chats, calls of tools and embeddings that may begin within any sixty seconds. */
+  /** Chats, tool calls and embeddings requests that may start within any sixty seconds. */
   readonly requestsPerMinute?: number;
-  /** How many of them may be under way at a time. */
+  /** How many of them may be active at the same time. */
   readonly concurrentRuns?: number;
 }
 
@@ -17,9 +17,9 @@ export interface Caller {
   /** For people who read the log: the name of the key. */
   readonly name?: string;
   readonly role: 'admin' | 'user';
-  /** True while the gateway is open on a loopback address and nobody needs a key. */
+  /** True in open mode. */
   readonly isOpen: boolean;
-  /** Models and tools this key is limited to (entries as in `tool_ids`); undefined: all. */
+  /** Models and tools that this key may use (tools as in `tool_ids`); undefined: all. */
   readonly models?: readonly string[];
   readonly tools?: readonly string[];
   readonly limits?: CallerLimits;
@@ -28,8 +28,8 @@ export interface Caller {
 }
 
 /**
- * Whether the caller's key may ask a model, or a preset, which is one: it must be named itself, whichever way leads to it. What an allowed preset
- * stands on need not be named. An entry without a tag means its `latest` too, as it does everywhere else.
+ * Whether the caller's key may use a model or preset. Its own id must be listed, even if another preset hands over to it; the base model of a listed
+ * preset need not be. As everywhere, an entry without a tag also means `:latest`.
  */
 export function isModelAllowed({ models }: Pick<Caller, 'models'>, id: string): boolean {
   return models === undefined || models.some((entry) => entry === id || `${entry}:latest` === id);

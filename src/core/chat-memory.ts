@@ -1,6 +1,6 @@
-/** Something that lasts about one chat of one caller. */
+/** A note about one chat of one caller. */
 export interface ChatNote {
-  /** Made of caller and chat, so that nobody finds another's. */
+  /** Derived from caller and chat, so that no caller can find another's note. */
   id: string;
   callerId: string;
   value: string;
@@ -9,26 +9,26 @@ export interface ChatNote {
 }
 
 export interface MemoryBounds {
-  /** Now, in milliseconds since 1970: what expired before is forgotten. */
+  /** Now, in milliseconds since 1970; notes that expired before are deleted. */
   time: number;
   maxNotes: number;
-  /** Of all of them as they are kept. */
+  /** Of all notes together, as they are stored. */
   maxCharacters: number;
 }
 
 /**
- * Keeps notes of one kind.
+ * Stores notes of one kind.
  * @throws GatewayError `storage_unavailable`
  */
 export interface ChatMemory {
-  /** Adds a note, or replaces the one of this id; beyond the bounds it costs the caller who has the most those that were not written for the longest time. Resolves when it is durable. */
+  /** Adds a note or replaces the one of this id. Beyond the bounds, the caller with the most loses those written longest ago. Resolves when the note is durable. */
   keep(note: ChatNote, bounds: MemoryBounds): Promise<void>;
-  /** Undefined also for one that has expired, and for one that cannot be read with the present secret. */
+  /** Undefined also for an expired note, and for one that cannot be decrypted with the current secret. */
   find(id: string, time: number): Promise<string | undefined>;
   forget(id: string): Promise<void>;
   forgetAllOf(callerId: string): Promise<void>;
 }
 
-/** `approval`: decisions to be remembered. `state`: what functions remember. `continuation`: what ran beside calls to the caller's own functions. */
+/** `approval`: remembered decisions. `state`: the state of functions. `continuation`: results of calls that ran beside calls of the caller's functions. */
 export type MemoryKind = 'approval' | 'state' | 'continuation';
 export type ChatMemories = Record<MemoryKind, ChatMemory>;

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../shared/json.ts';
 
-/** One answered chat that its caller asked to keep (`store: true`). */
+/** An answered chat that its caller asked to store (`store: true`). */
 export interface StoredChat {
-  /** The completion's. */
+  /** The id of the completion. */
   id: string;
   callerId: string;
   /** Milliseconds since 1970. */
@@ -10,15 +10,15 @@ export interface StoredChat {
   model: string;
   /** At most sixteen texts, as OpenAI allows them. */
   metadata: Record<string, string>;
-  /** What was asked, in OpenAI's words. */
+  /** The messages of the request, in OpenAI's format. */
   messages: JsonObject[];
   /** The answer as the client got it, without `metadata`. */
   completion: JsonObject;
-  /** What a search looks through. */
+  /** The texts for the full-text search. */
   texts: ChatTexts;
 }
 
-/** The last question and its answer: what came before them was stored with its own answer. */
+/** The last question and its answer; earlier ones were stored with their own chats. */
 export interface ChatTexts {
   question: string;
   answer: string;
@@ -27,16 +27,16 @@ export interface ChatTexts {
 /** A chat as lists show it. */
 export type ListedChat = Pick<StoredChat, 'id' | 'created' | 'model' | 'metadata' | 'completion'>;
 
-/** Where a chat stands in the order of the list; those of one moment by their id. */
+/** The position of a chat in the order of the list: by time, then by id. */
 export type ChatPlace = Pick<StoredChat, 'id' | 'created'>;
 
 export interface ChatPage {
   limit: number;
   order: 'asc' | 'desc';
-  /** The last chat of the page before; it need not be there any more. */
+  /** The last chat of the previous page, which may have been deleted since. */
   after: ChatPlace | undefined;
   model: string | undefined;
-  /** Every one of these has to be there, with this value. */
+  /** Entries that the metadata of a chat must contain. */
   metadata: Readonly<Record<string, string>>;
 }
 
@@ -45,7 +45,7 @@ export interface ChatHit extends ChatTexts {
   created: number;
 }
 
-/** How much is kept. Beyond what a caller may have, the caller's oldest go first; beyond `characters`, those of whoever has the most. Sizes are characters as JSON. */
+/** Beyond the bounds of one caller, that caller's oldest chats are deleted; beyond `characters`, those of the caller with the most. Sizes are characters of JSON. */
 export interface ChatBounds {
   ageMs: number;
   chatsPerCaller: number;
@@ -54,23 +54,22 @@ export interface ChatBounds {
 }
 
 /**
- * Keeps chats. Every question names the caller whose chats it is about: another
- * one's are never found. What is too old is never found either, whether it was pruned or not.
+ * Stores chats. Every method is limited to the chats of one caller. Chats that are too old are never found, even if they are not pruned yet.
  * @throws GatewayError `storage_unavailable`
  */
 export interface ChatStore {
   /** Adds a chat and makes room for it. Resolves when it is durable. */
   save(chat: StoredChat): Promise<void>;
   find(callerId: string, id: string): Promise<StoredChat | undefined>;
-  /** A page may be shorter than its limit where the chats are large; `hasMore` tells whether there is another one. */
+  /** A page of large chats may be shorter than its limit; `hasMore` tells whether there is another page. */
   list(callerId: string, page: ChatPage): Promise<{ chats: ListedChat[]; hasMore: boolean }>;
   /** False when there is no such chat. */
   changeMetadata(callerId: string, id: string, metadata: Record<string, string>): Promise<boolean>;
-  /** Where it stood; undefined when there is no such chat. */
+  /** Returns the position that the chat had; undefined when there is no such chat. */
   delete(callerId: string, id: string): Promise<ChatPlace | undefined>;
   deleteAllOf(callerId: string): Promise<void>;
-  /** Best match first, of equal ones the newest. Any of the words is enough; empty where the query has none. */
+  /** Best match first, then newest. A chat matches if it contains any word of the query; without words there are no hits. */
   search(callerId: string, query: string, limit: number): Promise<ChatHit[]>;
-  /** Forgets what is too old. */
+  /** Deletes chats that are too old. */
   prune(): Promise<void>;
 }

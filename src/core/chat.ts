@@ -2,7 +2,7 @@ import type { ApprovalRule, PendingApproval } from './approval.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { RunEvent } from './run-event.ts';
 
-/** A part of a message. Kinds other than text are carried as they came (images, audio, files). */
+/** A part of a message. Parts other than text (images, audio, files) are passed on unchanged. */
 export type ContentPart = { type: 'text'; text: string } | ({ type: string } & JsonObject);
 export type MessageContent = string | ContentPart[];
 
@@ -11,13 +11,13 @@ export interface ToolCall {
   id: string;
   name: string;
   arguments: string;
-  /** Further keys, which the backend that made the call wants to have back (`extra_content`, in which Gemini signs its thoughts). */
+  /** Further fields that the backend wants back with the call (such as `extra_content`, with Gemini's thought signatures). */
   extra?: JsonObject;
 }
 
 /**
- * One message of a conversation. `extra` holds the keys that the gateway has no word for (`name`, `cache_control`, …);
- * backends that speak the OpenAI API get them back unchanged.
+ * One message of a conversation. `extra` holds fields that the gateway does not know (`name`, `cache_control`, …);
+ * backends that speak the OpenAI API get them unchanged.
  */
 export type ChatMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 export interface SystemMessage {
@@ -49,14 +49,14 @@ export interface ToolMessage {
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
-/** Token counts with the field's own names, so that details of any provider can be summed. */
+/** Token counts with OpenAI's field names, so that details of any provider can be summed. */
 export interface Usage extends JsonObject {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
 }
 
-/** What supports an answer: a tool's result or an inline file, in Open WebUI's shape. */
+/** A source of an answer: a tool result or an inline file, in Open WebUI's shape. */
 export interface Source {
   source: { name: string };
   document: string[];
@@ -64,22 +64,22 @@ export interface Source {
   tool_result?: true;
 }
 
-/** What a backend says while it answers. `choice` is the index for `n` above 1; absent means 0. */
+/** An event of a backend's answer. `choice` is the index for `n` above 1; absent means 0. */
 export type ModelEvent =
   | { type: 'text'; text: string; choice?: number }
-  /** `field`: the backend's name for it; absent where it was taken out of the text. */
+  /** `field`: the backend's name of the field; absent if the reasoning was part of the text. */
   | { type: 'reasoning'; text: string; field?: string; choice?: number }
-  /** What the backend wants to have back in the message with the calls that follow, beside their reasoning. */
+  /** Fields that the backend wants back, beside the reasoning, in the message with the calls that follow. */
   | { type: 'thought'; fields: JsonObject; choice?: number }
   /** A whole call, assembled from its fragments. */
   | { type: 'tool-call'; call: ToolCall; choice?: number }
-  /** Fields without a word of ours (`refusal`, `logprobs`, `system_fingerprint`, …), passed on where they stood. */
+  /** Fields that the gateway does not use (`refusal`, `logprobs`, `system_fingerprint`, …), passed on at the same level. */
   | { type: 'extra'; level: 'delta' | 'choice' | 'response'; fields: JsonObject; choice?: number }
   | { type: 'usage'; usage: Usage }
   | { type: 'finish'; reason: FinishReason; choice?: number }
   | { type: 'run-event'; event: RunEvent };
 
-/** What a run says: the model's words, and what the gateway did between them. */
+/** An event of a run: from the model, or about what the gateway did. */
 export type ChatEvent = ModelEvent | { type: 'source'; source: Source } | { type: 'approval'; approval: PendingApproval };
 
 /** A frontend's own function, offered beside the gateway's and never executed by it. */
@@ -95,11 +95,11 @@ export interface ChatRequest {
   messages: ChatMessage[];
   stream: boolean;
   callerFunctions: CallerFunction[];
-  /** Entries of `tools` that are no functions (a provider's hosted tools): forwarded as they are. */
+  /** Entries of `tools` that are not functions (a provider's hosted tools), forwarded unchanged. */
   hostedTools: JsonObject[];
   toolChoice: JsonValue | undefined;
   parallelToolCalls: boolean | undefined;
-  /** Model parameters and unknown fields, for the backend. Extension fields never stand here. */
+  /** Model parameters and unknown fields, for the backend. Never contains the gateway's extension fields. */
   parameters: JsonObject;
   toolServers: RequestToolServer[];
   /** `undefined`: the defaults. Empty: no registered tool. */
@@ -113,15 +113,15 @@ export interface ChatRequest {
   /** `{{NAME}}` → value, for system prompts and templates. */
   variables: Record<string, string>;
   files: InlineFile[];
-  /** A frontend's hidden task (title, tags): runs without tools. */
+  /** A frontend task (title, tags), which runs without tools. */
   isTask: boolean;
-  /** Another preset has handed the conversation over: the result at its end answers no call of this one. */
+  /** Another preset handed the conversation over, so the tool result at its end belongs to no call of this preset. */
   isHandover?: true;
-  /** What the presets that handed the conversation over demand; never a client's word. */
+  /** The approval rule of the presets that handed the conversation over; clients cannot set it. */
   approvalRule?: ApprovalRule;
-  /** How the answer goes back over HTTP, which is where tokens of approvals can be returned; absent for an answer over a socket. Legacy: with `function_call`. */
+  /** The format of an answer over HTTP, which can return approval tokens; absent for an answer over a socket. `isLegacy`: with `function_call`. */
   reply?: { includeUsage: boolean; includeEvents: boolean; isLegacy?: true };
-  /** `store: true`: the caller would like the answer kept. `metadata` as it was sent. */
+  /** Present with `store: true`: the answer is to be stored. `metadata` is not validated. */
   store?: { metadata: JsonValue };
 }
 
@@ -134,7 +134,7 @@ export interface InlineFile {
 export interface RequestToolServer {
   url: string;
   path?: string;
-  /** An object, or the text of one. */
+  /** An object, or JSON or YAML text. */
   openapi?: JsonObject | string;
   info?: JsonObject;
   specs?: JsonObject[];
@@ -143,11 +143,11 @@ export interface RequestToolServer {
   key?: string;
   headers: Record<string, string>;
   execution?: 'browser' | 'gateway';
-  /** Which of its functions are kept back, and which wait for a human; the words of a registered server. */
+  /** Which of its functions are left out, and which need approval; the same fields as in a registered server's `config`. */
   config?: JsonObject;
 }
 
-/** The text of a message: its text parts joined by line breaks, everything else left out. */
+/** The text of a message: its text parts, joined by line breaks. */
 export function textOf(content: MessageContent | null): string {
   if (content === null) return '';
   if (typeof content === 'string') return content;

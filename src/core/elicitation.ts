@@ -1,20 +1,20 @@
 import type { JsonObject } from '../shared/json.ts';
 import type { RunContext } from './run.ts';
 
-/** A question for the user, without its id. Fields as in the frames `confirmation` and `input`. */
+/** An elicitation, without its id. Fields as in the frames `confirmation` and `input`. */
 export interface ElicitationRequest {
   type: 'confirmation' | 'input';
   data: JsonObject;
 }
 
-/** `answered`: the data of the frame that came. `unavailable`: there is no such session of this caller. */
+/** `answered`: with the data of the answering frame. `unavailable`: this caller has no such session. */
 export type ElicitationReply = { type: 'answered'; data: JsonObject } | { type: 'unavailable' | 'disconnected' | 'expired' };
 
 /**
- * Asks the user behind `run.sessionId`. Settles once. Only the session that was asked may answer, and only its owner's runs may ask it.
+ * Sends an elicitation to the session `run.sessionId`. Settles once. Only that session may answer, and only runs of its owner may use it.
  * Rejects with the signal's reason.
  */
 export type SendElicitation = (
-  question: ElicitationRequest,
-  asker: { run: RunContext; signal: AbortSignal; timeoutMs: number },
+  request: ElicitationRequest,
+  options: { run: RunContext; signal: AbortSignal; timeoutMs: number },
 ) => Promise<ElicitationReply>;

@@ -21,26 +21,26 @@ const errorTable = {
   invalid_api_key: { status: 401, type: 'authentication_error' },
   forbidden: { status: 403, type: 'permission_error' },
   egress_denied: { status: 403, type: 'permission_error' },
-  /** The token of an approval was changed, or is of another call, other arguments or another wait. */
+  /** The approval token was altered, or belongs to another call, other arguments or another suspension. */
   invalid_approval_token: { status: 403, type: 'permission_error' },
   approval_expired: { status: 410, type: 'invalid_request_error' },
   model_not_found: { status: 404, type: 'not_found_error' },
   not_found: { status: 404, type: 'not_found_error' },
-  /** Something of that id is there already, or the change is not possible in the present state. */
+  /** The id is taken, or the change is not possible in the current state. */
   conflict: { status: 409, type: 'invalid_request_error' },
-  /** The entry comes from the environment or the configuration file and is changed there. */
+  /** The entry comes from the environment or the configuration file, and can only be changed there. */
   read_only: { status: 409, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'invalid_request_error' },
   payload_too_large: { status: 413, type: 'invalid_request_error' },
   headers_too_large: { status: 431, type: 'invalid_request_error' },
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
-  /** The caller's own key, or a socket, is used more than it may be. */
+  /** A limit of the caller's key or socket is exceeded. */
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
   upstream_rate_limited: { status: 429, type: 'rate_limit_error' },
-  /** The backend refused the request itself (4xx): its own status and message are kept. */
+  /** The backend refused the request (4xx); its status and message are passed on. */
   upstream_rejected: { status: 400, type: 'invalid_request_error' },
-  /** The backend says that this model or server has no native tool calls; `auto` falls back to `default`. */
+  /** The backend reports that the model or server has no native tool calls; mode `auto` falls back to `default`. */
   tools_unsupported: { status: 400, type: 'invalid_request_error' },
   upstream_unreachable: { status: 502, type: 'server_error' },
   upstream_auth_failed: { status: 502, type: 'server_error' },
@@ -52,12 +52,12 @@ const errorTable = {
   upstream_timeout: { status: 504, type: 'server_error' },
   /** A function of this gateway failed or took too long, and its definition says that this ends the run. */
   tool_failed: { status: 502, type: 'server_error' },
-  /** A hook has forbidden it; the message is the hook's. */
+  /** A hook refused it; the message is the hook's. */
   refused_by_hook: { status: 403, type: 'permission_error' },
   /** A hook failed or took too long, and its policy says that this ends the run. */
   hook_failed: { status: 502, type: 'server_error' },
   run_cancelled: { status: 409, type: 'invalid_request_error' },
-  /** The database cannot be read or written just now. */
+  /** The database cannot be read or written at the moment. */
   storage_unavailable: { status: 503, type: 'server_error' },
   server_shutting_down: { status: 503, type: 'server_error' },
   overloaded: { status: 503, type: 'server_error' },
@@ -69,16 +69,16 @@ export type ErrorCode = keyof typeof errorTable;
 export interface GatewayErrorDetails {
   /** The request field at fault, as a path such as `messages.0.role`. */
   param?: string;
-  /** Overrides the table's status, for an upstream status that is kept. */
+  /** Overrides the table's status, for an upstream status that is passed on. */
   status?: number;
   /** Seconds or HTTP date, copied to `Retry-After`. */
   retryAfter?: string;
-  /** What was done before, as further fields of the body beside `error`. */
+  /** What the run did before the error, as further fields of the body beside `error`. */
   progress?: JsonObject;
   cause?: unknown;
 }
 
-/** An error whose message may reach a client: it names the thing and the cure, and holds no secret. */
+/** An error whose message may reach a client: it names the problem and the cure, and contains no secret. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -99,7 +99,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** What went wrong on the way to a peer. Adapters turn it into their own words: an upstream fault, or a tool's error. */
+/** Why an outgoing request failed. Callers turn it into an upstream error or a tool error. */
 export type OutboundFailure = 'denied' | 'unreachable' | 'timeout' | 'cut' | 'redirected' | 'invalid_request';
 
 export class OutboundError extends Error {

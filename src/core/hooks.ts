@@ -9,14 +9,14 @@ export interface HookAbort {
   message: string;
 }
 
-/** `undefined` changes nothing; `message` stands for the model's answer. */
+/** `undefined` changes nothing; `answer` replaces the model's answer. */
 export type BeforeModelDecision =
   | undefined
   | HookAbort
   | { type: 'answer'; message: AssistantMessage }
   | { type: 'messages'; messages: ChatMessage[] };
 export type AfterModelDecision = undefined | HookAbort | { type: 'answer'; message: AssistantMessage };
-/** `reject`: the function does not run, and the model reads why. */
+/** `reject`: the function does not run, and the model reads the message. */
 export type BeforeToolDecision =
   | undefined
   | HookAbort
@@ -38,16 +38,16 @@ export interface HookedCall {
 
 export interface HookInvocation {
   run: RunContext;
-  /** Aborted at the hook's time limit and when the run is left. */
+  /** Aborted at the hook's time limit and when the run is aborted. */
   signal: AbortSignal;
 }
 
-/** What an operator puts between the gateway and a model or a function. A rejection is a failure, which `onFailure` judges. */
+/** An operator's code between the gateway and models or functions. A rejected promise is a failure, to which `onFailure` applies. */
 export interface Hook {
   /** For messages and the log. */
   readonly name: string;
   readonly timeoutMs: number;
-  /** `abort`: a failure ends the run (a guard that failed must not let anything through). `ignore`: as if it had changed nothing. */
+  /** `abort`: a failure ends the run, because a failed guard must not let anything through. `ignore`: as if the hook had changed nothing. */
   readonly onFailure: 'ignore' | 'abort';
   beforeModel?(request: HookedModelRequest, invocation: HookInvocation): Promise<BeforeModelDecision>;
   afterModel?(message: AssistantMessage, invocation: HookInvocation): Promise<AfterModelDecision>;

@@ -1,19 +1,19 @@
 /**
- * What callers, models, servers and operators can run into, each limit with its reason. Settings may override some of them. What bounds only
- * the inner work of one file, and is seen nowhere else, stands in that file.
+ * Limits that callers, models, servers and operators can reach, each with its reason. Settings override some of them. Limits that concern only the
+ * internals of one file are in that file.
  */
 export const limits = {
   // Bodies and JSON
 
-  /** A vision request with a few images fits; larger bodies are an attack or belong in a file store. */
+  /** A vision request with a few images fits; larger bodies are an attack, or belong in a file store. */
   bodyBytes: 10 * 1024 * 1024,
-  /** Deeper JSON has no use in a chat and overflows recursive code after it. */
+  /** Deeper JSON has no use in a chat, and would overflow recursive code. */
   jsonDepth: 64,
   /** Nesting of a whole body: a document of `documentDepth` within a list of tool servers. Megabytes of brackets cost the parser seconds. */
   bodyDepth: 256,
-  /** Up to here a body costs next to nothing, whatever it holds: it is parsed without counting its values first. */
+  /** Up to this size any body is cheap, so it is parsed without counting its values first. */
   smallBodyBytes: 64 * 1024,
-  /** A body, a frame or a result up to this size, with at most this many values, is parsed in place: five milliseconds. Others go to a worker. */
+  /** A body, frame or result up to this size, with at most this many values, is parsed on the main thread, which takes 5 ms. Others go to a worker. */
   inPlaceCharacters: 512 * 1024,
   inPlaceValues: 10_000,
   /**
@@ -21,17 +21,17 @@ export const limits = {
    * microsecond each. Ten messages of a chat with tools have seventy, so the longest chat with 128 functions fits.
    */
   bodyValues: 50_000,
-  /** Different names of fields in it: each of them costs as much as three values. */
+  /** Different field names in one body; each costs as much as three values. */
   bodyFieldNames: 8_000,
-  /** Numbers directly in lists, which cost a tenth: tokens to be embedded. */
+  /** Numbers directly in arrays, such as tokens to be embedded; each costs a tenth of a value. */
   bodyNumbers: 500_000,
-  /** Parsing a body in a worker: many times what the largest takes. */
+  /** Parsing a body in a worker: many times longer than the largest takes. */
   parseTimeoutMs: 10_000,
-  /** Larger bodies on their way in, over all requests: what is being received lies in memory before anybody has looked at it. */
+  /** All large bodies that are being received at the same time: they are in memory before they are validated. */
   arrivingBodiesBytes: 64 * 1024 * 1024,
-  /** Unfinished bodies of one caller; beyond it the slowest of them is given up. */
+  /** Incomplete bodies of one caller; beyond it the slowest is rejected. */
   arrivingBodiesPerCaller: 64,
-  /** A body has to bring so many bytes in every such time: 1 kB/s, half of what the slowest mobile networks carry, with a gap for a tunnel. */
+  /** Bytes of a body that must arrive in each window of `bodyPaceMs`: 1 kB/s, half the rate of the slowest mobile networks; the window bridges a tunnel. */
   bodyPaceBytes: 15_000,
   bodyPaceMs: 15_000,
   /**
@@ -45,7 +45,7 @@ export const limits = {
 
   // Chat requests
 
-  /** A chat of years has fewer messages; more only burns memory per request. */
+  /** Even a chat of years has fewer messages; more only costs memory. */
   messages: 5_000,
   /** Fields of a chat's body, known and unknown ones. */
   chatFields: 256,
@@ -55,33 +55,33 @@ export const limits = {
   toolsPerRequest: 128,
   /** Tool servers that one request may supply. */
   toolServersPerRequest: 64,
-  /** Headers are sent at the latest after this time, so that proxies in front do not give up. */
+  /** Response headers are sent after this time at the latest, so that proxies in front do not time out. */
   headersDelayMs: 10_000,
-  /** Comments between events while tools run or a model thinks. */
+  /** Interval of SSE comments while tools run or a model thinks. */
   keepAliveMs: 15_000,
 
   // Presets
 
-  /** Stored presets: all of them are read together. */
+  /** Stored presets, which are always read together. */
   presets: 500,
   /** Longer prompts belong in files. */
   presetSystemCharacters: 100_000,
-  /** Presets that one may hand over to: their names stand in a schema. */
+  /** Presets that one preset may hand over to; their names are in a function's schema. */
   subAgents: 32,
-  /** Hand-offs within one run: agents that send each other around never answer. */
+  /** Hand-offs within one run, to stop presets that hand over in circles. */
   handoffs: 8,
-  /** Presets that call each other as tools, one within the other. */
+  /** Nesting of presets that call each other as tools. */
   presetDepth: 4,
 
   // The offer and the selection of tools
 
   /** Functions that are offered to a model beside the caller's own: providers refuse more than 128 in all. */
   offeredFunctions: 128,
-  /** Tokens of all offered functions: half the context of a small local model. Above it the ones that fit the conversation are chosen. */
+  /** Tokens of all offered functions: half the context of a small local model. Beyond it those that fit the conversation best are offered. */
   offeredTokens: 16_000,
-  /** Functions that are chosen when there are too many: with more, models choose worse. */
+  /** Functions that are offered when there are too many; with more, models choose worse. */
   chosenFunctions: 40,
-  /** Up to here functions and arguments are chosen by one request; with more, a small model reads little but schemas, so the names come first. */
+  /** Up to this many functions, one request selects functions and arguments; with more, a first request selects names, to spare small models most schemas. */
   selectedAtOnce: 20,
   /** Calls that the schema of a selection allows: a small model that is constrained to a schema may otherwise never end its list. */
   selectedCalls: 16,
@@ -89,14 +89,14 @@ export const limits = {
   selectionFormCharacters: 40_000,
   /** Characters of an answer that are searched for a selection: one call with the longest arguments fits. */
   selectionCharacters: 300_000,
-  /** Text without a label that `react` buffers, because it may turn out to be a thought before an action. */
+  /** Characters of unlabelled text that `react` buffers, because it may turn out to be a thought before an action. */
   unlabelledCharacters: 400,
-  /** What a model writes after its action in `react` is invented; the stream of a backend without stop sequences is closed after this much. */
+  /** Characters after an action in `react`, which are invented: then the stream of a backend without stop sequences is closed. */
   inventedCharacters: 400,
 
   // Tool calls
 
-  /** A single call's arguments: a model that streams more is stuck in a loop. */
+  /** Arguments of one call; a model that streams more is stuck in a loop. */
   argumentsBytes: 256 * 1024,
   /** Rounds of tool calls in one answer (`CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS`). */
   toolRounds: 10,
@@ -104,40 +104,40 @@ export const limits = {
   maxToolRounds: 256,
   /** Calls that run at the same time within one round. */
   parallelToolCalls: 8,
-  /** Calls in one round; more is a model out of control. */
+  /** Calls in one round; a model that makes more is out of control. */
   callsPerRound: 64,
-  /** Calls in one run, over all rounds; far beyond any task, and an end to a model in a circle. */
+  /** Calls in one run, over all rounds: far more than any task needs, to stop a model in a loop. */
   callsPerRun: 512,
-  /** How often the very same call runs in one run without giving anything new; the next one is answered with an explanation. */
+  /** How often an identical call runs in one run without a new result; the next one gets an explanation instead. */
   identicalCalls: 2,
-  /** Rounds in a row in which no call could run. They do not count as rounds, so they need an end of their own. */
+  /** Consecutive rounds in which no call could run. They do not count as rounds, so they have their own limit. */
   reasksInARow: 2,
-  /** After this time no further round begins: whoever waits longer has left. */
+  /** After this time no further round starts: no client waits longer. */
   toolPhaseMs: 30 * 60 * 1000,
-  /** One call, progress or not, where no setting says otherwise (`TOOL_TOTAL_TIMEOUT_MS`). */
+  /** Total time of one call, whatever progress it reports (default of `TOOL_TOTAL_TIMEOUT_MS`). */
   toolTotalTimeoutMs: 300_000,
-  /** Before the second attempt of a call that has had no effect: a restarting server needs a moment. */
+  /** Delay before a call without an effect is retried: a restarting server needs a moment. */
   toolRetryDelayMs: 250,
   /** Progress events of one call; a tool that reports more is in a loop. */
   progressEventsPerCall: 1_000,
-  /** What the gateway executed beside a caller's own functions waits this long for the caller's answer. */
+  /** How long results of calls beside a caller's own functions are kept for the caller's next request. */
   continuationMs: 60 * 60 * 1000,
   continuations: 1_000,
   continuationsCharacters: 64 * 1024 * 1024,
-  /** Turns with calls, from the end of a history, for which stored results are looked up; nobody makes more of them in an hour. */
+  /** Turns with calls, from the end of a history, for which stored results are looked up; a chat has fewer in an hour. */
   continuationsPerRequest: 256,
 
   // Tool results
 
-  /** What one tool result may hand to a model; more would fill any context window. */
+  /** Size of one tool result for a model; more would fill any context window. */
   toolResultBytes: 256 * 1024,
-  /** What a model reads of one result where its context is not known: about 25,000 tokens. It reads on by a reference. */
+  /** Part of a result that a model of unknown context size reads at once: about 25,000 tokens. It reads the rest with `read_result`. */
   modelResultBytes: 100_000,
-  /** What a tool may return for the gateway to truncate and store. */
+  /** Size of a result that the gateway accepts, to truncate and store it. */
   keptResultBytes: 4 * 1024 * 1024,
-  /** JSON of more values stays the text that the server sent: a dozen steps between the server and the model look at each value. */
+  /** JSON with more values is kept as text, because a dozen steps between server and model traverse each value. */
   resultValues: 20_000,
-  /** Results stored for reading on, over one run. */
+  /** Truncated results that one run stores for `read_result`. */
   keptResultsCharacters: 8 * 1024 * 1024,
   keptResults: 64,
   /** Results of functions with `cacheTtlMs`, over all callers. */
@@ -145,62 +145,62 @@ export const limits = {
   cachedResultsCharacters: 16 * 1024 * 1024,
   /** Results of calls with longer arguments are not cached. */
   cacheKeyCharacters: 4_096,
-  /** A file in an event as a `data:` URI: a picture for a page, not an archive. */
+  /** A file in an event, as a `data:` URI: large enough for a picture, not for an archive. */
   eventFileCharacters: 1_400_000,
 
   // Functions, toolsets and hooks of operators
 
-  /** Loading one module of `tools_dir` or of a hook, what it awaits at its top level included. */
+  /** Loading one module of `tools_dir` or of a hook, including its top-level `await`. */
   moduleLoadMs: 10_000,
-  /** A module that takes longer joins the others later: the first chats wait for the folder. */
+  /** The first chats wait this long for the modules; slower ones are added later. */
   modulePatienceMs: 2_000,
-  /** Modules in `tools_dir`; more is another folder, taken by mistake. */
+  /** Modules in `tools_dir`; with more, the path is most likely wrong. */
   toolModules: 500,
   /** Functions and toolsets of one module. */
   functionsPerModule: 200,
-  /** `setup` of a toolset: opening a connection. */
+  /** `setup` of a toolset, such as opening a connection. */
   toolsetSetupMs: 30_000,
-  /** `close` of a toolset; the connection is given up after it in any case. */
+  /** `close` of a toolset; after it the toolset counts as closed in any case. */
   toolsetCloseMs: 5_000,
-  /** `isEnabled` of a function: every chat waits for the slowest one. */
+  /** `isEnabled` of a function; every chat waits for the slowest. */
   enablementMs: 1_000,
-  /** Threads of functions with `worker: true` that run at a time: more would only share the processor's cores. */
+  /** Concurrent threads of functions with `worker: true`; more would only compete for cores. */
   functionThreads: 4,
   functionThreadMegabytes: 512,
-  /** One hook, where its entry sets no other time: every chat waits for it. */
+  /** Default time limit of a hook; every chat waits for it. */
   hookMs: 5_000,
   hooks: 50,
-  /** What `afterModel` has to read before anybody else sees it. */
+  /** Size of an answer that is buffered until `afterModel` has checked it. */
   heldAnswerCharacters: 4 * 1024 * 1024,
-  /** What the functions of one chat may store in its state. */
+  /** State that the functions of one chat may store. */
   stateKeys: 100,
   stateCharacters: 64 * 1024,
-  /** Chats with state in memory; the ones that were not used for the longest time go first. */
+  /** Chats with state in memory; the least recently used are evicted first. */
   stateChats: 10_000,
   stateTotalCharacters: 32 * 1024 * 1024,
-  /** The same as it outlives the process, encrypted for each chat. */
+  /** Stored state of all chats, encrypted. */
   stateLastingCharacters: 64 * 1024 * 1024,
-  /** State that is not written any more is stored this long: as long as a stored chat. */
+  /** How long state is stored after its last write: as long as a stored chat. */
   stateMs: 30 * 24 * 60 * 60 * 1000,
 
   // Backends
 
   connectTimeoutMs: 5_000,
-  /** A model list that takes longer costs that backend its models, not the caller the answer. */
+  /** A backend that takes longer to list its models is left out of the list, which the caller gets in time. */
   modelListTimeoutMs: 2_000,
-  /** How long a model list is believed. */
+  /** How long a model list is cached. */
   modelListTtlMs: 30_000,
-  /** How long a backend's "no tools" is remembered for a model. */
+  /** How long it is remembered that a backend refused tools for a model. */
   noToolsMemoryMs: 60 * 60 * 1000,
-  /** How long it is remembered which form of structured output a backend takes for a model. */
+  /** How long it is remembered which form of structured output a backend accepts for a model. */
   outputFormMemoryMs: 60 * 60 * 1000,
   /** Pairs of a model and a schema for which one backend's form is remembered. */
   outputForms: 1_000,
   /** One SSE or NDJSON line of a backend. */
   upstreamLineBytes: 1024 * 1024,
-  /** Values in one line of a stream; most have a dozen. Parsing so many takes ten milliseconds. */
+  /** Values in one line of a stream; most have a dozen. Parsing this many takes 10 ms. */
   upstreamLineValues: 20_000,
-  /** Of a stream, what is read in one turn of the event loop: a hundred chunks. */
+  /** Bytes of a stream that are read in one turn of the event loop: a hundred chunks. */
   upstreamSliceBytes: 16 * 1024,
   /** All of one streamed answer; images as data URIs fit. */
   upstreamAnswerBytes: 64 * 1024 * 1024,
@@ -208,16 +208,16 @@ export const limits = {
   upstreamJsonBytes: 16 * 1024 * 1024,
   /** Values in it: a list of seven hundred models with all their details, or two thousand tokens with their probabilities. */
   upstreamAnswerValues: 50_000,
-  /** An answer with embeddings, which is passed on as it came: two thousand of them with fifteen hundred numbers each. */
+  /** An answer with embeddings, which is passed on unchanged: two thousand of them with fifteen hundred numbers each. */
   embeddingsAnswerBytes: 64 * 1024 * 1024,
   /** An error page of a backend: enough to find its message. */
   upstreamErrorBytes: 64 * 1024,
 
   // OpenAPI documents
 
-  /** GitHub's document, the largest of the real ones that were measured, has 13 MB. */
+  /** The largest of the real documents that were measured, GitHub's, has 13 MB. */
   documentBytes: 16 * 1024 * 1024,
-  /** Deeper documents were never seen; every recursive step over one stops here. */
+  /** No real document is deeper; every recursive function over documents stops here. */
   documentDepth: 200,
   /** Files of one document; the largest real one consists of 290. */
   documentFiles: 1_000,
@@ -225,15 +225,15 @@ export const limits = {
   documentTimeoutMs: 10_000,
   /** Parsing and converting it, its files included: ten times what the largest real one takes. */
   documentReadingMs: 30_000,
-  /** How often an opened server is asked whether its document has changed. Most answer with a 304, which costs nothing. */
+  /** How often an opened server's document is checked for changes. Most servers answer with a 304, which costs nothing. */
   documentRefreshMs: 10 * 60 * 1000,
-  /** A registered tool server that takes longer to open joins the chats later. */
+  /** A chat waits this long for a registered tool server to open; its functions are offered once it is open. */
   serverPatienceMs: 2_000,
   /** Operations of one document. */
   operations: 10_000,
   /** Nodes that one function's schema may have once its references are inlined. */
   schemaNodes: 20_000,
-  /** Parameters of one function, as JSON: twice the largest of the real documents. No model's context holds a few of them. */
+  /** Parameters of one function, as JSON: twice the largest in real documents. No model's context fits more than a few of these. */
   functionCharacters: 200_000,
   /**
    * One document of a registered server (`ConversionBudget` says what each of the three counts): seventeen times what the largest of the real
@@ -242,49 +242,49 @@ export const limits = {
   registeredNodes: 2_000_000,
   registeredValues: 5_000_000,
   registeredCharacters: 5_000_000,
-  /** All documents of one request, which anybody may send: a quarter of a second at worst. 128 functions of the largest real document take a third. */
+  /** All documents of one request, which any caller may send: 250 ms at worst. 128 functions of the largest real document take a third of it. */
   requestNodes: 150_000,
   requestValues: 500_000,
   requestCharacters: 1_500_000,
-  /** What is converted on the main thread, while everything else waits: twenty milliseconds; documents of 64 KB take a quarter of it. */
+  /** What is converted on the main thread, which blocks everything else: 20 ms. Documents of 64 KB take a quarter of it. */
   waitedForNodes: 15_000,
   waitedForValues: 50_000,
 
   // MCP servers
 
-  /** Reaching an MCP server and agreeing on a protocol, each step. */
+  /** Each of two steps: connecting to an MCP server, and agreeing on a protocol version. */
   mcpConnectTimeoutMs: 10_000,
   /** The same for a process, which npm may have to fetch first. */
   mcpProcessStartMs: 60_000,
-  /** Finding out whether it speaks the protocol of 2026: old servers over pipes answer nothing. */
+  /** Finding out whether it speaks the protocol version of 2026; older servers over stdio may not answer at all. */
   mcpProbeTimeoutMs: 5_000,
   mcpListTimeoutMs: 10_000,
-  /** What no other limit ends; as long as tools may run at all. */
+  /** An answer to which no other limit applies; as long as tools may run at all. */
   mcpAnswerMs: 30 * 60 * 1000,
   /** A stream of notifications may be silent for long; after this it is opened anew. */
   mcpStreamIdleMs: 60 * 60 * 1000,
-  /** Between the end of a stream and the certainty that the answer was not in it. */
+  /** How long to wait for an answer after the end of its stream, before the stream counts as cut off. */
   mcpCutGraceMs: 250,
-  /** A server that says again and again that its list has changed is asked once in this time. */
+  /** The tool list is requested at most once in this time, however often a server announces that it has changed. */
   mcpListPauseMs: 300,
-  /** Of what a process writes to stderr: the end, in which it says why it ended. */
+  /** The end of a process's stderr that is kept, because it says why the process exited. */
   mcpErrorOutputBytes: 8 * 1024,
   mcpErrorOutputLines: 10,
   mcpErrorOutputLineCharacters: 300,
   /** One message of an MCP server: the largest result with its envelope, in base64. */
   mcpMessageBytes: 8 * 1024 * 1024,
-  /** Values in it, which the SDK parses and checks in one go: a list of a thousand tools with thirty values each. */
+  /** Values in one message, which the SDK parses and validates synchronously: a list of a thousand tools with thirty values each. */
   mcpMessageValues: 40_000,
-  /** Messages that the SDK handles in one turn of the event loop: it takes up to a tenth of a millisecond for each. */
+  /** Messages that the SDK handles in one turn of the event loop, up to 0.1 ms each. */
   mcpMessagesPerTurn: 100,
-  /** Notifications of one MCP server: at once, and then in a second. Those beyond it are dropped. */
+  /** Notifications of one MCP server: burst and rate. Further ones are dropped. */
   mcpNotificationBurst: 2_000,
   mcpNotificationsPerSecond: 100,
-  /** Dropped ones in a row until the connection is closed. */
+  /** Consecutive dropped notifications until the connection is closed. */
   mcpDroppedNotifications: 20_000,
   /** Tools of one MCP server; the largest known ones have a few hundred. */
   mcpTools: 1_000,
-  /** Definitions that are pinned of one server, those that are gone included. */
+  /** Pinned definitions of one server, including those of removed tools. */
   mcpPins: 2_000,
   /** The specification allows 128; some servers have longer ones. */
   mcpNameCharacters: 256,
@@ -301,7 +301,7 @@ export const limits = {
 
   /** One websocket frame: a tool result of the largest size with its envelope. */
   socketFrameBytes: 1024 * 1024,
-  /** Bytes that may wait for a browser which does not read, before its socket is closed. */
+  /** Bytes that are buffered for a browser that does not read, before its socket is closed. */
   socketBufferBytes: 4 * 1024 * 1024,
   /** A browser has one, an application a few; each holds a session with its calls. */
   socketsPerCaller: 16,
@@ -309,9 +309,9 @@ export const limits = {
   chatsPerSession: 16,
   /** Chats that one caller may start over all its sockets within sixty seconds; more is a program that should use HTTP. */
   socketMessagesPerMinute: 600,
-  /** Of one socket; a browser that runs many tools at once stays far below. */
+  /** Frames from one socket; a browser that runs many tools at once stays far below. */
   socketFramesPerSecond: 400,
-  /** What one socket may send a second, and at once after a pause; one that sends more is read more slowly. */
+  /** Bytes that one socket may send: rate and burst. A socket that sends more is read more slowly. */
   socketBytesPerSecond: 1024 * 1024,
   socketBurstBytes: 4 * 1024 * 1024,
   /** The same for all sockets of one caller. */
@@ -328,11 +328,11 @@ export const limits = {
 
   /** How long a run can be read after its end (`GET /api/runs`). */
   runLogMs: 24 * 60 * 60 * 1000,
-  /** Seven a minute for a day; beyond it the oldest go first, because the log must never crowd out what is registered. */
+  /** Seven a minute for a day. Beyond it the oldest are deleted, because the log must never crowd out what is registered. */
   loggedRuns: 10_000,
-  /** The same for their size, mostly results of tools: an eighth of the largest database. */
+  /** Size of all logged runs, mostly tool results: an eighth of the largest database. */
   loggedRunsCharacters: 128 * 1024 * 1024,
-  /** One text within a logged event: enough to see what was asked and answered. The model reads the whole. */
+  /** One text within a logged event: enough to follow the run. The model reads the whole text. */
   loggedTextCharacters: 4_000,
   /** One logged event, however many texts it has. */
   loggedEventCharacters: 16_000,
@@ -343,49 +343,49 @@ export const limits = {
   loggedProgressEvents: 100,
   /** Names of functions logged with one model request; the start of the run has all that were on offer then. */
   loggedFunctionNames: 32,
-  /** Runs in memory that cannot be written to the store just now. */
+  /** Runs in memory while the store cannot be written. */
   unsavedRuns: 5_000,
   /** Runs in one page of the list. */
   runsPerPage: 200,
 
   // Approvals and suspended runs
 
-  /** How long the token of an approval is good, and how long its run waits: a day, so that a night may lie between. */
+  /** How long an approval token is valid and its run waits: a day, so that a decision can be made the next morning. */
   approvalTokenMs: 24 * 60 * 60 * 1000,
   /** Suspended runs of one caller; nobody decides more of them. */
   waitingRunsPerCaller: 200,
-  /** A run whose answer has failed is not stored while so many wait: answers that nobody fetches must not crowd out decisions. */
+  /** With this many waiting runs, a run that failed after its decisions is not stored for a retry: retries must not crowd out decisions. */
   retriedRunsPerCaller: 100,
   /** A suspended run, as JSON: the largest body with the results that a run may store. */
   waitingRunCharacters: 24 * 1024 * 1024,
-  /** All of them together, encrypted: a quarter of the largest database. */
+  /** All suspended runs together, encrypted: a quarter of the largest database. */
   waitingRunsCharacters: 256 * 1024 * 1024,
-  /** Decisions that apply to the rest of a chat, over all callers; the oldest go first, and their questions are put again. */
+  /** Decisions that apply to the rest of a chat, over all callers. Beyond it the oldest are deleted, and users are asked again. */
   rememberedApprovals: 10_000,
-  /** The same as they are stored, each encrypted: far more than a word takes. */
+  /** Size of all stored decisions, encrypted: far more than one word each takes. */
   rememberedApprovalsCharacters: 4 * 1024 * 1024,
-  /** A chat that goes on the next day asks again. */
+  /** In a chat that continues the next day, the user is asked again. */
   rememberedApprovalMs: 24 * 60 * 60 * 1000,
-  /** A human's words on a rejection; the model reads them. */
+  /** A human's message on a rejection, which the model reads. */
   approvalMessageCharacters: 4_000,
-  /** How often a session is asked about one call, where the arguments that it gives do not match the schema. */
+  /** How often a session is asked about one call while the edited arguments do not match the schema. */
   approvalTries: 3,
-  /** The id under which a call waits stands in the URL of its decision; some servers put kilobytes of signatures into their ids. */
+  /** The id of a waiting call is part of the URL of its decision; some backends put kilobytes of signatures into call ids. */
   waitingCallIdCharacters: 256,
-  /** How long a decision waits for the end of the answer that asked for it. */
+  /** How long a decision waits for the end of the answer that requested it. */
   approvalHandoverMs: 5_000,
 
   // Stored chats (`STORE_CHATS`)
 
   /** How long a chat with `store: true` is stored: as long as OpenAI stores one. */
   storedChatMs: 30 * 24 * 60 * 60 * 1000,
-  /** A chat every nine minutes of that time; beyond it a caller's oldest go first. */
+  /** A chat every nine minutes of that time; beyond it a caller's oldest are deleted. */
   storedChatsPerCaller: 5_000,
-  /** One caller must not fill what all share. */
+  /** Size of one caller's chats: one caller must not fill the store that all share. */
   storedCharactersPerCaller: 64 * 1024 * 1024,
   /** A quarter of the largest database, over all callers. */
   storedChatsCharacters: 256 * 1024 * 1024,
-  /** One stored chat with its request; images beyond it are left out, and a chat whose texts alone are larger is not stored. */
+  /** One stored chat with its request. If it is larger, images are left out; if its texts alone are larger, it is not stored. */
   storedChatCharacters: 2 * 1024 * 1024,
   /** Keys and values of `metadata`, as OpenAI limits them. */
   metadataEntries: 16,
@@ -393,8 +393,8 @@ export const limits = {
   metadataValueCharacters: 512,
   /** Stored chats, or messages of one, in one page. */
   chatsPerPage: 100,
-  /** The same for their size; the page is shorter then. */
+  /** Size of one page, which is shorter if its chats are large. */
   chatPageCharacters: 8 * 1024 * 1024,
-  /** Chats that one search finds; a model reads every one of them. */
+  /** Hits of one search; a model reads all of them. */
   foundChats: 20,
 } as const;

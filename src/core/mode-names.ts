@@ -1,2 +1,2 @@
-/** Every name under which a mode of choosing tools is known: of a request, a preset, a setting. */
+/** All names of modes, including aliases, for requests, presets and settings. */
 export const modeNames = ['auto', 'native', 'function_call', 'default', 'legacy', 'prompt', 'react', 'simple'] as const;

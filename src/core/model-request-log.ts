@@ -5,31 +5,31 @@ import type { JsonObject, JsonValue } from '../shared/json.ts';
 export interface RequestPurpose {
   /** `answer`: no further request follows; `round`: functions may be called; `last_answer`: after the last round; the others belong to a selection. */
   type: 'answer' | 'round' | 'last_answer' | 'selection_names' | 'selection' | 'selection_repair';
-  /** From 1 on. Rounds in which no call could run do not count: the next request bears the same number. */
+  /** Starts at 1. Rounds in which no call could run do not count, so the next model request has the same number. */
   round?: number;
   maxRounds?: number;
-  /** What is on offer, and what is demanded, where a prompt says it instead of the request. */
+  /** The functions on offer and the tool choice, if they are in the prompt instead of the request's fields. */
   functions?: readonly string[];
   toolChoice?: JsonValue | undefined;
   /** Why the request is repeated in another way. */
   reason?: 'no_call_made' | 'stop_refused' | 'functions_refused' | 'functions_missed' | 'form_demanded' | 'form_refused' | 'no_words';
 }
 
-/** Why an answer failed, in the words that its client gets. */
+/** Why an answer failed; the message is the one that its client gets. */
 export interface AnswerFault {
   code: string;
   message: string;
 }
 
-/** What one model request came to. */
+/** Logs the answer to one model request. */
 export interface AnswerLog {
   note(event: ChatEvent): void;
-  /** Called once. `stopped`: the reader had enough. */
+  /** Called once. `stopped`: the answer was not read to its end. */
   end(how?: AnswerFault | 'stopped'): void;
 }
 
 /** Records the model requests of one run, and their answers. */
 export interface ModelRequestLog {
-  /** `data` is kept as it is: that of a `model.request`, without its number. */
+  /** `data` is the data of a `model.request` event, without its number. It is not copied. */
   begin(data: JsonObject): AnswerLog;
 }

@@ -6,12 +6,12 @@ import type { ToolSpec } from './tool.ts';
 
 /** One request to a backend. */
 export interface ModelRequest {
-  /** The backend's own name of the model, without a prefix. */
+  /** The backend's name of the model, without a prefix. */
   model: string;
   messages: ChatMessage[];
   /** Functions offered by the gateway; empty: no `tools` key is sent unless `callerTools` has entries. */
   tools: ToolSpec[];
-  /** The caller's own entries of `tools`, forwarded as they came. */
+  /** The caller's own entries of `tools`, forwarded unchanged. */
   callerTools: JsonObject[];
   toolChoice: JsonValue | undefined;
   parallelToolCalls: boolean | undefined;
@@ -19,7 +19,7 @@ export interface ModelRequest {
   parameters: JsonObject;
   stream: boolean;
   signal: AbortSignal;
-  /** The form that the answer is to have. A backend enforces it as far as it can; what cannot enforce it takes no notice. */
+  /** The JSON that the answer has to be. A backend enforces it as far as it can, and otherwise ignores it. */
   output?: OutputForm;
   /** For the log of the run; no backend looks at it. */
   purpose?: RequestPurpose;
@@ -27,33 +27,33 @@ export interface ModelRequest {
   onRepeat?: (next: ModelRequest, fault?: unknown) => void;
 }
 
-/** A form of JSON, in the words that grammars and structured outputs have in common: one type each, closed objects, no references. */
+/** A JSON Schema in the subset that grammars and structured outputs share: one type each, closed objects, no references. */
 export interface OutputForm {
   schema: JsonObject;
   /**
-   * The same as OpenAI enforces it: every property required, and nullable where it may be left out. Undefined where that would change what
-   * can be said.
+   * The same schema in OpenAI's strict form: every property is required, and nullable if it was optional. Undefined if that would change which
+   * values are possible.
    */
   strictSchema: JsonObject | undefined;
 }
 
-/** Something that answers a chat. */
+/** A model server, or a wrapper of one, that answers model requests. */
 export interface ModelBackend {
   /**
-   * Emits text and reasoning as they come, each tool call whole, usage when known, and last one `finish` a choice; resolves when the answer is
-   * over. Where `emit` throws, the connection is closed, and the answer rejects with that error.
-   * @throws GatewayError (`upstream_*`, `tools_unsupported`) before or amid the events; the signal's reason when aborted.
+   * Emits text and reasoning as they arrive, each tool call in one piece, usage when known, and finally one `finish` per choice; resolves at the end
+   * of the answer. If `emit` throws, the connection is closed, and the promise rejects with that error.
+   * @throws GatewayError (`upstream_*`, `tools_unsupported`) before or between events; the signal's reason when aborted.
    */
   answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void>;
 }
 
-/** A model in the catalogue. */
+/** A model in the catalog. */
 export interface ModelRecord {
   /** As clients name it; with the backend's prefix where it has one. */
   id: string;
-  /** `ollama`, `openai`, `demo`, or what the backend says (`owned_by`). */
+  /** `ollama`, `openai`, `demo`, or the backend's `owned_by`. */
   owner: string;
-  /** Whether it runs on this side (Ollama, demo): decides between TASK_MODEL and TASK_MODEL_EXTERNAL. */
+  /** Whether it runs locally (Ollama, demo): decides between TASK_MODEL and TASK_MODEL_EXTERNAL. */
   isLocal: boolean;
   /** Seconds since 1970. */
   created: number;
@@ -66,19 +66,19 @@ export interface ModelRecord {
 /** A model that can be requested. */
 export interface FoundModel {
   record: ModelRecord;
-  /** The backend's own name of it. */
+  /** The backend's name of the model. */
   name: string;
   backend: ModelBackend;
-  /** Whether native calls work: stated, learned from a refusal, or unknown (then taken to be able). */
+  /** Whether native tool calls work: reported by the backend, learned from a refusal, or unknown, which counts as yes. */
   nativeTools: 'yes' | 'no' | 'unknown';
-  /** How much it can read, where the backend says so: it decides how much of one result it is given at once. */
+  /** The context size, if the backend reports it. It decides where results are truncated. */
   contextTokens?: number;
 }
 
 export interface ModelFinder {
-  /** @throws GatewayError `model_not_found`, with what helps (for an empty Ollama: the `ollama pull` to run). */
+  /** @throws GatewayError `model_not_found`, with the cure (for an empty Ollama: the `ollama pull` to run). */
   require(id: string, signal: AbortSignal): Promise<FoundModel>;
-  /** Every reachable backend's models; a dead backend costs its own models, and at most two seconds. */
+  /** The models of all reachable backends. An unreachable backend delays the list by at most `limits.modelListTimeoutMs`. */
   list(signal: AbortSignal): Promise<ModelRecord[]>;
   /** Remembers for an hour that a backend refused tools for this model. */
   rememberNoTools(id: string): void;

@@ -1,6 +1,6 @@
 /**
- * Whether and how far a destination is trusted. There is no default: each caller of the door has to say.
- * - `configured`: an operator entered this origin (a backend, a registered tool server); exactly it may be addressed, private addresses included.
+ * How far a destination is trusted. There is no default: every caller of `SendOutbound` has to decide.
+ * - `configured`: an operator entered this origin (a backend, a registered tool server); only it may be addressed, even on a private address.
  * - `request`: a request, a model or a document supplied it; the egress rules decide.
  */
 export type Trust = { kind: 'configured'; origin: string } | { kind: 'request'; mayReachPrivate: boolean };
@@ -11,7 +11,7 @@ export interface OutboundRequest {
   url: string;
   headers?: Record<string, string>;
   body?: string | Uint8Array;
-  /** Id of the user for whom it is sent: it then carries a session token (`auth_type: "session"`), which replaces `authorization`. */
+  /** Id of the user on whose behalf it is sent; it then carries a session token (`auth_type: "session"`), which replaces `authorization`. */
   sessionUser?: string | undefined;
   trust: Trust;
   signal: AbortSignal;
@@ -21,24 +21,25 @@ export interface OutboundRequest {
   idleTimeoutMs: number;
 }
 
-/** Who asks for documents and lists of functions, which are read once for all users. No caller has this id. */
+/** The `sessionUser` of requests for documents and tool lists, which are loaded once for all users. No caller has this id. */
 export const gatewayUser = 'toolwharf';
 
 export interface OutboundResponse {
   status: number;
   /** Names in lower case; repeated headers joined with `, `. */
   headers: Record<string, string>;
-  /** Read it to its end or leave the loop early: both release the connection. Throws `OutboundError` when the peer cuts it. */
+  /** Reading it to its end or leaving the loop early releases the connection. Throws `OutboundError` when the peer cuts it off. */
   body: AsyncIterable<Uint8Array>;
 }
 
 /**
- * The only door out. Follows no redirect (a 3xx throws `redirected`), asks for no compression, and checks literal, DNS answers and peer address.
+ * The only way out to the network. Follows no redirect (a 3xx throws `redirected`), requests no compression, and checks IP literals, DNS answers and the
+ * peer's address.
  * @throws OutboundError with its `failure`; the signal's own reason when it was aborted.
  */
 export type SendOutbound = (request: OutboundRequest) => Promise<OutboundResponse>;
 
-/** Reads at most `maxBytes`; what lies beyond is not read, and `isTruncated` says so. */
+/** Reads at most `maxBytes`. `isTruncated`: there was more, which is not read. */
 export async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<{ bytes: Uint8Array; isTruncated: boolean }> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -53,13 +54,13 @@ export async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: numbe
   return { bytes: concatenate(pieces, size), isTruncated };
 }
 
-/** Text as UTF-8; invalid bytes, a character cut by the limit among them, become U+FFFD. */
+/** Decodes UTF-8; invalid bytes, also those of a character cut by the limit, become U+FFFD. */
 export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<{ text: string; isTruncated: boolean }> {
   const { bytes, isTruncated } = await readBytes(body, maxBytes);
   return { text: decoder.decode(bytes), isTruncated };
 }
 
-/** Keeps nothing between two calls without `stream`. */
+/** Stateless, because it is called without `stream`. */
 const decoder = new TextDecoder();
 
 function concatenate(pieces: readonly Uint8Array[], size: number): Uint8Array {

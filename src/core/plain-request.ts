@@ -1,6 +1,6 @@
 import type { ChatRequest } from './chat.ts';
 
-/** A request with nothing in it but what is given: as the gateway asks itself. */
+/** A request with default values for all other fields, for internal requests. */
 export function plainRequest(fields: Pick<ChatRequest, 'model' | 'messages' | 'stream'> & Partial<ChatRequest>): ChatRequest {
   return {
     callerFunctions: [],

@@ -1,11 +1,10 @@
 import type { Caller } from './caller.ts';
 
-/** Ends what was admitted; calling it again does nothing. */
+/** Ends the admitted request; calling it again does nothing. */
 export type Release = () => void;
 
 /**
- * Counts what callers do. One implementation counts in this process; where replicas share their limits another one counts elsewhere, which is
- * why it may take time.
+ * Enforces the limits of callers. Asynchronous, so that an implementation can share counters between replicas.
  */
 export interface RateLimiter {
   /** Counts one chat, call or embedding from now until its release. @throws GatewayError `rate_limit_exceeded` with `retryAfter` */

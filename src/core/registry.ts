@@ -1,8 +1,8 @@
 import type { JsonObject } from '../shared/json.ts';
 
 /**
- * Where an entry comes from. Entries of the `environment` and the `file` are changed there; `database` ones through the API, and `bundled` ones too:
- * they stand in the database as well, and lead to the server that ships with the gateway.
+ * Where an entry comes from. Entries of the `environment` and the `file` are changed there, those of the `database` through the API. `bundled` ones
+ * are in the database too, and lead to the server that ships with the gateway.
  */
 export type Origin = 'environment' | 'file' | 'bundled' | 'database';
 
@@ -12,7 +12,7 @@ export type ToolServerAuth = 'none' | 'bearer' | 'basic' | 'header' | 'query' | 
 export interface ToolServerRecord {
   /** `[a-z0-9_-]{1,64}`. */
   id: string;
-  /** What the connection called itself, where that is not legal as an id or was taken. */
+  /** The id that the connection asked for, if it is invalid or was taken. */
   wantedId?: string;
   origin: Origin;
   url: string;
@@ -21,7 +21,7 @@ export interface ToolServerRecord {
   /** Replaces the path prefix taken from the document's server entry. */
   basePath?: string;
   type: 'openapi' | 'mcp';
-  /** An MCP server that the gateway starts and speaks to over its pipes; then `url` only names it. From the configuration file alone, never by request. */
+  /** An MCP server that the gateway starts and talks to over stdio; `url` then only names it. Only from the configuration file, never through the API. */
   process?: { command: string; args: string[]; environment: Record<string, string> };
   /** The document itself, instead of fetching it: an object, or JSON or YAML text. */
   spec?: JsonObject | string;
@@ -33,25 +33,25 @@ export interface ToolServerRecord {
   name?: string;
   description?: string;
   isEnabled: boolean;
-  /** Whether every chat has it without asking. */
+  /** Whether it is offered in every chat that does not name its tools. */
   isDefault: boolean;
   /** Plain entries allow, `!name` blocks; exact function names. */
   functionFilter: string[];
   tags: string[];
   timeoutMs?: number;
   maxResultBytes?: number;
-  /** Keys the gateway has no word for, kept as they came. */
+  /** Unknown fields, stored unchanged. */
   extra: JsonObject;
 }
 
-/** A key of the gateway. The key itself is nowhere kept, only its hash. */
+/** An API key of the gateway. The key itself is not stored, only its hash. */
 export interface KeyRecord {
   id: string;
   name: string;
   role: 'admin' | 'user';
   /** HMAC of the key, as hex; unique. */
   hash: string;
-  /** Says with which secret the hash was made; absent in records of the first release. */
+  /** Identifies the secret that the hash was made with; absent in records of the first release. */
   secretMark?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
@@ -60,21 +60,21 @@ export interface KeyRecord {
   models?: string[];
   /** Entries as in `tool_ids`; undefined: all. */
   tools?: string[];
-  /** `{requests_per_minute?, concurrent_runs?}`; what an earlier release let in beside them is kept and has no effect. */
+  /** `{requests_per_minute?, concurrent_runs?}`; other fields, which earlier releases accepted, have no effect. */
   limits?: JsonObject;
 }
 
 /**
- * What is registered, and what the gateway has to remember.
- * Every change is acknowledged only when it is durable. Records come back frozen, and the same object as long as the entry is unchanged, so that
- * a caller may keep what it derived from one.
- * @throws GatewayError `conflict` for an id or hash that is taken, `not_found` for one that is not there, `storage_unavailable` when the store
- * cannot be read or written just now (locked, full, read-only, damaged), with the cause and the cure.
+ * Tool servers, keys, and a few facts that the gateway has to remember.
+ * Every change resolves only when it is durable. Records are frozen, and the same object as long as the entry is unchanged, so that values
+ * derived from one can be cached by it.
+ * @throws GatewayError `conflict` for an id or hash that is taken, `not_found` for one that does not exist, `storage_unavailable` when the store
+ * cannot be read or written at the moment (locked, full, read-only, damaged), with the cause and the cure.
  */
 export interface Registry {
   /**
-   * In the order in which they were created, or as the last replacement put them. Where some come from elsewhere, those are listed without a store that
-   * cannot be read, unless all are needed: whoever replaces a list must not begin with a part of it.
+   * In the order of their creation, or of the last replacement. If the store cannot be read, servers of the configuration are still listed, unless
+   * `need` is `all`: replacing a list must not start from a part of it.
    */
   listToolServers(need?: 'all'): Promise<ToolServerRecord[]>;
   findToolServer(id: string): Promise<ToolServerRecord | undefined>;

@@ -1,15 +1,15 @@
 /**
- * Results that are larger than what a model may read at once, kept for the rest of one run so that it can read on (`read_result`).
- * A tool need not know of it: it returns all it has read, at most `limits.keptResultBytes`, and the runtime cuts and keeps. Only a tool
- * that can fetch more than that keeps pieces itself (`ToolInvocation.results`).
+ * Results that are too large for a model to read at once, kept for the rest of one run so that the model can read on (`read_result`).
+ * Tools need not know about it: they return everything up to `limits.keptResultBytes`, and the runtime truncates and stores it. Only a tool
+ * that can fetch more than that stores parts itself (`ToolInvocation.results`).
  */
 export interface ResultStore {
-  /** Gives the reference by which the model reads on; undefined when the run keeps too much already, and the rest is lost. */
+  /** Stores a text and returns the reference with which the model reads on; undefined if the run has stored too much, and the rest is lost. */
   keep(text: string): string | undefined;
-  /** The whole text; undefined for a reference that this run has not given. */
+  /** The whole text; undefined for a reference that is not from this run. */
   find(reference: string): string | undefined;
-  /** All of it, in the order in which it was kept: a store that begins with this gives the same references. */
+  /** All texts, in the order in which they were stored: a new store that starts with them returns the same references. */
   entries(): string[];
-  /** Whether anything is kept: only then is `read_result` offered. */
+  /** True while nothing is stored; then `read_result` is not offered. */
   readonly isEmpty: boolean;
 }

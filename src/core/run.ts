@@ -5,39 +5,39 @@ import type { ChatMessage, InlineFile } from './chat.ts';
 import type { PresetRecord } from './preset.ts';
 import type { ModelRequestLog } from './model-request-log.ts';
 
-/** What every part of one run may know about it. */
+/** The run, as every part of the program that works on it sees it. */
 export interface RunContext {
   readonly runId: string;
   readonly caller: Caller;
   readonly chatId: string | undefined;
   readonly messageId: string | undefined;
-  /** The websocket session that executes browser tools; it may be gone or another caller's. */
+  /** The websocket session that executes browser tools; it may have ended or belong to another caller. */
   readonly sessionId: string | undefined;
-  /** Aborted when the caller leaves or the run is cancelled. */
+  /** Aborted when the client disconnects or the run is cancelled. */
   readonly signal: AbortSignal;
-  /** The preset that answers just now. */
+  /** The preset that currently answers. */
   readonly preset?: PresetRecord | undefined;
   /**
-   * What the presets on the way to here demand: the acting one and those it is based on, those that handed off to it, and those that have called
-   * it as a tool. The strictest holds.
+   * The combined, strictest approval rule of the current preset, the presets it is based on, those that handed off to it, and those that called it
+   * as a tool.
    */
   readonly approvalRule?: ApprovalRule | undefined;
-  /** Ids of the presets that wait for this one, the outermost first. */
+  /** Ids of the presets that called this one as a tool, outermost first. */
   readonly presetPath?: readonly string[];
-  /** Absent where nobody could name a call to cancel it, as when a single function is invoked. */
+  /** Absent when a single function is invoked, whose call cannot be cancelled by id. */
   readonly calls?: CallRegistry;
-  /** What the request said; absent where there is no conversation, as when a single function is invoked. */
+  /** Absent when a single function is invoked. */
   readonly conversation?: Conversation;
-  /** `notify` is called once the run has ended, however it did; absent where a run is a single call. */
+  /** `notify` is called once when the run has ended, in whatever way. Absent when a single function is invoked. */
   readonly whenOver?: (notify: () => void) => void;
-  /** Present where the run may be suspended until somebody has decided; absent where its answer could not say so. */
+  /** Present if the run can be suspended until calls are approved; absent if its answer could not return approval tokens. */
   readonly wait?: RunWait | undefined;
-  /** Absent where no log is kept. */
+  /** Absent if the run is not logged. */
   readonly modelRequests?: ModelRequestLog | undefined;
 }
 
 export interface Conversation {
-  /** As the request had it. */
+  /** The model that the request names. */
   readonly model: string;
   readonly messages: readonly ChatMessage[];
   readonly files: readonly InlineFile[];
@@ -50,11 +50,11 @@ export interface Conversation {
  */
 export interface CallRegistry {
   /**
-   * `cancel` is called at most once and must not throw. A model may use an id twice in one run: then both are registered, and both are
-   * cancelled. The returned function takes the entry away; calling it again does nothing.
+   * `cancel` is called at most once and must not throw. If a model uses an id twice in one run, both calls are registered, and cancelled
+   * together. The returned function unregisters the call; calling it again does nothing.
    */
   register(callId: string, cancel: () => void): () => void;
 }
 
-/** `waiting`: for somebody's approval, also while other calls go on. The last three are final. */
+/** `waiting`: for an approval, possibly while other calls run. The last three are final. */
 export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';

@@ -2,11 +2,11 @@ import type { ApprovalAnswer, PendingApproval } from './approval.ts';
 import type { ChatRequest, Source } from './chat.ts';
 import type { JsonObject } from '../shared/json.ts';
 
-/** A call that waits for a decision which comes in another request. */
+/** A call that waits for a decision in another request. */
 export interface WaitingCall {
-  /** The model's id, cut where it is too long for a URL, and numbered where several calls of one turn would have the same. */
+  /** The model's id of the call, truncated if it is too long for a URL, with a number appended if several calls of one turn would have the same id. */
   id: string;
-  /** The model's id as it is. */
+  /** The model's id, unchanged. */
   callId: string;
   /** The offered name. */
   tool: string;
@@ -15,38 +15,38 @@ export interface WaitingCall {
   args: JsonObject;
   /** The function's schema, for arguments that a human changes. */
   parameters: JsonObject;
-  /** Of the function, as the `ApprovalGate` has given it. */
+  /** The definition of the function, from `ApprovalDecision`. */
   definition: string;
-  /** The calls of presets around it, the outermost first, each with its index among the calls of its turn; absent where there are none. */
+  /** The enclosing calls of presets, outermost first, each with its index among the calls of its turn; absent if there are none. */
   within?: { index: number; callId: string }[];
 }
 
-/** A preset that was called as a tool and waits amid its work: what it goes on with. Plain JSON. */
+/** The state of a suspended preset that was called as a tool. Plain JSON. */
 export interface InnerRun {
   request: ChatRequest;
   loop: JsonObject;
-  /** What it has said so far. */
+  /** The text of its answer so far. */
   text: string;
 }
 
-/** Why a call of a preset waits: calls within it do. */
+/** The waiting calls within a call of a preset, and the state of that preset. */
 export interface InnerWait {
   calls: WaitingCall[];
   run: InnerRun;
 }
 
-/** What the call of a preset goes on with. */
+/** What resumes the call of a preset. */
 export interface ResumedInner {
   run: InnerRun;
-  /** On calls within it, as it knows them. */
+  /** Decisions on calls within it, with the ids that the preset uses. */
   decided: readonly DecidedCall[];
 }
 
-/** A run that waits, with all that it needs to go on, perhaps in another process. Plain JSON, and secret: the request may hold keys. */
+/** A suspended run, with everything needed to resume it, perhaps in another process. Plain JSON, and secret: the request may contain keys. */
 export interface WaitingRun {
   id: string;
   callerId: string;
-  /** Random, new for each time that a run begins to wait: a token of an earlier time is worthless. */
+  /** Random, new for each suspension, so that tokens of an earlier one are invalid. */
   waitId: string;
   /** Milliseconds since 1970. */
   expires: number;
@@ -55,13 +55,13 @@ export interface WaitingRun {
   request: ChatRequest;
   /** At least one. */
   calls: WaitingCall[];
-  /** What the tools gave so far, for the answer's sources. */
+  /** Sources so far, for the answer. */
   sources: Source[];
-  /** Its checkpoint, which the loop alone reads. */
+  /** The checkpoint, which only the loop reads. */
   loop: JsonObject;
   /**
-   * Present where all calls are decided, the run went on and failed for another reason: whoever sends one of these decisions again goes on with
-   * it. `left` are those that were not used yet.
+   * Present if all calls were decided, but the resumed run failed for another reason: sending one of these decisions again resumes it. `left`: the
+   * decisions that were not used yet.
    */
   again?: { decided: DecidedCall[]; left: DecidedCall[] };
 }
@@ -71,18 +71,18 @@ export interface DecidedCall {
   answer: ApprovalAnswer;
 }
 
-/** `closed`: it was resumed or cancelled, or all its calls are decided. */
+/** `closed`: the run was resumed or cancelled, or all its calls are decided. */
 export type FoundWait = { callerId: string } & ({ type: 'open'; run: WaitingRun } | { type: 'closed' });
 
 export type DecisionEffect =
-  /** Others are open: their ids. */
-  | { type: 'noted'; waiting: string[] }
-  /** The last one. The run is closed with it, so that nobody else goes on with it. */
+  /** Recorded, while other calls wait: their ids. */
+  | { type: 'recorded'; waiting: string[] }
+  /** The last decision. The run is now closed, so that nobody else can resume it. */
   | { type: 'complete'; decided: DecidedCall[] }
-  /** This call was decided before, or the run does not wait for it any more. Nothing was changed. */
+  /** This call was decided before, or the run no longer waits for it. Nothing was changed. */
   | { type: 'closed' };
 
-/** Of the runs that are open: how many of one caller, and the size of all of them as they are stored. `maxRunCharacters`: of this one as JSON. */
+/** `maxRunCharacters`: of one run, as JSON. `maxOfCaller`: open runs of one caller. `maxCharacters`: of all open runs, as they are stored. */
 export interface WaitingBounds {
   maxRunCharacters: number;
   maxOfCaller: number;
@@ -90,58 +90,58 @@ export interface WaitingBounds {
 }
 
 /**
- * Whether a run was stored. Beyond the size of all, a caller who has more than this one loses the oldest ones, which are closed: their ids are
- * `givenUp`. The caller who has the most, or too many, is refused instead, without an effect; so is a run that is too large by itself.
+ * Whether a run was stored. If the store is full, the oldest runs of a caller who uses more space than this one are closed: `givenUp` are their ids.
+ * If this caller uses the most, or has too many runs, the run is refused; so is a run that is too large.
  */
 export type KeptWait = { type: 'kept'; givenUp: string[] } | { type: 'refused' } | { type: 'too_large' };
 
 /**
- * Stores runs that wait, encrypted.
+ * Stores suspended runs, encrypted.
  * @throws GatewayError `storage_unavailable`
  */
 export interface WaitingRunStore {
-  /** Adds a run, or opens the one of this id anew. Resolves when it is durable. */
+  /** Adds a run, or reopens the one of this id. Resolves when it is durable. */
   keep(run: WaitingRun, bounds: WaitingBounds): Promise<KeptWait>;
-  /** Undefined also for one that cannot be read with the present secret. */
+  /** Undefined also for a run that cannot be decrypted with the current secret. */
   find(id: string): Promise<FoundWait | undefined>;
-  /** Stores a decision, at most one for each call, also where several come at the same time. */
+  /** Stores a decision, at most one for each call, even with concurrent requests. */
   decide(call: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
-  /** Nobody can go on with it any more; false when it is not open. */
+  /** Closes a run, so that it cannot be resumed; false when it is not open. */
   close(id: string): Promise<boolean>;
-  /** Ids of those that are open and have not expired before this time. */
+  /** Ids of open runs that have not expired at this time. */
   openIds(time: number): Promise<string[]>;
-  /** Forgets those that expired before this time. */
+  /** Deletes runs that expired before this time. */
   prune(time: number): Promise<void>;
 }
 
-/** How a run waits whose caller learns of it by the answer alone: it is stored, ends, and goes on in another request. */
+/** Suspends a run whose caller can be asked for approvals only in its answer: it is stored, its answer ends, and another request resumes it. */
 export interface RunWait {
-  /** Present in a run that goes on. */
+  /** Present in a resumed run. */
   readonly resumed?: ResumedRun;
-  /** A hand-off changes what is answered from here on; the request of the run until then. */
+  /** To be called after a hand-off, with the request that is answered from then on. */
   answers(request: ChatRequest): void;
-  /** Stores the run before any token goes out. @throws GatewayError `overloaded`, `storage_unavailable` */
+  /** Stores the run before any token is sent. @throws GatewayError `overloaded`, `storage_unavailable` */
   suspend(calls: readonly WaitingCall[], loop: JsonObject): Promise<PendingApproval>;
-  /** Keeps a run that has failed after its calls were decided, so that the same decision goes on with it; false where there is nothing to keep. */
+  /** Stores a run that failed after its calls were decided, so that sending the decision again resumes it; false if there is nothing to store. */
   keepForRetry(): Promise<boolean>;
-  /** The run was cancelled while it was stored: nobody can go on with it any more. Never rejects. */
+  /** To be called when the run was cancelled while it was being stored: closes it, so that it cannot be resumed. Never rejects. */
   abandon(): Promise<void>;
   /** Whether the run is stored, by `suspend` or `keepForRetry`. */
   readonly isSuspended: boolean;
 }
 
 export interface ResumedRun {
-  /** What the run was suspended with, given once: what comes after a hand-off begins anew. */
+  /** The checkpoint of the run, returned only once: after a hand-off the loop starts from the beginning. */
   takeCheckpoint(): { loop: JsonObject; sources: readonly Source[] } | undefined;
-  /** The decision on a call of this id with these arguments; each is given once, and to no other call. */
+  /** The decision on a call of this id with these arguments; each decision is returned once, and for no other call. */
   takeDecision(callId: string, args: JsonObject): DecidedCall | undefined;
-  /** The decisions on calls within the preset that was called at this index of the turn, as the preset knows them; given once. */
+  /** The decisions on calls within the preset that was called at this index of the turn, with the ids that the preset uses; returned once. */
   takeInnerDecisions(index: number): DecidedCall[];
-  /** What the run goes on with from now on, should it fail; undefined amid calls, which must not run again. */
+  /** Sets the checkpoint to retry from if the run fails; undefined while calls run, which must not run again. */
   setCheckpoint(loop: (() => JsonObject) | undefined): void;
 }
 
-/** The port by which runs that may wait are begun and resumed. */
+/** Creates the `RunWait` of new and resumed runs. */
 export interface RunWaits {
   begin(run: { id: string; callerId: string; request: ChatRequest; sources: readonly Source[] }): RunWait;
   resume(run: WaitingRun, decided: readonly DecidedCall[], sources: readonly Source[]): RunWait;

@@ -14,13 +14,13 @@ export interface ToolSpec {
   description: string;
   parameters: JsonObject;
   /**
-   * The backend is to enforce the schema (OpenAI's structured outputs). Of a function it is a wish: true where the backend is not known either,
-   * false never. The backend's own adapter decides, and nothing else sets it.
+   * Whether the backend shall enforce the schema (OpenAI's structured outputs). A function definition can only request it with `true`; the adapter of
+   * the backend decides.
    */
   strict?: boolean;
 }
 
-/** Codes that say why a call gave no result, to the model and to the reader of the run. */
+/** Why a call has no result, for the model and for readers of the run. */
 export type ToolErrorCode =
   | 'tool_not_found'
   | 'tool_disabled'
@@ -45,33 +45,33 @@ export type ToolErrorCode =
   | 'definition_changed';
 
 /**
- * What is known of a call that came to no answer. `not_started`: nothing of it reached the server, browser or function. `cancelled`: it was ended
- * and changed nothing. `outcome_unknown`: it may have taken effect. Absent: the tool itself has answered, if only with an error.
+ * What is known about a call without an answer. `not_started`: it did not reach the server, browser or function. `cancelled`: it was ended
+ * and changed nothing. `outcome_unknown`: it may have taken effect. Absent: the tool answered, if only with an error.
  */
 export type CallState = 'not_started' | 'cancelled' | 'outcome_unknown';
 
 /**
- * What comes after a result in place of the model's next turn: nothing, where no other call of the round waits for a reply; the end of the
+ * What follows a result instead of the model's next turn: no reply, if no other call of the round needs one; the end of the
  * run; or another preset's turn.
  */
 export type FollowUp = { type: 'no-reply' } | { type: 'stop' } | { type: 'handoff'; preset: string };
 
 /**
- * A file among what a tool returned, for clients that can show it. `url` is a `data:` URI; `type` its media type; `uri` its address at the server.
- * `mention`: the text that `value` has instead of it.
+ * A file that a tool returned, for clients that can show it. `url` is a `data:` URI, `type` its media type, `uri` the location that its server states.
+ * `mention`: the text in its place in a textual `value`.
  */
 export type ToolFile = { type: string; url: string; sizeBytes: number; name?: string; uri?: string; mention?: string };
 
 /**
- * A part of a `value` that is text, and a document by the word of the server, for protocols that can say so too. It counts only where `value` still holds
- * its whole text.
+ * A part of a textual `value` that its server marked as a document, for protocols that have such a mark. It counts only while `value` contains its
+ * whole text, because hooks may change the value.
  */
 export type ToolDocument = { uri: string; type?: string; text: string };
 
 /**
- * How a call ended. Always a value: a failing tool is never an exception of the run. `note` is what the model reads after the value and a client
- * does not: where the new thing is, how to get the next page. A file that is no text stands in `files`, and `value` says so in words. `offers`
- * names deferred functions that may be called from the model's next turn on. `usage` is what models behind the tool have spent.
+ * How a call ended. A failed tool is a value, never an exception of the run. The model reads `note` after the value, clients do not see it: where the
+ * new resource is, how to get the next page. Binary files are in `files`, and `value` mentions them. `offers`
+ * names deferred functions that may be called from the model's next turn on. `usage` is what models behind the tool used.
  */
 export type ToolOutcome =
   | {
@@ -87,7 +87,7 @@ export type ToolOutcome =
     }
   | { type: 'error'; code: ToolErrorCode; message: string; detail?: JsonValue; state?: CallState; usage?: Usage };
 
-/** Thrown by a tool: its message is meant for the model. What any other exception says is masked. */
+/** Thrown by a tool; its message is for the model. Messages of other exceptions are masked. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   readonly code: 'tool_error' | 'client_unavailable' | 'client_disconnected';
@@ -103,89 +103,89 @@ export interface ToolInvocation {
   /** Parsed, coerced and valid against the tool's schema. */
   args: JsonObject;
   run: RunContext;
-  /** Aborted by the caller's leave, by a cancellation of this call and by the time limits; not while a critical section is under way. */
+  /** Aborted when the client disconnects, when this call is cancelled, and by the time limits; not during a critical section. */
   signal: AbortSignal;
-  /** Without a sign of progress; there is also a total limit. */
+  /** Time limit without progress; the total limit of a call applies as well. */
   timeoutMs: number;
-  /** For results of which a tool can fetch more than it returns; absent where no model reads on. */
+  /** For tools that can fetch more than they return; absent if no model can read on. */
   results?: ResultStore;
-  /** What the call was suspended with (`waitFor`), and what was decided since. */
+  /** The state with which the call was suspended (`waitFor`), and the decisions since. */
   resumed?: ResumedInner;
 }
 
-/** Asks a preset as a tool: `args.request` is all it sees. */
+/** Runs a preset as a tool; it sees only `args.request`. */
 export type AskPreset = (preset: PresetRecord, invocation: ToolInvocation, context?: ToolContext) => Promise<ToolOutcome>;
 
-/** What a running call may do beside giving a result. Nothing has an effect once it has settled. */
+/** What a running call can do besides returning a result. Without effect once the call has settled. */
 export interface ToolContext {
   /** Shows what is being done; the idle time begins anew. Resolves when it was delivered to the reader of the run. */
   status(text: string): Promise<void>;
-  /** The same for an amount; `total` where it is known. */
+  /** The same with an amount, and the total if it is known. */
   progress(done: number, total?: number): Promise<void>;
-  /** Emits an event of the run; resolves when it was delivered. */
+  /** Emits an event of the run; resolves when it is delivered. */
   emit(event: RunEvent): Promise<void>;
-  /** A human is asked: until what this gives is called, no time limit of the call runs. */
+  /** Pauses the time limits of the call while a human is asked, until the returned function is called. */
   pause(): () => void;
   /**
-   * Work that must not be interrupted: a cancellation, the caller's leave and the idle limit wait until it is done; the total limit does not.
-   * Rejects with the signal's reason when the call was ended before.
+   * Runs work that must not be interrupted: a cancellation, a disconnected client and the limit without progress take effect after it; the total limit
+   * does not wait. Rejects with the signal's reason if the call has ended already.
    */
   critical<Value>(work: () => Promise<Value> | Value): Promise<Value>;
   /**
-   * Asks the user for something in the browser; the idle time does not run meanwhile. Undefined when the user gives nothing.
-   * `schema` (JSON Schema) says what form the value has; what comes is checked against it.
-   * @throws ToolError `client_unavailable` without a session, `client_disconnected` when it goes, the signal's reason.
+   * Asks the user for input in the browser; time limits are paused meanwhile. Undefined if the user declines.
+   * The value is validated against `schema` (JSON Schema).
+   * @throws ToolError `client_unavailable` without a session, `client_disconnected` when it disconnects; the signal's reason.
    */
   ask(title: string, question?: { message?: string; schema?: JsonObject }): Promise<JsonValue | undefined>;
-  /** The same for a yes or no; whatever is no clear yes is a no. */
+  /** Asks the user to confirm; anything but a clear yes is a no. */
   confirm(title: string, message?: string): Promise<boolean>;
-  /** The run ends after this round, without another turn of the model. */
+  /** Ends the run after this round, without another turn of the model. */
   stop(): void;
-  /** The call waits for decisions on calls within it, if it then returns an error `approval_required`, which is for a model whose run cannot wait. */
+  /** Suspends the call until calls within it are decided. It must then return the error `approval_required`, which a model reads if its run cannot wait. */
   waitFor(inner: InnerWait): void;
 }
 
 /** One function on offer, wherever it runs. The loop cannot tell an OpenAPI server from a browser. */
 export interface Tool {
   readonly spec: ToolSpec;
-  /** The name under which its results are cited: `<server id>/<function>`, or `<function>` for a request-supplied server. */
+  /** The name under which its results are cited: `<server id>/<function>`, or `<function>` for a server that the request supplied. */
   readonly label: string;
-  /** Registered server's id or the request-supplied server's URL, for events. */
+  /** For events: the id of a registered server, or the URL of one that the request supplied. */
   readonly server: string;
   readonly kind: 'openapi' | 'browser' | 'function' | 'mcp' | 'preset';
-  /** What a call requests, as `POST http://host/path`; undefined where that is not known, or where it is no request. */
+  /** The request of a call, as `POST http://host/path`; undefined if it is unknown or not an HTTP request. */
   readonly endpoint?: string;
-  /** Further names by which a rule may mean it: the one before a clash renamed it, the document's, its entries of `tool_ids`. */
+  /** Further names by which an approval rule may refer to it: its name before a name clash, the one in the document, its entries of `tool_ids`. */
   readonly otherNames?: readonly string[];
-  /** Undefined: the request's, else the preset's, else the default. */
+  /** The tool's time limit; undefined: the request's, else the preset's, else the default. */
   readonly timeoutMs?: number;
-  /** Whether a time limit that was passed is an error for the model (default) or ends the run. */
+  /** Whether a timeout is an error for the model (default) or ends the run. */
   readonly timeoutBehavior?: 'result' | 'abort';
-  /** What an exception becomes: an error for the model (default), the end of the run, or the text that this function makes of it. */
+  /** What an exception becomes: an error for the model (default), the end of the run, or the text that this function returns. */
   readonly onError?: 'result' | 'abort' | ((error: unknown) => string | Promise<string>);
-  /** Never runs beside another call of its round, whatever else is said of it. */
+  /** Never runs concurrently with another call of its round, whatever its other properties. */
   readonly isSequential?: boolean;
-  /** Changes nothing (a GET): it runs beside others of its kind, may be tried again, and a cancelled call has had no effect. */
+  /** Changes nothing (a GET): it runs concurrently with others of its kind, may be retried, and a cancelled call has no effect. */
   readonly isReadOnly?: boolean;
-  /** The order of its calls does not matter: it runs beside others although it may change something. */
+  /** The order of its calls does not matter: it runs concurrently although it may change something. */
   readonly isParallel?: boolean;
-  /** Equal calls of one run are all meant: `limits.identicalCalls` does not hold for it. */
+  /** Identical calls in one run are intended: `limits.identicalCalls` does not apply. */
   readonly mayRepeat?: boolean;
-  /** Twice is the same as once (a PUT): it may be tried again although the first call may have taken effect. */
+  /** Calling it twice has the effect of once (a PUT): it may be retried although the first call may have taken effect. */
   readonly isIdempotent?: boolean;
-  /** For so long an equal call of the same caller gets the same result without being executed; undefined: never. */
+  /** How long an identical call of the same caller gets the cached result; undefined: never. */
   readonly cacheTtlMs?: number;
-  /** Whether a human has to approve a call before it runs: each, or those whose arguments say so. A predicate that throws keeps the call from running. */
+  /** Whether a human has to approve a call: every call, or depending on the arguments. If the predicate throws, the call does not run. */
   readonly needsApproval?: boolean | ((args: JsonObject) => boolean | Promise<boolean>);
-  /** Serves the loop alone and reaches nothing outside of its run: a demand for approval of all calls does not mean it. */
+  /** Internal to the loop, without effects outside of its run: a rule that requires approval of all calls does not apply to it. */
   readonly isHelper?: true;
-  /** Once it was called, the files of the request are no context of the model any more. */
+  /** Once it was called, the files of the request are not added to the model's context. */
   readonly consumesFiles?: boolean;
-  /** Overrides the cap on what a result may hand to the model. */
+  /** Overrides `limits.toolResultBytes`. */
   readonly maxResultBytes?: number;
-  /** Ids of the other gateways that it comes through, the nearest first. */
+  /** Ids of the other gateways that it comes through, nearest first. */
   readonly gateways?: readonly string[];
-  /** Resolves with an outcome. A rejection is a `ToolError` for the model, the signal's reason, or a fault that is masked. */
+  /** Rejects with a `ToolError` for the model, the signal's reason, or another error, whose message is masked. */
   run(invocation: ToolInvocation, context?: ToolContext): Promise<ToolOutcome>;
 }
 
@@ -193,9 +193,9 @@ export interface Tool {
 export interface ToolOffer {
   /** By offered name, in the order in which they are offered. */
   tools: Map<string, Tool>;
-  /** What the caller should know: a server that could not be reached, a function that was renamed. */
+  /** For the caller: a server that could not be reached, a function that was renamed. */
   warnings: { code: string; message: string }[];
-  /** Where not all are offered: a tool that finds the deferred ones, by offered name. Of use only to a model that is requested again after a call. */
+  /** Present if not all functions are offered: a tool that finds the deferred ones. Useful only for a model that is requested again after a call. */
   finder?: { tool: Tool; deferred: ReadonlyMap<string, Tool> };
 }
 
@@ -207,7 +207,7 @@ export interface ListedTool {
   parameters: JsonObject;
   server: string;
   kind: Tool['kind'];
-  /** For protocols that pass them on. */
+  /** For MCP annotations. */
   hints: { isReadOnly: boolean; isIdempotent: boolean; gateways: readonly string[] };
 }
 

@@ -2,7 +2,7 @@ import type { Usage } from './chat.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 
-/** The usage of several rounds as one: every number is added, details of any depth included. */
+/** Sums usage: every number is added, nested details included. */
 export function addUsage(sum: Usage | undefined, usage: Usage): Usage {
   return sum === undefined ? usage : (addNumbers(sum, usage) as Usage);
 }

@@ -30,7 +30,7 @@ export interface SubmittedDecision {
 }
 
 /** `complete`: all calls are decided; this caller, and nobody else, has to resume the run. */
-export type Decision = { type: 'noted'; waiting: string[] } | { type: 'complete'; run: WaitingRun; decided: DecidedCall[] };
+export type Decision = { type: 'recorded'; waiting: string[] } | { type: 'complete'; run: WaitingRun; decided: DecidedCall[] };
 
 /** Decides calls that wait for approval. */
 export interface ApprovalDecisions {
@@ -89,7 +89,7 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
         ...withinOf(call),
         ...(isRemembered && { remembered: true }),
       });
-      return effect.type === 'noted' ? effect : { type: 'complete', run, decided: effect.decided };
+      return effect.type === 'recorded' ? effect : { type: 'complete', run, decided: effect.decided };
     },
 
     async cancel(runId) {

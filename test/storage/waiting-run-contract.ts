@@ -41,7 +41,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
 
     it('take one decision for each call, and are closed with the last one', async () => {
       await store.keep(waitingRun(), noBounds);
-      expect(await store.decide(place('two'), reject)).toEqual({ type: 'noted', waiting: ['one'] });
+      expect(await store.decide(place('two'), reject)).toEqual({ type: 'recorded', waiting: ['one'] });
       expect(await store.decide(place('two'), approve)).toEqual({ type: 'closed' });
       expect(await store.decide(place('three'), approve)).toEqual({ type: 'closed' });
       expect(await store.decide(place('one'), { decision: 'approve', args: { amount: 1 } })).toEqual({
@@ -58,7 +58,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
     it('give the last decision to one of those who come at once', async () => {
       await store.keep(waitingRun(), noBounds);
       const effects = await Promise.all(['one', 'two', 'one', 'two', 'one'].map((callId) => store.decide(place(callId), approve)));
-      expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'closed', 'complete', 'noted']);
+      expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'closed', 'complete', 'recorded']);
     });
 
     it('are opened anew when they wait again, without the decisions of the time before', async () => {
@@ -68,10 +68,10 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       await store.keep(again, noBounds);
       expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: again });
       expect(await store.decide(place('one'), approve)).toEqual({ type: 'closed' });
-      expect(await store.decide(place('one', { waitId: 'wait-2' }), approve)).toEqual({ type: 'noted', waiting: ['two'] });
+      expect(await store.decide(place('one', { waitId: 'wait-2' }), approve)).toEqual({ type: 'recorded', waiting: ['two'] });
       expect(await store.decide(place('two', { waitId: 'wait-2' }), approve)).toMatchObject({ type: 'complete' });
       await store.keep(waitingRun({ waitId: 'wait-3' }), noBounds);
-      expect(await store.decide(place('one', { waitId: 'wait-3' }), approve)).toEqual({ type: 'noted', waiting: ['two'] });
+      expect(await store.decide(place('one', { waitId: 'wait-3' }), approve)).toEqual({ type: 'recorded', waiting: ['two'] });
     });
 
     it('that have failed behind their decisions are given again to one who repeats a decision, with those that are left', async () => {
@@ -132,7 +132,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       expect(await store.keep(large, bounds)).toEqual(kept());
       expect(isDeepStrictEqual(await store.find('run-a'), { callerId: 'ada', type: 'open', run: large })).toBe(true);
       const effects = await Promise.all(['one', 'two', 'one', 'two'].map((callId) => store.decide(place(callId), approve)));
-      expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'complete', 'noted']);
+      expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'complete', 'recorded']);
     });
 
     it('are named while they are open and good, and forgotten when they have expired', async () => {

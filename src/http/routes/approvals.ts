@@ -28,7 +28,7 @@ export const approvalRoutes: FastifyPluginAsync<ApprovalRouteOptions> = async (a
     const submitted = parseDecision(request.body);
     const decision = await options.decisions.decide({ runId, callId }, submitted, caller);
     request.log.info({ run_id: runId, call_id: callId, decision: submitted.answer.decision, by: caller.id }, 'call decided');
-    if (decision.type === 'noted') return reply.code(202).send({ waiting: decision.waiting });
+    if (decision.type === 'recorded') return reply.code(202).send({ waiting: decision.waiting });
     const leave = new AbortController();
     const { run, decided } = decision;
     const started = await options.runs.resume(run, decided, { caller, leave });

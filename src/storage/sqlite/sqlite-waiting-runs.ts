@@ -77,7 +77,7 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
           if (findRow(database, id)?.encrypted !== row.encrypted) return undefined;
           const decided = effectOf(run, answersOf(database, run, cipher), { callId, answer });
           if (decided.type === 'complete') close(database, id);
-          if (decided.type === 'noted') {
+          if (decided.type === 'recorded') {
             const encrypted = cipher.encrypt(JSON.stringify(answer), fieldOf(run, 'answer', callId));
             database.prepare('INSERT INTO waiting_answers (run_id, call_id, answer) VALUES (?, ?, ?)').run(id, callId, encrypted);
           }
@@ -213,7 +213,7 @@ function effectOf(
   if (run.again !== undefined) return { type: 'complete', decided: run.again.left };
   const all = new Map([...answers, [callId, answer]]);
   const waiting = run.calls.flatMap(({ id }) => (all.has(id) ? [] : [id]));
-  if (waiting.length > 0) return { type: 'noted', waiting };
+  if (waiting.length > 0) return { type: 'recorded', waiting };
   return {
     type: 'complete',
     decided: run.calls.flatMap((call) => {
