@@ -208,7 +208,7 @@ describe('backends', () => {
     expect(problemOf(() => read({ OPENAI_API_BASE_URLS: 'http://a', OPENAI_API_KEYS: 'k1;k2' }))).toMatch(
       /^OPENAI_API_KEYS: 2 keys for 1 URL/,
     );
-    expect(problemOf(() => read({ OPENAI_API_KEYS: 'k1;k2' }))).toMatch(/2 keys for 0 addresses/);
+    expect(problemOf(() => read({ OPENAI_API_KEYS: 'k1;k2' }))).toMatch(/2 keys for 0 URLs/);
   });
 
   it("never sends the file's keys to addresses of the environment", () => {
