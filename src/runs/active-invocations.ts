@@ -16,22 +16,22 @@ export interface ActiveInvocations {
 }
 
 export function createActiveInvocations(): ActiveInvocations {
-  const running = new Set<{ callerId: string; leave: AbortController }>();
+  const running = new Set<{ callerId: string; controller: AbortController }>();
   const drain = new Drain(
     () => running.size,
     (reason) => {
-      for (const { leave } of running) leave.abort(reason);
+      for (const { controller } of running) controller.abort(reason);
     },
   );
 
   return {
     async run(caller, signal, work) {
       drain.requireOpen(caller.id);
-      const leave = new AbortController();
-      const call = { callerId: caller.id, leave };
+      const controller = new AbortController();
+      const call = { callerId: caller.id, controller };
       running.add(call);
       try {
-        return await work(AbortSignal.any([signal, leave.signal]));
+        return await work(AbortSignal.any([signal, controller.signal]));
       } finally {
         running.delete(call);
         drain.noteEnd();
@@ -44,7 +44,7 @@ export function createActiveInvocations(): ActiveInvocations {
         'run_cancelled',
         `The call was cancelled because its key ${cause === 'expired' ? 'has' : 'was'} ${cause}; whether it took effect is unknown.`,
       );
-      for (const call of running) if (call.callerId === callerId) call.leave.abort(reason);
+      for (const call of running) if (call.callerId === callerId) call.controller.abort(reason);
     },
 
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this call ended.'),

@@ -37,9 +37,9 @@ export interface ActiveRuns {
    * Aborting the controller ends the run. Every started run has to be streamed.
    * @throws GatewayError `server_shutting_down`, `invalid_api_key` when the key was deleted, `model_not_found` when the key may not use it.
    */
-  start: (request: ChatRequest, caller: Caller, leave: AbortController) => StartedRun;
+  start: (request: ChatRequest, caller: Caller, controller: AbortController) => StartedRun;
   /** Resumes a suspended run, under its id, for the caller who decided. @throws GatewayError as `start` */
-  resume: (run: WaitingRun, decided: readonly DecidedCall[], who: { caller: Caller; leave: AbortController }) => Promise<StartedRun>;
+  resume: (run: WaitingRun, decided: readonly DecidedCall[], who: { caller: Caller; controller: AbortController }) => Promise<StartedRun>;
   /** Checks what `start` checks. @throws GatewayError as `start` */
   requireReady: (caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>) => void;
   /** Resolves with true when no run of this id is active, or with false after `timeoutMs`. */
@@ -83,7 +83,7 @@ export interface SessionEvents {
 
 interface RunningRun {
   callerId: string;
-  leave: AbortController;
+  controller: AbortController;
   calls: CancellableCalls;
   end: RunEnd;
 }
@@ -93,7 +93,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
   const drain = new Drain(
     () => running.size,
     (reason) => {
-      for (const { leave } of running.values()) leave.abort(reason);
+      for (const { controller } of running.values()) controller.abort(reason);
     },
   );
 
@@ -104,7 +104,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
 
   function cancelEvery(callerId: string, message: string): void {
     const reason = new GatewayError('run_cancelled', message);
-    for (const run of running.values()) if (run.callerId === callerId) run.leave.abort(reason);
+    for (const run of running.values()) if (run.callerId === callerId) run.controller.abort(reason);
   }
 
   function requireReady(caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>): void {
@@ -115,12 +115,12 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
   interface RunStart {
     runId: string;
     caller: Caller;
-    leave: AbortController;
+    controller: AbortController;
     recorder: RunRecorder;
     waitWith: (sources: readonly Source[]) => RunWait | undefined;
   }
 
-  function launch(request: ChatRequest, { runId, caller, leave, recorder, waitWith }: RunStart): StartedRun {
+  function launch(request: ChatRequest, { runId, caller, controller, recorder, waitWith }: RunStart): StartedRun {
     const { chatId, messageId, sessionId } = request;
     const calls = createCancellableCalls();
     const end = new RunEnd();
@@ -129,8 +129,8 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     const stats = new RunStats(services.now);
     const modelRequests = stats.counting(recorder.modelRequests);
     const ids = { runId, chatId, messageId, sessionId };
-    const run: RunContext = { ...ids, caller, signal: leave.signal, calls, whenOver: end.whenOver, wait, modelRequests };
-    running.set(runId, { callerId: caller.id, leave, calls, end });
+    const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver: end.whenOver, wait, modelRequests };
+    running.set(runId, { callerId: caller.id, controller, calls, end });
     function finish(): void {
       running.delete(runId);
       end.reach();
@@ -149,8 +149,8 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
       onEnd(ending) {
         const isSuspended = wait?.isSuspended === true;
         // Its approval tokens may have been sent already, so the suspended run must be closed before one can be used.
-        const isAbandoned = isSuspended && isCancelled(leave.signal);
-        const actual = isAbandoned ? endingOf(undefined, leave.signal) : ending;
+        const isAbandoned = isSuspended && isCancelled(controller.signal);
+        const actual = isAbandoned ? endingOf(undefined, controller.signal) : ending;
         stats.ending = isSuspended && !isAbandoned ? { status: 'waiting' } : actual;
         recorder.end(stats.ending);
         session?.end(actual);
@@ -160,7 +160,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     };
     const stream = (emit: Emit<ChatEvent>): Promise<void> =>
       watchRun(wait?.resumed === undefined ? answer : (passOn) => keepFailedRun(answer, run, passOn), {
-        signal: leave.signal,
+        signal: controller.signal,
         watcher,
         emit,
       });
@@ -168,7 +168,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
   }
 
   return {
-    start(request, caller, leave) {
+    start(request, caller, controller) {
       requireReady(caller, request);
       const { model, mode } = request;
       const runId = newRunId();
@@ -176,9 +176,9 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
       // Only an answer over HTTP can carry approval tokens.
       const waitWith = (sources: readonly Source[]): RunWait | undefined =>
         request.reply === undefined ? undefined : waits?.begin({ id: runId, callerId: caller.id, request, sources });
-      return launch(request, { runId, caller, leave, recorder, waitWith });
+      return launch(request, { runId, caller, controller, recorder, waitWith });
     },
-    async resume(run, decided, { caller, leave }) {
+    async resume(run, decided, { caller, controller }) {
       const { id: runId, model, request } = run;
       let recorder: RunRecorder | undefined;
       try {
@@ -196,7 +196,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
         await waits?.resume(run, decided, run.sources).keepForRetry();
         throw error;
       }
-      return launch(request, { runId, caller, leave, recorder, waitWith: (sources) => waits?.resume(run, decided, sources) });
+      return launch(request, { runId, caller, controller, recorder, waitWith: (sources) => waits?.resume(run, decided, sources) });
     },
     requireReady,
     async whenOver(runId, timeoutMs) {
@@ -212,7 +212,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     countRunning: () => running.size,
     cancel(runId, caller) {
       const run = findAllowed(runId, caller);
-      run?.leave.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
+      run?.controller.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
       return run !== undefined;
     },
     cancelCall: (runId, callId, caller) => findAllowed(runId, caller)?.calls.cancel(callId) ?? false,

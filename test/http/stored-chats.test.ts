@@ -119,10 +119,10 @@ describe('a chat with store: true', () => {
   });
 
   test.each<[unknown, RegExp]>([
-    [{ n: 1 }, /"n" must be a text/],
-    [{ ['k'.repeat(65)]: 'x' }, /a key may have 64/],
-    [{ long: 'x'.repeat(513) }, /"long" may have 512 characters, not 513/],
-    [Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, ''])), /may have 16 entries, not 17/],
+    [{ n: 1 }, /"n" must be a string/],
+    [{ ['k'.repeat(65)]: 'x' }, /a key may have at most 64/],
+    [{ long: 'x'.repeat(513) }, /"long" may have at most 512 characters, not 513/],
+    [Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, ''])), /may have at most 16 entries, not 17/],
     ['topic', /must be an object/],
   ])('is refused with metadata that OpenAI would refuse: %j', async (metadata, message) => {
     const { call, errorOf, model, ask } = await openGateway();

@@ -2,7 +2,7 @@ import type { ChatEvent } from '../../core/chat.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
-/** How a dialect writes the answer of a run, from the same events streamed and not. */
+/** Serializes the events of a run into an answer, streamed or not. */
 export interface AnswerFormat {
   stream: (head: AnswerHead) => StreamEncoder;
   collect: (head: AnswerHead) => AnswerCollector;
@@ -17,18 +17,18 @@ export interface AnswerHead {
 
 export interface StreamEncoder {
   readonly contentType: string;
-  /** What a client ignores, written where nothing else is for a while. */
+  /** Written when nothing else is for a while; clients ignore it. */
   readonly keepAlive: string;
-  /** Empty for events that this client does not see. */
+  /** Empty for events that are not part of the answer. */
   encode(event: ChatEvent): string;
-  /** The last words of a whole stream. */
+  /** The end of a complete stream. */
   end(): string;
-  /** The last words of a stream that fails after its head. */
+  /** The end of a stream that fails after its headers were sent. */
   failure(error: GatewayError): string;
 }
 
 export interface AnswerCollector {
   add(event: ChatEvent): void;
-  /** What has been collected, as one body. */
+  /** The collected events as one body. */
   body(): JsonObject;
 }

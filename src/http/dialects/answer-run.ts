@@ -14,32 +14,32 @@ export interface AnswerOptions {
   now: () => number;
 }
 
-/** How the answer of one run is to look. */
+/** The format of one answer. */
 export interface AnswerForm {
   model: string;
   stream: boolean;
   format: AnswerFormat;
 }
 
-/** Writes a run as one body, or as a stream. The controller is aborted when the client leaves. */
+/** Answers a request with a run, as one body or as a stream. The controller is aborted when the client disconnects. */
 export type AnswerRun = (
-  client: { request: FastifyRequest; reply: FastifyReply; leave: AbortController },
+  client: { request: FastifyRequest; reply: FastifyReply; controller: AbortController },
   started: StartedRun,
   form: AnswerForm,
 ) => Promise<unknown>;
 
 export function createAnswerRun(options: AnswerOptions): AnswerRun {
   const loggedWarnings = new Set<string>();
-  return async ({ request, reply, leave }, started, { model, stream, format }) => {
+  return async ({ request, reply, controller }, started, { model, stream, format }) => {
     const { run, stats, created } = started;
     reply.header('x-toolwharf-run-id', run.runId);
-    // Where OpenAI's SDKs look for it.
+    // OpenAI's SDKs read this one.
     reply.header('x-request-id', request.id);
     reply.raw.once('close', () => {
       const { statusCode: status, writableFinished: isComplete } = reply.raw;
       logChat(request.log, stats, { run_id: run.runId, model, stream, status, isCutOff: !isComplete });
-      // An answer that went out whole has nothing left to abort.
-      if (!isComplete) leave.abort(new DOMException('The client disconnected', 'AbortError'));
+      // After a complete answer there is nothing to abort.
+      if (!isComplete) controller.abort(new DOMException('The client disconnected', 'AbortError'));
     });
     const warn = createWarningLog(request, run.runId, loggedWarnings);
     const partial = createPartialRunSummary(run.runId);
@@ -51,19 +51,19 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       if (event.event.type === 'tool.call' && !reply.raw.headersSent) forbidRetry(reply);
     };
     const head: AnswerHead = { runId: run.runId, created: created ?? Math.floor(options.now() / 1000), model };
-    // A client that left before this is not heard again.
-    if (reply.raw.destroyed) leave.abort(new DOMException('The client disconnected', 'AbortError'));
+    // The client disconnected before this point, so no `close` event will follow.
+    if (reply.raw.destroyed) controller.abort(new DOMException('The client disconnected', 'AbortError'));
     try {
       if (stream) {
         const encoder = format.stream(head);
         return await streamReply(reply, started.stream, {
           encoder,
           watch,
-          failure: (error) => encoder.failure(partial.addToFrame(loggedError(error, request, leave.signal))),
+          failure: (error) => encoder.failure(partial.addToFrame(loggedError(error, request, controller.signal))),
           stallMs: options.stallMs,
           headersMs: limits.headersDelayMs,
           keepAliveMs: limits.keepAliveMs,
-          leave,
+          controller,
         });
       }
       const collector = format.collect(head);
@@ -77,9 +77,9 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       return collector.body();
     } catch (error) {
       suppressErrorLine(request);
-      // Nobody is there to read an answer; Fastify only needs to know that none is coming.
-      if (leave.signal.aborted && reply.raw.destroyed) return reply.hijack();
-      throw partial.addTo(leave.signal.reason instanceof GatewayError ? leave.signal.reason : error, request.id);
+      // The client is gone, so there is no answer; `hijack` tells Fastify not to wait for one.
+      if (controller.signal.aborted && reply.raw.destroyed) return reply.hijack();
+      throw partial.addTo(controller.signal.reason instanceof GatewayError ? controller.signal.reason : error, request.id);
     }
   };
 }
@@ -90,10 +90,10 @@ function loggedError(error: unknown, request: FastifyRequest, signal: AbortSigna
   return shown;
 }
 
-/** Beyond this number, causes are forgotten, and may be logged again. */
+/** Beyond this number the set is cleared, and warnings may be logged again. */
 const maxLoggedWarnings = 1_000;
 
-/** A run's warnings concern the operator too, who does not see its events: logged once a cause, or a dead server would fill the log. */
+/** Logs a run's warnings for the operator, each cause only once, because an unreachable server would fill the log. */
 function createWarningLog({ log }: FastifyRequest, runId: string, logged: Set<string>): (event: ChatEvent) => void {
   return (event) => {
     if (event.type !== 'run-event' || event.event.type !== 'warning') return;

@@ -4,15 +4,15 @@ import type { JsonObject } from '../../shared/json.ts';
 import { toGatewayError } from '../error-handler.ts';
 
 /**
- * What a run has done, for the error it may end with: a model that fails after its tools have run must not cost what they gave, and whoever asks
- * again has to know that they ran.
+ * What a run did before an error. If the model fails after tools have run, their results must not be lost, and a client that retries has to know
+ * that they ran.
  */
 export interface PartialRunSummary {
-  /** Of every run event and source. */
+  /** To be called for every run event and source. */
   note(event: ChatEvent): void;
-  /** The error with `run_id`, `calls` and, where they did not reach the client before, `sources`; as it is while no tool was called. */
+  /** Adds `run_id`, `calls` and `sources` to an error, unless no tool was called. */
   addTo(error: unknown, requestId: string): unknown;
-  /** The same for the last frame of a stream. */
+  /** The same for a stream, which has sent its sources already. */
   addToFrame(error: GatewayError): GatewayError;
 }
 

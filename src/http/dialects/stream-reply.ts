@@ -9,23 +9,23 @@ export interface StreamOptions {
   encoder: StreamEncoder;
   /** Sees every event before it is encoded. */
   watch: (event: ChatEvent) => void;
-  /** The last words of a stream that fails after its head. */
+  /** The end of a stream that fails after its headers were sent. */
   failure: (error: unknown) => string;
-  /** A client that reads nothing for this long is cut off. */
+  /** A client that reads nothing for this long is disconnected. */
   stallMs: number;
-  /** The head goes out at the latest after this time. */
+  /** The headers are sent after this time at the latest. */
   headersMs: number;
   keepAliveMs: number;
   /** Aborts the run when the client stalls. */
-  leave: AbortController;
+  controller: AbortController;
 }
 
-/** Text beyond this is written at once instead of at the end of the turn of the event loop. */
+/** With more text than this, write at once instead of at the end of the turn of the event loop. */
 const flushAtCharacters = 64 * 1024;
 
 /**
- * Streams a run. The head goes out with the first words, so that an earlier failure is thrown and keeps its HTTP status; after a while it goes out
- * all the same. What arrives in one turn of the event loop is written once; a full socket makes the run wait until it drains.
+ * Streams a run. The headers are sent with the first content, so that an earlier failure can still have an HTTP status, or after `headersMs`. Everything
+ * emitted in one turn of the event loop is written at once; when the socket's buffer is full, the run waits until it drains.
  */
 export async function streamReply(
   reply: FastifyReply,
@@ -33,7 +33,7 @@ export async function streamReply(
   options: StreamOptions,
 ): Promise<FastifyReply> {
   const { raw } = reply;
-  const { encoder, watch, leave } = options;
+  const { encoder, watch, controller } = options;
   let opening = '';
   let writer: StreamWriter | undefined;
   const open = (): StreamWriter => {
@@ -75,7 +75,7 @@ export async function streamReply(
     (writer ?? open()).write(encoder.end());
   } catch (error) {
     if (writer === undefined) throw error;
-    if (!leave.signal.aborted || isDeliberate(leave.signal)) writer.write(options.failure(error));
+    if (!controller.signal.aborted || isDeliberate(controller.signal)) writer.write(options.failure(error));
   } finally {
     clearTimeout(late);
     await writer?.end();
@@ -83,12 +83,12 @@ export async function streamReply(
   return reply;
 }
 
-/** A run that the gateway itself cancelled still owes its client a word; a client that left does not wait for one. */
+/** Whether the gateway cancelled the run, so that its client has to be told; an abort by the client has a `DOMException` as its reason. */
 function isDeliberate(signal: AbortSignal): boolean {
   return !(signal.reason instanceof DOMException);
 }
 
-/** What the gateway reports before the model is requested: it waits, so that a refusal of the model keeps its HTTP status. */
+/** Events before the first model request. They are buffered, so that a refusal by the model can still have an HTTP status. */
 function isBeforeModel(event: ChatEvent): boolean {
   return event.type === 'run-event' && (event.event.type === 'run.start' || event.event.type === 'warning');
 }
@@ -99,7 +99,7 @@ function flatHeaders(reply: FastifyReply): Record<string, string | string[]> {
   );
 }
 
-/** Writes what arrives in one turn of the event loop at once, and something to keep the connection alive where nothing arrives. */
+/** Writes once per turn of the event loop, and a keep-alive when nothing else was written for a while. */
 class StreamWriter {
   readonly #raw: ServerResponse;
   readonly #options: StreamOptions;
@@ -128,35 +128,35 @@ class StreamWriter {
     }
   }
 
-  /** Asked of the socket each time: it may have drained meanwhile. */
+  /** Not cached, because the socket may have drained meanwhile. */
   isFull(): boolean {
     return this.#raw.writableNeedDrain && !this.#raw.destroyed;
   }
 
-  /** Resolves when the client has read; cuts it off when it does not in time. */
+  /** Resolves when the buffer has drained; disconnects a client that reads nothing for `stallMs`. */
   async drained(): Promise<void> {
     const raw = this.#raw;
-    const { leave, stallMs } = this.#options;
+    const { controller, stallMs } = this.#options;
     const settled = new AbortController();
-    // A slow reader is no stalled one: only a whole period in which nothing was taken counts.
-    let taken = raw.socket?.bytesWritten;
+    // A slow client has not stalled: only a whole interval without any bytes counts.
+    let written = raw.socket?.bytesWritten;
     const timer = setInterval(() => {
       const now = raw.socket?.bytesWritten;
-      if (now !== taken) {
-        taken = now;
+      if (now !== written) {
+        written = now;
         return;
       }
-      leave.abort(new DOMException('The client stopped reading', 'AbortError'));
+      controller.abort(new DOMException('The client stopped reading', 'AbortError'));
       raw.destroy();
     }, stallMs);
     try {
       await Promise.race([once(raw, 'drain', { signal: settled.signal }), once(raw, 'close', { signal: settled.signal })]);
     } finally {
-      // Also takes the listeners of the other event away: a slow reader drains thousands of times.
+      // Removes the listener of the other event as well: with a slow client this runs thousands of times.
       settled.abort();
       clearInterval(timer);
     }
-    leave.signal.throwIfAborted();
+    controller.signal.throwIfAborted();
   }
 
   async end(): Promise<void> {

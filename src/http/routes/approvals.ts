@@ -29,12 +29,12 @@ export const approvalRoutes: FastifyPluginAsync<ApprovalRouteOptions> = async (a
     const decision = await options.decisions.decide({ runId, callId }, submitted, caller);
     request.log.info({ run_id: runId, call_id: callId, decision: submitted.answer.decision, by: caller.id }, 'call decided');
     if (decision.type === 'recorded') return reply.code(202).send({ waiting: decision.waiting });
-    const leave = new AbortController();
+    const controller = new AbortController();
     const { run, decided } = decision;
-    const started = await options.runs.resume(run, decided, { caller, leave });
+    const started = await options.runs.resume(run, decided, { caller, controller });
     const form = run.request.reply ?? { includeUsage: false, includeEvents: false };
     const format = chatCompletionFormat(form, request.headers);
-    return answerRun({ request, reply, leave }, started, { model: run.model, stream: run.request.stream, format });
+    return answerRun({ request, reply, controller }, started, { model: run.model, stream: run.request.stream, format });
   });
 };
 

@@ -13,7 +13,7 @@ import type { ParsedChat } from '../dialects/chat-completions/parse-chat-body.ts
 
 export interface ChatRouteOptions extends AnswerOptions {
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
-  startRun(request: ChatRequest, caller: Caller, leave: AbortController): StartedRun;
+  startRun(request: ChatRequest, caller: Caller, controller: AbortController): StartedRun;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
   runInBackground(parsed: ParsedChat, caller: Caller, release: Release): Promise<string | undefined>;
 }
@@ -27,11 +27,11 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     if (parsed.isBackground) return startInBackground(request, parsed);
     const { includeUsage, includeEvents, isLegacy } = parsed;
     const { model, stream } = parsed.request;
-    const leave = new AbortController();
+    const controller = new AbortController();
     const chat = { ...parsed.request, reply: { includeUsage, includeEvents, ...(isLegacy && { isLegacy }) } };
-    const started = options.startRun(chat, request.caller, leave);
+    const started = options.startRun(chat, request.caller, controller);
     const format = chatCompletionFormat({ includeUsage, includeEvents, isLegacy }, request.headers);
-    return answerRun({ request, reply, leave }, started, { model, stream, format });
+    return answerRun({ request, reply, controller }, started, { model, stream, format });
   }
 
   async function startInBackground(request: FastifyRequest, parsed: ParsedChat): Promise<unknown> {

@@ -22,7 +22,7 @@ async function serverOf(events: () => AsyncGenerator<ChatEvent, void>) {
       stallMs: 1_000,
       headersMs: 40,
       keepAliveMs: 40,
-      leave: new AbortController(),
+      controller: new AbortController(),
     }),
   );
   app.setErrorHandler((error, _request, reply) =>

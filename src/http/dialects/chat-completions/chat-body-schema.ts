@@ -5,7 +5,7 @@ import { limits } from '../../../core/limits.ts';
 
 const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
 
-/** Whether an object has more fields than this, without a list of them. */
+/** Whether an object has more than `maxKeys` fields; stops counting there. */
 export function hasMoreKeys(object: object, maxKeys: number): boolean {
   let keys = 0;
   for (const _key in object) {
@@ -33,7 +33,7 @@ const messageSchema = z.discriminatedUnion(
   'must be one of system, developer, user, assistant, tool',
 );
 const names = z.array(z.string().max(256)).max(1_000);
-/** Checked, because a typing error in a protection must not lift it. */
+/** Validated, because a typo in a protective setting must not disable it. */
 const serverConfig = z.looseObject({
   needs_approval: z.union([z.boolean(), names], 'must be true, false, or a list of function names').nullish(),
   read_only: z.boolean().nullish(),
@@ -44,7 +44,7 @@ const serverConfig = z.looseObject({
 export const serverSchema = z.looseObject({
   url: z.string().max(2_048),
   path: z.string().max(2_048).nullish(),
-  /** As an object, or as its text in JSON or YAML. */
+  /** An object, or JSON or YAML text. */
   openapi: z.union([jsonObject, z.string()], 'must be a document or its text').nullish(),
   info: jsonObject.nullish(),
   specs: z.array(jsonObject).max(1_000).nullish(),
@@ -58,10 +58,10 @@ export const serverSchema = z.looseObject({
   config: serverConfig.nullish(),
 });
 const positive = z.number().int().positive();
-/** A chat request as it is sent. Unknown keys are the backend's, or another frontend's. */
+/** The body of a chat request. Unknown fields are for the backend, or of another frontend. */
 export const bodySchema = z.looseObject({
   model: z.string().min(1, 'must name a model').max(256),
-  messages: z.array(messageSchema).min(1, 'must hold at least one message').max(limits.messages),
+  messages: z.array(messageSchema).min(1, 'must contain at least one message').max(limits.messages),
   stream: z.boolean().nullish(),
   n: positive.max(128).nullish(),
   tools: z.array(jsonObject).max(limits.toolsPerRequest).nullish(),

@@ -1,14 +1,14 @@
 import type { ChatMessage } from '../../../core/chat.ts';
 
 const opening = '### Task:\n';
-/** How Open WebUI's templates end: those of titles, tags, follow-ups and queries with the chat, that of completions with its own heading. */
+/** The ends of Open WebUI's templates: those for titles, tags, follow-ups and queries end with the chat, that for completions with a heading. */
 const endings = ['</chat_history>', '#### Output:'];
 
 /**
- * Whether a request is one of the hidden tasks of Open WebUI (titles, tags, follow-up questions, queries, completions of what is being typed, the
- * choice of its own tools by a prompt), told by the form of its default templates. Open WebUI takes `metadata.task` out before it asks an
- * OpenAI-compatible server, so nothing else tells; with functions on offer each chat would be followed by three more prompts full of schemas, in
- * which a model may run a call of the quoted chat again.
+ * Whether a request is a frontend task of Open WebUI (titles, tags, follow-up questions, queries, autocompletion, prompt-based selection of its own
+ * tools), recognized by its default templates. Open WebUI removes `metadata.task` before it sends a request to an OpenAI-compatible server, so there
+ * is no other sign. With functions on offer, each chat would cause three more prompts full of schemas, in which a model may repeat a call of the
+ * quoted chat.
  */
 export function isFrontendTask(messages: readonly ChatMessage[]): boolean {
   const last = messages.at(-1);

@@ -3,21 +3,21 @@ import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 
-/** A body without OpenAI's first form of calls (`functions`, `function_call`, role `function`), and whether it is to be answered in that form. */
+/** A body without the deprecated `functions`, `function_call` and role `function`. `isLegacy`: its answer has to use `function_call`. */
 export interface ModernBody {
   body: JsonObject;
   isLegacy: boolean;
 }
 
 /**
- * Puts `functions` and `function_call` into the words of `tools` and `tool_choice`, and messages in that form into calls with results. That form knows no
- * ids: a call has the one that our own answer gave it, else one by its position, which is the same in every later request of the chat.
+ * Converts `functions` and `function_call` to `tools` and `tool_choice`, and messages of that form to tool calls and results. That form has no
+ * ids: a call gets the id that our own answer gave it, else one from its position, which is the same in every later request of the chat.
  * @throws GatewayError `invalid_request`
  */
 export function fromLegacyFunctions(body: JsonObject): ModernBody {
   const { functions, function_call: choice, ...rest } = body;
-  const given = isSet(functions) || isSet(choice);
-  if (!given && !hasLegacyMessages(body['messages'])) return { body, isLegacy: false };
+  const isLegacy = isSet(functions) || isSet(choice);
+  if (!isLegacy && !hasLegacyMessages(body['messages'])) return { body, isLegacy: false };
   const modern: JsonObject = { ...rest };
   if (Array.isArray(rest['messages'])) modern['messages'] = toToolMessages(rest['messages']);
   if (isSet(functions)) {
@@ -28,7 +28,7 @@ export function fromLegacyFunctions(body: JsonObject): ModernBody {
     if (isSet(rest['tool_choice'])) throw refusal('function_call', 'cannot be combined with tool_choice. Send tool_choice alone.');
     modern['tool_choice'] = toToolChoice(choice);
   }
-  return { body: modern, isLegacy: given };
+  return { body: modern, isLegacy };
 }
 
 function isSet(value: JsonValue | undefined): value is NonNullable<JsonValue> {
@@ -44,7 +44,7 @@ function isLegacyMessage(message: JsonObject): boolean {
 }
 
 function toTools(functions: NonNullable<JsonValue>): JsonValue {
-  if (!Array.isArray(functions)) throw refusal('functions', 'must be a list of functions. Better, send tools.');
+  if (!Array.isArray(functions)) throw refusal('functions', 'must be an array of functions. Prefer tools, which replaces it.');
   return functions.map((definition, index) => {
     if (!isJsonObject(definition) || typeof definition['name'] !== 'string')
       throw refusal(`functions.${index}`, 'must be an object with a name');
@@ -56,10 +56,10 @@ function toToolChoice(choice: NonNullable<JsonValue>): JsonValue {
   if (choice === 'none' || choice === 'auto') return choice;
   const name = isJsonObject(choice) ? choice['name'] : undefined;
   if (typeof name === 'string') return { type: 'function', function: { name } };
-  throw refusal('function_call', 'must be "none", "auto" or {"name": "…"}. Better, send tool_choice.');
+  throw refusal('function_call', 'must be "none", "auto" or {"name": "…"}. Prefer tool_choice, which replaces it.');
 }
 
-/** Servers refuse a call without its result and a result without its call, so that what one of them lacks is made up. */
+/** Backends refuse a call without a result and a result without a call, so the missing one is added. */
 function toToolMessages(messages: readonly JsonValue[]): JsonValue[] {
   const modern: JsonValue[] = [];
   let open: { id: string; name: string } | undefined;
@@ -106,7 +106,7 @@ function refusal(param: string, message: string): GatewayError {
   return new GatewayError('invalid_request', `${param}: ${message}`, { param });
 }
 
-/** A call in that form. The `id` is ours: a client that sends the message back as it came gets the results of this run put back. */
+/** A call as `function_call`. The `id` is our addition: if a client sends the message back unchanged, the results of this run can be restored. */
 export function toFunctionCall({ id, name, arguments: args }: ToolCall): JsonObject {
   return { function_call: { name, arguments: args, id } };
 }

@@ -11,11 +11,11 @@ import { toFunctionCall } from './legacy-functions.ts';
 export interface CompletionOptions {
   includeUsage: boolean;
   includeEvents: boolean;
-  /** Calls in OpenAI's first form. */
+  /** Calls as `function_call`. */
   isLegacy?: boolean | undefined;
 }
 
-/** OpenAI's completions and chunks, with the gateway's extensions. `headers` are the request's. */
+/** OpenAI's completions and chunks, with the gateway's extensions. `headers` are those of the request. */
 export function chatCompletionFormat(options: CompletionOptions, headers: IncomingHttpHeaders): AnswerFormat {
   return {
     stream: (head) => createChunkEncoder(head, { ...options, sourcesAreEvents: keepsEventsAlone(headers) }),
@@ -24,8 +24,8 @@ export function chatCompletionFormat(options: CompletionOptions, headers: Incomi
 }
 
 /**
- * Open WebUI shows the `sources` of the first such chunk alone and keeps none; what comes as an event it shows and keeps. Nothing tells it apart
- * but its HTTP client.
+ * Open WebUI shows only the `sources` of the first chunk that has some, and stores none; those that come as events it shows and stores. Only its HTTP
+ * client identifies it.
  */
 function keepsEventsAlone(headers: IncomingHttpHeaders): boolean {
   return headers['user-agent']?.includes('aiohttp/') === true;
@@ -41,7 +41,7 @@ function createChunkEncoder(
   { runId, created, model }: AnswerHead,
   options: CompletionOptions & { sourcesAreEvents: boolean },
 ): StreamEncoder {
-  // Written once a run, not once a chunk: the text of a delta is all that differs.
+  // Serialized once per run, not for each chunk.
   const prefix = `data: ${JSON.stringify({ id: completionId(runId), object: 'chat.completion.chunk', created, model }).slice(0, -1)}`;
   const chunk = (fields: JsonObject): string => `${prefix},${JSON.stringify(fields).slice(1)}\n\n`;
   const choiceChunk = (index: number, fields: JsonObject, more: JsonObject = {}): string =>
@@ -109,12 +109,12 @@ function createChunkEncoder(
       }
     },
     end: () => `${options.includeUsage ? chunk({ choices: [], usage: usage ?? emptyUsage }) : ''}data: [DONE]\n\n`,
-    // After it the stream ends without `[DONE]`.
+    // A failed stream ends without `[DONE]`.
     failure: (error) => `data: ${JSON.stringify(errorBody(error))}\n\n`,
   };
 }
 
-/** A call as OpenAI writes it. */
+/** A call in OpenAI's format. */
 export function toWireCall({ id, name, arguments: args, extra }: ToolCall): JsonObject {
   return { ...extra, id, type: 'function', function: { name, arguments: args } };
 }
@@ -134,7 +134,7 @@ interface CollectedChoice {
   fields: JsonObject;
 }
 
-/** One completion. */
+/** Collects events into one completion. */
 function createCompletionCollector({ runId, created, model }: AnswerHead, options: CompletionOptions): AnswerCollector {
   const choices = new Map<number, CollectedChoice>();
   const choiceAt = (index = 0): CollectedChoice => {

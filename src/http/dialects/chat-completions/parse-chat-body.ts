@@ -11,7 +11,7 @@ import type { Body, callSchema, serverSchema } from './chat-body-schema.ts';
 import { isFrontendTask } from './is-frontend-task.ts';
 import { fromLegacyFunctions } from './legacy-functions.ts';
 
-/** Fields of Open WebUI and of the gateway: read or ignored here, and never sent to a backend. */
+/** Fields of Open WebUI and of the gateway, which are never sent to a backend. */
 const extensionFields: ReadonlySet<string> = new Set([
   'tool_servers',
   'tool_ids',
@@ -37,7 +37,7 @@ const extensionFields: ReadonlySet<string> = new Set([
   'chat_variables',
   'regeneration_prompt',
 ]);
-/** Keys of `params` that steer the gateway or a frontend, and are no model parameters. */
+/** Keys of `params` for the gateway or a frontend, not for a model. */
 const steeringParams: ReadonlySet<string> = new Set([
   'function_calling',
   'max_tool_rounds',
@@ -50,26 +50,26 @@ const steeringParams: ReadonlySet<string> = new Set([
   'note_id',
   'custom_params',
 ]);
-const ownFields: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice', 'parallel_tool_calls']);
+const parsedFields: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice', 'parallel_tool_calls']);
 
-/** A chat request, and what only the answer's wire format needs to know. */
+/** A chat request, and the options of the answer's wire format. */
 export interface ParsedChat {
   request: ChatRequest;
   includeUsage: boolean;
   includeEvents: boolean;
   isBackground: boolean;
-  /** Calls are expected in the form of `function_call`. */
+  /** The answer has to use `function_call`. */
   isLegacy: boolean;
 }
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault. */
 export function parseChatBody(value: unknown): ParsedChat {
   if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and messages.');
-  // Each of them is looked at several times, and goes to the backend.
+  // Every field is processed several times and sent to the backend.
   if (hasMoreKeys(value, limits.chatFields))
     throw new GatewayError('invalid_request', `The body has more than ${limits.chatFields} fields.`);
   for (const [key, field] of Object.entries(value)) {
-    // Documents of tool servers are deeper than chats, and have a limit of their own.
+    // OpenAPI documents are deeper than chats, and have their own limit.
     if (isDeeperThan(field, key === 'tool_servers' ? limits.documentDepth : limits.jsonDepth)) throw tooDeep(key);
   }
   const { body, isLegacy } = fromLegacyFunctions(value);
@@ -119,20 +119,20 @@ function toParsedChat(body: Body, wire: JsonObject): Omit<ParsedChat, 'isLegacy'
   };
 }
 
-/** What a request says about its tools is obeyed, whatever its messages look like. */
+/** A request that names tools is never a task, whatever its messages look like. */
 function isTask(body: Body, messages: readonly ChatMessage[]): boolean {
   if (body.metadata?.['task'] !== undefined && body.metadata['task'] !== null) return true;
   const namesTools = [body.tools, body.tool_ids, body.tool_servers].some((field) => field !== undefined && field !== null);
   return !namesTools && isFrontendTask(messages);
 }
 
-/** Precedence: top level, then `params`. What is left is the backend's, unknown OpenAI parameters included. */
+/** Parameters for the backend, including unknown ones. Those at the top level override those in `params`. */
 function modelParameters(wire: JsonObject): JsonObject {
   const params = isJsonObject(wire['params']) ? wire['params'] : {};
   const custom = isJsonObject(params['custom_params']) ? params['custom_params'] : {};
   const isSet = ([, value]: [string, unknown]): boolean => value !== null && value !== undefined;
-  const fromParams = Object.entries({ ...params, ...custom }).filter(([key]) => !steeringParams.has(key) && !ownFields.has(key));
-  const topLevel = Object.entries(wire).filter(([key]) => !extensionFields.has(key) && !ownFields.has(key) && key !== 'stream_options');
+  const fromParams = Object.entries({ ...params, ...custom }).filter(([key]) => !steeringParams.has(key) && !parsedFields.has(key));
+  const topLevel = Object.entries(wire).filter(([key]) => !extensionFields.has(key) && !parsedFields.has(key) && key !== 'stream_options');
   const { include_events: _ours, ...streamOptions } = isJsonObject(wire['stream_options']) ? wire['stream_options'] : {};
   const options: [string, JsonValue][] = Object.keys(streamOptions).length > 0 ? [['stream_options', streamOptions]] : [];
   return Object.fromEntries([...fromParams.filter(isSet), ...topLevel.filter(isSet), ...options]);

@@ -11,7 +11,7 @@ import { chatCompletionFormat, completionId, toWireCall } from './openai-wire.ts
 
 export interface StoreCompletionsOptions {
   store: Pick<ChatStore, 'save' | 'deleteAllOf'>;
-  /** `STORE_CHATS`: otherwise `store: true` is a parameter like others. */
+  /** `STORE_CHATS`. If false, `store: true` is passed on to the backend like any parameter. */
   isStoring: boolean;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -19,14 +19,14 @@ export interface StoreCompletionsOptions {
 }
 
 /**
- * Starts the same runs, and stores what they answer to requests with `store: true`, over HTTP and sockets alike: before the end of the answer is
- * sent, so that a client that has it can read it back. Answers that fail or are cut off are not stored; of one that waited for an approval the
- * last part is. A store that fails costs the copy, never the answer. The chats of a caller whose key is deleted are deleted.
+ * Wraps `ActiveRuns` to store answers to requests with `store: true`, over HTTP and sockets. An answer is stored before its end is sent, so that
+ * the client can then read it back. Answers that fail or are cut off are not stored; of an answer that was suspended, the last part is. If the store
+ * fails, the answer is not affected. Deleting a key deletes its stored chats.
  */
 export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logger }: StoreCompletionsOptions): ActiveRuns {
   const saving = new Set<Promise<void>>();
 
-  async function save(answered: Answered): Promise<void> {
+  async function save(answered: AnsweredChat): Promise<void> {
     try {
       const { request, callerId, started, created, metadata, completion } = answered;
       const { runId } = started.run;
@@ -45,7 +45,11 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
     logger.warn({ run_id: runId }, `a chat with store: true was not stored: it is larger than ${limits.storedChatCharacters} characters`);
   }
 
-  async function streamAndSave(answered: Omit<Answered, 'completion' | 'text'>, signal: AbortSignal, emit: Emit<ChatEvent>): Promise<void> {
+  async function streamAndSave(
+    answered: Omit<AnsweredChat, 'completion' | 'text'>,
+    signal: AbortSignal,
+    emit: Emit<ChatEvent>,
+  ): Promise<void> {
     const { started, created, request } = answered;
     const { runId } = started.run;
     const { includeUsage = false, includeEvents = false, isLegacy } = request.reply ?? {};
@@ -64,7 +68,7 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
       }
       return emit(events);
     });
-    // A key that was deleted amid the last words has taken its chats along.
+    // If the key was deleted meanwhile, its chats are deleted too, so do not store another one.
     if (isWaiting || signal.aborted) return;
     if (characters > limits.storedChatCharacters) return warnTooLarge(runId);
     const saved = save({ ...answered, completion: collector.body(), text });
@@ -73,7 +77,7 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
     saving.delete(saved);
   }
 
-  function storing(answered: Pick<Answered, 'request' | 'callerId' | 'started' | 'metadata'>, signal: AbortSignal): StartedRun {
+  function storing(answered: Pick<AnsweredChat, 'request' | 'callerId' | 'started' | 'metadata'>, signal: AbortSignal): StartedRun {
     const created = now();
     const stream: StartedRun['stream'] = (emit) => streamAndSave({ ...answered, created }, signal, emit);
     return { ...answered.started, created: toSeconds(created), stream };
@@ -81,29 +85,29 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
 
   return {
     ...runs,
-    start(asked, caller, leave) {
-      if (asked.store === undefined) return runs.start(asked, caller, leave);
-      const { store: wish, ...plain } = asked;
-      // Should this run wait, it is still none to be stored when it goes on.
-      if (!isStoring) return runs.start(plain, caller, leave);
-      const metadata = parseMetadata(wish.metadata);
-      // The backend keeps no second copy.
-      const { store: _store, ...parameters } = asked.parameters;
-      const request = { ...asked, parameters };
-      return storing({ request, callerId: caller.id, started: runs.start(request, caller, leave), metadata }, leave.signal);
+    start(original, caller, controller) {
+      if (original.store === undefined) return runs.start(original, caller, controller);
+      const { store: storeOptions, ...plain } = original;
+      // Without `store`, so that the run is not stored either if it is suspended and resumed later.
+      if (!isStoring) return runs.start(plain, caller, controller);
+      const metadata = parseMetadata(storeOptions.metadata);
+      // The backend must not store a second copy.
+      const { store: _store, ...parameters } = original.parameters;
+      const request = { ...original, parameters };
+      return storing({ request, callerId: caller.id, started: runs.start(request, caller, controller), metadata }, controller.signal);
     },
     async resume(run, decided, who) {
       const started = await runs.resume(run, decided, who);
       const { request, callerId } = run;
       if (!isStoring || request.store === undefined) return started;
-      return storing({ request, callerId, started, metadata: parseMetadata(request.store.metadata) }, who.leave.signal);
+      return storing({ request, callerId, started, metadata: parseMetadata(request.store.metadata) }, who.controller.signal);
     },
     cancelAllOf(callerId) {
       runs.cancelAllOf(callerId);
       store.deleteAllOf(callerId).catch((error: unknown) => {
         logger.error(
           { err: error, caller_id: callerId },
-          'the stored chats of a deleted key could not be deleted; they are kept until they are too old',
+          'the stored chats of a deleted key could not be deleted; they remain until they expire',
         );
       });
     },
@@ -114,7 +118,7 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
   };
 }
 
-interface Answered {
+interface AnsweredChat {
   request: ChatRequest;
   callerId: string;
   started: StartedRun;
@@ -122,7 +126,7 @@ interface Answered {
   created: number;
   metadata: Record<string, string>;
   completion: JsonObject;
-  /** Of the first choice. */
+  /** The text of the first choice. */
   text: string;
 }
 
@@ -135,10 +139,10 @@ function charactersOf(event: ChatEvent): number {
   return event.type === 'run-event' ? 0 : JSON.stringify(event).length;
 }
 
-/** Longer texts are found by their beginning. */
+/** Only this much of a text is searchable. */
 const searchedCharacters = 40_000;
 
-/** Parameters that OpenAI shows with a stored completion, by the name it shows them under. */
+/** Parameters in OpenAI's stored completions, mapped from the field there to the parameter. */
 const shownParameters: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'top_p',
@@ -149,22 +153,22 @@ const shownParameters: Readonly<Record<string, string>> = {
   input_user: 'user',
 };
 
-/** @throws GatewayError `invalid_request` for what is no set of at most sixteen short texts, as OpenAI limits it; `null` is an empty one. */
+/** Validates metadata: at most sixteen short strings, as OpenAI limits them. `null` counts as empty. @throws GatewayError `invalid_request` */
 export function parseMetadata(value: JsonValue | undefined): Record<string, string> {
   if (value === null) return {};
-  if (!isJsonObject(value)) throw invalid('must be an object of texts, or null');
+  if (!isJsonObject(value)) throw invalid('must be an object with string values, or null');
   const entries = Object.entries(value);
-  if (entries.length > limits.metadataEntries) throw invalid(`may have ${limits.metadataEntries} entries, not ${entries.length}`);
+  if (entries.length > limits.metadataEntries) throw invalid(`may have at most ${limits.metadataEntries} entries, not ${entries.length}`);
   const texts = entries.map(([key, text]): [string, string] => {
-    if (key.length > limits.metadataKeyCharacters) throw invalid(`a key may have ${limits.metadataKeyCharacters} characters`);
-    if (typeof text !== 'string') throw invalid(`"${key}" must be a text`);
+    if (key.length > limits.metadataKeyCharacters) throw invalid(`a key may have at most ${limits.metadataKeyCharacters} characters`);
+    if (typeof text !== 'string') throw invalid(`"${key}" must be a string`);
     if (text.length <= limits.metadataValueCharacters) return [key, text];
-    throw invalid(`"${key}" may have ${limits.metadataValueCharacters} characters, not ${text.length}`);
+    throw invalid(`"${key}" may have at most ${limits.metadataValueCharacters} characters, not ${text.length}`);
   });
   return Object.fromEntries(texts);
 }
 
-/** The messages in OpenAI's words. Where they are too large, images, audio and files are replaced by a note. */
+/** The messages in OpenAI's format. If they are too large, images, audio and files are replaced by a note. */
 function toStoredMessages(messages: readonly ChatMessage[]): JsonObject[] {
   const whole = messages.map(toStoredMessage);
   return JSON.stringify(whole).length <= limits.storedChatCharacters ? whole : whole.map(withoutMedia);
@@ -195,7 +199,7 @@ function withoutMedia(message: JsonObject): JsonObject {
   return { ...message, content: parts };
 }
 
-/** The completion as it was answered, with what OpenAI shows of the request beside it. */
+/** The completion, with the request's parameters that OpenAI adds to a stored one. */
 function toStoredCompletion(completion: JsonObject, request: ChatRequest, runId: string): JsonObject {
   const shown = Object.entries(shownParameters).map(([name, parameter]) => [name, request.parameters[parameter] ?? null]);
   const tools = [...request.callerFunctions.map(({ wire }) => wire), ...request.hostedTools];

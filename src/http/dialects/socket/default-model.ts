@@ -3,7 +3,7 @@ import type { Caller } from '../../../core/caller.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelFinder } from '../../../core/model.ts';
 
-/** The model of a chat that names none, as a flat `{type: "message", content}` may: the first one listed that the caller may use. */
+/** The model for a frame `message` without `model`: the first one listed that the caller may use. */
 export function createDefaultModel(models: Pick<ModelFinder, 'list'>): (caller: Caller) => Promise<string | undefined> {
   return async (caller) => {
     const listed = await models.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs));

@@ -7,14 +7,14 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { parseInPlace, parseJsonBody } from '../../body/parse-json-body.ts';
 
-/** What a browser may say on the socket. */
+/** A frame from a browser. */
 export type ClientFrame =
   | { type: 'auth'; token?: string | undefined; sessionId?: string | undefined }
-  /** The fields as they came; `toChatBody` makes a chat of them. */
+  /** The fields are not validated; `toChatBody` converts them. */
   | { type: 'message'; fields: JsonObject }
   | { type: 'cancel'; runId: string }
-  /** The answer to a question; `data` as it came. */
-  | { type: 'answer'; question: ElicitationRequest['type']; id: string; data: JsonObject }
+  /** The answer to an elicitation; `data` is not validated. */
+  | { type: 'answer'; elicitation: ElicitationRequest['type']; id: string; data: JsonObject }
   | { type: 'execute:tool:result'; id: string; result?: JsonValue | undefined; error?: JsonValue | undefined };
 
 export type ParsedFrame = { type: 'frame'; frame: ClientFrame } | { type: 'invalid'; message: string };
@@ -35,25 +35,25 @@ const frameSchemas = {
     .transform((data): ClientFrame => ({ type: 'execute:tool:result', ...data })),
   'confirmation:result': z
     .looseObject({ id, decision: z.enum(['approve', 'reject']), params: edited, arguments: edited, message: words })
-    // Whoever has changed them under the name of the other door must not have the unchanged ones run.
+    // `arguments` is their name over HTTP. Ignoring it here would run the call with the model's arguments instead of the edited ones.
     .transform(({ params, arguments: args, ...rest }) => ({ ...rest, ...(isJsonObject(params ?? args) && { params: params ?? args }) }))
-    .transform((data): ClientFrame => ({ type: 'answer', question: 'confirmation', id: data.id, data: data as JsonObject })),
+    .transform((data): ClientFrame => ({ type: 'answer', elicitation: 'confirmation', id: data.id, data: data as JsonObject })),
   'input:result': z
     .looseObject({ id })
-    .transform((data): ClientFrame => ({ type: 'answer', question: 'input', id: data.id, data: data as JsonObject })),
+    .transform((data): ClientFrame => ({ type: 'answer', elicitation: 'input', id: data.id, data: data as JsonObject })),
 } as const;
 const knownTypes = Object.keys(frameSchemas);
 
 /**
- * One text frame: `{type, data:{…}}`, or flat as `{type, …}`. Unknown types and malformed data are `invalid`, never thrown. A promise where it holds so
- * much that it is parsed aside.
+ * Parses a text frame: `{type, data:{…}}`, or flat as `{type, …}`. Unknown types and malformed data are `invalid`, never thrown. Returns a promise for a
+ * large frame, which is parsed in a worker.
  */
 export function readSocketFrame(bytes: Buffer, options: { caller: string; signal: AbortSignal }): ParsedFrame | Promise<ParsedFrame> {
-  return readInPlace(bytes) ?? readAside(bytes, options);
+  return readInPlace(bytes) ?? readInWorker(bytes, options);
 }
 
 const reading = { maxDepth: limits.jsonDepth, prototypes: 'remove' } as const;
-/** Within a message, as in a body. */
+/** Paths of OpenAPI documents in a frame `message`, as in the body of a chat. */
 const documents = ['data.tool_servers.*.openapi', 'tool_servers.*.openapi'];
 
 function readInPlace(bytes: Buffer): ParsedFrame | undefined {
@@ -65,9 +65,9 @@ function readInPlace(bytes: Buffer): ParsedFrame | undefined {
   }
 }
 
-async function readAside(bytes: Buffer, options: { caller: string; signal: AbortSignal }): Promise<ParsedFrame> {
+async function readInWorker(bytes: Buffer, options: { caller: string; signal: AbortSignal }): Promise<ParsedFrame> {
   try {
-    // The frame shares its memory with others of its socket, and is copied.
+    // Copied, because the frame shares its buffer with others of its socket.
     return toFrame(await parseJsonBody(Buffer.from(bytes), { ...reading, ...options, documents }));
   } catch (error) {
     return refused(error);
@@ -75,12 +75,12 @@ async function readAside(bytes: Buffer, options: { caller: string; signal: Abort
 }
 
 function refused(error: unknown): ParsedFrame {
-  return invalid(error instanceof GatewayError ? error.message.replace('The body', 'The frame') : 'The frame cannot be read.');
+  return invalid(error instanceof GatewayError ? error.message.replace('The body', 'The frame') : 'The frame cannot be parsed.');
 }
 
 function toFrame(value: JsonValue): ParsedFrame {
   if (!isJsonObject(value)) return invalid('A frame must be an object {type, data}.');
-  if (isDeeperThan(value, limits.jsonDepth)) return invalid(`A frame may nest ${limits.jsonDepth} levels deep, no deeper.`);
+  if (isDeeperThan(value, limits.jsonDepth)) return invalid(`A frame may be nested at most ${limits.jsonDepth} levels deep.`);
   const type = ownValue(value, 'type');
   if (typeof type !== 'string') return invalid('A frame needs a type.');
   if (!isKnownType(type)) return invalid(`Unknown type ${JSON.stringify(type.slice(0, 64))}. Known: ${knownTypes.join(', ')}.`);

@@ -4,10 +4,10 @@ import type { SessionEvents } from '../../../runs/active-runs.ts';
 import { createSessionOutbox } from './session-outbox.ts';
 import { eventFrame } from './socket-wire.ts';
 
-/** Frames that wait for a session on another replica; with more of them its events are given up, and the chat is not. */
+/** Frames that wait to be sent to another replica. Beyond it no more events are sent, but the chat goes on. */
 const maxWaitingFrames = 1_000;
 
-/** The relay sees to it that a session gets frames of its own caller alone. A session that is not there costs the chat nothing. */
+/** The relay ensures that a session gets only frames of its own caller. A chat is not affected if its session does not exist. */
 export function createSessionEvents(relay: Pick<BrowserRelay, 'sendTo'>): SessionEvents {
   return {
     open({ runId, caller, chatId, messageId, sessionId }) {

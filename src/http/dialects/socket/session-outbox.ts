@@ -2,10 +2,10 @@ import type { Caller } from '../../../core/caller.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 
-/** Sends a frame; false when the session is not there. */
+/** Sends a frame; false when there is no such session. */
 export type SessionOutbox = (frame: JsonObject) => Promise<boolean>;
 
-/** Sends to a session one frame after the other: on its way to another replica no frame may overtake another. */
+/** Sends frames to a session one after the other, so that none overtakes another on the way to another replica. */
 export function createSessionOutbox(relay: Pick<BrowserRelay, 'sendTo'>, sessionId: string, caller: Caller): SessionOutbox {
   let last = Promise.resolve(true);
   return (frame) => {

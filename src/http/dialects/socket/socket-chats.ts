@@ -25,24 +25,24 @@ export type StartChat = (options: { body: JsonObject; caller: Caller; sessionId:
 export interface SocketChatsOptions {
   relay: BrowserRelay;
   startChat: StartChat;
-  /** The model of a `message` that names none: one that this caller may use. */
+  /** The model for a `message` that names none: one that this caller may use. */
   defaultModel?: (caller: Caller) => Promise<string | undefined>;
-  /** Cancels a run of this caller that was not started over a socket here; false when there is none. */
+  /** Cancels a run of this caller that was not started over a socket of this process; false when there is none. */
   cancelRun?: (runId: string, caller: Caller) => boolean;
-  /** Default: everybody may do everything. */
+  /** Default: no limits. */
   limiter?: RateLimiter;
   log: FastifyBaseLogger;
 }
 
-/** The chats that were started over sockets. They belong to the session, not to the socket: a browser that comes back finds them going on. */
+/** The chats that were started over sockets. They belong to the session, not to the socket, so they continue when a browser reconnects. */
 export interface SocketChats {
-  /** Never rejects: what goes wrong becomes a frame. */
+  /** Never rejects: errors are sent as frames. */
   start(fields: JsonObject, session: RelaySession, caller: Caller): Promise<void>;
   cancel(runId: string, session: RelaySession, caller: Caller): void;
 }
 
 export function createSocketChats({ relay, startChat, defaultModel, cancelRun, limiter, log }: SocketChatsOptions): SocketChats {
-  const running = new Map<string, { callerId: string; leave: AbortController }>();
+  const running = new Map<string, { callerId: string; controller: AbortController }>();
   const perSession = new Map<string, number>();
 
   function count(sessionId: string, change: 1 | -1): number {
@@ -64,12 +64,12 @@ export function createSocketChats({ relay, startChat, defaultModel, cancelRun, l
   }
 
   async function stream(body: JsonObject, session: RelaySession, caller: Caller): Promise<void> {
-    const leave = new AbortController();
-    const { runId, stream: streamRun, stats } = startChat({ body, caller, sessionId: session.id, signal: leave.signal });
-    running.set(runId, { callerId: caller.id, leave });
+    const controller = new AbortController();
+    const { runId, stream: streamRun, stats } = startChat({ body, caller, sessionId: session.id, signal: controller.signal });
+    running.set(runId, { callerId: caller.id, controller });
     try {
       const head = { runId, model: textField(body, 'model') ?? '', chatId: textField(body, 'chat_id'), messageId: textField(body, 'id') };
-      await streamToSession({ relay, sessionId: session.id, caller, head, stream: streamRun, stats, leave, log });
+      await streamToSession({ relay, sessionId: session.id, caller, head, stream: streamRun, stats, controller, log });
     } finally {
       running.delete(runId);
     }
@@ -81,7 +81,7 @@ export function createSocketChats({ relay, startChat, defaultModel, cancelRun, l
         if (count(session.id, 1) > limits.chatsPerSession) {
           throw new GatewayError(
             'overloaded',
-            `A session may have ${limits.chatsPerSession} chats under way. Wait for one to end, or cancel it.`,
+            `A session may have ${limits.chatsPerSession} active chats. Wait for one to end, or cancel it.`,
           );
         }
         await limiter?.admitMessage(caller);
@@ -96,11 +96,12 @@ export function createSocketChats({ relay, startChat, defaultModel, cancelRun, l
     },
 
     cancel(runId, session, caller) {
-      const own = running.get(runId);
-      if (own !== undefined && own.callerId === caller.id) own.leave.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
+      const chat = running.get(runId);
+      if (chat !== undefined && chat.callerId === caller.id)
+        chat.controller.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
       else if (cancelRun?.(runId, caller) !== true) {
-        // Without its run_id: an answer that has just ended must not look failed.
-        void relay.sendTo(session.id, caller, errorFrame('not_found', `No run ${runId} of yours is under way.`)).catch(() => false);
+        // Without `run_id`, so that a client does not mark an answer that has just ended as failed.
+        void relay.sendTo(session.id, caller, errorFrame('not_found', `You have no active run ${runId}.`)).catch(() => false);
       }
     },
   };
@@ -112,18 +113,18 @@ export interface StreamToSessionOptions {
   caller: Caller;
   head: ChatHead;
   stream: StartedRun['stream'];
-  /** For the chat's line in the log; absent: it has none. */
+  /** For the log line of the chat; absent: it has none. */
   stats?: RunStats | undefined;
-  /** Aborted when the session is gone; an abort from elsewhere ends the answer as cancelled. */
-  leave: AbortController;
-  /** Called for every frame: whether the session was there. */
+  /** Aborted here when the session ends; if it is aborted elsewhere, the answer ends as cancelled. */
+  controller: AbortController;
+  /** Called for every frame, with whether the session exists. */
   onSent?: (isThere: boolean) => void;
   log: FastifyBaseLogger;
 }
 
 /**
- * Sends a run to a session as the frames of a chat, wherever its socket is, to the end: `assistant_end`, or `error` when the run failed.
- * Never rejects. Also for chats that came over HTTP with `background: true`.
+ * Streams a run to a session on any replica, as frames that end with `assistant_end`, or with `error` when the run fails. Also used for HTTP chats with
+ * `background: true`. Never rejects.
  */
 export async function streamToSession({
   relay,
@@ -132,7 +133,7 @@ export async function streamToSession({
   head,
   stream,
   stats,
-  leave,
+  controller,
   onSent,
   log,
 }: StreamToSessionOptions): Promise<void> {
@@ -140,14 +141,14 @@ export async function streamToSession({
   const outbox = createSessionOutbox(relay, sessionId, caller);
   let flush: NodeJS.Immediate | undefined;
   const ended = relay.endOf(sessionId, caller);
-  const onEnded = (): void => leave.abort(ended?.reason);
+  const onEnded = (): void => controller.abort(ended?.reason);
   ended?.addEventListener('abort', onEnded, { once: true });
   if (ended?.aborted === true) onEnded();
 
   async function send(frame: JsonObject): Promise<void> {
     const isThere = await outbox(frame);
     onSent?.(isThere);
-    if (!isThere && !leave.signal.aborted) leave.abort(new DOMException('The session is gone', 'AbortError'));
+    if (!isThere && !controller.signal.aborted) controller.abort(new DOMException('The session is gone', 'AbortError'));
   }
 
   async function sendAll(list: readonly JsonObject[]): Promise<void> {
@@ -157,20 +158,20 @@ export async function streamToSession({
   try {
     await send(frames.start());
     await stream((events) => {
-      leave.signal.throwIfAborted();
+      controller.signal.throwIfAborted();
       const list = events.flatMap((event) => frames.of(event));
-      // The calls of a round come in one go, and then the run waits for their results: that is the moment to announce them.
+      // All calls of a round are emitted in one turn of the event loop, then the run waits for results. So announce them together after this turn.
       if (events.some((event) => event.type === 'run-event' && event.event.type === 'tool.call'))
         flush = setImmediate(() => void sendAll(frames.pendingCalls()));
       return list.length === 0 ? undefined : sendAll(list);
     });
     await sendAll(frames.pendingCalls());
-    await send(leave.signal.aborted ? frames.cancelled() : frames.end());
+    await send(controller.signal.aborted ? frames.cancelled() : frames.end());
   } catch (error) {
-    const shown = leave.signal.aborted ? leave.signal.reason : error;
+    const shown = controller.signal.aborted ? controller.signal.reason : error;
     const isCancelled = shown instanceof DOMException || (shown instanceof GatewayError && shown.code === 'run_cancelled');
     await send(
-      isCancelled ? frames.cancelled() : failureFrame(shown, { run_id: head.runId }, stats === undefined ? log : ownFaultsTo(log)),
+      isCancelled ? frames.cancelled() : failureFrame(shown, { run_id: head.runId }, stats === undefined ? log : internalErrorsTo(log)),
     );
   } finally {
     clearImmediate(flush);
@@ -182,8 +183,8 @@ export async function streamToSession({
   }
 }
 
-/** What went wrong in a run stands in the chat's own line, all but faults of the gateway itself. */
-function ownFaultsTo(log: FastifyBaseLogger): FailureLog {
+/** Logs only internal errors; other failures of a run are part of the chat's log line. */
+function internalErrorsTo(log: FastifyBaseLogger): FailureLog {
   return { error: (facts, message) => log.error(facts, message), warn: () => undefined, info: () => undefined };
 }
 

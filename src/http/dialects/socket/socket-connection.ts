@@ -15,12 +15,12 @@ import { watchSocket } from './watch-socket.ts';
 
 export type MaybePromise<Value> = Value | Promise<Value>;
 
-/** Who opened the socket, as far as its handshake says. */
+/** The credential of the socket's handshake. */
 export type Credential =
-  /** `findCaller` tells whether the gateway is still open. */
+  /** `findCaller` returns undefined once the gateway has left open mode. */
   | { type: 'open'; caller: Caller; findCaller: () => Promise<Caller | undefined> }
   | { type: 'token'; caller: Caller; token: string }
-  /** A wrong key in the subprotocol: a page learns of it only by a close code, since it cannot read an HTTP status. */
+  /** A wrong key in the subprotocol. It is reported by a close code after the handshake, because pages cannot read an HTTP status. */
   | { type: 'refused' }
   /** The first frame has to be `auth`. */
   | { type: 'none' };
@@ -30,19 +30,19 @@ export interface ConnectionOptions {
   chats: SocketChats;
   /** Undefined when the token is unknown. @throws GatewayError `storage_unavailable` */
   authenticateToken(token: string): MaybePromise<Caller | undefined>;
-  /** Counts the socket for its caller until it closes, and gives what all sockets of the caller may send; undefined when it has enough of them. */
+  /** Counts the socket for its caller until it closes, and returns the byte budget of all sockets of that caller; undefined when there are too many. */
   takeSlot(callerId: string): ByteBudget | undefined;
   pingIntervalMs: number;
   log: FastifyBaseLogger;
 }
 
-/** Frames that came while a session was being opened, or an earlier frame is parsed aside; more than this is a flood. */
+/** Frames that are queued while a session is being opened or an earlier frame is being parsed; more than this is a flood. */
 const waitingFrames = 256;
-/** All of them: perhaps nobody knows yet who sent them. */
+/** Bytes of all queued frames, which may come from an unauthenticated client. */
 const waitingBytes = limits.socketFrameBytes;
-/** A key and the id of a session, with room to spare: strangers make the gateway parse no more. */
+/** The largest frame of an unauthenticated client: an auth frame has only a key and the id of a session. */
 const authFrameBytes = 8_192;
-/** Frames that make no sense; a client that keeps sending them is broken or hostile. */
+/** Invalid frames until the socket is closed; a client that sends more is broken or hostile. */
 const invalidFrames = 20;
 
 /** Serves one socket from its handshake to its end. */
@@ -50,25 +50,25 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   const { relay, chats, log } = options;
   let caller: Caller | undefined;
   let token: string | undefined;
-  /** Asks again who has the socket's key. */
+  /** Looks up the caller of the socket's key again. */
   let findCaller: (() => Promise<Caller | undefined>) | undefined;
   let session: RelaySession | undefined;
-  /** The open session's way to this socket; an earlier one has lost its own. */
-  let line: SessionSocket | undefined;
+  /** What the current session sends through; that of an earlier session has no effect any more. */
+  let sessionSocket: SessionSocket | undefined;
   let isOpening = false;
   let isOver = false;
   let framesSeen = 0;
   let badFrames = 0;
   let budgetOfCaller: ByteBudget | undefined;
-  const left = new AbortController();
-  /** Whether a frame is being parsed aside: those behind it must not overtake it. */
+  const closed = new AbortController();
+  /** Whether a frame is being parsed in a worker; frames behind it must not overtake it. */
   let isParsing = false;
-  /** As they came; `undefined` is a binary one. */
+  /** Queued frames; `undefined` is a binary one. */
   const waiting: (Buffer | undefined)[] = [];
   let waitingSize = 0;
 
-  const authTimer = setTimeout(() => end(4401, 'No auth frame came in time.'), limits.socketAuthTimeoutMs);
-  // A key that expires, or that another process deletes, is announced by nobody.
+  const authTimer = setTimeout(() => end(4401, 'No auth frame arrived in time.'), limits.socketAuthTimeoutMs);
+  // There is no notification when a key expires or another process deletes it, so poll.
   const keyTimer = setInterval(() => void requireKey(), options.pingIntervalMs);
   keyTimer.unref();
   const watch = watchSocket(socket, { pingIntervalMs: options.pingIntervalMs, onFailure: end });
@@ -77,7 +77,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     watch.countFrame(bytes.byteLength, budgetOfCaller);
     receive(isBinary ? undefined : bytes);
   });
-  socket.on('close', leave);
+  socket.on('close', cleanUp);
 
   if (credential.type === 'refused') end(4401, 'The key is not known here.');
   if (credential.type === 'open') {
@@ -94,25 +94,25 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     findCaller = async () => options.authenticateToken(sent);
   }
 
-  /** Our word that the socket is over; its calls fail now, not when the peer agrees. */
+  /** Closes the socket. Its calls fail now, without waiting for the peer's close frame. */
   function end(code: number, reason: string): void {
     if (isOver) return;
-    leave();
+    cleanUp();
     socket.close(code, reason);
     log.debug({ code, reason, callerId: caller?.id }, 'socket closed');
   }
 
-  function leave(): void {
+  function cleanUp(): void {
     isOver = true;
     waiting.length = 0;
-    left.abort(new DOMException('The socket is closed', 'AbortError'));
+    closed.abort(new DOMException('The socket is closed', 'AbortError'));
     clearTimeout(authTimer);
     clearInterval(keyTimer);
     watch.stop();
     session?.disconnected();
   }
 
-  /** False when the socket is closing: what it is given then is lost. */
+  /** False when the socket is closing, so that the frame is lost. */
   function send(frame: JsonObject): boolean {
     if (isOver || socket.readyState !== socket.OPEN) return false;
     if (socket.bufferedAmount > limits.socketBufferBytes) end(1013, 'The browser does not read.');
@@ -120,16 +120,16 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     return !isOver;
   }
 
-  function newLine(): SessionSocket {
-    const own: SessionSocket = {
+  function createSessionSocket(): SessionSocket {
+    const created: SessionSocket = {
       send(frame) {
-        return line === own && send(frame);
+        return sessionSocket === created && send(frame);
       },
       close(code, reason) {
-        if (line === own) end(code, reason);
+        if (sessionSocket === created) end(code, reason);
       },
     };
-    return own;
+    return created;
   }
 
   async function open(by: Caller, resume?: string): Promise<void> {
@@ -139,8 +139,8 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     if (budgetOfCaller === undefined) return end(1013, `More than ${limits.socketsPerCaller} sockets of one caller.`);
     caller = by;
     const before = session;
-    const socketOfSession = newLine();
-    line = socketOfSession;
+    const socketOfSession = createSessionSocket();
+    sessionSocket = socketOfSession;
     before?.end();
     try {
       session = await relay.open({ caller: by, socket: socketOfSession, ...(resume === undefined ? {} : { resume }) });
@@ -148,13 +148,13 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
       log.warn({ err: error }, 'no session could be opened');
       return end(1013, 'The gateway cannot open a session now.');
     }
-    // The key may have been revoked, and the browser may have left, while the session was being opened.
+    // While the session was being opened, the key may have been revoked, or the browser may have disconnected.
     if (!(await requireKey())) return;
     if (isOver) return session.disconnected();
     admitEarly();
   }
 
-  /** False when the socket's key is gone or allows something else, and then the socket is over too. A store that cannot be read just now ends no socket. */
+  /** Closes the socket and returns false if its key is gone or has changed. If the store cannot be read, the socket stays open. */
   async function requireKey(): Promise<boolean> {
     if (findCaller === undefined) return true;
     const found = await findCaller().catch((error: unknown) => {
@@ -162,7 +162,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
       return caller;
     });
     if (caller === undefined || isSameKey(found, caller)) return true;
-    line = undefined;
+    sessionSocket = undefined;
     session?.end();
     end(4401, 'The key is no longer valid.');
     return false;
@@ -198,12 +198,12 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     if (caller === undefined && (frame?.byteLength ?? 0) > authFrameBytes)
       return end(4401, 'The first frame is too large for an auth frame.');
     if (frame === undefined) return handle({ type: 'invalid', message: 'Frames are text, not binary.' });
-    const parsed = readSocketFrame(frame, { caller: caller?.id ?? '', signal: left.signal });
+    const parsed = readSocketFrame(frame, { caller: caller?.id ?? '', signal: closed.signal });
     if (parsed instanceof Promise) void handleLater(parsed);
     else handle(parsed);
   }
 
-  /** Nothing more is read from the socket meanwhile. */
+  /** Pauses the socket until the frame is parsed. */
   async function handleLater(parsing: Promise<ParsedFrame>): Promise<void> {
     isParsing = true;
     watch.hold();
@@ -224,7 +224,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     if (frame.type === 'message') void chats.start(frame.fields, session, caller);
     if (frame.type === 'cancel') chats.cancel(frame.runId, session, caller);
     if (frame.type === 'execute:tool:result') session.answer(answerOf(frame));
-    if (frame.type === 'answer') session.answerElicitation(frame.question, frame.id, frame.data);
+    if (frame.type === 'answer') session.answerElicitation(frame.elicitation, frame.id, frame.data);
   }
 
   async function authenticate(parsed: ParsedFrame): Promise<void> {
@@ -237,9 +237,9 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     await open(by, sessionId);
   }
 
-  /** A first frame `auth` on a socket that its handshake has authenticated: it takes an earlier session up. */
+  /** Handles a first frame `auth` on a socket that was authenticated by its handshake: it resumes an earlier session. */
   async function authenticateAgain(frame: Extract<ClientFrame, { type: 'auth' }>, current: RelaySession, by: Caller): Promise<void> {
-    if (framesSeen > 1) return refuse('This socket is authenticated already; auth can only be its first frame.');
+    if (framesSeen > 1) return refuse('This socket is already authenticated; auth can only be its first frame.');
     const isOther = token !== undefined && frame.token !== undefined && frame.token !== token;
     if (isOther && (await callerOf(frame.token ?? ''))?.id !== by.id) return end(4401, 'The key is not that of this socket.');
     if (isOver) return;
@@ -248,14 +248,14 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     admitEarly();
   }
 
-  /** What comes meanwhile waits. */
+  /** Further frames are queued meanwhile. */
   async function callerOf(sent: string): Promise<Caller | undefined> {
     isOpening = true;
     try {
       return await options.authenticateToken(sent);
     } catch (error) {
       log.warn({ err: error }, 'the key of a socket cannot be checked');
-      end(1013, 'The keys cannot be read just now.');
+      end(1013, 'The keys cannot be read at the moment.');
       return undefined;
     }
   }
@@ -272,7 +272,7 @@ function answerOf(frame: Extract<ClientFrame, { type: 'execute:tool:result' }>):
   return { id, error, ...(result === undefined ? {} : { result }) };
 }
 
-/** Whether it allows the same; its name may change. */
+/** Whether the key has the same rights as before; its name may change. */
 function isSameKey(found: Caller | undefined, before: Caller): boolean {
   return isDeepStrictEqual({ ...found, name: undefined }, { ...before, name: undefined });
 }

@@ -8,16 +8,16 @@ import type { RunEvent } from '../../../core/run-event.ts';
 import { addUsage } from '../../../core/usage.ts';
 import { toWireCall } from '../chat-completions/openai-wire.ts';
 
-/** What identifies a chat in its frames. */
+/** Identifies a chat in its frames. */
 export interface ChatHead {
   runId: string;
   model: string;
   chatId: string | undefined;
-  /** The `id` of the message frame, so that a client can tell its chats apart before it knows their runs. */
+  /** The `id` of the message frame, with which a client can tell its chats apart before it knows the ids of their runs. */
   messageId: string | undefined;
 }
 
-/** Turns the events of one run into frames. Only of the first choice: a browser shows one answer. */
+/** Turns the events of one run into frames. Only for the first choice, because a browser shows one answer. */
 export interface ChatFrames {
   start(): JsonObject;
   of(event: ChatEvent): JsonObject[];
@@ -40,7 +40,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
     if (announced.length === 0) return [];
     const tools = announced;
     announced = [];
-    return [seedFrame('tool_calls_start', { tools, run_id: runId })];
+    return [flatFrame('tool_calls_start', { tools, run_id: runId })];
   }
 
   function runEvent({ type, data }: RunEvent): JsonObject[] {
@@ -52,27 +52,27 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
   }
 
   function lastFrame(finish_reason: string): JsonObject {
-    return seedFrame('assistant_end', {
+    return flatFrame('assistant_end', {
       finish_reason,
       usage: usage ?? null,
       sources: sources as unknown as JsonObject[],
       ...(warnings.list.length === 0 ? {} : { warnings: warnings.list.map((warning) => ({ ...warning })) }),
       run_id: runId,
-      // A socket that died may have swallowed chunks: the whole text lets a client that came back close the gap.
+      // A broken socket may have lost chunks; with the whole text a client that reconnected can fill the gap.
       ...(content.length > limits.socketFrameBytes ? {} : { content }),
       ...(callerCalls.length === 0 ? {} : { tool_calls: callerCalls.map(toWireCall) }),
     });
   }
 
   return {
-    start: () => seedFrame('assistant_start', { run_id: runId, model, chat_id: chatId ?? null, message_id: messageId ?? null }),
+    start: () => flatFrame('assistant_start', { run_id: runId, model, chat_id: chatId ?? null, message_id: messageId ?? null }),
     pendingCalls,
     of(event) {
       switch (event.type) {
         case 'text':
           if (isOtherChoice(event)) return [];
           if (content.length <= limits.socketFrameBytes) content += event.text;
-          return [...pendingCalls(), seedFrame('assistant_chunk', { content: event.text, run_id: runId })];
+          return [...pendingCalls(), flatFrame('assistant_chunk', { content: event.text, run_id: runId })];
         case 'reasoning':
           if (isOtherChoice(event)) return [];
           return [...pendingCalls(), { type: 'reasoning_chunk', data: { content: event.text, run_id: runId } }];
@@ -90,7 +90,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
         case 'finish':
           if (!isOtherChoice(event)) finishReason = event.reason;
           return [];
-        // Tokens are for clients without a session.
+        // Approval tokens are for clients without a session.
         case 'approval':
         case 'thought':
         case 'extra':
@@ -109,21 +109,21 @@ export function eventFrame({ runId, chatId, messageId }: Omit<ChatHead, 'model'>
   return { type: 'event', data: { run_id: runId, chat_id: chatId ?? null, message_id: messageId ?? null, type, data } };
 }
 
-/** An error as a frame; `where` says which run or message it ended. */
+/** An `error` frame; `where` has the id of the run or message that it ended. */
 export function errorFrame(code: string, message: string, where: JsonObject = {}): JsonObject {
   return { type: 'error', data: { code, message, ...where } };
 }
 
 /**
- * The body of a chat out of a frame `message`: `content` becomes a user message, `mode` the way tools are chosen, and the socket's session is
- * implied. @throws GatewayError `invalid_request`, naming the field.
+ * Converts a frame `message` to the body of a chat: `content` becomes a user message, `mode` becomes `params.function_calling`, and the session is the
+ * socket's. @throws GatewayError `invalid_request`, naming the field.
  */
 export function toChatBody(fields: JsonObject, sessionId: string, defaultModel: string | undefined): JsonObject {
   const { content, mode, background: _background, ...rest } = fields;
   const model = typeof rest['model'] === 'string' && rest['model'] !== '' ? rest['model'] : defaultModel;
   if (model === undefined) throw new GatewayError('invalid_request', 'message: model must name a model.', { param: 'model' });
   if ((content === undefined) === (ownValue(rest, 'messages') === undefined)) {
-    throw new GatewayError('invalid_request', 'message: give either content, or messages with the whole conversation.', {
+    throw new GatewayError('invalid_request', 'message: send either content, or messages with the whole conversation.', {
       param: 'content',
     });
   }
@@ -138,17 +138,17 @@ export function toChatBody(fields: JsonObject, sessionId: string, defaultModel: 
   };
 }
 
-/** Frames that flat clients know: their fields stand in `data` and at the top level. */
-function seedFrame(type: string, data: JsonObject): JsonObject {
+/** A frame for clients that expect flat frames as well: its fields are in `data` and at the top level. */
+function flatFrame(type: string, data: JsonObject): JsonObject {
   return { type, ...data, data };
 }
 
-/** `toolResult` is text, as a model reads it; a failure is `{"error": "…"}`, and stands in `error` too. */
+/** `toolResult` is the text that a model reads; a failure is `{"error": "…"}`, and is in `error` too. */
 function toolCallFrame(data: JsonObject, runId: string): JsonObject {
   const error = ownValue(data, 'error');
   const message = isJsonObject(error) ? (error['message'] ?? null) : null;
   const toolResult = isJsonObject(error) ? JSON.stringify({ error: message }) : textOfResult(ownValue(data, 'response'));
-  return seedFrame('tool_call', {
+  return flatFrame('tool_call', {
     toolName: data['tool'] ?? null,
     toolResult,
     id: data['id'] ?? null,

@@ -8,13 +8,13 @@ import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import { streamToSession } from './socket-chats.ts';
 import type { StartChat } from './socket-chats.ts';
 
-/** A chat that came over a socket: the same body and the same run as over HTTP. */
+/** Starts a chat over a socket, with the same body and the same run as over HTTP. */
 export function startSocketChat(runs: ActiveRuns): StartChat {
   return ({ body, caller, signal }) => {
-    const leave = new AbortController();
-    if (signal.aborted) leave.abort(signal.reason);
-    signal.addEventListener('abort', () => leave.abort(signal.reason), { once: true });
-    const { run, stream, stats } = runs.start(parseChatBody(body).request, caller, leave);
+    const controller = new AbortController();
+    if (signal.aborted) controller.abort(signal.reason);
+    signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
+    const { run, stream, stats } = runs.start(parseChatBody(body).request, caller, controller);
     return { runId: run.runId, stream, stats };
   };
 }
@@ -26,18 +26,18 @@ export interface BackgroundRunsOptions {
 }
 
 /**
- * A chat that came over HTTP with `background: true`: streams to the caller's session until its end.
- * Resolves with the run's id once the session has taken the first frame, or with nothing when there is no such session.
- * `release` is called when the run is over.
+ * Starts an HTTP chat with `background: true`, and streams it to the caller's session.
+ * Resolves with the run's id once the session has accepted the first frame, or with undefined when there is no such session.
+ * `release` is called at the end of the run.
  */
 export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions) {
   return async ({ request }: ParsedChat, caller: Caller, release: Release): Promise<string | undefined> => {
     const sessionId = request.sessionId ?? '';
-    const leave = new AbortController();
-    const { run, stream, stats } = startOr(release, () => runs.start(request, caller, leave));
+    const controller = new AbortController();
+    const { run, stream, stats } = startOr(release, () => runs.start(request, caller, controller));
     const first = Promise.withResolvers<boolean>();
     const head = { runId: run.runId, model: request.model, chatId: request.chatId, messageId: request.messageId };
-    void streamToSession({ relay, sessionId, caller, head, stream, stats, leave, onSent: first.resolve, log }).finally(() => {
+    void streamToSession({ relay, sessionId, caller, head, stream, stats, controller, onSent: first.resolve, log }).finally(() => {
       release();
       first.resolve(false);
     });
@@ -45,7 +45,7 @@ export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions
   };
 }
 
-/** What was not started has nothing that could end. */
+/** Releases the admission if the run could not be started. */
 function startOr<Value>(release: Release, start: () => Value): Value {
   try {
     return start();

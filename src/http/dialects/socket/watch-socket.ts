@@ -3,19 +3,19 @@ import { limits } from '../../../core/limits.ts';
 import { createByteBudget } from '../../body/byte-budget.ts';
 import type { ByteBudget } from '../../body/byte-budget.ts';
 
-/** A peer that misses so many pings in a row is gone, whatever TCP says. */
+/** After this many unanswered pings in a row the peer counts as gone, even if the TCP connection is open. */
 const missedPings = 2;
 
 export interface SocketWatch {
-  /** Counts a frame: too many in a second are a flood, and too many bytes are read more slowly. `ofCaller` counts those of all its sockets. */
+  /** Counts a frame. Too many frames in a second close the socket; too many bytes slow down reading. `ofCaller` is the budget of all sockets of the caller. */
   countFrame(bytes: number, ofCaller?: ByteBudget): void;
-  /** Reads nothing more from the socket until it is released as often as it was held. */
+  /** Pauses reading from the socket until `release` was called as often as `hold`. */
   hold(): void;
   release(): void;
   stop(): void;
 }
 
-/** Looks after a socket that may be half open, flooding, or not reading. `onFailure` gets the close code and its reason. */
+/** Detects a socket that is half open, floods, or does not read. `onFailure` gets the close code and its reason. */
 export function watchSocket(
   socket: WebSocket,
   options: { pingIntervalMs: number; onFailure: (code: number, reason: string) => void },
@@ -39,7 +39,7 @@ export function watchSocket(
   const isAlive = (): void => {
     unanswered = 0;
   };
-  // Protocol errors, a frame that is too large: the socket closes by itself, and its `close` follows.
+  // After a protocol error or a frame that is too large, `ws` closes the socket itself and emits `close`.
   socket.on('error', () => undefined);
   socket.on('ping', (data: Buffer) => countFrame(data.length));
   socket.on('pong', (data: Buffer) => countFrame(data.length));
@@ -49,7 +49,7 @@ export function watchSocket(
       socket.terminate();
       return;
     }
-    // Pings and their pongs wait in the same queue.
+    // Pings are queued behind the unread frames, so check the queue here too.
     if (socket.bufferedAmount > limits.socketBufferBytes) options.onFailure(1013, 'The browser does not read.');
     unanswered += 1;
     socket.ping();

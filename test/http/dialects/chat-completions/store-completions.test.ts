@@ -24,15 +24,16 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
   const warnings: string[] = [];
   const begun: StartedRun['stream'][] = [];
   const runs: Pick<ActiveRuns, 'start' | 'resume' | 'drain'> = {
-    start(_request: ChatRequest, _caller: unknown, leave: AbortController) {
+    start(_request: ChatRequest, _caller: unknown, controller: AbortController) {
       const stream: StartedRun['stream'] = async (emit) => {
         for (const event of events) await emit([event]);
       };
       begun.push(stream);
-      const run = { runId: 'r1', caller, signal: leave.signal } as unknown as RunContext;
+      const run = { runId: 'r1', caller, signal: controller.signal } as unknown as RunContext;
       return { run, stream, stats: new RunStats(() => 0) };
     },
-    resume: async (_run: unknown, _decided: unknown, who: { leave: AbortController }) => runs.start(requestOf(), caller, who.leave),
+    resume: async (_run: unknown, _decided: unknown, who: { controller: AbortController }) =>
+      runs.start(requestOf(), caller, who.controller),
     drain: async () => undefined,
   };
   const store = {
@@ -44,8 +45,8 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
   };
   const logger = { warn: (_fields: object, message: string) => void warnings.push(message), error: () => undefined };
   const starter = storeCompletions(runs as ActiveRuns, { store, isStoring, now: () => 5_999, logger });
-  const leave = new AbortController();
-  return { starter, saved, warnings, begun, leave, start: (request: ChatRequest) => starter.start(request, caller, leave) };
+  const controller = new AbortController();
+  return { starter, saved, warnings, begun, controller, start: (request: ChatRequest) => starter.start(request, caller, controller) };
 }
 
 async function read(stream: StartedRun['stream']): Promise<ChatEvent[]> {
@@ -81,9 +82,9 @@ test('an answer that waits for an approval is not stored, because of its tokens'
 });
 
 test('an answer that goes on after an approval is stored for the one who asked, whoever has decided', async () => {
-  const { starter, saved, leave } = starterOf(hello);
+  const { starter, saved, controller } = starterOf(hello);
   const waiting = { id: 'r1', callerId: 'bob', request: requestOf({ store: { metadata: { a: '1' } } }) } as unknown as WaitingRun;
-  const { stream } = await starter.resume(waiting, [], { caller, leave });
+  const { stream } = await starter.resume(waiting, [], { caller, controller });
   await read(stream);
   expect(saved).toMatchObject([{ id: 'chatcmpl-r1', callerId: 'bob', metadata: { a: '1' }, texts: { answer: 'Hello.' } }]);
 });
@@ -95,7 +96,7 @@ test('an answer that was cut off, or whose run was ended, is not stored', async 
   });
   await expect(stopping).rejects.toThrow(StopReading);
   const ended = starterOf(hello);
-  await ended.start(requestOf()).stream(() => ended.leave.abort() as undefined);
+  await ended.start(requestOf()).stream(() => ended.controller.abort() as undefined);
   expect([left.saved, ended.saved]).toEqual([[], []]);
 });
 
