@@ -68,16 +68,6 @@ export function invocation(options: InvocationOptions): ToolInvocation {
   return { callId: 'call_1', args: {}, run, signal: options.signal ?? never, timeoutMs: options.timeoutMs ?? 5_000 };
 }
 
-/** Waits until a value is there: messages between replicas take a few turns. */
-export async function eventually<T>(read: () => T | undefined): Promise<T> {
-  for (let turn = 0; turn < 400; turn += 1) {
-    const value = read();
-    if (value !== undefined) return value;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error('It did not happen.');
-}
-
 export function idOf(data: JsonObject | undefined): string {
   const id: JsonValue | undefined = data?.['id'];
   if (typeof id !== 'string') throw new Error('No id.');

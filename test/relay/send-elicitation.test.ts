@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
-import { ada, bob, eventually, idOf, invocation, recordingSocket, startRelay } from './relay-fixture.ts';
+import { ada, bob, idOf, invocation, recordingSocket, startRelay } from './relay-fixture.ts';
 import type { InvocationOptions, RecordingSocket } from './relay-fixture.ts';
 
 const open: BrowserRelay[] = [];
@@ -27,7 +27,7 @@ async function openRelays(isFar: boolean) {
   };
   return { near, home, socket, session, ask };
 }
-const asked = async (socket: RecordingSocket): Promise<string> => idOf(await eventually(() => socket.dataOf('input').at(-1)));
+const asked = async (socket: RecordingSocket): Promise<string> => idOf(await vi.waitUntil(() => socket.dataOf('input').at(-1)));
 
 describe.each([
   ['here', false],
@@ -74,13 +74,13 @@ describe.each([
     const id = await asked(socket);
     leave.abort(new Error('left'));
     await expect(reply).rejects.toThrow('left');
-    expect(await eventually(() => socket.dataOf('input:cancel')[0])).toEqual({ id });
+    expect(await vi.waitUntil(() => socket.dataOf('input:cancel')[0])).toEqual({ id });
   });
 
   it('expires, and the browser is told', async () => {
     const { socket, session, ask } = await openRelays(isFar);
     expect(await ask({ timeoutMs: 20 })).toEqual({ type: 'expired' });
-    expect(await eventually(() => socket.dataOf('input:cancel')[0])).toBeDefined();
+    expect(await vi.waitUntil(() => socket.dataOf('input:cancel')[0])).toBeDefined();
     session.answerElicitation('input', await asked(socket), { value: 1 });
   });
 });

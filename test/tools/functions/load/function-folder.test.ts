@@ -225,11 +225,6 @@ function openGated(disk: ToolsFolder, told: string[] = []) {
   return { folder, loads };
 }
 
-/** Without timers, which stand still. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
-}
-
 const stillLoading = '/a.js: it is still loading after 2 s and is offered once it is done; do less at its top level';
 
 test('a module that takes its time holds up the others for two seconds, and joins them when it is done', async () => {
@@ -243,7 +238,7 @@ test('a module that takes its time holds up the others for two seconds, and join
   await vi.waitFor(() => expect(loads).toHaveLength(2));
   loads.find(({ name }) => name === 'b.js')?.go();
   // A module that is loaded leaves no timer behind.
-  await until(() => vi.getTimerCount() === 2);
+  await vi.waitUntil(() => vi.getTimerCount() === 2, { interval: 1 });
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await first).toEqual(['function:g']);
   expect(told).toContain(stillLoading);
