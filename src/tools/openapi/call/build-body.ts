@@ -66,7 +66,7 @@ function membersOf([whole]: readonly PlacedValue[]): PlacedValue[] {
 
 function pairsOf({ place, value }: PlacedValue): ReturnType<typeof toPairs> {
   if (value === null) return [];
-  return toPairs(place, value, percentEncoder(place.argument, place.allowReserved === true ? 'query' : undefined));
+  return toPairs(place, value, percentEncoder(place.argument, place.allowReserved && 'query'));
 }
 
 /** Lists repeat the part, each item with the field's name (RFC 7578 section 4.3). */

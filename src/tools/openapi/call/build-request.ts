@@ -21,10 +21,12 @@ const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
  * @throws ArgumentError for a value that is missing or cannot stand in its place.
  */
 export function buildRequest(operation: Operation, args: JsonObject, baseUrl: string): PreparedRequest {
-  const values = placesFor(operation, args).flatMap((place) => valueFor(place, operation, args));
+  const chosen = bodyPlanFor(operation, args);
+  const places = [...operation.places.filter((place) => place.in !== 'body'), ...(chosen?.places ?? [])];
+  const values = places.flatMap((place) => valueFor(place, operation, args));
   const url = buildUrl(operation, values, baseUrl);
   const headers = buildHeaders(values);
-  const body = buildBody(bodyPlanFor(operation, args)?.plan, values);
+  const body = buildBody(chosen?.plan, values);
   if (body === undefined) return { method: operation.method, url, headers };
   const typed = { method: operation.method, url, headers: { ...headers, 'content-type': body.type } };
   if (typeof body.content === 'string') return { ...typed, body: body.content };
@@ -50,20 +52,16 @@ function bodyPlanFor({ body, places }: Operation, args: JsonObject): BodyAlterna
   return whole ?? taking[0];
 }
 
-function placesFor(operation: Operation, args: JsonObject): ArgumentPlace[] {
-  const others = operation.places.filter((place) => place.in !== 'body');
-  return [...others, ...(bodyPlanFor(operation, args)?.places ?? [])];
-}
-
 function valueFor(place: ArgumentPlace, operation: Operation, args: JsonObject): PlacedValue[] {
   const value = ownValue(args, place.argument);
   if (value !== undefined && value !== null) return [{ place, value }];
-  const { properties } = operation.spec.parameters;
   const { parameters } = operation.spec;
+  const { properties } = parameters;
   if (value === null && place.in === 'body' && isJsonObject(properties) && takesNull(ownValue(properties, place.argument), parameters))
     return [{ place, value }];
-  const isForgivable = place.in === 'body' && operation.body?.kind === 'properties';
-  if (place.isRequired && !isForgivable) throw new ArgumentError(`${place.argument}: is required`);
+  // The server says better what a body lacks.
+  const mayBeMissing = place.in === 'body' && operation.body?.kind === 'properties';
+  if (place.isRequired && !mayBeMissing) throw new ArgumentError(`${place.argument}: is required`);
   return [];
 }
 
@@ -98,14 +96,14 @@ function buildUrl({ path, places }: Operation, values: readonly PlacedValue[], b
   const base = new URL(baseUrl);
   const prefix = base.pathname.replace(/\/+$/, '');
   const url = new URL(`${base.origin}${prefix}${filled}${query === '' ? '' : `?${query}`}`);
-  const isWhereItShouldBe =
+  const isExpectedPath =
     url.origin === base.origin &&
     url.pathname.startsWith(`${prefix}/`) &&
     segmentCount(url.pathname) === segmentCount(prefix) + segmentCount(template) &&
     !url.pathname.slice(prefix.length).split('/').some(isDotSegment);
   const names = places.filter((place) => place.in === 'path').map((place) => place.argument);
-  // The last word, whatever the checks of the values overlooked: an argument must not lead to another operation.
-  if (!isWhereItShouldBe) throw new ArgumentError(`${names.join(', ') || 'path'}: the values lead to another address than ${path}`);
+  // The last check, whatever those of the values overlooked: an argument must not lead to another operation.
+  if (!isExpectedPath) throw new ArgumentError(`${names.join(', ') || 'path'}: the values lead to another address than ${path}`);
   return url.href;
 }
 
@@ -117,7 +115,7 @@ function pathText({ place, value }: PlacedValue): string {
   const { argument, style } = place;
   const raw = toText(place, value, asItIs);
   refusePathValue(place, style === 'label' || style === 'matrix' ? raw.replace(/^[.;]/, '') : raw);
-  return toText(place, value, percentEncoder(argument, place.allowReserved === true ? 'path' : undefined));
+  return toText(place, value, percentEncoder(argument, place.allowReserved && 'path'));
 }
 
 /** `encodeURIComponent` leaves dots alone, and some servers decode a value twice before they look for `..`. */
@@ -128,7 +126,7 @@ function refusePathValue({ argument, allowReserved = false }: ArgumentPlace, tex
     const segments = decoded.split(/[/\\]/);
     if (segments.some(isDotSegment))
       throw new ArgumentError(`${argument}: must not contain "." or ".." as a step of a path; give the name or id itself`);
-    // To those who cut off path parameters, nothing.
+    // Servers that cut off path parameters would read nothing.
     if (allowReserved && segments.some((segment) => segment.startsWith(';')))
       throw new ArgumentError(`${argument}: must not begin with ";", because it is a part of the path`);
     decoded = decodeOnce(decoded);
@@ -142,8 +140,7 @@ function decodeOnce(text: string): string {
 
 function queryParts({ place, value }: PlacedValue): string[] {
   const { argument } = place;
-  if (place.in === 'query')
-    return [joinPairs(toPairs(place, value, percentEncoder(argument, place.allowReserved === true ? 'query' : undefined)))];
+  if (place.in === 'query') return [joinPairs(toPairs(place, value, percentEncoder(argument, place.allowReserved && 'query')))];
   if (place.in !== 'querystring') return [];
   // The whole query: what is no form is a single encoded text (OpenAPI 3.2, section 4.12.3).
   if (place.style === 'urlencoded' && isJsonObject(value)) return [queryText(value)];

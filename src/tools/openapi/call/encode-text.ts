@@ -1,6 +1,6 @@
 import { ArgumentError } from './argument-error.ts';
 
-/** Turns a text into what may stand in a place, e.g. by percent-encoding. */
+/** Turns a text into what a part of the request may contain, e.g. by percent-encoding. */
 export type Encode = (text: string) => string;
 
 /**
@@ -12,11 +12,11 @@ const leftInQuery = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/g;
 const leftInPath = /%(?:3A|40|21|24|26|27|28|29|2A|2B|2C|3B|3D)/g;
 
 /** @throws ArgumentError for half a character, which UTF-8 cannot hold. */
-export function percentEncoder(argument: string, reserved: 'query' | 'path' | undefined): Encode {
+export function percentEncoder(argument: string, reserved?: 'query' | 'path' | false): Encode {
   return (text) => {
     if (!text.isWellFormed()) throw new ArgumentError(`${argument}: contains half a character (a lone surrogate); write it anew`);
     const encoded = encodeURIComponent(text);
-    if (reserved === undefined) return encoded;
+    if (reserved === undefined || reserved === false) return encoded;
     return encoded.replaceAll(reserved === 'query' ? leftInQuery : leftInPath, (code) => decodeURIComponent(code));
   };
 }

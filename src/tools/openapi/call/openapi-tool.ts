@@ -7,14 +7,16 @@ import { createSecretMask, type SecretMask } from '../../../shared/secrets/secre
 import { isSecretHeader } from '../../../shared/secrets/secret-names.ts';
 import { sessionSecrets } from '../../servers/credentials-of.ts';
 import { laterLimit } from '../../../shared/later-limit.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { isSafeMethod } from '../../servers/server-rules.ts';
 import { ArgumentError, buildRequest } from './build-request.ts';
 import type { CredentialSet, Operation } from '../operation.ts';
 import { readResponse } from './read-response.ts';
 
-/** Codes of a connection that never came to be. */
+/** Codes of a connection that was never made. */
 const withoutConnection = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ENODATA', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
+/** Codes of a connection that was closed without a response. */
 const brokenOff = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET']);
 
 /** How the functions of one server reach it. */
@@ -24,18 +26,18 @@ export interface OpenApiConnection {
   trust: Trust;
   send: SendOutbound;
   /**
-   * Headers of this call: credential, own headers, ids of the run. They replace what a model set under the same name; cookies are joined.
-   * `security`: what the operation asks for.
+   * Headers of this call: credential, the connection's headers, ids of the run. They replace what a model set under the same name; cookies are joined.
+   * `security`: what the operation requires.
    */
   headersFor(run: RunContext, security?: CredentialSet[]): Record<string, string>;
   /** Query parameters that carry a key. */
   queryFor(security?: CredentialSet[]): Record<string, string>;
-  /** For whom its requests carry a session token; absent: they carry none. */
+  /** The user whose session token its requests carry; absent: they carry none. */
   sessionUserFor?(run: RunContext): string | undefined;
-  /** The key itself, under whatever name it is sent: no result may show it. */
+  /** The key itself, whatever its header or parameter is called: no result may show it. */
   key?: string | undefined;
   timeoutMs?: number;
-  /** What a result may hand to the model; more is read, so that the model can ask for the rest. */
+  /** What of a result goes to the model; more is read, so that the model can read the rest later. */
   maxResultBytes?: number;
 }
 
@@ -58,8 +60,7 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
     // RFC 9110 section 9.2: safe methods change nothing, and PUT and DELETE twice are as once.
     isReadOnly: isSafeMethod(operation.method),
     isIdempotent: ['GET', 'HEAD', 'PUT', 'DELETE'].includes(operation.method),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(maxResultBytes === undefined ? {} : { maxResultBytes }),
+    ...withoutUndefined({ timeoutMs, maxResultBytes }),
     async run(invocation) {
       const carried: Carried = {
         hasSession: connection.sessionUserFor !== undefined,
@@ -84,7 +85,7 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
 interface Carried {
   headers: Record<string, string>;
   query: Record<string, string>;
-  /** Whether the door adds a session token. */
+  /** Whether a session token is added when the request is sent. */
   hasSession: boolean;
 }
 
@@ -109,7 +110,7 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
     firstByteTimeoutMs: laterLimit(invocation.timeoutMs),
     idleTimeoutMs: laterLimit(invocation.timeoutMs),
   });
-  // Servers that echo requests would hand the operator's key to callers and models. Links to further pages repeat the query, its key among it.
+  // Servers that echo requests would give the operator's key to callers and models. Links to further pages repeat the query with its key.
   const outcome = await readResponse(response, maskFor(connection, carried));
   if (outcome.type === 'error') return { ...outcome, message: withoutSecrets(outcome.message, carried) };
   return { ...outcome, ...(outcome.note !== undefined && { note: withoutSecrets(outcome.note, carried) }) };
@@ -132,7 +133,7 @@ function bodyOf({ body, bodyEncoding }: PreparedRequest): { body?: string | Uint
   return { body: bodyEncoding === 'base64' ? Buffer.from(body, 'base64') : body };
 }
 
-/** The connection's own cookie, which comes last, stands for the model's of the same name. */
+/** The connection's cookie, which comes last, replaces the model's of the same name. */
 function joinCookies(cookies: readonly string[]): string {
   const pairs = cookies.flatMap((cookie) => cookie.split(';')).map((pair) => pair.trim());
   return [...new Map(pairs.map((pair) => [pair.split('=', 1)[0], pair])).values()].join('; ');
@@ -153,46 +154,42 @@ function inLowerCase(headers: Record<string, string>): Record<string, string> {
 
 function explainFailure(error: OutboundError, host: string, carried: Carried): ToolOutcome {
   const said = withoutSecrets(error.message, carried);
+  const unknown = 'whether the call took effect is not known';
   switch (error.failure) {
     case 'denied':
-      return { type: 'error', code: 'egress_denied', message: said, state: 'not_started' };
-    case 'timeout': {
-      const message = `The tool server ${host} did not answer in time. ${said}`;
-      return { type: 'error', code: 'tool_timeout', message, state: stateAfter(error) };
-    }
+      return failed(said, 'not_started', 'egress_denied');
+    case 'timeout':
+      return failed(`The tool server ${host} did not answer in time. ${said}`, stateAfter(error), 'tool_timeout');
     case 'unreachable':
-      // A model that reads that nothing was reached would tell the user that nothing was done.
-      if (wasBrokenOff(error))
-        return failed(`The tool server ${host} gave no answer; whether the call took effect is not known. ${said}`, 'outcome_unknown');
+      // A server that crashed at the call closes the connection without a response, and so may one that did all of it. A model that reads that
+      // nothing was reached would tell the user that nothing was done.
+      if (brokenOff.has(codeOf(error))) return failed(`The tool server ${host} gave no answer; ${unknown}. ${said}`, 'outcome_unknown');
       return failed(`The tool server ${host} cannot be reached. Is it running, and is its address right? ${said}`, stateAfter(error));
     case 'cut':
-      return failed(
-        `The tool server ${host} broke off amid its answer; whether the call took effect is not known. ${said}`,
-        'outcome_unknown',
-      );
+      return failed(`The tool server ${host} closed the connection before its answer was complete; ${unknown}. ${said}`, 'outcome_unknown');
     case 'redirected':
-      return failed(`The tool server ${host} sent the request on to another place. ${said}`);
+      return failed(`The tool server ${host} redirected the request to another address. ${said}`);
     case 'invalid_request':
       return failed(`The request to the tool server ${host} could not be sent. ${said}`);
   }
 }
 
-/** The connection stood and was closed without an answer, by a server that crashed at the call as well as by one that did all of it. */
-function wasBrokenOff({ cause }: OutboundError): boolean {
-  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && brokenOff.has(cause.code);
+function codeOf({ cause }: OutboundError): string {
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
 }
 
-/** Without a connection nothing was sent; after that nobody knows. */
-function stateAfter({ cause }: OutboundError): CallState {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  return typeof code === 'string' && withoutConnection.has(code) ? 'not_started' : 'outcome_unknown';
+/** Without a connection nothing was sent; with one the outcome is not known. */
+function stateAfter(error: OutboundError): CallState {
+  return withoutConnection.has(codeOf(error)) ? 'not_started' : 'outcome_unknown';
 }
 
-function failed(message: string, state?: CallState): ToolOutcome {
-  return { type: 'error', code: 'tool_error', message, ...(state !== undefined && { state }) };
+type ErrorCode = Extract<ToolOutcome, { type: 'error' }>['code'];
+
+function failed(message: string, state?: CallState, code: ErrorCode = 'tool_error'): ToolOutcome {
+  return { type: 'error', code, message, ...(state !== undefined && { state }) };
 }
 
-/** Messages reach the model and the caller; no credential may, whatever the door or the server said. */
+/** Messages reach the model and the caller; credentials must not, whatever the error or the server says. */
 function withoutSecrets(message: string, { headers, query, hasSession }: Carried): string {
   return createSecretMask([...Object.values(headers), ...Object.values(query), ...sessionSecrets(hasSession)]).text(message);
 }

@@ -7,11 +7,14 @@ import type { ToolOutcome } from '../../../core/tool.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { decodeText, tryUtf8 } from './decode-text.ts';
 import { explainErrorBody } from './explain-error-body.ts';
-import { noteHeaders } from './note-headers.ts';
 import { quoteLongNumbers } from './quote-long-numbers.ts';
 
 /** Binary answers up to this size are handed on; a model reads a third more characters, and larger ones would fill its context with noise. */
 const inlinedBinaryBytes = 8 * 1024;
+
+/** No header for a reader is longer. */
+const headerCharacters = 1_000;
+const pageRelation = /;\s*rel="?[^",;]*\b(?:next|prev|previous|first|last)\b/i;
 
 interface Answer {
   bytes: Uint8Array;
@@ -126,4 +129,30 @@ function decodeOnce(text: string): string {
   } catch {
     return text;
   }
+}
+
+/**
+ * What an answer's headers tell a model that the body may not: where the new thing is (RFC 9110 section 10.2.2), when to come back (10.2.3), and
+ * where the other pages are (RFC 8288). One line each; `undefined` when there is nothing of the kind.
+ */
+function noteHeaders(headers: Record<string, string>): string | undefined {
+  const lines = [
+    line('Location', headers['location']),
+    line('Retry-After', headers['retry-after']),
+    line('Link', pageLinks(headers['link'])),
+  ];
+  const notes = lines.filter((text) => text !== undefined);
+  return notes.length === 0 ? undefined : notes.join('\n');
+}
+
+function line(name: string, value: string | undefined): string | undefined {
+  const text = value?.slice(0, headerCharacters).trim() ?? '';
+  return text === '' ? undefined : `${name}: ${text}`;
+}
+
+/** Links to style sheets and licences are of no use to a model. */
+function pageLinks(value: string | undefined): string | undefined {
+  const links = value?.slice(0, headerCharacters * 4).split(/,\s*(?=<)/) ?? [];
+  const pages = links.filter((link) => pageRelation.test(link));
+  return pages.length === 0 ? undefined : pages.join(', ');
 }

@@ -1,6 +1,7 @@
 import { ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { uniqueNames } from '../../catalog/name-functions.ts';
 import { componentName, createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
@@ -166,7 +167,6 @@ function convertWith(
   const alternatives = (body?.alternatives ?? []).map((type) => toAlternative(type, named));
   const serverPath = serverPathIn(operation) ?? serverPathIn(pathItem);
   if (serverPath !== undefined) context.warnings.add(otherServers);
-  const credentials = security.alternativesFor(operation);
   const tags = textsIn(ownValue(operation, 'tags'));
   return {
     operationId: entry.operationId,
@@ -184,8 +184,7 @@ function convertWith(
       adapter,
     ),
     ...(tags.length > 0 && { tags }),
-    ...(serverPath !== undefined && { serverPath }),
-    ...(credentials !== undefined && { security: credentials }),
+    ...withoutUndefined({ serverPath, security: security.alternativesFor(operation) }),
   };
 }
 

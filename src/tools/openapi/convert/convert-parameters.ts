@@ -73,18 +73,17 @@ function isWithheld(place: string, name: string, credentials: ReadonlySet<string
   return credentials.has(`${place}:${name.toLowerCase()}`) || (place === 'header' && isReservedHeader(name));
 }
 
-/** Only what the document states: the defaults are the place's. */
+/** Only what the document states: the defaults are the location's. */
 function wireForm(parameter: JsonObject): Pick<ArgumentPlace, 'style' | 'explode' | 'allowReserved'> {
-  const place = ownValue(parameter, 'in');
-  const [type] = Object.keys(contentOf(parameter) ?? {});
+  const location = String(ownValue(parameter, 'in'));
+  const [type] = mediaTypeOf(parameter) ?? [];
   if (type !== undefined) return { style: styleOfType(type) };
-  if (place === 'querystring') return { style: 'urlencoded' };
+  if (location === 'querystring') return { style: 'urlencoded' };
   const { style, explode, allowReserved } = parameter;
-  const isKnown = typeof place === 'string' && typeof style === 'string' && stylesOf[place]?.has(style) === true;
   return {
-    ...(isKnown ? { style: style as ParameterStyle } : {}),
-    ...(typeof explode === 'boolean' ? { explode } : {}),
-    ...(allowReserved === true && (place === 'query' || place === 'path') ? { allowReserved } : {}),
+    ...(typeof style === 'string' && stylesOf[location]?.has(style) === true && { style: style as ParameterStyle }),
+    ...(typeof explode === 'boolean' && { explode }),
+    ...(allowReserved === true && (location === 'query' || location === 'path') && { allowReserved }),
   };
 }
 
@@ -95,15 +94,15 @@ function styleOfType(type: string): ParameterStyle {
 }
 
 function schemaOf(parameter: JsonObject, adapter: SchemaAdapter): JsonObject {
-  const [media] = Object.values(contentOf(parameter) ?? {});
-  const declared = isJsonObject(media) ? media : parameter;
+  const [, declared] = mediaTypeOf(parameter) ?? ['', parameter];
   const schema = adapter.adapt(ownValue(declared, 'schema') ?? { type: 'string' });
   const { description } = parameter;
   return hasWords(description) ? describedAs(schema, description) : schema;
 }
 
 /** A parameter may have a media type instead of a style: its value is that text, in practice JSON. */
-function contentOf(parameter: JsonObject): JsonObject | undefined {
+function mediaTypeOf(parameter: JsonObject): [type: string, media: JsonObject] | undefined {
   const content = ownValue(parameter, 'content');
-  return isJsonObject(content) && isJsonObject(Object.values(content)[0]) ? content : undefined;
+  const [[type, media] = ['', undefined]] = isJsonObject(content) ? Object.entries(content) : [];
+  return isJsonObject(media) ? [type, media] : undefined;
 }

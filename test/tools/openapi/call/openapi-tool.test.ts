@@ -112,7 +112,7 @@ describe('createOpenApiTool', () => {
     ['timeout', 'tool_timeout', 'tools.test:8000 did not answer in time'],
     ['unreachable', 'tool_error', 'tools.test:8000 cannot be reached. Is it running'],
     ['cut', 'tool_error', 'whether the call took effect is not known'],
-    ['redirected', 'tool_error', 'sent the request on to another place'],
+    ['redirected', 'tool_error', 'redirected the request to another address'],
     ['invalid_request', 'tool_error', 'could not be sent'],
   ])('a way that fails with %s is the outcome %s', async (failure, code, message) => {
     const { tool } = toolWith(() => Promise.reject(new OutboundError(failure, 'Set TOOL_SERVER_ALLOW=http://tools.test:8000')));
