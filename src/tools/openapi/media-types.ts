@@ -1,9 +1,9 @@
-/** How a body of a media type is made. */
+/** How a body of a media type is built. */
 export type BodyFamily = 'json' | 'form' | 'multipart' | 'xml' | 'yaml' | 'text' | 'file';
 
 export const formType = 'application/x-www-form-urlencoded';
 export const multipartType = 'multipart/form-data';
-/** Longer ones no server means. */
+/** No real media type is longer. */
 const typeCharacters = 255;
 
 /** The first that fits is sent: a merge patch is an object that a model can fill in, a JSON patch a list of instructions. */
@@ -48,7 +48,7 @@ export function essenceOf(type: string): string {
   return (type.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
-/** A range of types is nothing to send. */
+/** A range of types cannot be sent. */
 export function isRange(type: string): boolean {
   return type.includes('*');
 }

@@ -1,8 +1,8 @@
 import type { ToolSpec } from '../../core/tool.ts';
 
 /**
- * How a value is written into its place: the styles of OpenAPI (`cookie` is 3.2's), Swagger 2.0's `tsv`, and for what is declared with a media
- * type `json`, `text` or `urlencoded`. Absent: the default of the place (`simple` in paths and headers, `form` in queries and cookies; in forms
+ * How a value is serialized: the styles of OpenAPI (`cookie` is 3.2's), Swagger 2.0's `tsv`, and for what is declared with a media
+ * type `json`, `text` or `urlencoded`. Absent: the default of the location (`simple` in paths and headers, `form` in queries and cookies; in forms
  * lists repeat the name and objects are JSON).
  */
 export type ParameterStyle =
@@ -62,7 +62,7 @@ export interface BodyAlternative {
   places: ArgumentPlace[];
 }
 
-/** Where a key is sent: an HTTP scheme's header (RFC 9110 section 11.6.2), or a place of its own. */
+/** Where a key is sent: in the header of an HTTP scheme (RFC 9110 section 11.6.2), or in a header, query parameter or cookie. */
 export type CredentialPlace =
   | { kind: 'bearer' }
   | { kind: 'basic' }
@@ -84,15 +84,15 @@ export interface Operation {
   spec: ToolSpec;
   places: ArgumentPlace[];
   body: BodyPlan | undefined;
-  /** As the document has them; absent: none. */
+  /** As in the document; absent: none. */
   tags?: string[];
   /** The path of the server entry that the operation or its path item names. Absent: the document's. */
   serverPath?: string;
-  /** Any of these admits a call. Absent: the document says nothing of credentials. */
+  /** Each of these suffices. Absent: the document says nothing about credentials. */
   security?: CredentialSet[];
 }
 
-/** What became of a document: every operation is either here or named with the reason why not. */
+/** What became of a document: every operation is either converted or omitted, with the reason. */
 export interface Conversion {
   operations: Operation[];
   renamed: { from: string; to: string; reason: string }[];

@@ -8,7 +8,7 @@ import type { ArgumentPlace, BodyPlan } from '../operation.ts';
 import { readFileArgument } from './read-file-argument.ts';
 import { joinPairs, scalarText, toPairs } from './serialize-parameter.ts';
 
-/** An argument that is sent, with the place where it goes. */
+/** An argument that is sent, and where it goes. */
 export interface PlacedValue {
   place: ArgumentPlace;
   value: JsonValue;
@@ -84,7 +84,7 @@ function partOf({ argument, name, part }: ArgumentPlace, item: JsonValue, number
   if (typeof item === 'object') return { name, content: JSON.stringify(item), type: part?.type ?? 'application/json' };
   if (part?.kind !== 'file') return { name, content: scalarText(item), ...(part?.type !== undefined && { type: part.type }) };
   const file = readFileArgument(argument, scalarText(item));
-  // What the model says of this very file is closer to the truth than what the document says of all.
+  // What the model says about this file is more exact than what the document says about all.
   const type = file.type ?? part.type ?? (typeof file.bytes === 'string' ? 'text/plain' : 'application/octet-stream');
   return { name, content: file.bytes, type, fileName: file.name ?? fileNameFor(number === 1 ? name : `${name}-${number}`, type) };
 }

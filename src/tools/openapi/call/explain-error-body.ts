@@ -5,7 +5,7 @@ import { shortened } from '../convert/schema-keywords.ts';
 
 /** Enough for a list of wrong fields; a stack trace or an error page tells a model nothing more. */
 const messageCharacters = 2_000;
-/** Where frameworks put their words, the most telling first (RFC 9457: `detail`, `title`). */
+/** Where frameworks put their message, the most informative first (RFC 9457: `detail`, `title`). */
 const wordKeys = ['detail', 'message', 'error_description', 'error', 'msg', 'title', 'errors', 'reason'];
 /** Where they name the field of one entry (RFC 9457 section 3, JSON:API) and say what is wrong with it. */
 const fieldKeys = ['pointer', 'parameter', 'field', 'param', 'path', 'property', 'name'];

@@ -6,7 +6,7 @@ import type { ArgumentPlace } from '../operation.ts';
 /** One `name=value` of a query, a form or a cookie header. The value is encoded, its separators are not; the name is not. */
 export type Pair = [name: string, value: string];
 
-/** What of a place decides how a value is written there. */
+/** What decides how a value is serialized. */
 export type WireForm = Pick<ArgumentPlace, 'name' | 'in' | 'style' | 'explode'>;
 
 const separators: Record<string, string> = { spaceDelimited: ' ', pipeDelimited: '|', tabDelimited: '\t' };
@@ -95,7 +95,7 @@ export function toText(place: WireForm, value: JsonValue, encode: Encode): strin
   return (assigned ?? flat).join(encode(separators[style ?? ''] ?? '') || ',');
 }
 
-/** A value that is empty stands there as its name alone (RFC 6570 section 3.2.7). */
+/** Of an empty value only the name is written (RFC 6570 section 3.2.7). */
 function matrixText(name: string, { flat, assigned, isList }: { flat: string[]; assigned: string[] | undefined; isList: boolean }): string {
   if (assigned === undefined) return `;${name}${flat.join(',') === '' ? '' : `=${flat.join(',')}`}`;
   return isList ? assigned.map((item) => `;${name}=${item}`).join('') : `;${assigned.join(';')}`;

@@ -6,9 +6,9 @@ import { OmittedOperation } from '../operation.ts';
 export interface ConversionBudget {
   /** Schemas, copied keys, choices and the like: each stands for about a microsecond and a hundred bytes. */
   nodesLeft: number;
-  /** Values that may still be looked at in search of recursion; each takes a tenth of that. */
+  /** Values that may still be searched for recursion; each takes a tenth of a microsecond. */
   valuesLeft: number;
-  /** Characters that the parameters of functions may still have, as JSON: these are read, counted and written again by others. */
+  /** Characters that the parameters of functions may still have, as JSON: later steps read, count and serialize them. */
   charactersLeft: number;
 }
 
@@ -27,7 +27,7 @@ export class BudgetSpent extends OmittedOperation {
 
 /** Trying an operation takes time even where it has no schema. */
 export const operationNodes = 10;
-/** Characters that are as good as a node: without counting them a few long texts, referred to often, make megabytes. */
+/** Characters that cost as much as a node: without counting them a few long texts, referred to often, make megabytes. */
 const charactersPerNode = 256;
 
 /** For one document of a registered server. */
@@ -42,13 +42,13 @@ export function createRequestBudget(): ConversionBudget {
   return { nodesLeft: requestNodes, valuesLeft: requestValues, charactersLeft: requestCharacters };
 }
 
-/** What of a budget may be spent where everything else waits meanwhile. */
+/** What of a budget may be spent on the main thread, while everything else waits. */
 export function createTrialBudget({ nodesLeft, valuesLeft, charactersLeft }: ConversionBudget): ConversionBudget {
   const { waitedForNodes, waitedForValues } = limits;
   return { nodesLeft: Math.min(nodesLeft, waitedForNodes), valuesLeft: Math.min(valuesLeft, waitedForValues), charactersLeft };
 }
 
-/** Whether it did not last. */
+/** Whether too little is left to convert anything. */
 export function isSpent({ nodesLeft, valuesLeft }: ConversionBudget): boolean {
   return nodesLeft < operationNodes || valuesLeft <= 0;
 }

@@ -15,14 +15,14 @@ export interface ParameterContext {
   adapter: SchemaAdapter;
   /** The path template. */
   path: string;
-  /** Keys that the connection sends, as `header:x-api-key`; a model has none to give. */
+  /** Keys that the connection sends, as `header:x-api-key`; they are no arguments. */
   credentials: ReadonlySet<string>;
   warn: (message: string) => void;
   spend: Spend;
 }
 
-const places = new Set(['path', 'query', 'querystring', 'header', 'cookie']);
-/** A style of another place is the author's slip, and the place's own one serves. */
+const locations = new Set(['path', 'query', 'querystring', 'header', 'cookie']);
+/** A style of another location is a mistake of the author, and the location's default is used. */
 const stylesOf: Record<string, ReadonlySet<string>> = {
   path: new Set(['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited']),
   query: new Set(['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject']),
@@ -46,36 +46,41 @@ function pathVariables(path: string): string[] {
 
 function planParameter(parameter: JsonObject, variables: ReadonlySet<string>, context: ParameterContext): PlannedArgument | undefined {
   const name = ownValue(parameter, 'name');
-  const place = ownValue(parameter, 'in');
-  if (typeof name !== 'string' || name === '' || typeof place !== 'string' || !places.has(place)) {
+  const location = ownValue(parameter, 'in');
+  if (typeof name !== 'string' || name === '' || typeof location !== 'string' || !locations.has(location)) {
     spendOnValue(parameter, context.spend);
-    context.warn(`A parameter without a known name and place was left out: ${shortened(JSON.stringify(parameter), 120)}`);
+    context.warn(`A parameter without a known name and location was left out: ${shortened(JSON.stringify(parameter), 120)}`);
     return undefined;
   }
-  if (place === 'path' && !variables.has(name)) {
+  if (location === 'path' && !variables.has(name)) {
     context.warn(`The path parameter "${name}" was left out: the path does not contain {${name}}.`);
     return undefined;
   }
-  if (isWithheld(place, name, context.credentials)) return undefined;
+  if (isWithheld(location, name, context.credentials)) return undefined;
   const content = ownValue(parameter, 'content');
   if (isJsonObject(content)) context.spend(Object.keys(content).length);
-  const isRequired = place === 'path' || parameter['required'] === true;
-  if ((place === 'header' || place === 'cookie') && !isToken(name)) {
-    if (isRequired) throw new OmittedOperation(`the required ${place} "${name}" has a name that cannot be sent`);
-    context.warn(`The ${place} "${name}" was left out: its name cannot be sent.`);
+  const isRequired = location === 'path' || parameter['required'] === true;
+  if ((location === 'header' || location === 'cookie') && !isToken(name)) {
+    if (isRequired) throw new OmittedOperation(`the required ${location} "${name}" has a name that cannot be sent`);
+    context.warn(`The ${location} "${name}" was left out: its name cannot be sent.`);
     return undefined;
   }
-  return { in: place as ArgumentPlace['in'], name, isRequired, ...wireForm(parameter), schema: schemaOf(parameter, context.adapter) };
+  return {
+    in: location as ArgumentPlace['in'],
+    name,
+    isRequired,
+    ...wireForm(parameter, location),
+    schema: schemaOf(parameter, context.adapter),
+  };
 }
 
-/** Credentials and what belongs to the transport are the connection's to send, never the model's. */
-function isWithheld(place: string, name: string, credentials: ReadonlySet<string>): boolean {
-  return credentials.has(`${place}:${name.toLowerCase()}`) || (place === 'header' && isReservedHeader(name));
+/** Credentials and what belongs to the transport are sent by the connection, never by the model. */
+function isWithheld(location: string, name: string, credentials: ReadonlySet<string>): boolean {
+  return credentials.has(`${location}:${name.toLowerCase()}`) || (location === 'header' && isReservedHeader(name));
 }
 
 /** Only what the document states: the defaults are the location's. */
-function wireForm(parameter: JsonObject): Pick<ArgumentPlace, 'style' | 'explode' | 'allowReserved'> {
-  const location = String(ownValue(parameter, 'in'));
+function wireForm(parameter: JsonObject, location: string): Pick<ArgumentPlace, 'style' | 'explode' | 'allowReserved'> {
   const [type] = mediaTypeOf(parameter) ?? [];
   if (type !== undefined) return { style: styleOfType(type) };
   if (location === 'querystring') return { style: 'urlencoded' };

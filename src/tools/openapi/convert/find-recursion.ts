@@ -17,7 +17,7 @@ interface Node {
 }
 
 /**
- * Strongly connected components of the references (Tarjan 1972), found as they are asked for: linear in the document, and without the call
+ * Strongly connected components of the references (Tarjan 1972), found on demand: linear in the document, and without the call
  * stack, because a document may chain more references than a stack has frames. References into each other's insides could cost without end:
  * once the budget's values are spent everything counts as recursive, which is never wrong: recursive schemas are merely written differently.
  */

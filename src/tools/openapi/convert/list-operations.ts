@@ -30,18 +30,18 @@ const pageLink = /\]\((\/[\w./~-]{1,200})\/docs\/?\)/g;
 
 /** `query` is OpenAPI 3.2's: a GET with a body. */
 const offered = new Set(['get', 'put', 'post', 'delete', 'patch', 'query']);
-/** They answer nothing that a model could read. */
+/** Their responses have nothing that a model could read. */
 const notOffered = new Set(['head', 'options', 'trace']);
 
-/** What of a document can be looked at as an operation. */
+/** The operations that can be converted, and the others. */
 export interface OperationList {
   listed: ListedOperation[];
   omitted: Conversion['omitted'];
 }
 
 /**
- * Every operation of the document, in its order; those that no function can be made of are named with the reason. The list ends when nothing is
- * left to be spent, and after the largest possible number of operations: the paths after that are one entry.
+ * Every operation of the document, in its order; those that cannot become functions are named with the reason. The list ends when the budget is
+ * spent, and after the largest possible number of operations: the paths after that are one entry.
  */
 export function listOperations(document: JsonObject, spend: Spend): OperationList {
   const listed: ListedOperation[] = [];
@@ -87,20 +87,20 @@ function listPath({ document, path, entry }: PathEntry, spend: Spend): Operation
   const pathItem = readPathItem(document, entry, spend);
   const methods = Object.entries(pathItem).flatMap(([method, operation]) => (isJsonObject(operation) ? [{ method, operation }] : []));
   const known = methods.filter(({ method }) => offered.has(method));
-  const others = methods.filter(({ method }) => notOffered.has(method));
+  const others = [...methods.map(({ method }) => method).filter((method) => notOffered.has(method)), ...furtherMethods(pathItem, spend)];
+  const omit = (method: string, reason: string): Conversion['omitted'][number] => ({
+    operation: `${method.toUpperCase()} ${path}`,
+    reason,
+  });
+  const omitted = others.map((method) => omit(method, `${method.toUpperCase()} is not offered`));
   const problem = problemOf(path);
-  const further = furtherMethods(pathItem, spend);
-  const omitted = [...others.map(({ method }) => method), ...further].map((method) =>
-    omission(method, path, `${method.toUpperCase()} is not offered`),
-  );
-  if (problem !== undefined) return { listed: [], omitted: [...omitted, ...known.map(({ method }) => omission(method, path, problem))] };
+  if (problem !== undefined) return { listed: [], omitted: [...omitted, ...known.map(({ method }) => omit(method, problem))] };
   return { listed: known.map(({ method, operation }) => toListed({ method, path, pathItem, operation }, spend)), omitted };
 }
 
 /** Methods of OpenAPI 3.2's `additionalOperations`, such as COPY: what they do is not known, and many servers refuse them. */
 function furtherMethods(pathItem: JsonObject, spend: Spend): string[] {
-  const further = ownValue(pathItem, 'additionalOperations');
-  const methods = isJsonObject(further) ? Object.keys(further) : [];
+  const methods = Object.keys(ownValue(pathItem, 'additionalOperations') ?? {});
   spendOnNames(methods, spend);
   return methods.map((method) => method.slice(0, shownCharacters));
 }
@@ -136,10 +136,6 @@ function problemOf(path: string): string | undefined {
   // eslint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u001f\u007f\\]/.test(path)) return 'its path contains a character that no URL can hold';
   return undefined;
-}
-
-function omission(method: string, path: string, reason: string): Conversion['omitted'][number] {
-  return { operation: `${method.toUpperCase()} ${path}`, reason };
 }
 
 /**

@@ -5,18 +5,18 @@ import type { CredentialPlace, CredentialSet } from '../operation.ts';
 import { isReservedHeader, isToken } from '../request-rules.ts';
 import { tryFollow } from '../load/resolve-references.ts';
 
-/** More alternatives no document has that was ever seen. */
+/** No document that was seen has more alternatives. */
 const maxAlternatives = 32;
 const maxTogether = 8;
-/** `must be prepended with "token"`, `with required prefix "Token"`: how authors say what OpenAPI has no word for. */
+/** `must be prepended with "token"`, `with required prefix "Token"`: how authors describe what OpenAPI has no field for. */
 const prefixWords = /(?:prefix|prefixed with|prepended with)\s+["'`]([A-Za-z]{1,20})["'`]/i;
 const nameCharacters = 256;
 
-/** The credentials that a document speaks of. */
+/** The credentials that a document declares. */
 export interface SecuritySchemes {
-  /** As `header:x-api-key`: what no model is asked for. */
+  /** As `header:x-api-key`: what must not become an argument. */
   withheld: ReadonlySet<string>;
-  /** What an operation asks for, its own words first, else the document's, else any of the schemes alone. */
+  /** What an operation requires: its own `security`, else the document's, else any one of the schemes. */
   alternativesFor(operation: JsonObject): CredentialSet[] | undefined;
 }
 
@@ -32,7 +32,7 @@ export function readSecurity(document: JsonObject, spend: Spend): SecurityScheme
       if (place !== undefined) places.set(name, place);
     }
   } catch (error) {
-    // Without a budget no function is made, so none can ask for a credential.
+    // Without a budget no function is made, so none needs a credential.
     if (!(error instanceof BudgetSpent)) throw error;
   }
   const withheld = [...places.values()].flatMap((place) => ('name' in place ? [`${place.kind}:${place.name.toLowerCase()}`] : []));
@@ -42,14 +42,14 @@ export function readSecurity(document: JsonObject, spend: Spend): SecurityScheme
     alternativesFor(operation) {
       const stated = ownValue(operation, 'security') ?? ownValue(document, 'security');
       const found = Array.isArray(stated) ? alternatives(stated, places, spend) : [];
-      // Many documents declare schemes and forget to ask for them; a key that a public operation gets does no harm.
+      // Many documents declare schemes and forget to require them; a key that is sent to a public operation does no harm.
       const known = found.length > 0 ? found : anyOfThem;
       return known.length > 0 ? known : undefined;
     },
   };
 }
 
-/** OR of ANDs (Security Requirement Object). What names an unknown scheme cannot be fulfilled by us. */
+/** OR of ANDs (Security Requirement Object). One with an unknown scheme is left out. */
 function alternatives(stated: readonly JsonValue[], places: ReadonlyMap<string, CredentialPlace>, spend: Spend): CredentialSet[] {
   return stated.slice(0, maxAlternatives).flatMap((requirement): CredentialSet[] => {
     if (!isJsonObject(requirement)) return [];

@@ -4,7 +4,7 @@ import { descriptionCharacters, firstSentences, hasWords, plainText, shortened }
 
 export { descriptionCharacters, hasWords, shortened };
 
-/** What one of many properties says about itself: more of it is read by nobody, and sent with every question. */
+/** The description of one of many properties: more is no help to a model, and is sent with every model request. */
 const partCharacters = 300;
 /** More choices than these would fill a model's context with one argument; the largest real list that was measured is much shorter. */
 export const maxChoices = 1_000;
@@ -12,10 +12,10 @@ const choicesNote = /\(One of \d+ values, too many to list\.\)$/;
 
 const types = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 const texts = ['format', 'pattern', 'contentEncoding', 'contentMediaType'];
-/** Their names say what a generator's long pattern beside them says again in a hundred tokens; a short one is an author's, and says more. */
+/** A generator's long pattern beside such a format repeats it in a hundred tokens; a short one is an author's, and says more. */
 const shortPattern = 40;
 const plainFormats = new Set(['uuid', 'date-time', 'date', 'time', 'duration', 'email', 'ipv4', 'ipv6', 'uri', 'url', 'hostname']);
-/** What a number takes up in somebody's memory: a model that knows the type and the limits gains nothing by it. */
+/** How a number is stored: no help to a model that knows the type and the bounds. */
 const numberFormat = /^(?:u?int(?:8|16|32|64)?|float(?:16|32|64)?|double|long|integer|number|decimal)$/i;
 const numberTypes: ReadonlySet<unknown> = new Set(['integer', 'number', 'null']);
 /** The ends of number types; a generator writes them where there is no bound. */
@@ -59,14 +59,14 @@ function keepChoices(choices: JsonValue[], kept: JsonObject): void {
   kept['description'] = keepChoicesNote(kept['description'] ?? '', `(One of ${choices.length} values, too many to list.)`);
 }
 
-/** The words that stand, with what the other words say about choices that had to be left out. */
+/** The description, with the other description's note about choices that were left out. */
 export function keepChoicesNote(words: JsonValue, others: JsonValue | undefined): JsonValue {
   const note = typeof others === 'string' ? choicesNote.exec(others)?.[0] : undefined;
   if (note === undefined || typeof words !== 'string' || choicesNote.test(words)) return words;
   return `${shortened(words, descriptionCharacters - note.length - 1)} ${note}`.trim();
 }
 
-/** The schema under words of another place, which stand before its own. */
+/** The schema with the description of what contains it, which replaces its own. */
 export function describedAs(schema: JsonObject, words: string): JsonObject {
   return { ...schema, description: keepChoicesNote(firstSentences(plainText(words)), schema['description']) };
 }
@@ -94,7 +94,7 @@ export function isNullable(schema: JsonObject): boolean {
   return schema['nullable'] === true || schema['x-nullable'] === true;
 }
 
-/** Allows null as well. */
+/** The schema that accepts null as well. */
 export function withNull(schema: JsonObject): JsonObject {
   const wrapped = ['$ref', 'allOf', 'not', 'if'].some((key) => schema[key] !== undefined);
   if (wrapped) {
@@ -113,7 +113,7 @@ export function withNull(schema: JsonObject): JsonObject {
   return result;
 }
 
-/** Of a choice between a schema and null the schema with null, where that is one type more and no choice. */
+/** Of a choice between a schema and null: the schema that accepts null, where that takes one more type and no `anyOf`. */
 export function nullableChoice(choices: readonly JsonObject[]): JsonObject | undefined {
   const [other, another] = choices.filter((choice) => choice['type'] !== 'null');
   if (choices.length !== 2 || other === undefined || another !== undefined) return undefined;
@@ -136,7 +136,7 @@ export function allowsNull(schema: JsonValue | undefined): boolean {
 }
 
 /**
- * Says what the schema left to be understood, because providers insist on it: the type of what has properties, items or choices, and items for
+ * Adds what the schema implies, because providers insist on it: the type of what has properties, items or choices, and items for
  * every array. Drops a null default that its own type refuses.
  */
 export function completed(schema: JsonObject): JsonObject {
@@ -150,7 +150,7 @@ export function completed(schema: JsonObject): JsonObject {
 }
 
 /**
- * Without required properties that nobody describes: a read-only one that was left out, or an author's slip. To be asked of whole schemas only:
+ * Without required properties that nobody describes: a read-only one that was left out, or an author's mistake. For whole schemas only:
  * a branch of an `allOf` may well require what another branch describes.
  */
 export function withoutUnknownRequired(schema: JsonObject): JsonObject {

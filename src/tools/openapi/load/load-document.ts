@@ -6,13 +6,14 @@ import type { FetchFile } from './gather-files.ts';
 import { openDocumentAside, type DocumentReader } from './open-document-aside.ts';
 import type { DocumentJob, OpenedDocument } from './open-document.ts';
 import { laterLimit } from '../../../shared/later-limit.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
 
-/** Where a document lies. `headers` go to that place, whatever its origin: who mixes origins leaves credentials out. */
+/** Where a document is fetched. `headers` are sent whatever the origin: for another origin than the server's the caller leaves credentials out. */
 export interface DocumentPlace {
   url: string;
   path: string;
   headers: Record<string, string>;
-  /** For whom a session token is sent along. */
+  /** The user whose session token is sent along. */
   sessionUser?: string | undefined;
   trust: Trust;
 }
@@ -27,22 +28,22 @@ export function documentUrl(url: string, path: string): string {
   return `${origin}${pathname.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
 }
 
-/** What tells whether a document has changed since it was loaded. */
+/** What shows whether a document has changed since it was loaded. */
 export interface DocumentVersion {
   etag?: string;
   lastModified?: string;
-  /** SHA-256 of its bytes, for servers that know nothing of the other two. */
+  /** SHA-256 of its bytes, for servers that send neither of the others. */
   hash: string;
 }
 
 export type LoadedDocument = { type: 'loaded'; opened: OpenedDocument; version: DocumentVersion } | { type: 'unchanged' };
 
 export interface LoadOptions {
-  /** What is to be made of it, beside its source. */
+  /** How it is opened. */
   job: Omit<DocumentJob, 'source' | 'url'>;
   /** Whether files that it refers to are fetched too: only for documents that an administrator registered. */
   takesFiles?: boolean;
-  /** The version that is there already. */
+  /** The version that was loaded before. */
   known?: DocumentVersion | undefined;
 }
 
@@ -129,7 +130,7 @@ function conditionOf(known: DocumentVersion | undefined): Record<string, string>
 }
 
 function versionOf(hash: string, { etag, 'last-modified': lastModified }: Record<string, string>): DocumentVersion {
-  return { hash, ...(etag !== undefined && { etag }), ...(lastModified !== undefined && { lastModified }) };
+  return { hash, ...withoutUndefined({ etag, lastModified }) };
 }
 
 async function readAnswer({ status, headers, body }: OutboundResponse, url: string): Promise<FetchedBytes | undefined> {
@@ -143,7 +144,7 @@ async function readAnswer({ status, headers, body }: OutboundResponse, url: stri
   return { bytes, hash: hash.digest('hex'), headers };
 }
 
-/** Piece by piece as they come: over all bytes of a large document at once every stream would stand still. */
+/** Hashed chunk by chunk: hashing a large document at once would block every stream. */
 async function* watched(body: OutboundResponse['body'], hash: Hash): AsyncGenerator<Uint8Array> {
   for await (const piece of body) {
     hash.update(piece);
@@ -159,7 +160,7 @@ function statusProblem(status: number): string | undefined {
   return `answered with HTTP ${status}. Does the server work?`;
 }
 
-/** Leaving the body at its first piece releases the connection. */
+/** Ending the iteration releases the connection. */
 async function discard(body: OutboundResponse['body']): Promise<void> {
   // eslint-disable-next-line no-unreachable-loop -- one piece is enough
   for await (const _piece of body) break;
@@ -170,7 +171,7 @@ function withoutSecrets(url: string): string {
   return parsed === null ? 'The document' : `${parsed.origin}${parsed.pathname}`;
 }
 
-/** People copy the address of the page that shows an API, for documents are read by it. */
+/** People copy the address of the page that shows an API. */
 function pageHint(url: string): string {
   const [, page] = /\/(docs|redoc|swagger|swagger-ui)\/openapi\.json$/i.exec(url) ?? [];
   return page === undefined ? '' : ` "/${page}" is usually the page that shows an API: register the URL without it.`;

@@ -1,6 +1,7 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { checkDocument } from './check-document.ts';
 import type { ConversionBudget } from '../convert/conversion-budget.ts';
 import { convertOperations, type Conversion } from '../convert/convert-operations.ts';
@@ -16,7 +17,7 @@ export interface DocumentJob {
   budget: ConversionBudget;
   /** Functions that are made; the operations after that are omitted. */
   maxOperations?: number;
-  /** Whether a validator's remarks are wanted: they take as long as everything else. */
+  /** Whether a validator's remarks are wanted, which take as long as everything else. */
   isChecked: boolean;
   /** What was sent to fetch it: a server may repeat that in its document. */
   secrets?: readonly Secret[];
@@ -50,7 +51,7 @@ export async function openDocument(job: DocumentJob, fetchFile: FetchFile): Prom
       : await gatherFiles(document, url, { fetchFile, parse: hidingSecrets(parseTree, mask.text) });
   const conversion = convertOperations(document, {
     budget,
-    ...(maxOperations !== undefined && { maxOperations }),
+    ...withoutUndefined({ maxOperations }),
     ...(!mask.isEmpty && { hide: mask.text }),
   });
   return {
