@@ -30,9 +30,9 @@ function isPlainObject(value: object): boolean {
   return prototype === null || prototype === Object.prototype;
 }
 
-/** Whether the log leaves out what has this name. */
+/** Whether the log hides the value of this name. A field without a value is left out, not hidden. */
 export function isHiddenField(name: string, value: unknown): boolean {
-  return isSecretField(name, value) || hiddenInLogs.test(name);
+  return value !== undefined && (isSecretField(name, value) || hiddenInLogs.test(name));
 }
 
 /** Causes of causes: three levels name the reason, and a cycle ends. */

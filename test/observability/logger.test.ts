@@ -44,6 +44,12 @@ describe('a line of the log', () => {
     expect(JSON.stringify(fields)).not.toContain('CANARY');
   });
 
+  it('leaves out a fact that is not known, whatever its name', () => {
+    expect(logged((logger) => logger.info({ prompt_tokens: undefined, token: undefined, nested: { key: undefined } }))).not.toMatch(
+      /token|key|redacted/,
+    );
+  });
+
   it('is written at its level and above only', () => {
     expect(logged((logger) => logger.debug('x'))).toBe('');
     expect(logged((logger) => logger.fatal('x'), { level: 'silent' })).toBe('');
