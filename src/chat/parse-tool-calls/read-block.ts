@@ -6,7 +6,7 @@ import { readJsonCalls, readQuotedJson, visibleName } from './json-calls.ts';
 import { namedOpenings, readNamedCall } from './named-calls.ts';
 import { readPrintedCall, readPythonicCall, readPythonicList } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from './read-context.ts';
-import { readXmlCall, tagOpenings } from './xml-calls.ts';
+import { readTagCall, tagOpenings } from './tag-calls.ts';
 
 /** How far behind a fault the mark that ends the block is looked for. */
 const maxRecovery = 1024;
@@ -98,7 +98,7 @@ function readInAnyForm(context: ReadContext, at: number, enclosure: Enclosure): 
     return isPythonic ? readPythonicList(context, at, enclosure) : readJsonCalls(context, at, enclosure);
   }
   if (character === '"' && (isMarked || allowsPlainCalls === true)) return readQuotedJson(context, at, enclosure);
-  if (isMarked && character === '<' && input.firstOf(tagOpenings, at) !== undefined) return readXmlCall(context, at);
+  if (isMarked && character === '<' && input.firstOf(tagOpenings, at) !== undefined) return readTagCall(context, at);
   if (isMarked && (character !== '<' || input.firstOf(namedOpenings, at) !== undefined)) return readNamedCall(context, at, enclosure);
   if (allowsPrint === true && input.startsWith('print(', at)) return readPrintedCall(context, at, enclosure);
   return allowsPlainCalls === true ? readPythonicCall(context, at, enclosure) : noCall(at);

@@ -50,7 +50,7 @@ interface OpenCall {
 }
 
 /** `<function=f><parameter=a>1</parameter></function>`, `<invoke name="f">…`, `<function=f>{"a": 1}</function>` and DeepSeek's DSML. */
-export function readXmlCall(context: ReadContext, at: number): Reading {
+export function readTagCall(context: ReadContext, at: number): Reading {
   const { input } = context;
   const form = forms.find(({ open }) => input.startsWith(open, at));
   const head = form && readTag(input, at + form.open.length, form.nameEnd);
