@@ -6,7 +6,8 @@ import { openBundledTimeServer } from './bundled-time-server.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { lockDatabase, openDataFolder } from '../storage/data-folder.ts';
 import { databaseFile } from '../storage/sqlite/open-database.ts';
-import { requireAnsweringStorage, requireUsableDatabase } from '../storage/require-storage.ts';
+import { requireAnsweringDisks } from '../storage/require-answering-disks.ts';
+import { requireUsableDatabase } from '../storage/sqlite/database-connection.ts';
 import { loadSecret } from '../storage/secrets/secret-file.ts';
 import { openStores } from '../storage/open-stores.ts';
 import { startTimeServer } from '../demo/time-server.ts';
@@ -28,7 +29,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   if (envFile !== undefined) logger.info({ file: envFile }, `settings of ${envFile} are in force where the environment has none`);
   const file = databaseFile(config.databaseUrl);
   // Before anything is read or made there.
-  await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: file });
+  await requireAnsweringDisks({ dataDir: config.dataDir, databaseFile: file });
   const dataFolder = openDataFolder(config.dataDir);
   if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
   const secret = loadSecret(config.dataDir, config.secret);

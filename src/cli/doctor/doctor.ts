@@ -21,7 +21,7 @@ import { isLoopbackName } from '../../http/auth/authenticate.ts';
 import { guardUserCode } from '../guard-user-code.ts';
 import { databaseFile } from '../../storage/sqlite/open-database.ts';
 import { findSecret } from '../../storage/secrets/secret-file.ts';
-import { requireAnsweringStorage } from '../../storage/require-storage.ts';
+import { requireAnsweringDisks } from '../../storage/require-answering-disks.ts';
 import { createOutbound } from '../../policy/outbound/outbound-request.ts';
 import { createSessionTokens, withSessionTokens } from '../../policy/session-tokens.ts';
 import type { ImportModule } from '../../tools/functions/load/load-module.ts';
@@ -44,7 +44,7 @@ export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   const leftBehind: Finding[] = [];
   addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile);
-  await requireAnsweringStorage({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
+  await requireAnsweringDisks({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
   // As in the gateway: a promise or exception that a module leaves behind must not end the report.
   guardUserCode(config, {
     error: ({ err, module = 'a module' }, message) => void leftBehind.push(warning(`${module} leaves behind: ${String(err)}`, message)),

@@ -16,7 +16,7 @@ import { makeCallId } from '../tool-call-assembler.ts';
 import { foreignStreamOptions, toChatBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream, toPayload } from './read-chat-stream.ts';
-import { CompletionReader } from './read-completion.ts';
+import { CompletionReader } from './completion-reader.ts';
 
 /** Such as `https://api.openai.com/v1`. `name`: how errors name the backend; never its address. */
 export type OpenAiConnection = BackendConnection & { key: string | undefined; name?: string };

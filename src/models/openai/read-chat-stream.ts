@@ -6,7 +6,7 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { AnswerStream } from '../answer-stream.ts';
 import type { BackendClient } from '../backend-client.ts';
-import type { CompletionReader } from './read-completion.ts';
+import type { CompletionReader } from './completion-reader.ts';
 import { ServerSentEventReader } from './read-server-sent-events.ts';
 import type { ServerSentEvent } from './read-server-sent-events.ts';
 

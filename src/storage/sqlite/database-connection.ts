@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../core/errors.ts';
 import { identityOf, openDatabase, openToRead } from './open-database.ts';
 import type { OpenDatabase } from './open-database.ts';
+import { readPragma } from './migrations.ts';
 import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 
 /** How long a locked database is tried again: longer than a backup locks it, shorter than a person waits. */
@@ -167,5 +168,19 @@ function checkpoint(database: DatabaseSync): void {
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   } catch {
     // Tried again after the next write.
+  }
+}
+
+/**
+ * For the start: opens the database and writes to it. One that is only locked just now may be free in a moment.
+ * @throws GatewayError `storage_unavailable` for a database that is damaged, of another program or a newer release, or cannot be written
+ */
+export async function requireUsableDatabase({ write }: Pick<DatabaseConnection, 'write'>): Promise<void> {
+  try {
+    // What is there already, because SQLite begins a transaction even where it cannot write.
+    await write((database) => database.exec(`PRAGMA user_version = ${readPragma(database, 'user_version')}`));
+  } catch (error) {
+    if (error instanceof GatewayError && faultKindOf(error.cause) === 'locked') return;
+    throw error;
   }
 }

@@ -1,9 +1,6 @@
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
-import type { DatabaseConnection } from './sqlite/database-connection.ts';
-import { readPragma } from './sqlite/migrations.ts';
-import { faultKindOf } from './storage-fault.ts';
 
 /** A disk that has to spin up answers within this time; a network drive whose server is gone never does. */
 const answerMs = 5_000;
@@ -31,7 +28,7 @@ export interface StoragePaths {
  * waits for ever, cannot be interrupted, and cannot even end its process.
  * @throws GatewayError `storage_unavailable` naming the path that does not answer within five seconds
  */
-export async function requireAnsweringStorage({ dataDir, databaseFile }: StoragePaths): Promise<void> {
+export async function requireAnsweringDisks({ dataDir, databaseFile }: StoragePaths): Promise<void> {
   const files = [
     join(dataDir, 'serving.lock'),
     join(dataDir, 'secret'),
@@ -72,18 +69,4 @@ function findSilent(paths: readonly string[]): Promise<string | undefined> {
   // Without the other process there is no look beforehand.
   child.once('error', () => resolve(undefined));
   return promise.finally(() => clearTimeout(timer));
-}
-
-/**
- * For the start: opens the database and writes to it. One that is only locked just now may be free in a moment.
- * @throws GatewayError `storage_unavailable` for a database that is damaged, of another program or a newer release, or cannot be written
- */
-export async function requireUsableDatabase({ write }: Pick<DatabaseConnection, 'write'>): Promise<void> {
-  try {
-    // What is there already, because SQLite begins a transaction even where it cannot write.
-    await write((database) => database.exec(`PRAGMA user_version = ${readPragma(database, 'user_version')}`));
-  } catch (error) {
-    if (error instanceof GatewayError && faultKindOf(error.cause) === 'locked') return;
-    throw error;
-  }
 }
