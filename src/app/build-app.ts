@@ -70,7 +70,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
 
   // What a chat needs: approvals, models, tools. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
   const approvals = composeApprovals(context, { storage, sendElicitation: relay.sendElicitation });
-  const extensions = await composeExtensions(context, { memory: storage.chatMemory.state, load: parts.importModule });
+  const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
   const { models, embed } = composeModels(context, { presets, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);
   const tools = composeTools(context, { storage, extensions, runSubAgent, send, callBrowser: relay.callBrowser, gatewayId });

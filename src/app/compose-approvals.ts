@@ -28,11 +28,11 @@ export function composeApprovals(
   { config, logger, now, newId }: AppContext,
   { storage, sendElicitation }: { storage: Storage; sendElicitation: SendElicitation },
 ): Approvals {
-  const { waitingRuns: store, chatMemory } = storage;
+  const { waitingRuns: store, noteStores } = storage;
   // Without a secret suspended runs are in memory, so their tokens need a secret for this process only.
   const tokens = createApprovalTokens(config.secret ?? newId(), now);
   const remembered = createRememberedApprovals({
-    memory: chatMemory.approval,
+    store: noteStores.approval,
     now,
     onFault: (error) => logger.error({ err: error }, 'remembered decisions cannot be stored or read at the moment; users are asked again'),
   });

@@ -31,8 +31,8 @@ export function composeChat(
     tools,
     presets: storage.presets,
     continuations: createContinuations({
-      store: storage.chatMemory.continuation,
-      spare: storage.spareMemory,
+      store: storage.noteStores.continuation,
+      spare: storage.spareNotes,
       now,
       newCallId,
       onFault: (error) =>

@@ -4,9 +4,9 @@ import type { Config } from './config/config.ts';
 import { ConfigError } from './config/config.ts';
 import { createRunHooks } from '../chat/hooks/run-hooks.ts';
 import type { RunHooks } from '../chat/hooks/run-hooks.ts';
-import type { ChatMemory } from '../core/chat-memory.ts';
+import type { NoteStore } from '../core/note-store.ts';
 import type { Hook } from '../core/hooks.ts';
-import { createChatStates } from '../tools/functions/run/chat-state.ts';
+import { createFunctionStates } from '../tools/functions/run/function-state.ts';
 import { createFunctionFolder } from '../tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../tools/functions/run/function-source.ts';
 import { toHook } from '../tools/functions/run/hook-module.ts';
@@ -30,7 +30,7 @@ export interface Extensions {
  */
 export async function composeExtensions(
   { config: { modules }, logger, now, newId }: AppContext,
-  { memory, load = importModule }: { memory: ChatMemory; load: ImportModule | undefined },
+  { store, load = importModule }: { store: NoteStore; load: ImportModule | undefined },
 ): Promise<Extensions> {
   const opened = await Promise.all(modules.hooks.map((entry) => openHook(entry, load, () => `call_${newId()}`)));
   const runHooks = createRunHooks(opened, ({ hook, runId, error }) => logger.error({ err: error, hook, run_id: runId }, 'a hook failed'));
@@ -48,8 +48,8 @@ export async function composeExtensions(
   const source = createFunctionSource({
     folder,
     path,
-    states: createChatStates({
-      memory,
+    states: createFunctionStates({
+      store,
       now,
       onFault: (error) => logger.error({ err: error }, 'the state of functions cannot be stored or read at the moment'),
     }),

@@ -1,4 +1,4 @@
-import type { ChatMemories, ChatMemory } from '../core/chat-memory.ts';
+import type { NoteStores, NoteStore } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import type { Registry } from '../core/registry.ts';
 import type { RunStore } from '../core/run-log.ts';
@@ -14,7 +14,7 @@ export interface OpenedStores {
   registry?: Registry;
   runs?: RunStore;
   waitingRuns?: WaitingRunStore;
-  chatMemory?: Partial<ChatMemories>;
+  noteStores?: Partial<NoteStores>;
   chats?: ChatStore;
 }
 
@@ -23,9 +23,9 @@ export interface Storage {
   presets: PresetStore;
   runs: RunStore;
   waitingRuns: WaitingRunStore;
-  chatMemory: ChatMemories;
+  noteStores: NoteStores;
   /** In memory, for continuations while the store cannot be written. */
-  spareMemory: ChatMemory;
+  spareNotes: NoteStore;
   chats: ChatStore;
   close(): Promise<void>;
 }
@@ -37,27 +37,27 @@ const presetCacheMs = 200;
 export function composeStorage({ config, now, newId }: AppContext, opened: OpenedStores): Storage {
   const { connection, ...inProcess } = openStores({ file: ':memory:', secret: newId(), now });
   const registry = opened.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
-  const chatMemory = { ...inProcess.chatMemory, ...opened.chatMemory };
-  const spareMemory = inProcess.chatMemory.continuation;
+  const noteStores = { ...inProcess.noteStores, ...opened.noteStores };
+  const spareNotes = inProcess.noteStores.continuation;
   const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats } = opened;
   return {
     registry,
     presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
     runs,
     waitingRuns,
-    chatMemory,
-    spareMemory,
-    chats: forgetWithChats(chats, [...Object.values(chatMemory), spareMemory]),
+    noteStores,
+    spareNotes,
+    chats: forgetWithChats(chats, [...Object.values(noteStores), spareNotes]),
     close: () => connection.close(),
   };
 }
 
 /** Wraps the store: deleting all chats of a caller also deletes what is remembered about them. */
-function forgetWithChats(chats: ChatStore, memories: readonly ChatMemory[]): ChatStore {
+function forgetWithChats(chats: ChatStore, stores: readonly NoteStore[]): ChatStore {
   return {
     ...chats,
     async deleteAllOf(callerId) {
-      await Promise.all([chats.deleteAllOf(callerId), ...memories.map((memory) => memory.forgetAllOf(callerId))]);
+      await Promise.all([chats.deleteAllOf(callerId), ...stores.map((store) => store.forgetAllOf(callerId))]);
     },
   };
 }

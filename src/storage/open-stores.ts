@@ -1,11 +1,11 @@
 import type { WaitingRunStore } from '../core/suspended-run.ts';
-import type { ChatMemories, ChatMemory, MemoryKind } from '../core/chat-memory.ts';
+import type { NoteStores, NoteStore, NoteKind } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import type { Registry } from '../core/registry.ts';
 import type { RunStore } from '../core/run-log.ts';
 import { createDatabaseConnection } from './sqlite/database-connection.ts';
 import type { ConnectionOptions, DatabaseConnection } from './sqlite/database-connection.ts';
-import { createSqliteChatMemory } from './sqlite/sqlite-chat-memory.ts';
+import { createSqliteNotes } from './sqlite/sqlite-notes.ts';
 import { createSqliteChats } from './sqlite/sqlite-chats.ts';
 import { createSqliteRegistry } from './sqlite/sqlite-registry.ts';
 import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
@@ -24,7 +24,7 @@ export interface Stores {
   registry: Registry;
   runs: RunStore;
   waitingRuns: WaitingRunStore;
-  chatMemory: ChatMemories;
+  noteStores: NoteStores;
   chats: ChatStore;
   /** Shared by all of them; the registry closes it. */
   connection: DatabaseConnection;
@@ -33,12 +33,12 @@ export interface Stores {
 /** All stores over one connection to one database, which is opened at the first use. The file `:memory:` is gone with the process. */
 export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }: StoresOptions): Stores {
   const connection = createDatabaseConnection({ ...database, now });
-  const memoryOf = (kind: MemoryKind): ChatMemory => createSqliteChatMemory(connection, secret, kind);
+  const notesOf = (kind: NoteKind): NoteStore => createSqliteNotes(connection, secret, kind);
   return {
     registry: createSqliteRegistry(connection, { secret, now, cacheMs }),
     runs: createSqliteRuns(connection),
     waitingRuns: createSqliteWaitingRuns(connection, secret),
-    chatMemory: { approval: memoryOf('approval'), state: memoryOf('state'), continuation: memoryOf('continuation') },
+    noteStores: { approval: notesOf('approval'), state: notesOf('state'), continuation: notesOf('continuation') },
     chats: createSqliteChats(connection, { now }),
     connection,
   };

@@ -1,4 +1,4 @@
-import type { ChatMemory } from '../../src/core/chat-memory.ts';
+import type { NoteStore } from '../../src/core/note-store.ts';
 import type { ChatStore } from '../../src/core/chat-store.ts';
 import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
@@ -14,7 +14,7 @@ export function memoryStores(now?: () => number): Stores {
 
 export const memoryRuns = (): RunStore => memoryStores().runs;
 export const memoryWaitingRuns = (): WaitingRunStore => memoryStores().waitingRuns;
-export const memoryNotes = (): ChatMemory => memoryStores().chatMemory.state;
+export const memoryNotes = (): NoteStore => memoryStores().noteStores.state;
 export const memoryChats = ({ now }: { now?: () => number } = {}): ChatStore => memoryStores(now).chats;
 
 /** A registry that begins with these records. */

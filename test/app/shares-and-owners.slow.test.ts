@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createResultCache } from '../../src/chat/results/result-cache.ts';
 import type { Caller } from '../../src/core/caller.ts';
-import type { ChatMemory, MemoryKind } from '../../src/core/chat-memory.ts';
+import type { NoteStore, NoteKind } from '../../src/core/note-store.ts';
 import type { ChatStore } from '../../src/core/chat-store.ts';
 import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -16,11 +16,11 @@ import { createDatabaseConnection } from '../../src/storage/sqlite/database-conn
 import type { DatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
 import { memoryChats, memoryRuns } from '../_support/memory-stores.ts';
 import { migrate } from '../../src/storage/sqlite/migrations.ts';
-import { createSqliteChatMemory } from '../../src/storage/sqlite/sqlite-chat-memory.ts';
+import { createSqliteNotes } from '../../src/storage/sqlite/sqlite-notes.ts';
 import { createSqliteChats } from '../../src/storage/sqlite/sqlite-chats.ts';
 import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from '../../src/storage/sqlite/sqlite-waiting-runs.ts';
-import { createChatStates } from '../../src/tools/functions/run/chat-state.ts';
+import { createFunctionStates } from '../../src/tools/functions/run/function-state.ts';
 import { backendOf, listen } from '../_support/build-app.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
@@ -29,7 +29,7 @@ import type { ScriptStep } from '../_support/scripted-model.ts';
 import { runContext, toolNamed } from '../_support/tools.ts';
 import { askPlainly, bankGateway, call, decide, pathsSent, readRun } from '../http/approval-fixture.ts';
 import type { Asked } from '../http/approval-fixture.ts';
-import { chatNote } from '../storage/chat-memory-contract.ts';
+import { testNote } from '../storage/note-store-contract.ts';
 import { storedChat } from '../storage/chat-store-contract.ts';
 import { keptRun } from '../storage/run-store-contract.ts';
 import { waitingRun } from '../storage/waiting-run-contract.ts';
@@ -89,11 +89,11 @@ function runs(store: RunStore): OpenedStore {
   };
 }
 
-function notes(memory: ChatMemory): OpenedStore {
+function notes(memory: NoteStore): OpenedStore {
   const bounds = { time: 0, maxNotes: few, maxCharacters: 1_000_000 };
   return {
     count: 2 * few,
-    put: (callerId, number) => memory.keep(chatNote({ id: idOf(callerId, number), callerId }), bounds),
+    put: (callerId, number) => memory.keep(testNote({ id: idOf(callerId, number), callerId }), bounds),
     has: async (owner, number) => (await memory.find(idOf(owner, number), 1)) !== undefined,
   };
 }
@@ -120,7 +120,7 @@ function continuations(): OpenedStore {
 }
 
 function functionState(): OpenedStore {
-  const states = createChatStates();
+  const states = createFunctionStates();
   const open = (owner: string, number: number) => states.open(runContext({ caller: callerOf(owner), chatId: String(number) }));
   return {
     count: limits.stateChats + 10,
@@ -175,7 +175,7 @@ function logLevels(): OpenedStore {
   return { count: 2_000, put: (owner) => levels.set(owner, 'error'), has: (owner, number) => number > 0 || !levels.includesInfo(owner) };
 }
 
-const kinds: [MemoryKind, string, keyof typeof limits][] = [
+const kinds: [NoteKind, string, keyof typeof limits][] = [
   ['approval', 'remembered decisions', 'rememberedApprovals'],
   ['state', 'state of functions', 'stateChats'],
   ['continuation', 'turns that go on', 'continuations'],
@@ -193,7 +193,7 @@ const rows: StoreRow[] = [
     store,
     limit,
     table: 'chat_memory',
-    open: () => notes(createSqliteChatMemory(connect(), 'secret', kind)),
+    open: () => notes(createSqliteNotes(connect(), 'secret', kind)),
   })),
   { store: 'turns that go on, in memory', limit: 'continuations', open: continuations },
   { store: 'state of functions, in memory', limit: 'stateChats', open: functionState },

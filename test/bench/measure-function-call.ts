@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { prepareToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
 import type { Tool } from '../../src/core/tool.ts';
-import { createChatStates } from '../../src/tools/functions/run/chat-state.ts';
+import { createFunctionStates } from '../../src/tools/functions/run/function-state.ts';
 import { defineTool } from '../../src/tools/functions/define/define-tool.ts';
 import { buildFunctionRegistry } from '../../src/tools/functions/load/function-registry.ts';
 import { createFunctionSource } from '../../src/tools/functions/run/function-source.ts';
@@ -48,7 +48,7 @@ async function functionOnOffer(): Promise<Tool> {
   const source = createFunctionSource({
     folder: { registry: async () => registry },
     path: '.',
-    states: createChatStates(),
+    states: createFunctionStates(),
     onFault: () => undefined,
   });
   const { candidates } = await source.supplyFor(undefined, runContext(), chatRequest());

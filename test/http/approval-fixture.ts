@@ -3,7 +3,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import type { PendingApproval } from '../../src/core/approval.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
-import { createSqliteChatMemory } from '../../src/storage/sqlite/sqlite-chat-memory.ts';
+import { createSqliteNotes } from '../../src/storage/sqlite/sqlite-notes.ts';
 import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from '../../src/storage/sqlite/sqlite-waiting-runs.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
@@ -32,15 +32,15 @@ export function bankGateway(options: GatewayOptions = {}): Promise<Gateway> {
 export function storesIn(
   folder: string,
   secret = 'a secret of tests',
-): Pick<GatewayOptions, 'runs' | 'waitingRuns' | 'chatMemory' | 'config'> & { close(): Promise<void> } {
+): Pick<GatewayOptions, 'runs' | 'waitingRuns' | 'noteStores' | 'config'> & { close(): Promise<void> } {
   const connection = createDatabaseConnection({ file: join(folder, 'toolwharf.db'), now: Date.now });
   return {
     runs: createSqliteRuns(connection),
     waitingRuns: createSqliteWaitingRuns(connection, secret),
-    chatMemory: {
-      approval: createSqliteChatMemory(connection, secret, 'approval'),
-      state: createSqliteChatMemory(connection, secret, 'state'),
-      continuation: createSqliteChatMemory(connection, secret, 'continuation'),
+    noteStores: {
+      approval: createSqliteNotes(connection, secret, 'approval'),
+      state: createSqliteNotes(connection, secret, 'state'),
+      continuation: createSqliteNotes(connection, secret, 'continuation'),
     },
     config: { secret },
     close: () => connection.close(),

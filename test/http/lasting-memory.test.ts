@@ -33,7 +33,7 @@ test('a decision to be remembered holds for this once where it cannot be kept', 
   };
   const approval = { ...memoryNotes(), keep: fault, find: fault };
   const pay = calls(['pay', { amount: 5 }]);
-  await using gateway = await bankGateway({ turns: [pay, says('1'), pay], chatMemory: { approval } });
+  await using gateway = await bankGateway({ turns: [pay, says('1'), pay], noteStores: { approval } });
   const answer = await decide(gateway, await askPlainly(gateway, { chat_id: 'one' }), { remember: true });
   expect(answer.json<Asked>().choices[0]?.message.content).toBe('1');
   expect((await askPlainly(gateway, { chat_id: 'one' })).approval.calls).toHaveLength(1);
@@ -46,7 +46,7 @@ test('what a function remembers of a chat outlives a restart of the gateway', as
   for (const chat of ['one', 'one', 'other']) {
     const stores = storesIn(folder);
     const turns = [calls(['count', {}]), says('ok')];
-    const gateway = await functionGateway({ 'a.js': functionModule('count', { execute }) }, { turns, chatMemory: stores.chatMemory ?? {} });
+    const gateway = await functionGateway({ 'a.js': functionModule('count', { execute }) }, { turns, noteStores: stores.noteStores ?? {} });
     results.push((await gateway.ask({ chat_id: chat })).eventsOf('tool.result')[0]?.['response']);
     await gateway[Symbol.asyncDispose]();
     await stores.close();
@@ -62,7 +62,7 @@ test('what lasts about chats goes with the key of their caller', async () => {
   await using gateway = await bankGateway({
     turns: [calls(['pay', { amount: 5 }]), says('Paid.')],
     environment: { TOOLWHARF_ADMIN_KEY: adminKey },
-    chatMemory: { approval: memory },
+    noteStores: { approval: memory },
   });
   const made = (await call(gateway, 'POST /api/keys', { key: adminKey, payload: { name: 'ada', role: 'user' } })).json<{
     id: string;

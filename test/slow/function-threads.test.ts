@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createChatStates } from '../../src/tools/functions/run/chat-state.ts';
+import { createFunctionStates } from '../../src/tools/functions/run/function-state.ts';
 import { createFunctionFolder } from '../../src/tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../src/tools/functions/run/function-source.ts';
 import type { ToolContext, ToolOutcome } from '../../src/core/tool.ts';
@@ -14,7 +14,7 @@ async function callInThread(
 ) {
   const disk = toolsFolder({ 'a.ts': source, 'lib/part.ts': `export const part: string = 'part';` });
   const folder = createFunctionFolder({ folder: disk.path, toolsets: [], log: () => undefined, load: importNatively });
-  const functions = createFunctionSource({ folder, path: disk.path, states: createChatStates(), onFault: () => undefined });
+  const functions = createFunctionSource({ folder, path: disk.path, states: createFunctionStates(), onFault: () => undefined });
   const run = runContext({ chatId: 'c' });
   const { candidates } = await functions.supplyFor(undefined, run, chatRequest());
   // What the file becomes afterwards is nothing to a run that has begun.

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Caller } from '../../core/caller.ts';
-import type { ChatMemory } from '../../core/chat-memory.ts';
+import type { NoteStore } from '../../core/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat.ts';
 import { limits } from '../../core/limits.ts';
 
@@ -17,9 +17,9 @@ export interface Continuations {
 
 export interface ContinuationOptions {
   /** Where turns are stored: for an hour, with a share for each caller. */
-  store: ChatMemory;
+  store: NoteStore;
   /** In memory: for turns without results, and while the store cannot be written, because without them a model would call again what has run. */
-  spare: ChatMemory;
+  spare: NoteStore;
   /** Milliseconds since 1970. */
   now: () => number;
   newCallId: () => string;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ChatMemory } from '../../core/chat-memory.ts';
+import type { NoteStore } from '../../core/note-store.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool } from '../../core/tool.ts';
 
@@ -18,25 +18,25 @@ export interface ApprovalScope {
 }
 
 export interface RememberedOptions {
-  memory: ChatMemory;
+  store: NoteStore;
   now: () => number;
-  /** Called where the memory fails: then the user is asked again, which is safe. */
+  /** Called where the store fails: then the user is asked again, which is safe. */
   onFault: (error: unknown) => void;
 }
 
 const bounds = { maxNotes: limits.rememberedApprovals, maxCharacters: limits.rememberedApprovalsCharacters };
 
-export function createRememberedApprovals({ memory, now, onFault }: RememberedOptions): RememberedApprovals {
+export function createRememberedApprovals({ store, now, onFault }: RememberedOptions): RememberedApprovals {
   return {
     async remember(scope, decision) {
       if (scope.chatId === undefined) return;
       const { callerId } = scope;
       const note = { id: idOf(scope), callerId, value: decision, expires: now() + limits.rememberedApprovalMs };
-      await memory.keep(note, { ...bounds, time: now() }).catch(onFault);
+      await store.keep(note, { ...bounds, time: now() }).catch(onFault);
     },
     async find(scope) {
       if (scope.chatId === undefined) return undefined;
-      const found = await memory.find(idOf(scope), now()).catch(onFault);
+      const found = await store.find(idOf(scope), now()).catch(onFault);
       // Anything else is no decision.
       return found === 'approve' || found === 'reject' ? found : undefined;
     },

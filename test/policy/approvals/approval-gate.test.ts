@@ -25,7 +25,7 @@ async function decideOn(
   reply: ElicitationReply = { type: 'unavailable' },
 ): Promise<{ decision: ApprovalDecision; told: RunEvent[] }> {
   const told: RunEvent[] = [];
-  const remembered = createRememberedApprovals({ memory: memoryNotes(), now: () => 0, onFault: () => undefined });
+  const remembered = createRememberedApprovals({ store: memoryNotes(), now: () => 0, onFault: () => undefined });
   const objectionTo = async (given: JsonObject): Promise<string | undefined> => (given['amount'] === 'much' ? 'No number.' : undefined);
   const gate = createApprovalGate({ sendElicitation: async () => reply, remembered, objectionTo, timeoutMs: 1_000 });
   const request = {

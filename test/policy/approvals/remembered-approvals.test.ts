@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ChatMemory } from '../../../src/core/chat-memory.ts';
+import type { NoteStore } from '../../../src/core/note-store.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createRememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
 import type { RememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
@@ -7,7 +7,7 @@ import { memoryNotes } from '../../_support/memory-stores.ts';
 
 const place = (fields: object = {}) => ({ callerId: 'ada', chatId: 'one', definition: 'pay', ...fields });
 const rememberedAt = (now: () => number, memory = memoryNotes()): RememberedApprovals =>
-  createRememberedApprovals({ memory, now, onFault: () => undefined });
+  createRememberedApprovals({ store: memory, now, onFault: () => undefined });
 
 test('a decision holds for its caller, chat and definition, until it is old or replaced', async () => {
   let time = 0;
@@ -31,7 +31,7 @@ test('without a chat nothing is remembered', async () => {
 test('the oldest are forgotten beyond the limit', async () => {
   const notes = memoryNotes();
   // A thousandth of the limit, because filling the whole takes seconds.
-  const memory: ChatMemory = { ...notes, keep: (note, bounds) => notes.keep(note, { ...bounds, maxNotes: bounds.maxNotes / 1_000 }) };
+  const memory: NoteStore = { ...notes, keep: (note, bounds) => notes.keep(note, { ...bounds, maxNotes: bounds.maxNotes / 1_000 }) };
   const remembered = rememberedAt(() => 0, memory);
   for (let index = 0; index <= limits.rememberedApprovals / 1_000; index += 1)
     await remembered.remember(place({ chatId: `chat ${index}` }), 'approve');

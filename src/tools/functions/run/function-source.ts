@@ -9,14 +9,14 @@ import type { FunctionPlace } from '../define/function-definition.ts';
 import type { FunctionFolder } from '../load/function-folder.ts';
 import { chooseFunctions, permittedFunctions, isSwitchedOn } from '../load/function-registry.ts';
 import type { RegisteredFunction } from '../load/function-registry.ts';
-import type { ChatStates } from './chat-state.ts';
+import type { FunctionStates } from './function-state.ts';
 import { createFunctionTool, runInfoOf } from './function-tool.ts';
 
 export interface FunctionSourceOptions {
   folder: Pick<FunctionFolder, 'registry'>;
   /** The folder's path. */
   path: string;
-  states: ChatStates;
+  states: FunctionStates;
   /** An `isEnabled` threw or took too long. */
   onFault: (functionId: string, error: unknown) => void;
 }

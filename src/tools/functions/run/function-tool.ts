@@ -10,12 +10,12 @@ import { toPublicMessage } from '../define/public-messages.ts';
 import { toOutcome } from '../define/return-values.ts';
 import type { RegisteredFunction } from '../load/function-registry.ts';
 import { asUserCode, toUserSignal } from '../load/user-code.ts';
-import type { ChatStates } from './chat-state.ts';
+import type { FunctionStates } from './function-state.ts';
 import { runInThread } from './run-in-thread.ts';
 
 export interface FunctionToolOptions {
   offeredName: string;
-  states: ChatStates;
+  states: FunctionStates;
   /** The path of `tools_dir`, from which a worker thread loads the module. */
   folder: string;
 }

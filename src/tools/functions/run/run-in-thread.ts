@@ -4,7 +4,7 @@ import { createFairTurns } from '../../../shared/fair-turns.ts';
 import type { JsonValue } from '../../../shared/json.ts';
 import type { FunctionContext, FunctionPlace } from '../define/function-definition.ts';
 import type { FunctionOutcome } from '../define/return-values.ts';
-import type { OpenedState } from './chat-state.ts';
+import type { OpenedState } from './function-state.ts';
 
 /** One call of a function, and the module as it was loaded. */
 export interface ThreadJob {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { RunEnd } from '../../../../src/runs/active-runs.ts';
-import { createChatStates } from '../../../../src/tools/functions/run/chat-state.ts';
+import { createFunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
 import { createFunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
 import type { FolderMessage, FunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../../../src/tools/functions/run/function-source.ts';
@@ -37,7 +37,7 @@ function openFolder(files: Record<string, string>): Opened {
 }
 
 function runner({ disk, folder }: Opened) {
-  const source = createFunctionSource({ folder, path: disk.path, states: createChatStates(), onFault: () => undefined });
+  const source = createFunctionSource({ folder, path: disk.path, states: createFunctionStates(), onFault: () => undefined });
   return async (run = runContext()) => {
     const { candidates } = await source.supplyFor(undefined, run, chatRequest());
     const [tool] = candidates.map((candidate) => candidate.toTool(candidate.wanted));

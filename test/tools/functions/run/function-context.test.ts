@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runRound } from '../../../../src/chat/tool-calls/run-round.ts';
 import { defineTool } from '../../../../src/tools/functions/define/define-tool.ts';
-import { createChatStates } from '../../../../src/tools/functions/run/chat-state.ts';
+import { createFunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
 import type { FunctionContext, ToolDefinition } from '../../../../src/tools/functions/define/function-definition.ts';
 import { createFunctionTool } from '../../../../src/tools/functions/run/function-tool.ts';
 import type { Tool } from '../../../../src/core/tool.ts';
@@ -14,7 +14,7 @@ import { runContext, toolMap } from '../../../_support/tools.ts';
 
 type Execute = (args: unknown, context: FunctionContext) => unknown;
 
-function functionTool(execute: Execute, options: Partial<ToolDefinition> = {}, states = createChatStates()): Tool {
+function functionTool(execute: Execute, options: Partial<ToolDefinition> = {}, states = createFunctionStates()): Tool {
   const definition = defineTool({ name: 'f', description: 'f', parameters: { type: 'object' }, execute, ...options });
   const module = { path: 'f.js', exports: {}, sources: new Map<string, string>() };
   const entry = { definition, label: 'f', server: 'functions', module, version: undefined };
@@ -95,7 +95,7 @@ test('what happens inside critical is not interrupted: a cancellation waits unti
 });
 
 test('what is set after the call was ended is not kept', async () => {
-  const states = createChatStates();
+  const states = createFunctionStates();
   const abort = new AbortController();
   const execute: Execute = (_, { state }) => {
     state.set('n', 1);
@@ -140,7 +140,7 @@ test('a result that JSON cannot hold is an error of the function', async () => {
 });
 
 test('what chats remember is bounded: the ones that were not used for the longest time go first', async () => {
-  const states = createChatStates();
+  const states = createFunctionStates();
   const stateOf = (chatId: string) => states.open(runContext({ chatId }));
   const big = 'x'.repeat(limits.stateCharacters - 10);
   const fitting = Math.floor(limits.stateTotalCharacters / limits.stateCharacters);

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import type { ChatMemory } from '../../../../src/core/chat-memory.ts';
+import type { NoteStore } from '../../../../src/core/note-store.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { memoryNotes } from '../../../_support/memory-stores.ts';
-import { createChatStates } from '../../../../src/tools/functions/run/chat-state.ts';
-import type { ChatStates } from '../../../../src/tools/functions/run/chat-state.ts';
+import { createFunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
+import type { FunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
 import { runContext } from '../../../_support/tools.ts';
 
 const faults: unknown[] = [];
-const statesOver = (memory: ChatMemory, now = (): number => 0): ChatStates =>
-  createChatStates({ memory, now, onFault: (error) => void faults.push(error) });
+const statesOver = (store: NoteStore, now = (): number => 0): FunctionStates =>
+  createFunctionStates({ store, now, onFault: (error) => void faults.push(error) });
 const inChat = (chatId: string | undefined = 'c') => runContext({ chatId });
 
 test('what functions remember of a chat outlives the process, in any form of JSON, key by key', async () => {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ChatMemory, MemoryBounds, MemoryKind } from '../../core/chat-memory.ts';
+import type { NoteStore, NoteBounds, NoteKind } from '../../core/note-store.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
@@ -7,7 +7,7 @@ import { selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
 /** Notes of one kind, each encrypted, over the connection of the registry (see `createSqliteRuns`). */
-export function createSqliteChatMemory(connection: DatabaseConnection, secret: string, kind: MemoryKind): ChatMemory {
+export function createSqliteNotes(connection: DatabaseConnection, secret: string, kind: NoteKind): NoteStore {
   const cipher = createSecretCipher(secret, 'chat_memory');
   return {
     keep({ id, callerId, value, expires }, bounds) {
@@ -43,7 +43,7 @@ export function createSqliteChatMemory(connection: DatabaseConnection, secret: s
   };
 }
 
-function makeRoom(database: DatabaseSync, kind: MemoryKind, { maxNotes, maxCharacters }: MemoryBounds): void {
+function makeRoom(database: DatabaseSync, kind: NoteKind, { maxNotes, maxCharacters }: NoteBounds): void {
   const shares = sharesIn(database, { table: 'chat_memory', id: 'position', where: 'kind = ?', values: [kind], order: 'position' });
   const remove = database.prepare('DELETE FROM chat_memory WHERE position = ?');
   for (const { id } of chooseLosses(shares, { entries: maxNotes, characters: maxCharacters })) remove.run(id);

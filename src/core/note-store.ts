@@ -1,5 +1,5 @@
 /** A note about one chat of one caller. */
-export interface ChatNote {
+export interface Note {
   /** Derived from caller and chat, so that no caller can find another's note. */
   id: string;
   callerId: string;
@@ -8,7 +8,7 @@ export interface ChatNote {
   expires: number;
 }
 
-export interface MemoryBounds {
+export interface NoteBounds {
   /** Now, in milliseconds since 1970; notes that expired before are deleted. */
   time: number;
   maxNotes: number;
@@ -20,9 +20,9 @@ export interface MemoryBounds {
  * Stores notes of one kind.
  * @throws GatewayError `storage_unavailable`
  */
-export interface ChatMemory {
+export interface NoteStore {
   /** Adds a note or replaces the one of this id. Beyond the bounds, the caller with the most loses those written longest ago. Resolves when the note is durable. */
-  keep(note: ChatNote, bounds: MemoryBounds): Promise<void>;
+  keep(note: Note, bounds: NoteBounds): Promise<void>;
   /** Undefined also for an expired note, and for one that cannot be decrypted with the current secret. */
   find(id: string, time: number): Promise<string | undefined>;
   forget(id: string): Promise<void>;
@@ -30,5 +30,5 @@ export interface ChatMemory {
 }
 
 /** `approval`: remembered decisions. `state`: the state of functions. `continuation`: results of calls that ran beside calls of the caller's functions. */
-export type MemoryKind = 'approval' | 'state' | 'continuation';
-export type ChatMemories = Record<MemoryKind, ChatMemory>;
+export type NoteKind = 'approval' | 'state' | 'continuation';
+export type NoteStores = Record<NoteKind, NoteStore>;

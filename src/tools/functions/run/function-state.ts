@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ChatMemory } from '../../../core/chat-memory.ts';
+import type { NoteStore } from '../../../core/note-store.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RunContext } from '../../../core/run.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
@@ -8,13 +8,13 @@ import type { FunctionState } from '../define/function-definition.ts';
 import { toJson } from '../define/return-values.ts';
 
 /** The state that functions keep, by caller and chat. */
-export interface ChatStates {
+export interface FunctionStates {
   /** Opens the state of a call's chat. Nothing is saved before `commit`. */
   open(run: RunContext): Promise<OpenedState>;
 }
 
 export interface StateStorage {
-  memory: ChatMemory;
+  store: NoteStore;
   now: () => number;
   /** The store failed: functions continue with what is in memory. */
   onFault: (error: unknown) => void;
@@ -36,7 +36,7 @@ const bounds = { maxNotes: limits.stateChats, maxCharacters: limits.stateLasting
 const noEntries: Entries = new Map();
 
 /** Without `storage`, state is lost when the process ends. A run without a chat has its own state, which is dropped with the run. */
-export function createChatStates(storage?: StateStorage): ChatStates {
+export function createFunctionStates(storage?: StateStorage): FunctionStates {
   const chats = new FairMap<Entries>({ entries: limits.stateChats, characters: limits.stateTotalCharacters });
 
   function put(chat: string, owner: string, entries: Entries): void {
@@ -44,14 +44,14 @@ export function createChatStates(storage?: StateStorage): ChatStates {
   }
 
   /** Loads what an earlier process saved, unless this process has saved something meanwhile. */
-  async function load(chat: string, owner: string, { memory, now, onFault }: StateStorage): Promise<void> {
-    const text = await memory.find(idOf(chat), now()).catch(onFault);
+  async function load(chat: string, owner: string, { store, now, onFault }: StateStorage): Promise<void> {
+    const text = await store.find(idOf(chat), now()).catch(onFault);
     if (!chats.has(chat)) put(chat, owner, new Map(text === undefined ? [] : (JSON.parse(text) as [string, string][])));
   }
 
-  async function save(chat: string, callerId: string, { memory, now, onFault }: StateStorage): Promise<void> {
+  async function save(chat: string, callerId: string, { store, now, onFault }: StateStorage): Promise<void> {
     const value = JSON.stringify([...(chats.get(chat) ?? [])]);
-    await memory.keep({ id: idOf(chat), callerId, value, expires: now() + limits.stateMs }, { ...bounds, time: now() }).catch(onFault);
+    await store.keep({ id: idOf(chat), callerId, value, expires: now() + limits.stateMs }, { ...bounds, time: now() }).catch(onFault);
   }
 
   return {

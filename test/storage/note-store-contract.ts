@@ -1,35 +1,35 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ChatMemory, ChatNote } from '../../src/core/chat-memory.ts';
+import type { NoteStore, Note } from '../../src/core/note-store.ts';
 
 export const noBounds = { time: 0, maxNotes: 100, maxCharacters: 10_000_000 };
 
-export function chatNote(note: Partial<ChatNote> = {}): ChatNote {
+export function testNote(note: Partial<Note> = {}): Note {
   return { id: 'ada one', callerId: 'ada', value: "it's ünïcode\u2028", expires: 5_000, ...note };
 }
 
-/** What every memory of chats does, wherever it keeps its notes. */
-export function describeChatMemory(name: string, createMemory: () => ChatMemory): void {
-  describe(`the memory of chats in ${name}`, () => {
-    let memory: ChatMemory;
+/** What every store of notes does, wherever it keeps its notes. */
+export function describeNoteStore(name: string, createStore: () => NoteStore): void {
+  describe(`notes in ${name}`, () => {
+    let store: NoteStore;
     beforeEach(() => {
-      memory = createMemory();
+      store = createStore();
     });
-    const keep = (id: string, fields: Partial<ChatNote> = {}, bounds: object = {}): Promise<void> =>
-      memory.keep(chatNote({ id, ...fields }), { ...noBounds, ...bounds });
+    const keep = (id: string, fields: Partial<Note> = {}, bounds: object = {}): Promise<void> =>
+      store.keep(testNote({ id, ...fields }), { ...noBounds, ...bounds });
     const found = async (...ids: string[]): Promise<boolean[]> =>
-      await Promise.all(ids.map(async (id) => (await memory.find(id, 1)) !== undefined));
+      await Promise.all(ids.map(async (id) => (await store.find(id, 1)) !== undefined));
 
     it('gives what was kept, the later of two, and nothing under a name that every object has', async () => {
       await keep('ada one');
-      expect(await memory.find('ada one', 1)).toBe(chatNote().value);
+      expect(await store.find('ada one', 1)).toBe(testNote().value);
       await keep('ada one', { value: '' });
-      expect(await memory.find('ada one', 1)).toBe('');
-      expect([await memory.find('constructor', 1), await memory.find('ada', 1)]).toEqual([undefined, undefined]);
+      expect(await store.find('ada one', 1)).toBe('');
+      expect([await store.find('constructor', 1), await store.find('ada', 1)]).toEqual([undefined, undefined]);
     });
 
     it('forgets what has expired', async () => {
       await keep('a');
-      expect([await memory.find('a', 4_999), await memory.find('a', 5_000)]).toEqual([chatNote().value, undefined]);
+      expect([await store.find('a', 4_999), await store.find('a', 5_000)]).toEqual([testNote().value, undefined]);
       await keep('b', { expires: 9_000 }, { time: 5_000 });
       expect(await found('a', 'b')).toEqual([false, true]);
     });
@@ -55,11 +55,11 @@ export function describeChatMemory(name: string, createMemory: () => ChatMemory)
     it('forgets one, and all of a caller', async () => {
       for (const id of ['a', 'b', 'c']) await keep(id);
       await keep('of bob', { callerId: 'bob' });
-      await memory.forget('a');
-      await memory.forget('never was');
+      await store.forget('a');
+      await store.forget('never was');
       expect(await found('a', 'b', 'c', 'of bob')).toEqual([false, true, true, true]);
-      await memory.forgetAllOf('ada');
-      await memory.forgetAllOf('nobody');
+      await store.forgetAllOf('ada');
+      await store.forgetAllOf('nobody');
       expect(await found('b', 'c', 'of bob')).toEqual([false, false, true]);
     });
   });
