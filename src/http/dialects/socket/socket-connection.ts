@@ -11,7 +11,7 @@ import { readSocketFrame } from './parse-socket-frame.ts';
 import type { ClientFrame, ParsedFrame } from './parse-socket-frame.ts';
 import type { SocketChats } from './socket-chats.ts';
 import { errorFrame } from './socket-wire.ts';
-import { watchSocket } from './watch-socket.ts';
+import { paceSocket } from './socket-pace.ts';
 
 export type MaybePromise<Value> = Value | Promise<Value>;
 
@@ -71,10 +71,10 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   // There is no notification when a key expires or another process deletes it, so poll.
   const keyTimer = setInterval(() => void requireKey(), options.pingIntervalMs);
   keyTimer.unref();
-  const watch = watchSocket(socket, { pingIntervalMs: options.pingIntervalMs, onFailure: end });
+  const pace = paceSocket(socket, { pingIntervalMs: options.pingIntervalMs, onFailure: end });
   socket.on('message', (data, isBinary) => {
     const bytes = data as Buffer;
-    watch.countFrame(bytes.byteLength, budgetOfCaller);
+    pace.countFrame(bytes.byteLength, budgetOfCaller);
     receive(isBinary ? undefined : bytes);
   });
   socket.on('close', cleanUp);
@@ -108,7 +108,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     closed.abort(new DOMException('The socket is closed', 'AbortError'));
     clearTimeout(authTimer);
     clearInterval(keyTimer);
-    watch.stop();
+    pace.stop();
     session?.disconnected();
   }
 
@@ -206,9 +206,9 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   /** Pauses the socket until the frame is parsed. */
   async function handleLater(parsing: Promise<ParsedFrame>): Promise<void> {
     isParsing = true;
-    watch.hold();
+    pace.hold();
     const parsed = await parsing;
-    watch.release();
+    pace.release();
     isParsing = false;
     if (isOver) return;
     handle(parsed);

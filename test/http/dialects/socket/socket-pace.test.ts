@@ -3,7 +3,7 @@ import type { WebSocket } from '@fastify/websocket';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { createByteBudget } from '../../../../src/http/body/byte-budget.ts';
-import { watchSocket } from '../../../../src/http/dialects/socket/watch-socket.ts';
+import { paceSocket } from '../../../../src/http/dialects/socket/socket-pace.ts';
 
 test('bytes may be used at once up to a sum, and come back with time', () => {
   let now = 0;
@@ -22,21 +22,21 @@ class ReadSocket extends EventEmitter {
   resume = (): void => void (this.isPaused = false);
 }
 
-function watched() {
+function paced() {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const socket = new ReadSocket();
   const failures: number[] = [];
-  const watch = watchSocket(socket as unknown as WebSocket, { pingIntervalMs: 1e9, onFailure: (code) => failures.push(code) });
-  onTestFinished(() => watch.stop());
-  return { socket, watch, failures };
+  const pace = paceSocket(socket as unknown as WebSocket, { pingIntervalMs: 1e9, onFailure: (code) => failures.push(code) });
+  onTestFinished(() => pace.stop());
+  return { socket, pace, failures };
 }
 
 test('a socket that sends more bytes than it may is not read until they are earned', () => {
-  const { socket, watch, failures } = watched();
-  for (let frame = 0; frame < 4; frame += 1) watch.countFrame(limits.socketFrameBytes);
+  const { socket, pace, failures } = paced();
+  for (let frame = 0; frame < 4; frame += 1) pace.countFrame(limits.socketFrameBytes);
   expect(socket.isPaused).toBe(false);
-  watch.countFrame(limits.socketFrameBytes);
+  pace.countFrame(limits.socketFrameBytes);
   expect(socket.isPaused).toBe(true);
   vi.advanceTimersByTime(1_100);
   expect(socket.isPaused).toBe(false);
@@ -44,7 +44,7 @@ test('a socket that sends more bytes than it may is not read until they are earn
 });
 
 test.each(['ping', 'pong'])('a flood of %s frames ends a socket like one of messages', (type) => {
-  const { socket, failures } = watched();
+  const { socket, failures } = paced();
   for (let frame = 0; frame < limits.socketFramesPerSecond; frame += 1) socket.emit(type, Buffer.alloc(0));
   expect(failures).toEqual([]);
   socket.emit(type, Buffer.alloc(0));
@@ -53,19 +53,19 @@ test.each(['ping', 'pong'])('a flood of %s frames ends a socket like one of mess
 
 test('sockets of one caller share what the caller may send', () => {
   const ofCaller = createByteBudget({ perSecond: 1_000, burst: 1_000 }, () => 0);
-  const [first, second] = [watched(), watched()];
-  first.watch.countFrame(1_000, ofCaller);
+  const [first, second] = [paced(), paced()];
+  first.pace.countFrame(1_000, ofCaller);
   expect(first.socket.isPaused).toBe(false);
-  second.watch.countFrame(1_000, ofCaller);
+  second.pace.countFrame(1_000, ofCaller);
   expect(second.socket.isPaused).toBe(true);
 });
 
 test('it stays unread while anybody holds it', () => {
-  const { socket, watch } = watched();
-  watch.hold();
-  watch.countFrame(limits.socketBurstBytes + 1);
+  const { socket, pace } = paced();
+  pace.hold();
+  pace.countFrame(limits.socketBurstBytes + 1);
   vi.advanceTimersByTime(1_000);
   expect(socket.isPaused).toBe(true);
-  watch.release();
+  pace.release();
   expect(socket.isPaused).toBe(false);
 });

@@ -6,7 +6,7 @@ import type { ByteBudget } from '../../body/byte-budget.ts';
 /** After this many unanswered pings in a row the peer counts as gone, even if the TCP connection is open. */
 const missedPings = 2;
 
-export interface SocketWatch {
+export interface SocketPace {
   /** Counts a frame. Too many frames in a second close the socket; too many bytes slow down reading. `ofCaller` is the budget of all sockets of the caller. */
   countFrame(bytes: number, ofCaller?: ByteBudget): void;
   /** Pauses reading from the socket until `release` was called as often as `hold`. */
@@ -16,10 +16,10 @@ export interface SocketWatch {
 }
 
 /** Detects a socket that is half open, floods, or does not read. `onFailure` gets the close code and its reason. */
-export function watchSocket(
+export function paceSocket(
   socket: WebSocket,
   options: { pingIntervalMs: number; onFailure: (code: number, reason: string) => void },
-): SocketWatch {
+): SocketPace {
   let unanswered = 0;
   let windowStart = performance.now();
   let frames = 0;
