@@ -3,9 +3,9 @@ import { isOnPage, newestFirst } from '../core/run-log.ts';
 import type { KeptRun, RunLog, RunRecorder, RunStore, RunSummary } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
 import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
-import { createModelRequestRecorder } from './model-request-recorder.ts';
-import { recordRun } from './record-run.ts';
-import type { RunRecord } from './record-run.ts';
+import { createModelRequestLog } from './model-request-log.ts';
+import { createRunRecord } from './run-record.ts';
+import type { RunRecord } from './run-record.ts';
 
 /** What a crash may cost of the log. Many runs of one second are written at once. */
 const saveDelayMs = 1_000;
@@ -153,7 +153,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     if (earlier !== undefined) unsaved.delete(earlier);
     entries.set(run.id, entry);
     touch(entry);
-    const modelRequests = createModelRequestRecorder({
+    const modelRequests = createModelRequestLog({
       add(event, characters) {
         record.addShort(event, characters, now());
         touch(entry);
@@ -185,7 +185,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
 
   return {
     begin({ id, callerId, model, mode }) {
-      return recorderOf(recordRun({ id, callerId, model, ...(mode !== undefined && { mode }), created: now() }));
+      return recorderOf(createRunRecord({ id, callerId, model, ...(mode !== undefined && { mode }), created: now() }));
     },
 
     async resume(id) {
@@ -193,7 +193,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
       const kept = entries.get(id)?.run ?? (await store.find(id));
       // Looked up again: it may have been resumed while the store was read.
       const run = entries.get(id)?.run ?? kept;
-      return run?.status === 'waiting' ? recorderOf(recordRun(run)) : undefined;
+      return run?.status === 'waiting' ? recorderOf(createRunRecord(run)) : undefined;
     },
 
     async find(id) {

@@ -15,8 +15,8 @@ import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { Drain } from './drain.ts';
 import { RunStats } from './run-stats.ts';
-import { endingOf, watchRun } from './watch-run.ts';
-import type { RunWatcher } from './watch-run.ts';
+import { endingOf, reportRun } from './report-run.ts';
+import type { RunObserver } from './report-run.ts';
 
 /** A run that is registered and can be streamed. */
 export interface StartedRun {
@@ -139,7 +139,7 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     // Chats over a socket (without `reply`) send their events there themselves.
     const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
     const answer = (emit: Emit<ChatEvent>): Promise<void> => runAsPreset(request, { run, services }, emit);
-    const watcher: RunWatcher = {
+    const observer: RunObserver = {
       onEvent(event) {
         recorder.record(event);
         stats.note(event);
@@ -159,9 +159,9 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
       },
     };
     const stream = (emit: Emit<ChatEvent>): Promise<void> =>
-      watchRun(wait?.resumed === undefined ? answer : (passOn) => keepFailedRun(answer, run, passOn), {
+      reportRun(wait?.resumed === undefined ? answer : (passOn) => keepFailedRun(answer, run, passOn), {
         signal: controller.signal,
-        watcher,
+        observer,
         emit,
       });
     return { run, stats, stream };

@@ -18,7 +18,7 @@ import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from '../results/
 import type { Continuations } from '../suspend/continuations.ts';
 import { expandTemplate, templateRoom, templateValues } from './expand-template.ts';
 import { withModelHooks } from '../hooks/hook-model.ts';
-import { recordModelRequests } from './record-model-requests.ts';
+import { reportModelRequests } from './report-model-requests.ts';
 import { isLessonOnModel } from '../modes/learn-no-tools.ts';
 import { runChat } from './run-chat.ts';
 import type { ChatRun, Handoff } from './run-chat.ts';
@@ -122,8 +122,8 @@ function expandContent(content: MessageContent, expand: (template: string) => st
 
 /** Without tools of the gateway a request goes through as it is, with all its choices. */
 async function passThrough({ request, run, model, withFiles, services }: Preparation, emit: Emit<ChatEvent>): Promise<undefined> {
-  const recorded = recordModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
-  const backend = withModelHooks(recorded(model.backend), services.runtime?.hooks, run);
+  const reporting = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
+  const backend = withModelHooks(reporting(model.backend), services.runtime?.hooks, run);
   const messages = withFiles(request.messages);
   await backend.answer({ ...backendRequest(request, model, run), messages, tools: [] }, emit);
 }
@@ -160,10 +160,10 @@ function learnNoTools(refusal: GatewayError, { request, offer, services, model }
 async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
   const { request, run, services, offer, variables, withFiles, resumed } = preparation;
   const { settings, newCallId, continuations, runtime, now } = services;
-  const recorded = recordModelRequests(run.modelRequests, { mode: nameOf(choice), preset: run.preset?.id });
-  const model = { ...preparation.model, backend: recorded(preparation.model.backend) };
+  const reporting = reportModelRequests(run.modelRequests, { mode: nameOf(choice), preset: run.preset?.id });
+  const model = { ...preparation.model, backend: reporting(preparation.model.backend) };
   const isHandover = request.isHandover === true && resumed === undefined;
-  const wrapping = { model, recorded, models: services.models, settings, variables, withFiles, isHandover };
+  const wrapping = { model, reporting, models: services.models, settings, variables, withFiles, isHandover };
   const inMode = await backendInMode({ ...wrapping, newCallId, caller: run.caller, signal: run.signal }, choice, emit);
   const onRefusal = (refusal: GatewayError): void => learnNoTools(refusal, preparation);
   const answering = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;

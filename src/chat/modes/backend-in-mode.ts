@@ -4,7 +4,7 @@ import type { FoundModel, ModelBackend, ModelFinder } from '../../core/model.ts'
 import type { Emit } from '../../shared/emit.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import { reasonAndAct } from './react/reason-and-act.ts';
-import type { RecordingBackend } from '../loop/record-model-requests.ts';
+import type { ReportingBackend } from '../loop/report-model-requests.ts';
 import { recoverLeakedCalls } from './native/recover-leaked-calls.ts';
 import { selectToolsByPrompt } from './prompt/select-tools-by-prompt.ts';
 import { replayReasoning } from '../loop/replay-reasoning.ts';
@@ -13,7 +13,7 @@ export interface ModeBackendOptions {
   model: FoundModel;
   models: ModelFinder;
   /** For other models than `model`, which has been through it. */
-  recorded: RecordingBackend;
+  reporting: ReportingBackend;
   settings: { taskModel: string | undefined; taskModelExternal: string | undefined; selectionTemplate: string };
   /** Values for the selection's template. */
   variables: ReadonlyMap<string, string>;
@@ -43,14 +43,14 @@ export async function backendInMode(
 
 /** The selection's own model where one is set and known: a small one is enough to choose, and saves the large one's time. */
 async function taskModel(
-  { model, models, recorded, settings, signal }: ModeBackendOptions,
+  { model, models, reporting, settings, signal }: ModeBackendOptions,
   emit: Emit<ChatEvent>,
 ): Promise<{ backend: ModelBackend; model: string }> {
   const wanted = model.record.isLocal ? settings.taskModel : settings.taskModelExternal;
   if (wanted !== undefined) {
     try {
       const found = await models.require(wanted, signal);
-      return { backend: recorded(found.backend), model: found.name };
+      return { backend: reporting(found.backend), model: found.name };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GatewayError)) throw error;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AnswerLog } from '../../../src/core/model-request-log.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { recordModelRequests } from '../../../src/chat/loop/record-model-requests.ts';
+import { reportModelRequests } from '../../../src/chat/loop/report-model-requests.ts';
 import type { ModelRequest } from '../../../src/core/model.ts';
 import { ScriptedModel, answerOf, generatedBy } from '../../_support/scripted-model.ts';
 
@@ -18,7 +18,7 @@ test.each([
   const answer: AnswerLog = { note: () => undefined, end: (how) => void ends.push(how) };
   const log = { begin: () => answer };
   const controller = new AbortController();
-  const backend = recordModelRequests(log, { mode: 'native' })(
+  const backend = reportModelRequests(log, { mode: 'native' })(
     generatedBy(async function* (request) {
       if (reason !== undefined) controller.abort(reason);
       // The script would throw the reason by itself: what is thrown is up to a backend.

@@ -11,7 +11,7 @@ import type { AnswerFault, ModelRequestLog } from '../../core/model-request-log.
 /** Names of models and functions are as long as a client likes. */
 const nameCharacters = 200;
 
-export type RecordingBackend = (backend: ModelBackend) => ModelBackend;
+export type ReportingBackend = (backend: ModelBackend) => ModelBackend;
 
 /** Who makes the requests, and how. */
 export interface Requester {
@@ -20,20 +20,20 @@ export interface Requester {
 }
 
 /**
- * Backends whose requests are logged. Wraps directly what `ModelFinder` gives, below everything that changes or repeats a request: so the log has what
+ * Backends that report their requests and answers to the log of the run. Wraps directly what `ModelFinder` gives, below everything that changes or repeats a request: so the log has what
  * was sent. The same backend gives the same object, because a selection compares them.
  */
-export function recordModelRequests(log: ModelRequestLog | undefined, requester: Requester): RecordingBackend {
+export function reportModelRequests(log: ModelRequestLog | undefined, requester: Requester): ReportingBackend {
   if (log === undefined) return (backend) => backend;
-  const recorded = new Map<ModelBackend, ModelBackend>();
+  const reporting = new Map<ModelBackend, ModelBackend>();
   return (backend) => {
-    const known = recorded.get(backend) ?? recordedBackend(backend, log, requester);
-    recorded.set(backend, known);
+    const known = reporting.get(backend) ?? reportingBackend(backend, log, requester);
+    reporting.set(backend, known);
     return known;
   };
 }
 
-function recordedBackend(backend: ModelBackend, log: ModelRequestLog, requester: Requester): ModelBackend {
+function reportingBackend(backend: ModelBackend, log: ModelRequestLog, requester: Requester): ModelBackend {
   return {
     async answer(request, emit) {
       let answer = log.begin(describeModelRequest(request, requester));

@@ -4,28 +4,28 @@ import type { RunEnding } from '../core/run-log.ts';
 import { StopReading } from '../shared/emit.ts';
 import type { Emit } from '../shared/emit.ts';
 
-export interface RunWatcher {
+export interface RunObserver {
   /** Called for every event of the run, thousands of times in a long answer. */
   onEvent(event: ChatEvent): void;
   /** Called once. */
   onEnd(ending: RunEnding): void;
 }
 
-/** Runs `run`, and reports its events and its end to the watcher. If the run's signal is aborted, its reason is why the run ended. */
-export async function watchRun(
+/** Runs `run`, and reports its events and its end to the observer. If the run's signal is aborted, its reason is why the run ended. */
+export async function reportRun(
   run: (emit: Emit<ChatEvent>) => Promise<unknown>,
-  { signal, watcher, emit }: { signal: AbortSignal; watcher: RunWatcher; emit: Emit<ChatEvent> },
+  { signal, observer, emit }: { signal: AbortSignal; observer: RunObserver; emit: Emit<ChatEvent> },
 ): Promise<void> {
   try {
     await run((events) => {
-      for (const event of events) watcher.onEvent(event);
+      for (const event of events) observer.onEvent(event);
       return emit(events);
     });
   } catch (error) {
-    watcher.onEnd(endingOf(error, signal));
+    observer.onEnd(endingOf(error, signal));
     throw error;
   }
-  watcher.onEnd({ status: 'completed' });
+  observer.onEnd({ status: 'completed' });
 }
 
 /** The ending of a run that did not complete, with the message that its client gets. Internal errors get a generic message. */

@@ -19,7 +19,7 @@ const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed'
  * Logs a run's events within the limits: whatever else is left out, the end never is. A run is `waiting` from an
  * `approval.request` until each of them has its `approval.response` (by the `id` in their data), and after a `run.end` that says so.
  */
-export function recordRun(start: Omit<KeptRun, 'status' | 'events'> & { events?: KeptEvent[] }): RunRecord {
+export function createRunRecord(start: Omit<KeptRun, 'status' | 'events'> & { events?: KeptEvent[] }): RunRecord {
   const run: KeptRun = { ...start, status: 'running', events: [...(start.events ?? [])] };
   const awaited = new Set<unknown>();
   let characters = run.events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);

@@ -16,7 +16,7 @@ export interface ModelRequestOptions {
 }
 
 /** Numbers the model requests of a run, and adds each of them and its answer as an event. */
-export function createModelRequestRecorder({ add, now, earlier }: ModelRequestOptions): ModelRequestLog {
+export function createModelRequestLog({ add, now, earlier }: ModelRequestOptions): ModelRequestLog {
   let count = earlier;
   let namesBefore = '';
 
