@@ -20,8 +20,8 @@ export interface Requester {
 }
 
 /**
- * Backends that report their requests and answers to the log of the run. Wraps directly what `ModelFinder` gives, below everything that changes or repeats a request: so the log has what
- * was sent. The same backend gives the same object, because a selection compares them.
+ * Backends that report their requests and answers to the log of the run. Wraps directly what `ModelFinder` gives, below everything that changes or
+ * repeats a request: so the log has what was sent. The same backend gives the same object, because a selection compares them.
  */
 export function reportModelRequests(log: ModelRequestLog | undefined, requester: Requester): ReportingBackend {
   if (log === undefined) return (backend) => backend;
