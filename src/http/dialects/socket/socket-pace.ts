@@ -15,7 +15,7 @@ export interface SocketPace {
   stop(): void;
 }
 
-/** Detects a socket that is half open, floods, or does not read. `onFailure` gets the close code and its reason. */
+/** Slows down the reading of a socket that sends too much, and detects one that is half open, floods, or does not read. `onFailure` gets the close code and its reason. */
 export function paceSocket(
   socket: WebSocket,
   options: { pingIntervalMs: number; onFailure: (code: number, reason: string) => void },
