@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
+import { ann, bob, call, executed, memoryContinuations, own } from '../../_support/continuations.ts';
+
+test('a caller with too much text loses its oldest turns, and nobody else does', async () => {
+  const continuations = memoryContinuations();
+  const text = 'x'.repeat(limits.continuationsCharacters / 2);
+  await continuations.keep(bob, [call('b')], executed('b'));
+  for (const id of ['a', 'b']) await continuations.keep(ann, [call(id)], executed(id, text));
+  expect(await continuations.restore(ann, [own('a')])).toEqual([own('a')]);
+  expect(await continuations.restore(ann, [own('b')])).toEqual(executed('b', text));
+  expect(await continuations.restore(bob, [own('b')])).toEqual(executed('b'));
+});
