@@ -30,7 +30,7 @@ export function findLosses(document: JsonObject, operation: Operation): string[]
   const required = operation.spec.parameters['required'] as string[];
 
   for (const parameter of parameters) {
-    const place = operation.places.find(({ in: where, name }) => where === parameter['in'] && name === parameter['name']);
+    const place = operation.bindings.find(({ in: where, name }) => where === parameter['in'] && name === parameter['name']);
     if (place === undefined) {
       if (!isOfTheConnection(document, operation, parameter)) losses.push(`${operation.spec.name} has lost ${String(parameter['name'])}`);
       continue;
@@ -97,12 +97,12 @@ function compareBody({ operation, body }: BodyPlace, compare: Comparison): void 
     compare.schemas({ theirs, ours: properties[plan.argument], where: `${operation.spec.name}: ${plan.argument}`, depth: 0 });
     return;
   }
-  const arguments_ = new Map(operation.places.filter((place) => place.in === 'body').map((place) => [place.name, place.argument]));
+  const arguments_ = new Map(operation.bindings.filter((place) => place.in === 'body').map((place) => [place.name, place.argument]));
   const lifted = Object.fromEntries([...arguments_].map(([name, argument]) => [name, properties[argument]]));
   const isRequired = body['required'] === true;
   const needed = (/Required with a body: ([^ ]+(?:, [^ ]+)*)\./.exec(operation.spec.description)?.[1] ?? '').split(', ');
   // What only one of several media types requires, the request builder asks for.
-  const byType = operation.places.flatMap((place) => (place.in === 'body' && place.isRequired ? [place.argument] : []));
+  const byType = operation.bindings.flatMap((place) => (place.in === 'body' && place.isRequired ? [place.argument] : []));
   const requiredNow = plan.alternatives === undefined ? required : byType;
   const ours: JsonObject = {
     type: 'object',

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/shared/json.ts';
-import type { ArgumentPlace, Operation } from '../../src/tools/openapi/operation.ts';
+import type { ArgumentBinding, Operation } from '../../src/tools/openapi/operation.ts';
 
 /** What one request says, in a form in which two can be compared; nothing is encoded any more. */
 export interface Spoken {
@@ -24,8 +24,8 @@ export const decode = (text: string): string => {
   }
 };
 export const bodyKindOf = ({ body }: Operation): string => body?.format ?? 'json';
-export const placesOf = (operation: Operation, args: JsonObject, place: ArgumentPlace['in']): [ArgumentPlace, JsonValue][] =>
-  operation.places.flatMap((entry): [ArgumentPlace, JsonValue][] => {
+export const placesOf = (operation: Operation, args: JsonObject, place: ArgumentBinding['in']): [ArgumentBinding, JsonValue][] =>
+  operation.bindings.flatMap((entry): [ArgumentBinding, JsonValue][] => {
     const value = args[entry.argument];
     return entry.in === place && value !== undefined && value !== null ? [[entry, value]] : [];
   });
@@ -97,7 +97,9 @@ const explanations: Explanation[] = [
       part === 'query' &&
       isSame(
         ours.query,
-        theirs.query.filter((pair) => !operation.places.some(({ name, argument }) => args[argument] === undefined && pair === `${name}=`)),
+        theirs.query.filter(
+          (pair) => !operation.bindings.some(({ name, argument }) => args[argument] === undefined && pair === `${name}=`),
+        ),
       ),
   },
   {

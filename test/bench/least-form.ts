@@ -14,8 +14,8 @@ const kept = new Set(['type', 'required', 'enum', 'const', '$ref']);
  * and the descriptions of the operation's parameters. No default, format or limit, and no word about a field of a body. What is repeated is shared as it
  * is in the function. A form that keeps what is asked for takes more tokens than this.
  */
-export function leastForm({ spec, places }: Operation): ToolSpec {
-  const ofBody = new Set(places.filter((place) => place.in === 'body').map(({ argument }) => argument));
+export function leastForm({ spec, bindings }: Operation): ToolSpec {
+  const ofBody = new Set(bindings.filter((place) => place.in === 'body').map(({ argument }) => argument));
   const least = withoutWords(spec.parameters);
   const [before, after] = [spec.parameters['properties'], least['properties']];
   if (!isJsonObject(before) || !isJsonObject(after)) return { ...spec, parameters: least };

@@ -27,9 +27,9 @@ function declared(document: JsonObject): string[] {
 }
 
 /** A value of the right type for each required argument. */
-function someArguments({ spec, places, body }: Operation): JsonObject {
+function someArguments({ spec, bindings, body }: Operation): JsonObject {
   const properties = isJsonObject(spec.parameters['properties']) ? spec.parameters['properties'] : {};
-  const required = places.filter(({ isRequired }) => isRequired);
+  const required = bindings.filter(({ isRequired }) => isRequired);
   return Object.fromEntries(
     required.map(({ argument, in: place }) => {
       const schema = properties[argument];

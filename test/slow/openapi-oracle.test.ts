@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from '../../src/shared/json.ts';
 import type { PreparedRequest } from '../../src/core/browser-call.ts';
 import { ArgumentError, buildRequest } from '../../src/tools/openapi/call/build-request.ts';
 import { convertOperations } from '../../src/tools/openapi/convert/convert-operations.ts';
-import type { ArgumentPlace, Operation } from '../../src/tools/openapi/operation.ts';
+import type { ArgumentBinding, Operation } from '../../src/tools/openapi/operation.ts';
 import { parseDocument } from '../../src/tools/openapi/load/parse-document.ts';
 import { bodyKindOf, decode, isExplained, isSame, placesOf, type Spoken } from '../_support/oracle-differences.ts';
 import { sampleValue } from '../_support/sample-arguments.ts';
@@ -76,7 +76,7 @@ function speakOracle(har: HarRequest, server: string): Spoken {
 
 /** The arguments by place, as the oracle wants them. */
 function oracleValues(operation: Operation, args: JsonObject): JsonObject {
-  const at = (place: ArgumentPlace['in']): JsonObject =>
+  const at = (place: ArgumentBinding['in']): JsonObject =>
     Object.fromEntries(placesOf(operation, args, place).map(([{ name }, value]) => [name, value]));
   const values: JsonObject = { path: at('path'), query: at('query'), header: at('header'), cookie: at('cookie') };
   const parts = placesOf(operation, args, 'body');

@@ -85,7 +85,7 @@ function toOperation(tool: McpTool, name: string): Operation {
       description: truncateText(description, limits.mcpDescriptionCharacters),
       parameters: toParameters(tool.inputSchema as JsonObject),
     },
-    places: [],
+    bindings: [],
     body: undefined,
   };
 }

@@ -26,7 +26,7 @@ export interface PartPlan {
 }
 
 /** Where an argument of the function goes in the request. */
-export interface ArgumentPlace {
+export interface ArgumentBinding {
   /** The argument's name as the model sees it. */
   argument: string;
   /** `querystring` (OpenAPI 3.2): the whole query. */
@@ -59,18 +59,18 @@ export interface BodyPlan {
 export interface BodyAlternative {
   plan: BodyPlan;
   /** All of them in the body. What it shares with another type has one argument for both. */
-  places: ArgumentPlace[];
+  bindings: ArgumentBinding[];
 }
 
 /** Where a key is sent: in the header of an HTTP scheme (RFC 9110 section 11.6.2), or in a header, query parameter or cookie. */
-export type CredentialPlace =
+export type CredentialLocation =
   | { kind: 'bearer' }
   | { kind: 'basic' }
   /** `prefix` stands before the key, as in `Token abc`. */
   | { kind: 'header' | 'query' | 'cookie'; name: string; prefix?: string };
 
 /** One alternative of an operation's security: all of its credentials together. */
-export type CredentialSet = CredentialPlace[];
+export type CredentialSet = CredentialLocation[];
 
 /** One operation of a document as a function: what a model sees, and how its arguments become a request. */
 export interface Operation {
@@ -82,7 +82,7 @@ export interface Operation {
   path: string;
   /** Its name is legal and unique within the document. */
   spec: ToolSpec;
-  places: ArgumentPlace[];
+  bindings: ArgumentBinding[];
   body: BodyPlan | undefined;
   /** As in the document; absent: none. */
   tags?: string[];

@@ -1,5 +1,5 @@
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { CredentialPlace, CredentialSet } from '../openapi/operation.ts';
+import type { CredentialLocation, CredentialSet } from '../openapi/operation.ts';
 
 const defaultKeyHeader = 'x-api-key';
 const defaultKeyParameter = 'api_key';
@@ -33,7 +33,7 @@ export function applyCredential(connection: Credential, security: readonly Crede
   return nothing();
 }
 
-function applyBearer(key: string, unfilled: readonly CredentialPlace[]): AppliedCredential {
+function applyBearer(key: string, unfilled: readonly CredentialLocation[]): AppliedCredential {
   const bearer = inHeader('authorization', `Bearer ${key}`);
   if (unfilled.some(({ kind }) => kind === 'bearer')) return bearer;
   const authorization = unfilled.find((scheme) => scheme.kind === 'header' && scheme.name.toLowerCase() === 'authorization');
@@ -44,7 +44,7 @@ function applyBearer(key: string, unfilled: readonly CredentialPlace[]): Applied
 }
 
 /** The schemes that one key can satisfy: alternatives of which the connection's own headers supply everything else. */
-function unfilledSchemes(security: readonly CredentialSet[], headers: Record<string, string>): CredentialPlace[] {
+function unfilledSchemes(security: readonly CredentialSet[], headers: Record<string, string>): CredentialLocation[] {
   const sent = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return security.flatMap((set) => {
     const missing = set.filter((scheme) => !isSent(scheme, sent));
@@ -52,17 +52,17 @@ function unfilledSchemes(security: readonly CredentialSet[], headers: Record<str
   });
 }
 
-function isSent(scheme: CredentialPlace, sent: ReadonlyMap<string, string>): boolean {
+function isSent(scheme: CredentialLocation, sent: ReadonlyMap<string, string>): boolean {
   if (scheme.kind === 'bearer' || scheme.kind === 'basic') return sent.has('authorization');
   if (scheme.kind === 'header') return sent.has(scheme.name.toLowerCase());
   return scheme.kind === 'cookie' && (sent.get('cookie') ?? '').split(';').some((pair) => pair.trim().startsWith(`${scheme.name}=`));
 }
 
-function preferred(unfilled: readonly CredentialPlace[], kinds: readonly CredentialPlace['kind'][]): CredentialPlace | undefined {
+function preferred(unfilled: readonly CredentialLocation[], kinds: readonly CredentialLocation['kind'][]): CredentialLocation | undefined {
   return kinds.map((kind) => unfilled.find((scheme) => scheme.kind === kind)).find((scheme) => scheme !== undefined);
 }
 
-function carry(scheme: CredentialPlace, key: string): AppliedCredential {
+function carry(scheme: CredentialLocation, key: string): AppliedCredential {
   switch (scheme.kind) {
     case 'header':
       return inHeader(scheme.name, scheme.prefix === undefined || key.includes(' ') ? key : `${scheme.prefix} ${key}`);

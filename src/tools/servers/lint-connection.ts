@@ -1,7 +1,7 @@
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
-import type { CredentialPlace, CredentialSet, Operation } from '../openapi/operation.ts';
+import type { CredentialLocation, CredentialSet, Operation } from '../openapi/operation.ts';
 import { configValue } from './server-rules.ts';
 
 const configKeys = [
@@ -71,7 +71,7 @@ export function lintCredential(functions: readonly { security?: CredentialSet[] 
   ];
 }
 
-function nameOf(place: CredentialPlace): string {
+function nameOf(place: CredentialLocation): string {
   if (place.kind === 'bearer') return 'a bearer key';
   return place.kind === 'basic' ? 'user and password' : `${place.kind} ${place.name}`;
 }

@@ -11,7 +11,7 @@ const only = (name: string, value: JsonObject): JsonObject => Object.fromEntries
 const bodyOf = (type: string, schema: JsonObject): JsonObject => ({ requestBody: { content: { [type]: { schema } } } });
 
 /** Where a name may stand in an operation; what is beside the operation in its document. */
-const places: Record<string, (name: string) => { operation: JsonObject; beside?: JsonObject }> = {
+const bindings: Record<string, (name: string) => { operation: JsonObject; beside?: JsonObject }> = {
   'a query parameter': (name) => ({ operation: { parameters: [{ name, in: 'query', schema: text }] } }),
   'a header parameter': (name) => ({ operation: { parameters: [{ name, in: 'header', schema: text }] } }),
   'a cookie parameter': (name) => ({ operation: { parameters: [{ name, in: 'cookie', schema: text }] } }),
@@ -30,14 +30,14 @@ const places: Record<string, (name: string) => { operation: JsonObject; beside?:
   }),
 };
 
-describe.each(Object.entries(places))('%s that is called', (_place, toParts) => {
+describe.each(Object.entries(bindings))('%s that is called', (_place, toParts) => {
   it.each(names)('%s makes a function that can be called with it and without', async (name) => {
     const { operation, beside = {} } = toParts(name);
     const paths = { '/things': { post: { operationId: 'act', responses: {}, ...operation } } };
     const { operations, omitted } = convertOperations({ openapi: '3.1.0', info: { title: 't', version: '1' }, paths, ...beside });
     expect(omitted).toEqual([]);
     const [made] = operations;
-    const [place] = made?.places ?? [];
+    const [place] = made?.bindings ?? [];
     if (made === undefined || place === undefined) throw new Error('No function was made');
     const tools = toolMap(toolNamed(made.spec.name, 1, { parameters: made.spec.parameters }));
     const requestFor = async (args: string): Promise<string> => {

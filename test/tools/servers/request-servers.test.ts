@@ -171,13 +171,13 @@ describe('`config` of a server of a request', () => {
     paths: { '/pay': { post: { operationId: 'pay' } }, '/look': { get: { operationId: 'look', tags: ['safe'] } } },
   };
   const specs = [{ name: 'pay' }, { name: 'look' }];
-  const places: [string, Partial<RequestToolServer>, RunContext][] = [
+  const bindings: [string, Partial<RequestToolServer>, RunContext][] = [
     ['in the browser', { openapi }, browserRun],
     ['in the browser from specs', { specs }, browserRun],
     ['in the gateway', { openapi }, runContext()],
   ];
 
-  it.each(places)('lets functions wait for a human (%s)', async (_where, fields, run) => {
+  it.each(bindings)('lets functions wait for a human (%s)', async (_where, fields, run) => {
     const waiting = async (config: JsonObject): Promise<string[]> =>
       (await open([server({ ...fields, config })], { run })).tools.flatMap(({ label, needsApproval }) =>
         needsApproval === true ? [label] : [],
@@ -196,7 +196,7 @@ describe('`config` of a server of a request', () => {
   ])('%j keeps functions back; of specs nobody knows the method', async (config, ofDocument, ofSpecs) => {
     const labels = async (fields: Partial<RequestToolServer>, run: RunContext): Promise<string[]> =>
       (await open([server({ ...fields, config })], { run })).tools.map(({ label }) => label);
-    const seen = await Promise.all(places.map(([, fields, run]) => labels(fields, run)));
+    const seen = await Promise.all(bindings.map(([, fields, run]) => labels(fields, run)));
     expect(seen).toEqual([ofDocument, ofSpecs, ofDocument]);
   });
 

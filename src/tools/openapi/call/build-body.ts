@@ -4,13 +4,13 @@ import { ArgumentError } from './argument-error.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
 import { essenceOf, isRange } from '../media-types.ts';
 import { fileNameFor, multipartBody, type BodyPart } from './multipart-body.ts';
-import type { ArgumentPlace, BodyPlan } from '../operation.ts';
+import type { ArgumentBinding, BodyPlan } from '../operation.ts';
 import { readFileArgument } from './read-file-argument.ts';
 import { joinPairs, scalarText, toPairs } from './serialize-parameter.ts';
 
 /** An argument that is sent, and where it goes. */
-export interface PlacedValue {
-  place: ArgumentPlace;
+export interface BoundValue {
+  binding: ArgumentBinding;
   value: JsonValue;
 }
 
@@ -24,9 +24,9 @@ export interface BuiltBody {
  * The body of a call. An optional one without arguments is not sent, and its type neither.
  * @throws ArgumentError for a value that cannot be written in the body's type.
  */
-export function buildBody(plan: BodyPlan | undefined, values: readonly PlacedValue[]): BuiltBody | undefined {
+export function buildBody(plan: BodyPlan | undefined, values: readonly BoundValue[]): BuiltBody | undefined {
   if (plan === undefined) return undefined;
-  const parts = values.filter(({ place }) => place.in === 'body');
+  const parts = values.filter(({ binding }) => binding.in === 'body');
   if (parts.length === 0 && !plan.isRequired) return undefined;
   const { mediaType, format = 'json' } = plan;
   const fields = plan.kind === 'whole' && (format === 'form' || format === 'multipart') ? membersOf(parts) : parts;
@@ -44,43 +44,43 @@ export function buildBody(plan: BodyPlan | undefined, values: readonly PlacedVal
   }
 }
 
-function jsonBody({ mediaType, kind }: BodyPlan, parts: readonly PlacedValue[]): BuiltBody | undefined {
+function jsonBody({ mediaType, kind }: BodyPlan, parts: readonly BoundValue[]): BuiltBody | undefined {
   if (kind === 'whole') return withFirst(parts, ({ value }) => ({ type: mediaType, content: JSON.stringify(value) }));
-  const properties = parts.map(({ place, value }): [string, JsonValue] => [place.name, value]);
+  const properties = parts.map(({ binding, value }): [string, JsonValue] => [binding.name, value]);
   return { type: mediaType, content: JSON.stringify(Object.fromEntries(properties)) };
 }
 
-function withFirst(parts: readonly PlacedValue[], build: (part: PlacedValue) => BuiltBody): BuiltBody | undefined {
+function withFirst(parts: readonly BoundValue[], build: (part: BoundValue) => BuiltBody): BuiltBody | undefined {
   const [first] = parts;
   return first === undefined ? undefined : build(first);
 }
 
 /** A form whose fields the document does not name is one object. */
-function membersOf([whole]: readonly PlacedValue[]): PlacedValue[] {
+function membersOf([whole]: readonly BoundValue[]): BoundValue[] {
   const members = isJsonObject(whole?.value) ? Object.entries(whole.value) : [];
-  const { argument = 'body' } = whole?.place ?? {};
-  return members.flatMap(([name, value]): PlacedValue[] =>
-    value === undefined ? [] : [{ place: { argument: `${argument}.${name}`, in: 'body', name, isRequired: false }, value }],
+  const { argument = 'body' } = whole?.binding ?? {};
+  return members.flatMap(([name, value]): BoundValue[] =>
+    value === undefined ? [] : [{ binding: { argument: `${argument}.${name}`, in: 'body', name, isRequired: false }, value }],
   );
 }
 
-function pairsOf({ place, value }: PlacedValue): ReturnType<typeof toPairs> {
+function pairsOf({ binding, value }: BoundValue): ReturnType<typeof toPairs> {
   if (value === null) return [];
-  return toPairs(place, value, percentEncoder(place.argument, place.allowReserved && 'query'));
+  return toPairs(binding, value, percentEncoder(binding.argument, binding.allowReserved && 'query'));
 }
 
 /** Lists repeat the part, each item with the field's name (RFC 7578 section 4.3). */
-function partsOf({ place, value }: PlacedValue): BodyPart[] {
+function partsOf({ binding, value }: BoundValue): BodyPart[] {
   if (value === null) return [];
-  const { name, part, style } = place;
-  if (style !== undefined) return toPairs(place, value, asItIs).map(([field, content]) => ({ name: field, content }));
+  const { name, part, style } = binding;
+  if (style !== undefined) return toPairs(binding, value, asItIs).map(([field, content]) => ({ name: field, content }));
   if (part?.kind === 'json') return [{ name, content: JSON.stringify(value), type: part.type ?? 'application/json' }];
   const items = Array.isArray(value) ? value.filter((item) => item !== null) : [value];
-  return items.map((item, index) => partOf(place, item, index + 1));
+  return items.map((item, index) => partOf(binding, item, index + 1));
 }
 
 /** Of several files without a name each has a number: a server that keeps them by name would keep the last one alone. */
-function partOf({ argument, name, part }: ArgumentPlace, item: JsonValue, number: number): BodyPart {
+function partOf({ argument, name, part }: ArgumentBinding, item: JsonValue, number: number): BodyPart {
   if (typeof item === 'object') return { name, content: JSON.stringify(item), type: part?.type ?? 'application/json' };
   if (part?.kind !== 'file') return { name, content: scalarText(item), ...(part?.type !== undefined && { type: part.type }) };
   const file = readFileArgument(argument, scalarText(item));
@@ -90,14 +90,14 @@ function partOf({ argument, name, part }: ArgumentPlace, item: JsonValue, number
 }
 
 /** The declared type, unless that is a range or says nothing: then what the model says the file is. */
-function fileBody(mediaType: string, { place, value }: PlacedValue): BuiltBody {
-  const file = readFileArgument(place.argument, scalarText(value));
+function fileBody(mediaType: string, { binding, value }: BoundValue): BuiltBody {
+  const file = readFileArgument(binding.argument, scalarText(value));
   if (!isRange(mediaType)) return { type: mediaType, content: file.bytes };
   const prefix = essenceOf(mediaType).split('*', 1)[0] ?? '';
   if (file.type !== undefined && file.type.startsWith(prefix === '*/' ? '' : prefix)) return { type: file.type, content: file.bytes };
   if (prefix !== '' && prefix !== '*/')
     throw new ArgumentError(
-      `${place.argument}: has to be a file of the type ${mediaType}, as a data: URI that begins with "data:${prefix}"`,
+      `${binding.argument}: has to be a file of the type ${mediaType}, as a data: URI that begins with "data:${prefix}"`,
     );
   return { type: 'application/octet-stream', content: file.bytes };
 }

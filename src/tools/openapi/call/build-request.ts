@@ -2,9 +2,9 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { PreparedRequest } from '../../../core/browser-call.ts';
 import { ArgumentError } from './argument-error.ts';
-import { buildBody, type PlacedValue } from './build-body.ts';
+import { buildBody, type BoundValue } from './build-body.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
-import type { ArgumentPlace, BodyAlternative, Operation } from '../operation.ts';
+import type { ArgumentBinding, BodyAlternative, Operation } from '../operation.ts';
 import { isDotSegment, isReservedHeader, isToken } from '../request-rules.ts';
 import { joinPairs, queryText, toPairs, toText } from './serialize-parameter.ts';
 
@@ -22,8 +22,8 @@ const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
  */
 export function buildRequest(operation: Operation, args: JsonObject, baseUrl: string): PreparedRequest {
   const chosen = bodyPlanFor(operation, args);
-  const places = [...operation.places.filter((place) => place.in !== 'body'), ...(chosen?.places ?? [])];
-  const values = places.flatMap((place) => valueFor(place, operation, args));
+  const bindings = [...operation.bindings.filter((binding) => binding.in !== 'body'), ...(chosen?.bindings ?? [])];
+  const values = bindings.flatMap((binding) => valueFor(binding, operation, args));
   const url = buildUrl(operation, values, baseUrl);
   const headers = buildHeaders(values);
   const body = buildBody(chosen?.plan, values);
@@ -34,34 +34,34 @@ export function buildRequest(operation: Operation, args: JsonObject, baseUrl: st
 }
 
 /** The body's media type for a call: the first that takes all that is given, one whose required members are there before others. */
-function bodyPlanFor({ body, places }: Operation, args: JsonObject): BodyAlternative | undefined {
+function bodyPlanFor({ body, bindings }: Operation, args: JsonObject): BodyAlternative | undefined {
   if (body === undefined) return undefined;
-  const first = { plan: body, places: places.filter((place) => place.in === 'body') };
+  const first = { plan: body, bindings: bindings.filter((binding) => binding.in === 'body') };
   const { alternatives = [] } = body;
   if (alternatives.length === 0) return first;
   const types = [first, ...alternatives];
-  const isGiven = ({ argument }: ArgumentPlace): boolean => (ownValue(args, argument) ?? null) !== null;
-  const given = new Set(types.flatMap((type) => type.places.filter(isGiven)).map(({ argument }) => argument));
-  const taking = types.filter((type) => [...given].every((name) => type.places.some(({ argument }) => argument === name)));
-  const groups = types.map((type) => type.places.map(({ argument }) => argument).join(', ')).join('; or ');
+  const isGiven = ({ argument }: ArgumentBinding): boolean => (ownValue(args, argument) ?? null) !== null;
+  const given = new Set(types.flatMap((type) => type.bindings.filter(isGiven)).map(({ argument }) => argument));
+  const taking = types.filter((type) => [...given].every((name) => type.bindings.some(({ argument }) => argument === name)));
+  const groups = types.map((type) => type.bindings.map(({ argument }) => argument).join(', ')).join('; or ');
   if (taking.length === 0)
     throw new ArgumentError(`${[...given].join(', ')}: cannot be sent together; give arguments of one of these: ${groups}`);
-  const whole = taking.find((type) => type.places.every((place) => isGiven(place) || !place.isRequired));
-  const missing = taking[0]?.places.find((place) => place.isRequired && !isGiven(place));
+  const whole = taking.find((type) => type.bindings.every((binding) => isGiven(binding) || !binding.isRequired));
+  const missing = taking[0]?.bindings.find((binding) => binding.isRequired && !isGiven(binding));
   if (whole === undefined && missing !== undefined) throw new ArgumentError(`${missing.argument}: is required`);
   return whole ?? taking[0];
 }
 
-function valueFor(place: ArgumentPlace, operation: Operation, args: JsonObject): PlacedValue[] {
-  const value = ownValue(args, place.argument);
-  if (value !== undefined && value !== null) return [{ place, value }];
+function valueFor(binding: ArgumentBinding, operation: Operation, args: JsonObject): BoundValue[] {
+  const value = ownValue(args, binding.argument);
+  if (value !== undefined && value !== null) return [{ binding, value }];
   const { parameters } = operation.spec;
   const { properties } = parameters;
-  if (value === null && place.in === 'body' && isJsonObject(properties) && takesNull(ownValue(properties, place.argument), parameters))
-    return [{ place, value }];
+  if (value === null && binding.in === 'body' && isJsonObject(properties) && takesNull(ownValue(properties, binding.argument), parameters))
+    return [{ binding, value }];
   // The server says better what a body lacks.
-  const mayBeMissing = place.in === 'body' && operation.body?.kind === 'properties';
-  if (place.isRequired && !mayBeMissing) throw new ArgumentError(`${place.argument}: is required`);
+  const mayBeMissing = binding.in === 'body' && operation.body?.kind === 'properties';
+  if (binding.isRequired && !mayBeMissing) throw new ArgumentError(`${binding.argument}: is required`);
   return [];
 }
 
@@ -85,10 +85,10 @@ function takesNull(schema: JsonValue | undefined, root: JsonObject, hops = 0): b
   return !Array.isArray(allOf) || (hops < maxHops && allOf.every((part) => takesNull(part, root, hops + 1)));
 }
 
-function buildUrl({ path, places }: Operation, values: readonly PlacedValue[], baseUrl: string): string {
+function buildUrl({ path, bindings }: Operation, values: readonly BoundValue[], baseUrl: string): string {
   const [template = '', fixedQuery = ''] = path.replace(/#.*$/, '').split('?', 2);
   const filled = template.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
-    const found = values.find(({ place }) => place.in === 'path' && place.name === name);
+    const found = values.find(({ binding }) => binding.in === 'path' && binding.name === name);
     if (found === undefined) throw new ArgumentError(`${name}: is required`);
     return pathText(found);
   });
@@ -101,7 +101,7 @@ function buildUrl({ path, places }: Operation, values: readonly PlacedValue[], b
     url.pathname.startsWith(`${prefix}/`) &&
     segmentCount(url.pathname) === segmentCount(prefix) + segmentCount(template) &&
     !url.pathname.slice(prefix.length).split('/').some(isDotSegment);
-  const names = places.filter((place) => place.in === 'path').map((place) => place.argument);
+  const names = bindings.filter((binding) => binding.in === 'path').map((binding) => binding.argument);
   // The last check, whatever those of the values overlooked: an argument must not lead to another operation.
   if (!isExpectedPath) throw new ArgumentError(`${names.join(', ') || 'path'}: the values lead to another address than ${path}`);
   return url.href;
@@ -111,15 +111,15 @@ function segmentCount(path: string): number {
   return path.split('/').length - 1;
 }
 
-function pathText({ place, value }: PlacedValue): string {
-  const { argument, style } = place;
-  const raw = toText(place, value, asItIs);
-  refusePathValue(place, style === 'label' || style === 'matrix' ? raw.replace(/^[.;]/, '') : raw);
-  return toText(place, value, percentEncoder(argument, place.allowReserved && 'path'));
+function pathText({ binding, value }: BoundValue): string {
+  const { argument, style } = binding;
+  const raw = toText(binding, value, asItIs);
+  refusePathValue(binding, style === 'label' || style === 'matrix' ? raw.replace(/^[.;]/, '') : raw);
+  return toText(binding, value, percentEncoder(argument, binding.allowReserved && 'path'));
 }
 
 /** `encodeURIComponent` leaves dots alone, and some servers decode a value twice before they look for `..`. */
-function refusePathValue({ argument, allowReserved = false }: ArgumentPlace, text: string): void {
+function refusePathValue({ argument, allowReserved = false }: ArgumentBinding, text: string): void {
   let decoded = text;
   for (let round = 0; round < 3; round += 1) {
     if (decoded.trim() === '') throw new ArgumentError(`${argument}: must not be empty, because it is a part of the path`);
@@ -138,33 +138,33 @@ function decodeOnce(text: string): string {
   return text.replaceAll(/%[\da-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
 }
 
-function queryParts({ place, value }: PlacedValue): string[] {
-  const { argument } = place;
-  if (place.in === 'query') return [joinPairs(toPairs(place, value, percentEncoder(argument, place.allowReserved && 'query')))];
-  if (place.in !== 'querystring') return [];
+function queryParts({ binding, value }: BoundValue): string[] {
+  const { argument } = binding;
+  if (binding.in === 'query') return [joinPairs(toPairs(binding, value, percentEncoder(argument, binding.allowReserved && 'query')))];
+  if (binding.in !== 'querystring') return [];
   // The whole query: what is no form is a single encoded text (OpenAPI 3.2, section 4.12.3).
-  if (place.style === 'urlencoded' && isJsonObject(value)) return [queryText(value)];
-  return toPairs({ ...place, name: '' }, value, percentEncoder(argument, place.style === 'urlencoded' ? 'query' : undefined)).map(
+  if (binding.style === 'urlencoded' && isJsonObject(value)) return [queryText(value)];
+  return toPairs({ ...binding, name: '' }, value, percentEncoder(argument, binding.style === 'urlencoded' ? 'query' : undefined)).map(
     ([, text]) => text,
   );
 }
 
-function buildHeaders(values: readonly PlacedValue[]): Record<string, string> {
+function buildHeaders(values: readonly BoundValue[]): Record<string, string> {
   const headers = new Map([['accept', accept]]);
   const cookies: string[] = [];
-  for (const { place, value } of values) {
-    if (place.in === 'header' && !isReservedHeader(place.name))
-      headers.set(place.name.toLowerCase(), headerText(place.argument, toText(place, value, asItIs)));
-    if (place.in === 'cookie') cookies.push(...cookiePairs(place, value));
+  for (const { binding, value } of values) {
+    if (binding.in === 'header' && !isReservedHeader(binding.name))
+      headers.set(binding.name.toLowerCase(), headerText(binding.argument, toText(binding, value, asItIs)));
+    if (binding.in === 'cookie') cookies.push(...cookiePairs(binding, value));
   }
   if (cookies.length > 0) headers.set('cookie', cookies.join('; '));
   return Object.fromEntries(headers);
 }
 
 /** Percent-encoded, except in OpenAPI 3.2's own style for cookies, where only what a cookie may hold can be sent (RFC 6265 section 4.1.1). */
-function cookiePairs(place: ArgumentPlace, value: JsonValue): string[] {
-  const { argument } = place;
-  const pairs = toPairs(place, value, place.style === 'cookie' ? asItIs : percentEncoder(argument, undefined));
+function cookiePairs(binding: ArgumentBinding, value: JsonValue): string[] {
+  const { argument } = binding;
+  const pairs = toPairs(binding, value, binding.style === 'cookie' ? asItIs : percentEncoder(argument, undefined));
   return pairs.map(([name, text]) => {
     if (!isToken(name)) throw new ArgumentError(`${argument}: "${name.slice(0, 80)}" cannot be the name of a cookie`);
     if (!cookieValue.test(text))

@@ -1,13 +1,13 @@
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { Encode } from './encode-text.ts';
-import type { ArgumentPlace } from '../operation.ts';
+import type { ArgumentBinding } from '../operation.ts';
 
 /** One `name=value` of a query, a form or a cookie header. The value is encoded, its separators are not; the name is not. */
 export type Pair = [name: string, value: string];
 
 /** What decides how a value is serialized. */
-export type WireForm = Pick<ArgumentPlace, 'name' | 'in' | 'style' | 'explode'>;
+export type WireForm = Pick<ArgumentBinding, 'name' | 'in' | 'style' | 'explode'>;
 
 const separators: Record<string, string> = { spaceDelimited: ' ', pipeDelimited: '|', tabDelimited: '\t' };
 
@@ -20,10 +20,10 @@ export function scalarText(value: JsonValue): string {
  * The pairs of a query parameter, a cookie or a form field (OpenAPI 3.1.1, section 4.8.12.6, Style Examples). The default of forms is that of the
  * Encoding Object (section 4.8.15.1.1): lists repeat the name, objects are JSON. What is null is left out, as RFC 6570 section 2.3 has it.
  */
-export function toPairs(place: WireForm, value: JsonValue, encode: Encode): Pair[] {
-  const { name } = place;
-  const style = place.style ?? (place.in === 'body' ? undefined : 'form');
-  const explodes = place.explode ?? (style === undefined || ['form', 'deepObject', 'cookie'].includes(style));
+export function toPairs(binding: WireForm, value: JsonValue, encode: Encode): Pair[] {
+  const { name } = binding;
+  const style = binding.style ?? (binding.in === 'body' ? undefined : 'form');
+  const explodes = binding.explode ?? (style === undefined || ['form', 'deepObject', 'cookie'].includes(style));
   if (style === 'deepObject') return typeof value === 'object' ? deepPairs(name, value, encode) : [[name, encode(scalarText(value))]];
   const typed = style === undefined ? undefined : typedText(style, value);
   if (typed !== undefined) return [[name, encode(typed)]];
@@ -81,8 +81,8 @@ function deepPairs(name: string, value: JsonValue[] | JsonObject | null, encode:
 }
 
 /** The text of a path or header parameter, its separators written as they are (RFC 6570: `{x}`, `{.x}`, `{;x}`). */
-export function toText(place: WireForm, value: JsonValue, encode: Encode): string {
-  const { name, style, explode = false } = place;
+export function toText(binding: WireForm, value: JsonValue, encode: Encode): string {
+  const { name, style, explode = false } = binding;
   const typed = style === undefined ? undefined : typedText(style, value);
   if (typed !== undefined) return encode(typed);
   const items = Array.isArray(value) ? value.filter((item) => item !== null).map((item) => encode(scalarText(item))) : undefined;

@@ -20,7 +20,7 @@ import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts
 import { nameArguments } from './name-arguments.ts';
 import {
   OmittedOperation,
-  type ArgumentPlace,
+  type ArgumentBinding,
   type BodyAlternative,
   type BodyPlan,
   type Conversion,
@@ -33,7 +33,7 @@ import { shortened } from './schema-keywords.ts';
 import { shareDefinitions } from './share-definitions.ts';
 import { serverPathIn } from '../load/server-base-url.ts';
 
-export type { ArgumentPlace, BodyPlan, Conversion, Operation } from '../operation.ts';
+export type { ArgumentBinding, BodyPlan, Conversion, Operation } from '../operation.ts';
 
 /** Beyond this a function's schemas are written as definitions, which says the same in a tenth of the tokens. */
 const inlinedNodes = 2_000;
@@ -163,7 +163,7 @@ function convertWith(
   const all = [...planned, ...first, ...(body === undefined ? [] : furtherArguments(body))];
   const names = nameArguments(all);
   const named = all.map((argument, index) => ({ ...argument, argument: names[index] ?? argument.name }));
-  const places = named.slice(0, planned.length + first.length).map(({ schema: _schema, ...place }): ArgumentPlace => place);
+  const bindings = named.slice(0, planned.length + first.length).map(({ schema: _schema, ...binding }): ArgumentBinding => binding);
   const alternatives = (body?.alternatives ?? []).map((type) => toAlternative(type, named));
   const serverPath = serverPathIn(operation) ?? serverPathIn(pathItem);
   if (serverPath !== undefined) context.warnings.add(otherServers);
@@ -172,11 +172,11 @@ function convertWith(
     operationId: entry.operationId,
     method,
     path,
-    places,
-    body: toBodyPlan(body?.plan, { places, alternatives }),
+    bindings,
+    body: toBodyPlan(body?.plan, { bindings, alternatives }),
     description: describeOperation(document, entry, {
-      needs: bodyNeeds(places, alternatives),
-      choices: bodyChoices(places, alternatives),
+      needs: bodyNeeds(bindings, alternatives),
+      choices: bodyChoices(bindings, alternatives),
       spend,
     }),
     parameters: toParameters(
@@ -198,17 +198,20 @@ function furtherArguments({ arguments: first, alternatives }: PlannedBody): Plan
 
 function toAlternative(
   { plan, arguments: members }: PlannedBody['alternatives'][number],
-  named: readonly ArgumentPlace[],
+  named: readonly ArgumentBinding[],
 ): BodyAlternative {
-  const argumentOf = new Map(named.flatMap((place) => (place.in === 'body' ? [[place.name, place.argument] as const] : [])));
+  const argumentOf = new Map(named.flatMap((binding) => (binding.in === 'body' ? [[binding.name, binding.argument] as const] : [])));
   return {
     plan,
-    places: members.map(({ schema: _schema, ...place }) => ({ ...place, argument: argumentOf.get(place.name) ?? place.name })),
+    bindings: members.map(({ schema: _schema, ...binding }) => ({ ...binding, argument: argumentOf.get(binding.name) ?? binding.name })),
   };
 }
 
 /** A member is required of the function where each media type requires it, and has the values of each. */
-function asOneOfAll<Argument extends ArgumentPlace & { schema: JsonObject }>(argument: Argument, body: PlannedBody | undefined): Argument {
+function asOneOfAll<Argument extends ArgumentBinding & { schema: JsonObject }>(
+  argument: Argument,
+  body: PlannedBody | undefined,
+): Argument {
   if (argument.in !== 'body' || body === undefined || body.alternatives.length === 0) return argument;
   const types = [body, ...body.alternatives].map((type) => type.arguments.find(({ name }) => name === argument.name));
   // Described once: the types say the same in other words.
@@ -225,17 +228,17 @@ function withoutDescription({ description: _description, ...schema }: JsonObject
 }
 
 /** Which arguments go together, one list a media type; nothing where there is one. */
-function bodyChoices(places: readonly ArgumentPlace[], alternatives: readonly BodyAlternative[]): string[][] {
+function bodyChoices(bindings: readonly ArgumentBinding[], alternatives: readonly BodyAlternative[]): string[][] {
   if (alternatives.length === 0) return [];
-  const first = places.filter((place) => place.in === 'body');
-  return [first, ...alternatives.map((alternative) => alternative.places)].map((group) => group.map(({ argument }) => argument));
+  const first = bindings.filter((binding) => binding.in === 'body');
+  return [first, ...alternatives.map((alternative) => alternative.bindings)].map((group) => group.map(({ argument }) => argument));
 }
 
 /** A function cannot require what only a body requires that may be left out: the description says it, of what each media type requires. */
-function bodyNeeds(places: readonly ArgumentPlace[], alternatives: readonly BodyAlternative[]): string[] {
-  const needsOf = (type: readonly ArgumentPlace[]): string[] =>
+function bodyNeeds(bindings: readonly ArgumentBinding[], alternatives: readonly BodyAlternative[]): string[] {
+  const needsOf = (type: readonly ArgumentBinding[]): string[] =>
     type.filter(({ isRequiredInBody }) => isRequiredInBody === true).map(({ argument }) => argument);
-  return needsOf(places).filter((name) => alternatives.every((type) => needsOf(type.places).includes(name)));
+  return needsOf(bindings).filter((name) => alternatives.every((type) => needsOf(type.bindings).includes(name)));
 }
 
 /** More tags, or longer ones, are no tags. */
@@ -253,15 +256,15 @@ function bodyOf(method: string, requestBody: JsonValue | undefined, warn: (messa
 
 function toBodyPlan(
   plan: Omit<BodyPlan, 'argument'> | undefined,
-  { places, alternatives }: { places: readonly ArgumentPlace[]; alternatives: BodyAlternative[] },
+  { bindings, alternatives }: { bindings: readonly ArgumentBinding[]; alternatives: BodyAlternative[] },
 ): BodyPlan | undefined {
   if (plan?.kind !== 'whole') return plan === undefined || alternatives.length === 0 ? plan : { ...plan, alternatives };
-  const argument = places.find((place) => place.in === 'body')?.argument;
+  const argument = bindings.find((binding) => binding.in === 'body')?.argument;
   return argument === undefined ? plan : { ...plan, argument };
 }
 
 /** `required` is always there: some servers of models refuse a function without it. */
-function toParameters(named: readonly (ArgumentPlace & { schema: JsonObject })[], adapter: SchemaAdapter): JsonObject {
+function toParameters(named: readonly (ArgumentBinding & { schema: JsonObject })[], adapter: SchemaAdapter): JsonObject {
   const properties = Object.fromEntries(named.map(({ argument, schema }) => [argument, schema]));
   const required = named.filter(({ isRequired }) => isRequired).map(({ argument }) => argument);
   const hasDefinitions = Object.keys(adapter.definitions).length > 0;

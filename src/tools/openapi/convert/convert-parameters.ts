@@ -2,12 +2,12 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { SchemaAdapter } from './adapt-schema.ts';
 import { spendOnValue, type Spend } from './conversion-budget.ts';
-import { OmittedOperation, type ArgumentPlace, type ParameterStyle } from '../operation.ts';
+import { OmittedOperation, type ArgumentBinding, type ParameterStyle } from '../operation.ts';
 import { isReservedHeader, isToken } from '../request-rules.ts';
 import { describedAs, hasWords, shortened } from './schema-keywords.ts';
 
 /** An argument before it has a name of its own. */
-export interface PlannedArgument extends Omit<ArgumentPlace, 'argument'> {
+export interface PlannedArgument extends Omit<ArgumentBinding, 'argument'> {
   schema: JsonObject;
 }
 
@@ -66,7 +66,7 @@ function planParameter(parameter: JsonObject, variables: ReadonlySet<string>, co
     return undefined;
   }
   return {
-    in: location as ArgumentPlace['in'],
+    in: location as ArgumentBinding['in'],
     name,
     isRequired,
     ...wireForm(parameter, location),
@@ -80,7 +80,7 @@ function isWithheld(location: string, name: string, credentials: ReadonlySet<str
 }
 
 /** Only what the document states: the defaults are the location's. */
-function wireForm(parameter: JsonObject, location: string): Pick<ArgumentPlace, 'style' | 'explode' | 'allowReserved'> {
+function wireForm(parameter: JsonObject, location: string): Pick<ArgumentBinding, 'style' | 'explode' | 'allowReserved'> {
   const [type] = mediaTypeOf(parameter) ?? [];
   if (type !== undefined) return { style: styleOfType(type) };
   if (location === 'querystring') return { style: 'urlencoded' };

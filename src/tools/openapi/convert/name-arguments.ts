@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { ArgumentPlace } from '../operation.ts';
+import type { ArgumentBinding } from '../operation.ts';
 
 /** The strictest provider's rule for the names of a function's arguments. */
 const legal = /^[A-Za-z0-9_.-]{1,64}$/;
 const maxLength = 64;
-const order: readonly ArgumentPlace['in'][] = ['path', 'query', 'querystring', 'header', 'cookie', 'body'];
+const order: readonly ArgumentBinding['in'][] = ['path', 'query', 'querystring', 'header', 'cookie', 'body'];
 
 /** What an argument is called on the wire, and where. */
 export interface WireName {
-  in: ArgumentPlace['in'];
+  in: ArgumentBinding['in'];
   name: string;
 }
 

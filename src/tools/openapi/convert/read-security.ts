@@ -1,7 +1,7 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from './conversion-budget.ts';
-import type { CredentialPlace, CredentialSet } from '../operation.ts';
+import type { CredentialLocation, CredentialSet } from '../operation.ts';
 import { isReservedHeader, isToken } from '../request-rules.ts';
 import { tryFollow } from '../load/resolve-references.ts';
 
@@ -22,7 +22,7 @@ export interface SecuritySchemes {
 
 /** Never throws: a scheme that cannot be read withholds nothing, and no operation depends on it. */
 export function readSecurity(document: JsonObject, spend: Spend): SecuritySchemes {
-  const places = new Map<string, CredentialPlace>();
+  const places = new Map<string, CredentialLocation>();
   try {
     for (const [name, entry] of Object.entries(schemesOf(document))) {
       spend(1);
@@ -50,7 +50,7 @@ export function readSecurity(document: JsonObject, spend: Spend): SecurityScheme
 }
 
 /** OR of ANDs (Security Requirement Object). One with an unknown scheme is left out. */
-function alternatives(stated: readonly JsonValue[], places: ReadonlyMap<string, CredentialPlace>, spend: Spend): CredentialSet[] {
+function alternatives(stated: readonly JsonValue[], places: ReadonlyMap<string, CredentialLocation>, spend: Spend): CredentialSet[] {
   return stated.slice(0, maxAlternatives).flatMap((requirement): CredentialSet[] => {
     if (!isJsonObject(requirement)) return [];
     const names = Object.keys(requirement);
@@ -69,7 +69,7 @@ function schemesOf(document: JsonObject): JsonObject {
 }
 
 /** `oauth2` and `openIdConnect` end in a bearer token; a connection cannot do `mutualTLS`. A document must not have a key sent as what frames a message. */
-function placeOf(scheme: JsonObject): CredentialPlace | undefined {
+function placeOf(scheme: JsonObject): CredentialLocation | undefined {
   const { type, name, in: place, description } = scheme;
   if (type === 'oauth2' || type === 'openIdConnect') return { kind: 'bearer' };
   if (type === 'basic') return { kind: 'basic' };
@@ -84,7 +84,7 @@ function placeOf(scheme: JsonObject): CredentialPlace | undefined {
 }
 
 /** Scheme names are the same in any case (RFC 9110 section 11.1). */
-function httpPlace(scheme: JsonValue | undefined): CredentialPlace | undefined {
+function httpPlace(scheme: JsonValue | undefined): CredentialLocation | undefined {
   if (typeof scheme !== 'string') return undefined;
   const known = scheme.trim().toLowerCase();
   if (known === 'bearer' || known === 'basic') return { kind: known };

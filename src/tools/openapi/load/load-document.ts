@@ -9,7 +9,7 @@ import { laterLimit } from '../../../shared/later-limit.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 
 /** Where a document is fetched. `headers` are sent whatever the origin: for another origin than the server's the caller leaves credentials out. */
-export interface DocumentPlace {
+export interface DocumentAddress {
   url: string;
   path: string;
   headers: Record<string, string>;
@@ -52,7 +52,7 @@ export interface LoadOptions {
  * @throws OutboundError (`denied`, `unreachable`, `timeout`, …) when it cannot be fetched, Error when what came is no document, the signal's reason.
  */
 export async function loadDocument(
-  place: DocumentPlace,
+  place: DocumentAddress,
   send: SendOutbound,
   options: LoadOptions & { reader: DocumentReader },
 ): Promise<LoadedDocument> {
@@ -93,7 +93,7 @@ interface FetchedBytes {
 
 /** Undefined when the server says that nothing has changed. */
 async function fetchBytes(
-  { url, headers, sessionUser, trust }: Omit<DocumentPlace, 'path'>,
+  { url, headers, sessionUser, trust }: Omit<DocumentAddress, 'path'>,
   send: SendOutbound,
   { signal, known }: { signal: AbortSignal; known?: DocumentVersion | undefined },
 ): Promise<FetchedBytes | undefined> {

@@ -187,7 +187,7 @@ describe('headers and cookies', () => {
 
   it('a reserved header is not sent, even when an operation was made by hand', () => {
     const operation = operationOf(parameter('header'));
-    const forged = { ...operation, places: operation.places.map((place) => ({ ...place, name: 'Authorization' })) };
+    const forged = { ...operation, bindings: operation.bindings.map((place) => ({ ...place, name: 'Authorization' })) };
     expect(buildRequest(forged, { p: 'Bearer x' }, base).headers).not.toHaveProperty('authorization');
   });
 });

@@ -154,7 +154,7 @@ describe('one operation that cannot be converted', () => {
 
   it('an optional body of another type is left out, and the operation stays', () => {
     const operation = { requestBody: { content: { 'application/cbor': { schema: { type: 'object', properties: { a: {} } } } } } };
-    expect(only(documentOf(operation))).toMatchObject({ body: undefined, places: [{ in: 'path', name: 'id' }] });
+    expect(only(documentOf(operation))).toMatchObject({ body: undefined, bindings: [{ in: 'path', name: 'id' }] });
   });
 });
 
@@ -173,19 +173,19 @@ describe('parameters', () => {
     ];
     const parameters = names.map((name) => ({ name, in: 'header', required: true, schema: { type: 'string' } }));
     const components = { securitySchemes: { a: { type: 'apiKey', in: 'header', name: 'x-key' } } };
-    expect(only({ ...documentOf({ parameters }, '/a'), components }).places.map(({ name }) => name)).toEqual(['X-Ok']);
+    expect(only({ ...documentOf({ parameters }, '/a'), components }).bindings.map(({ name }) => name)).toEqual(['X-Ok']);
   });
 
   it('a path variable that nobody declared is a required text, one that is not in the path is left out', () => {
-    const { spec, places } = only(documentOf({ parameters: [{ name: 'other', in: 'path', required: true }] }));
-    expect(places).toEqual([{ argument: 'id', in: 'path', name: 'id', isRequired: true }]);
+    const { spec, bindings } = only(documentOf({ parameters: [{ name: 'other', in: 'path', required: true }] }));
+    expect(bindings).toEqual([{ argument: 'id', in: 'path', name: 'id', isRequired: true }]);
     expect(spec.parameters).toEqual({ type: 'object', properties: { id: { type: 'string' } }, required: ['id'] });
   });
 
   it('a parameter called __proto__ is an ordinary argument', () => {
-    const { spec, places } = only(documentOf({ parameters: [{ name: '__proto__', in: 'query', schema: { type: 'string' } }] }, '/a'));
-    expect(places[0]?.argument).toMatch(/^__proto___[0-9a-f]{6}$/);
-    expect(Object.keys(spec.parameters['properties'] as JsonObject)).toEqual([places[0]?.argument]);
+    const { spec, bindings } = only(documentOf({ parameters: [{ name: '__proto__', in: 'query', schema: { type: 'string' } }] }, '/a'));
+    expect(bindings[0]?.argument).toMatch(/^__proto___[0-9a-f]{6}$/);
+    expect(Object.keys(spec.parameters['properties'] as JsonObject)).toEqual([bindings[0]?.argument]);
   });
 
   it('arguments never share a name', () => {
@@ -221,15 +221,15 @@ describe('bodies', () => {
     ['a map', { type: 'object', additionalProperties: text }, ['body']],
     ['anything', {}, ['body']],
   ])('%s becomes its arguments', (_, schema, expected) => {
-    const { places, body } = only(documentOf(bodyOf(schema), '/a'));
-    expect(places.map(({ argument }) => argument)).toEqual(expected);
+    const { bindings, body } = only(documentOf(bodyOf(schema), '/a'));
+    expect(bindings.map(({ argument }) => argument)).toEqual(expected);
     expect(body?.kind).toBe(expected[0] === 'body' ? 'whole' : 'properties');
   });
 
   it('a whole body gets another name beside a parameter called body', () => {
     const parameters = [{ name: 'body', in: 'query', schema: text }];
-    const { places, body } = only(documentOf({ parameters, ...bodyOf({ type: 'array' }) }, '/a'));
-    expect(places.map(({ argument, in: place }) => [argument, place])).toEqual([
+    const { bindings, body } = only(documentOf({ parameters, ...bodyOf({ type: 'array' }) }, '/a'));
+    expect(bindings.map(({ argument, in: place }) => [argument, place])).toEqual([
       ['body', 'query'],
       ['body_body', 'body'],
     ]);
@@ -264,7 +264,7 @@ describe('bodies', () => {
 
   it('a GET has none', () => {
     const { operations, warnings } = convertOperations(documentOf(bodyOf({ type: 'object', properties: { a: text } }), '/a', 'get'));
-    expect(operations[0]).toMatchObject({ places: [], body: undefined });
+    expect(operations[0]).toMatchObject({ bindings: [], body: undefined });
     expect(warnings).toEqual(['GET /a: The body of a GET request is not sent.']);
   });
 });

@@ -3,12 +3,12 @@ import { OutboundError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import type { SendOutbound } from '../../../../src/core/outbound.ts';
 import { createRegisteredBudget } from '../../../../src/tools/openapi/convert/conversion-budget.ts';
-import { documentUrl, loadDocument, type DocumentPlace, type LoadOptions } from '../../../../src/tools/openapi/load/load-document.ts';
+import { documentUrl, loadDocument, type DocumentAddress, type LoadOptions } from '../../../../src/tools/openapi/load/load-document.ts';
 import type { DocumentReader } from '../../../../src/tools/openapi/load/open-document-aside.ts';
 import type { OpenedDocument } from '../../../../src/tools/openapi/load/open-document.ts';
 import { scriptedServer, silence, type ScriptedAnswer } from '../scripted-server.ts';
 
-const place: DocumentPlace = {
+const place: DocumentAddress = {
   url: 'http://tools.test:8000/api/',
   path: '/openapi.json?token=hidden',
   headers: { authorization: 'Bearer secret-key' },
@@ -18,7 +18,7 @@ const never = new AbortController().signal;
 const readerUntil = (signal: AbortSignal): DocumentReader => ({ kind: 'registered', caller: 'tools', signal });
 const options = (): LoadOptions => ({ job: { budget: createRegisteredBudget(), isChecked: false } });
 
-async function load(where: DocumentPlace, send: SendOutbound, signal = never): Promise<OpenedDocument> {
+async function load(where: DocumentAddress, send: SendOutbound, signal = never): Promise<OpenedDocument> {
   const loaded = await loadDocument(where, send, { ...options(), reader: readerUntil(signal) });
   if (loaded.type === 'unchanged') throw new Error('unchanged');
   return loaded.opened;
