@@ -43,7 +43,7 @@ export interface ArgumentBinding {
   part?: PartPlan;
 }
 
-/** `properties`: the body is an object of the arguments whose place is the body. `whole`: the argument `argument` is the body. */
+/** `properties`: the body is an object of the arguments that are sent in the body. `whole`: the argument `argument` is the body. */
 export interface BodyPlan {
   /** May be a range such as `image/*` where the body is a file, which then says what it is. */
   mediaType: string;
@@ -66,7 +66,7 @@ export interface BodyAlternative {
 export type CredentialLocation =
   | { kind: 'bearer' }
   | { kind: 'basic' }
-  /** `prefix` stands before the key, as in `Token abc`. */
+  /** `prefix` is sent before the key, as in `Token abc`. */
   | { kind: 'header' | 'query' | 'cookie'; name: string; prefix?: string };
 
 /** One alternative of an operation's security: all of its credentials together. */

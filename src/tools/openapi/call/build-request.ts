@@ -12,13 +12,13 @@ export { ArgumentError } from './argument-error.ts';
 
 /** RFC 6265 section 4.1.1, and the comma that lists are joined with. */
 const cookieValue = /^[\x21\x23-\x3a\x3c-\x5b\x5d-\x7e]*$/;
-/** JSON where there is a choice: some servers answer in XML to whoever takes anything. */
+/** JSON where there is a choice: some servers answer in XML where anything is accepted. */
 const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
 
 /**
  * The request of a call, without credentials. `baseUrl` is where the paths begin (`createBaseUrls`). Optional arguments that are null are not sent,
  * except in a body whose schema takes null: there it clears a field.
- * @throws ArgumentError for a value that is missing or cannot stand in its place.
+ * @throws ArgumentError for a value that is missing or cannot be sent where it belongs.
  */
 export function buildRequest(operation: Operation, args: JsonObject, baseUrl: string): PreparedRequest {
   const chosen = bodyPlanFor(operation, args);

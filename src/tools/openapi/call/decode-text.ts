@@ -1,4 +1,4 @@
-/** What was declared in the text itself stands within its first kilobyte (HTML, section 13.2.3.2; XML 1.0, section 4.3.3). */
+/** A charset that the text itself declares is within its first kilobyte (HTML, section 13.2.3.2; XML 1.0, section 4.3.3). */
 const declarationBytes = 1_024;
 const declared = /<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{1,40})|^<\?xml[^>]{0,200}encoding\s*=\s*["']([\w.:-]{1,40})/i;
 

@@ -10,7 +10,7 @@ const wordKeys = ['detail', 'message', 'error_description', 'error', 'msg', 'tit
 /** Where they name the field of one entry (RFC 9457 section 3, JSON:API) and say what is wrong with it. */
 const fieldKeys = ['pointer', 'parameter', 'field', 'param', 'path', 'property', 'name'];
 const saidKeys = ['msg', 'detail', 'message', 'reason', 'description', 'error'];
-/** Where the cause stands when the first words are a heading: mcpo says `{message: "Unexpected error", error: "… Invalid timezone …"}`. */
+/** Where the cause is when the first message is only a heading: mcpo says `{message: "Unexpected error", error: "… Invalid timezone …"}`. */
 const causeKeys = ['error', 'error_description', 'details', 'reason', 'description', 'cause', 'hint'];
 /** At least three words: a word or two, like a reason phrase, say nothing new. */
 const sentence = /\S\s+\S+\s+\S/;
@@ -46,7 +46,7 @@ function wordsOf(body: JsonValue): string {
   return Object.keys(body).length === 0 ? '' : JSON.stringify(body);
 }
 
-/** The sentence that stands beside the first one, unless one of them holds the other. */
+/** The message with its cause, unless that repeats it. */
 function withCause(words: string, body: JsonObject): string {
   const cause = causeKeys
     .map((key) => ownValue(body, key))

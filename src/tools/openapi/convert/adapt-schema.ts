@@ -62,7 +62,7 @@ export interface SchemaAdapter {
   definitions: JsonObject;
 }
 
-/** Where in the schema the adapter stands. */
+/** The adapter's position in the schema. */
 interface Position {
   /**
    * References that were opened for the same value, through `allOf` and its like. Meeting one again asks for nothing new, and a validator

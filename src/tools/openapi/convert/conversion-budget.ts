@@ -4,7 +4,7 @@ import { OmittedOperation } from '../operation.ts';
 
 /** What may still be spent on converting documents; shared by all documents that arrive together. */
 export interface ConversionBudget {
-  /** Schemas, copied keys, choices and the like: each stands for about a microsecond and a hundred bytes. */
+  /** Schemas, copied keys, choices and the like: each takes about a microsecond and a hundred bytes. */
   nodesLeft: number;
   /** Values that may still be searched for recursion; each takes a tenth of a microsecond. */
   valuesLeft: number;

@@ -30,7 +30,7 @@ const stylesOf: Record<string, ReadonlySet<string>> = {
   cookie: new Set(['form', 'cookie']),
 };
 
-/** The arguments that an operation's parameters become, path variables that nobody declared among them. */
+/** The arguments that an operation's parameters become, undeclared path variables among them. */
 export function planParameters(parameters: readonly JsonObject[], context: ParameterContext): PlannedArgument[] {
   const variables = new Set(pathVariables(context.path));
   context.spend(variables.size);

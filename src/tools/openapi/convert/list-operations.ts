@@ -6,7 +6,7 @@ import { isDotSegment } from '../request-rules.ts';
 import { OmittedOperation, type Conversion } from '../operation.ts';
 import { followReferences } from '../load/resolve-references.ts';
 
-/** An operation as it stands in the document. */
+/** An operation as the document has it. */
 export interface ListedOperation {
   /** Upper case. */
   method: string;

@@ -14,7 +14,7 @@ export interface WireName {
 
 /**
  * A name for each argument, in the order given. The wire's own name wherever it is legal and free; paths come before queries, headers, cookies
- * and bodies, and the later one is called after its place (`body_id`). Two arguments never share a name, so none can overwrite another.
+ * and bodies, and the later one is prefixed with its location (`body_id`). Two arguments never share a name, so none can overwrite another.
  */
 export function nameArguments(wireNames: readonly WireName[]): string[] {
   const wishes = wireNames.map((wire, index) => ({ wire, index, plain: legalArgument(wire.name) }));

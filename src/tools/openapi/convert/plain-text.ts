@@ -2,7 +2,7 @@ import type { JsonValue } from '../../../shared/json.ts';
 
 /** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
 export const descriptionCharacters = 1_024;
-/** Longer texts are not searched for their first word: the same one may be asked for by every function. */
+/** Only the beginning of a text is searched for words: every function may refer to the same text. */
 const searchedCharacters = 4_096;
 /** What people do not see and models read: control characters, marks that turn the order of letters, empty spaces, Unicode's tags. */
 // eslint-disable-next-line no-control-regex -- they are what has to go
@@ -10,7 +10,7 @@ const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u2060
 
 /**
  * What opens and ends turns, thoughts and calls in the templates of well-known models (ChatML, Llama, Mistral, Gemma, DeepSeek, GLM, Qwen). Tokenizers
- * take it for these wherever it stands, so a description that holds it could end its own message and begin another one.
+ * take it for these anywhere, so a description that holds it could end its own message and begin another one.
  */
 const specialTokens = new RegExp(
   [

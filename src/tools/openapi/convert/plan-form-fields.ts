@@ -87,7 +87,7 @@ export function isFileSchema(schema: JsonObject): boolean {
   );
 }
 
-/** What a model is told about a file, or about each of several. */
+/** The schema of a file as a model sees it, or of each of several. */
 export function fileSchema(schema: JsonObject): JsonObject {
   const { items } = schema;
   if ([schema['type']].flat().includes('array') && isJsonObject(items)) return { ...schema, items: fileSchema(items) };

@@ -35,7 +35,7 @@ function parametersOf(document: JsonObject, owner: JsonObject, spend: Spend): Js
   return followed;
 }
 
-/** The operation's own parameter replaces the path item's of the same name and place. */
+/** The operation's own parameter replaces the path item's of the same name and location. */
 function mergeParameters(parameters: readonly JsonObject[]): JsonObject[] {
   const merged = new Map<string, JsonObject>();
   for (const parameter of parameters) merged.set(identityOf(parameter), parameter);

@@ -150,7 +150,7 @@ export function completed(schema: JsonObject): JsonObject {
 }
 
 /**
- * Without required properties that nobody describes: a read-only one that was left out, or an author's mistake. For whole schemas only:
+ * Without required properties that are not described: a read-only one that was left out, or an author's mistake. For whole schemas only:
  * a branch of an `allOf` may well require what another branch describes.
  */
 export function withoutUnknownRequired(schema: JsonObject): JsonObject {

@@ -12,7 +12,7 @@ const referenceCharacters = 45;
 const definitionCharacters = 20;
 const pointer = '#/$defs/';
 
-/** Keywords under which a schema stands, a list of schemas, or schemas by name. */
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
 const single = ['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'];
 const listed = ['anyOf', 'allOf', 'oneOf', 'prefixItems'];
 const named = ['properties', 'patternProperties', '$defs'];
@@ -20,14 +20,14 @@ const named = ['properties', 'patternProperties', '$defs'];
 interface Part {
   text: string;
   count: number;
-  /** What it stands under, for its name. */
+  /** The component or property that names its definition. */
   hint: string;
 }
 
 /**
- * Writes what stands several times in the parameters of a function once, as a definition. The root and its properties stay, for these are the
+ * Writes what the parameters of a function repeat once, as a definition. The root and its properties stay, for these are the
  * arguments. What was repeated by inlining and what the document itself repeats are the same here. The schemas given are not changed.
- * A definition is called as `nameOf` says, else after the first property that it stands under.
+ * A definition is named by `nameOf`, else after the first property that contains it.
  */
 export function shareDefinitions(parameters: JsonObject, nameOf: (schema: JsonObject) => string | undefined = () => undefined): JsonObject {
   const whole = JSON.stringify(parameters);
@@ -75,7 +75,7 @@ export function shareDefinitions(parameters: JsonObject, nameOf: (schema: JsonOb
   return { ...shared, $defs: definitions };
 }
 
-/** A text or a number is read where it stands, and a list of references is no longer than a reference to it. */
+/** A text or a number is easier to read in place, and a list of references is no longer than a reference to it. */
 function isShareable(schema: JsonObject): boolean {
   return ['properties', 'anyOf', 'allOf', 'enum', 'additionalProperties', 'prefixItems'].some((key) => typeof schema[key] === 'object');
 }
@@ -84,7 +84,7 @@ function isWorthy(text: string, count: number): boolean {
   return count > 1 && (count - 1) * text.length > count * referenceCharacters + definitionCharacters;
 }
 
-/** Applies `change` to each schema within the schema. The hint is the name of the property that it stands under. */
+/** Applies `change` to each schema within the schema. The hint is the name of the property that contains it. */
 function mapChildren(schema: JsonObject, change: (child: JsonObject, hint: string) => JsonObject, hint = ''): JsonObject {
   const mapped: JsonObject = { ...schema };
   const changed = (child: JsonValue | undefined, name = hint): JsonValue => (isJsonObject(child) ? change(child, name) : (child ?? null));

@@ -9,7 +9,7 @@ const heading = 'Swagger schema validation failed.';
 /** Larger documents take a validator a second and more than a hundred megabytes, and their authors have checked them. */
 const checkedCharacters = 5_000_000;
 /**
- * A validator follows each reference wherever it stands, and cannot be interrupted. Real documents have at most two values a character, and
+ * A validator follows each reference every time, and cannot be interrupted. Real documents have at most two values a character, and
  * the largest of them 2.2 million; that many take it a few seconds.
  */
 const checkedValuesPerCharacter = 10;

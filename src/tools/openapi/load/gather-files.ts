@@ -5,7 +5,7 @@ import { limits } from '../../../core/limits.ts';
 import { parseTree } from './parse-document.ts';
 import { nestedValues, referenceOf } from './resolve-references.ts';
 
-/** Gives the bytes of a file. Which files are requested is decided here; whoever fetches checks the address all the same. */
+/** Gives the bytes of a file. Which files are requested is decided here; the address is checked again when it is fetched. */
 export type FetchFile = (url: string) => Promise<Uint8Array>;
 
 export interface FileSource {

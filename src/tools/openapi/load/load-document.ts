@@ -21,7 +21,7 @@ export interface DocumentAddress {
 const usualPlace = 'The document is usually at /openapi.json.';
 const accept = 'application/json, application/yaml, text/yaml;q=0.9, */*;q=0.8';
 
-/** `path` may be a full URL; else it stands below `url`, with one slash between, and may have a query of its own. */
+/** `path` may be a full URL; else it is joined to `url` with one slash, and may have a query. */
 export function documentUrl(url: string, path: string): string {
   if (/^https?:\/\//i.test(path)) return path;
   const { origin, pathname } = new URL(url);

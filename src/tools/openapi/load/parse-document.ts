@@ -4,11 +4,11 @@ import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 
-/** Keys that reach the prototype of whoever copies the document. */
+/** Keys that would change a prototype where the document is copied. */
 const cleaning = { protoAction: 'remove', constructorAction: 'remove' } as const;
 
 /**
- * `maxAliasCount` is the package's own default, stated because it stands between a small text and gigabytes. Like in JSON the last of two
+ * `maxAliasCount` is the package's own default, stated because it keeps a small text from becoming gigabytes. Like in JSON the last of two
  * equal keys counts: checking for them takes the square of their number. Only types of JSON: a `!!binary` or `!!set` stays what it was written as.
  */
 const yamlOptions = { maxAliasCount: 100, merge: true, uniqueKeys: false, resolveKnownTags: false, logLevel: 'error' } as const;
@@ -68,7 +68,7 @@ function readJson(text: string): JsonValue {
 function readYaml(text: string): JsonValue {
   const value = readText(() => parseYaml(text, yamlOptions) as JsonValue, 'neither JSON nor valid YAML');
   checkDepth(value);
-  // After the check of the depth: an alias can stand within what it stands for, and scanning such a circle would not end.
+  // After the check of the depth: an alias can lie within its own anchor, and scanning such a circle would not end.
   if (typeof value === 'object' && value !== null) scan(value, cleaning);
   return value;
 }
