@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
 import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, readChunks, testApp } from '../_support/build-app.ts';
+import type { TestApp } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 
@@ -12,13 +13,16 @@ const messages = [{ role: 'user', content: 'Hi' }];
 async function ask(body: unknown, turns: ScriptStep[][] = [], path = '/v1/chat/completions') {
   const model = new ScriptedModel(...turns);
   await using app = await testApp({}, { backends: [backendOf(model)] });
-  const response = await app.server.inject({
+  return { response: await post(app, body, path), model, app };
+}
+
+async function post(app: TestApp, body: unknown, path = '/v1/chat/completions') {
+  return app.server.inject({
     method: 'POST',
     url: path,
     headers: { host: '127.0.0.1:8080', 'content-type': 'application/json' },
     payload: body as object,
   });
-  return { response, model, app };
 }
 
 test.each(['/v1/chat/completions', '/api/chat/completions', '/api/v1/chat/completions'])('%s answers a completion', async (path) => {
@@ -226,46 +230,55 @@ describe('with a registered tool server', () => {
   });
 });
 
-test.each([
-  ['no body', undefined, ''],
-  ['null', 'null', ''],
-  ['an array', [], ''],
-  ['no model', { messages }, 'model'],
-  ['no messages', { model: 'model' }, 'messages'],
-  ['empty messages', { model: 'model', messages: [] }, 'messages'],
-  ['an unknown role', { model: 'model', messages: [{ role: 'robot', content: 'x' }] }, 'messages.0.role'],
-  ['content of a wrong type', { model: 'model', messages: [{ role: 'user', content: 7 }] }, 'messages.0.content'],
-  ['a tool message without its call', { model: 'model', messages: [{ role: 'tool', content: 'x' }] }, 'messages.0.tool_call_id'],
-  ['a stream flag that is text', { model: 'model', messages, stream: 'yes' }, 'stream'],
-  ['a huge n', { model: 'model', messages, n: 1_000_000_000 }, 'n'],
-  ['a function without a name', { model: 'model', messages, tools: [{ type: 'function', function: {} }] }, 'tools.0.function'],
-  ['rounds below one', { model: 'model', messages, params: { max_tool_rounds: 0 } }, 'params.max_tool_rounds'],
-  ['an unknown mode', { model: 'model', messages, params: { function_calling: 'magic' } }, 'params.function_calling'],
-  ['an unknown tool id', { model: 'model', messages, tool_ids: ['server:gone'] }, 'tool_ids'],
-  [
-    'variables of endless depth',
-    { model: 'model', messages, variables: { a: JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`) as object } },
-    'variables',
-  ],
-  [
-    'variables that would fill the memory',
-    { model: 'model', messages: [{ role: 'system', content: '{{A}}'.repeat(20_000) }], variables: { A: 'x'.repeat(4_000) } },
-    'variables',
-  ],
-  ['background without a session', { model: 'model', messages, background: true }, 'session_id'],
-  ['background with a session that is not there', { model: 'model', messages, background: true, session_id: 'gone' }, 'session_id'],
-])('%s is a 400 that names the field', async (_case, body, param) => {
-  const { response, model } = await ask(body, [says('Never.')]);
-  expect(response.statusCode).toBe(400);
-  expect(response.json()).toEqual({
-    error: {
-      message: expect.any(String),
-      type: 'invalid_request_error',
-      code: expect.any(String),
-      param: expect.toSatisfy((value) => (value ?? '') === param),
-    },
+describe('a wrong request', () => {
+  const model = new ScriptedModel(says('Never.'));
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await testApp({}, { backends: [backendOf(model)] });
   });
-  expect(model.requests).toEqual([]);
+  afterAll(() => app.close());
+
+  test.each([
+    ['no body', undefined, ''],
+    ['null', 'null', ''],
+    ['an array', [], ''],
+    ['no model', { messages }, 'model'],
+    ['no messages', { model: 'model' }, 'messages'],
+    ['empty messages', { model: 'model', messages: [] }, 'messages'],
+    ['an unknown role', { model: 'model', messages: [{ role: 'robot', content: 'x' }] }, 'messages.0.role'],
+    ['content of a wrong type', { model: 'model', messages: [{ role: 'user', content: 7 }] }, 'messages.0.content'],
+    ['a tool message without its call', { model: 'model', messages: [{ role: 'tool', content: 'x' }] }, 'messages.0.tool_call_id'],
+    ['a stream flag that is text', { model: 'model', messages, stream: 'yes' }, 'stream'],
+    ['a huge n', { model: 'model', messages, n: 1_000_000_000 }, 'n'],
+    ['a function without a name', { model: 'model', messages, tools: [{ type: 'function', function: {} }] }, 'tools.0.function'],
+    ['rounds below one', { model: 'model', messages, params: { max_tool_rounds: 0 } }, 'params.max_tool_rounds'],
+    ['an unknown mode', { model: 'model', messages, params: { function_calling: 'magic' } }, 'params.function_calling'],
+    ['an unknown tool id', { model: 'model', messages, tool_ids: ['server:gone'] }, 'tool_ids'],
+    [
+      'variables of endless depth',
+      { model: 'model', messages, variables: { a: JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`) as object } },
+      'variables',
+    ],
+    [
+      'variables that would fill the memory',
+      { model: 'model', messages: [{ role: 'system', content: '{{A}}'.repeat(20_000) }], variables: { A: 'x'.repeat(4_000) } },
+      'variables',
+    ],
+    ['background without a session', { model: 'model', messages, background: true }, 'session_id'],
+    ['background with a session that is not there', { model: 'model', messages, background: true, session_id: 'gone' }, 'session_id'],
+  ])('%s is a 400 that names the field', async (_case, body, param) => {
+    const response = await post(app, body);
+    expect(response.statusCode).toBe(400);
+    expect(response.json()).toEqual({
+      error: {
+        message: expect.any(String),
+        type: 'invalid_request_error',
+        code: expect.any(String),
+        param: expect.toSatisfy((value) => (value ?? '') === param),
+      },
+    });
+    expect(model.requests).toEqual([]);
+  });
 });
 
 test('an unknown model is a 404 that names known ones', async () => {
