@@ -8,7 +8,7 @@ import type { ToolCatalog } from '../tools/catalog/tool-catalog.ts';
 import type { AppContext } from './app-context.ts';
 import type { Extensions } from './compose-extensions.ts';
 import type { Storage } from './compose-storage.ts';
-import { logServerNews } from './startup-warnings.ts';
+import { logServerNews } from './log-server-news.ts';
 import { version } from './version.ts';
 
 export interface ToolParts {

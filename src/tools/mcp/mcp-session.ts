@@ -1,7 +1,7 @@
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { Operation } from '../openapi/operation.ts';
-import { maskOfEverythingSent } from '../servers/credentials-of.ts';
+import { maskOfEverythingSent } from '../servers/secrets-to-mask.ts';
 import type { OpenedServer, Opening, OpeningOptions } from '../servers/open-registered-server.ts';
 import { configValue, whyWithheld } from '../servers/server-rules.ts';
 import { convertTools } from './convert-tools.ts';

@@ -8,7 +8,7 @@ import type { JsonValue } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
-import { maskOfCredentials } from '../servers/credentials-of.ts';
+import { maskOfCredentials } from '../servers/secrets-to-mask.ts';
 import type { McpFunction } from './convert-tools.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpFailure } from './explain-mcp-failure.ts';

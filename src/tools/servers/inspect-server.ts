@@ -5,7 +5,7 @@ import type { ToolServerInspector, ToolServerReport } from '../../core/tool-serv
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { estimateFunctionTokens } from '../catalog/offer-tools.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
-import { maskOfEverythingSent } from './credentials-of.ts';
+import { maskOfEverythingSent } from './secrets-to-mask.ts';
 import { lintApprovals, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';
 import { openServer } from './open-registered-server.ts';
 import type { HeldFunction, OpenedServer, Opening } from './open-registered-server.ts';

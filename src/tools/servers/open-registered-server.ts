@@ -8,7 +8,7 @@ import { createRegisteredBudget } from '../openapi/convert/conversion-budget.ts'
 import type { DocumentVersion } from '../openapi/load/load-document.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
 import { callHeaders, sessionUserOf } from './connection-headers.ts';
-import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
+import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { configValue, whyWithheld } from './server-rules.ts';
 

@@ -8,7 +8,7 @@ import type { RunContext } from '../../core/run.ts';
 import type { Tool, ToolSpec } from '../../core/tool.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { CallBrowser } from '../../core/browser-call.ts';
-import { everythingSent, maskOfEverythingSent } from './credentials-of.ts';
+import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
 import { createBrowserTool } from './browser-tool.ts';
 import { credentialHeaders, mergeHeaders, sessionUserOf } from './connection-headers.ts';
 import { legalName, possibleNames } from '../catalog/name-functions.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { createErrorOutput } from '../../../src/tools/mcp/bounded-stdio-transport.ts';
-import { maskOfEverythingSent } from '../../../src/tools/servers/credentials-of.ts';
+import { maskOfEverythingSent } from '../../../src/tools/servers/secrets-to-mask.ts';
 import { mcpRecord } from './mcp-fixture.ts';
 
 const asItIs = (line: string): string => line;

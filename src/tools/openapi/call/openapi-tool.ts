@@ -5,7 +5,7 @@ import type { PreparedRequest } from '../../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tool.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../../shared/secrets/secret-names.ts';
-import { sessionSecrets } from '../../servers/credentials-of.ts';
+import { sessionSecrets } from '../../servers/secrets-to-mask.ts';
 import { laterLimit } from '../../../shared/later-limit.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { isSafeMethod } from '../../servers/server-rules.ts';

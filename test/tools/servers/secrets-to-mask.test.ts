@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSecretMask } from '../../../src/shared/secrets/secret-mask.ts';
-import { sessionSecrets } from '../../../src/tools/servers/credentials-of.ts';
+import { sessionSecrets } from '../../../src/tools/servers/secrets-to-mask.ts';
 
 const { text } = createSecretMask(sessionSecrets(true));
 const head = 'eyJhbGciOiJFZERTQSIs';
