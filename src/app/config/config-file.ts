@@ -4,6 +4,7 @@ import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { ConfigError } from './config-error.ts';
+import { refuseKey } from './refused-settings.ts';
 import { settingNames } from './settings.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
 
@@ -68,11 +69,9 @@ function firstLine(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/:$/, '');
 }
 
-export const withoutRedis = 'this version runs as one process and cannot use Redis';
-
 function requireKnown(key: string, path: string): void {
   if (knownKeys.includes(key)) return;
-  if (key === 'redis_url') throw new ConfigError(`${path}: redis_url: ${withoutRedis}; remove it.`);
+  refuseKey(key, path);
   throw new ConfigError(`${path}: "${key}" is not a known setting; did you mean "${nearestWord(key, knownKeys).word}"?`);
 }
 

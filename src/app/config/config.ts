@@ -4,12 +4,13 @@ import { parseEnv } from 'node:util';
 import { readBackends } from './backends.ts';
 import type { BackendConfig } from './backends.ts';
 import { ConfigError } from './config-error.ts';
-import { parseConfigFile, withoutRedis } from './config-file.ts';
+import { parseConfigFile } from './config-file.ts';
 import type { ConfigFile } from './config-file.ts';
 import { readModuleSections } from './module-sections.ts';
 import type { ModuleSettings } from './module-sections.ts';
 import { createSettingsReader } from './read-settings.ts';
 import type { SettingFields, SettingsReader } from './read-settings.ts';
+import { notFromEnvFile, refuseVariables } from './refused-settings.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { PresetRecord } from '../../core/preset.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
@@ -53,8 +54,7 @@ const defaultPath = './toolwharf.yaml';
  * @throws ConfigError for the first invalid value.
  */
 export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, isTerminal = false): Config {
-  // An operator who sets it expects several replicas to work together, which this version cannot do.
-  if ((environment['REDIS_URL'] ?? '').trim() !== '') throw new ConfigError(`REDIS_URL: ${withoutRedis}; unset it.`);
+  refuseVariables(environment);
   const file = readConfigFile(environment, readFile);
   const settings = createSettingsReader(environment, file);
   const fields = settings.readFields();
@@ -71,11 +71,6 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
   };
   return deepFreeze(config);
 }
-
-/**
- * Names that other programs use too, for their own databases, and the one that locates the files. They may be set only in the environment itself.
- */
-const notFromEnvFile = new Set(['DATABASE_URL', 'REDIS_URL', 'TOOLWHARF_CONFIG']);
 
 /**
  * Adds the variables of the `.env` beside the configuration file to the environment, without overriding variables. Without a configuration file

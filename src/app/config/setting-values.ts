@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { JsonValue } from '../../shared/json.ts';
 import { InvalidValue } from './config-error.ts';
+import { refusePostgres } from './refused-settings.ts';
 
 /** Reads a setting's value: text from the environment, or what YAML made of it. Throws `InvalidValue`. */
 export type ParseValue<Value> = (value: JsonValue) => Value;
@@ -97,8 +98,7 @@ export function templateWith(placeholder: string): ParseValue<string> {
 
 export const sqliteAddress: ParseValue<string> = (value) => {
   const address = text(value);
-  if (/^postgres(?:ql)?:/.test(address))
-    throw new InvalidValue('names a PostgreSQL database, which this version cannot use', 'set sqlite:<file>, or unset it', 'its value');
+  refusePostgres(address);
   if (/^sqlite:./.test(address)) return address;
   throw new InvalidValue('does not start with sqlite:', 'set for example sqlite:./data/toolwharf.db', 'its value');
 };
