@@ -3,23 +3,23 @@ import type { ModelEvent } from '../core/chat.ts';
 import { limits } from '../core/limits.ts';
 import type { Emit } from '../shared/emit.ts';
 
-/** The bytes of a streamed answer, on their way to events. */
+/** Parses the bytes of a streamed answer to events. */
 export interface AnswerStream {
-  /** The answer is over, whatever follows. */
+  /** The answer is complete; anything that follows is ignored. */
   readonly isDone: boolean;
-  /** Why the answer fails, behind what has been read of it. */
+  /** An error that follows the events read so far. */
   readonly fault: unknown;
   read(piece: Uint8Array): ModelEvent[];
-  /** Called once, where the body ends, or fails, before the answer is over. */
+  /** Called once if the body ends or fails before the answer is complete. */
   end(failure: unknown): ModelEvent[];
 }
 
-/** Time for a backend to end the body after the answer: then the connection can be used again. */
+/** How long to wait for the end of the body after the answer, so that the connection can be reused. */
 const endOfBodyMs = 50;
 
 /**
- * Emits a streamed answer, one batch for each piece of its bytes; what came before a fault is emitted before that is thrown. Closes the connection
- * where the body does not end soon after the answer.
+ * Emits the events of a streamed answer, one batch per chunk. Events before an error are emitted before it is thrown. Closes the connection if the
+ * body does not end soon after the answer.
  */
 export async function emitAnswer(
   stream: AnswerStream,
@@ -39,7 +39,7 @@ export async function emitAnswer(
       if (stream.fault !== undefined) throw stream.fault;
       return;
     }
-    // A large piece is read in slices, with other work between two of them.
+    // A large chunk is parsed in slices, so that other work can run in between.
     for (let start = 0; start < piece.byteLength && !stream.isDone; start += limits.upstreamSliceBytes) {
       if (start > 0) await nextTurn();
       const slow = emit(stream.read(piece.subarray(start, start + limits.upstreamSliceBytes)));
@@ -55,7 +55,7 @@ async function reachEnd(pieces: AsyncIterator<Uint8Array>, close: () => void): P
   try {
     while ((await pieces.next()).done !== true);
   } catch {
-    // The answer is whole.
+    // The answer is complete by now.
   } finally {
     clearTimeout(timer);
   }

@@ -8,36 +8,36 @@ import { createSecretMask } from '../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../shared/secrets/secret-names.ts';
 import type { SecretMask } from '../shared/secrets/secret-mask.ts';
 import { readJsonAnswer } from './read-json-answer.ts';
-import { answerFault, reportedFault, toUpstreamError } from './upstream-errors.ts';
+import { readErrorResponse, toReportedError, toUpstreamError } from './upstream-errors.ts';
 
 export interface BackendConnection {
   /** Absolute; a path and a query string are kept. A user and password in it become Basic authorization. */
   baseUrl: string;
   /** Sent as a bearer token. */
   key?: string | undefined;
-  /** Replace the gateway's own of the same name. */
+  /** Replace the gateway's own headers of the same name. */
   headers?: Record<string, string>;
-  /** From the request to the response's headers: for Ollama, loading the model is part of it. */
+  /** From the request to the response headers; for Ollama that includes loading the model. */
   firstByteTimeoutMs: number;
   idleTimeoutMs: number;
 }
 
-/** What people write where a program wants some key; in the names of models these are words. */
-const placeholders = new Set(['ollama', 'lm-studio', 'not-needed', 'placeholder', 'sk-no-key-required']);
-/** Of an answer that is passed on as it came, what is searched for secrets in one turn of the event loop. */
-const maskedBytes = 1024 * 1024;
+/** Dummy keys that people enter where a program insists on one. They are not redacted, because they are words that occur in model names. */
+const dummyKeys = new Set(['ollama', 'lm-studio', 'not-needed', 'placeholder', 'sk-no-key-required']);
+/** Bytes of a passed-through answer that are searched for secrets in one turn of the event loop. */
+const maskWindowBytes = 1024 * 1024;
 const longestSecretBytes = 16 * 1024;
 
-/** Requests to one backend, and the faults of its answers in a client's words. Secrets leave it in headers only. */
+/** Sends requests to one backend, and converts its failures to errors for clients. Secrets are sent in headers only. */
 export class BackendClient {
-  /** How errors name the backend; never its address. */
+  /** The name of the backend in error messages, which never contain its address. */
   readonly name: string;
   readonly #connection: BackendConnection;
   readonly #send: SendOutbound;
   readonly #base: URL;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #mask: SecretMask;
-  /** By path: there are few. */
+  /** Cached by path; there are few. */
   readonly #urls = new Map<string, string>();
 
   constructor(name: string, connection: BackendConnection, send: SendOutbound) {
@@ -57,26 +57,26 @@ export class BackendClient {
       ...Object.fromEntries(Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value])),
     };
     const secrets = Object.entries(headers).flatMap(([header, value]) => (isSecretHeader(header) ? [value] : []));
-    this.#mask = createSecretMask([placeholders.has(key.toLowerCase()) ? '' : key, basic, ...secrets]);
+    this.#mask = createSecretMask([dummyKeys.has(key.toLowerCase()) ? '' : key, basic, ...secrets]);
   }
 
   /**
-   * Sends a request, without a body a GET, and reads its answer. The connection is closed when that fails or the signal aborts.
-   * @throws GatewayError for a status of 400 or more, and for what goes wrong on the way; what `read` throws as it is.
+   * Sends a request (a GET if it has no body) and reads the response with `read`. Closes the connection if that fails or the signal aborts.
+   * @throws GatewayError for a status of 400 or above and for transport errors; whatever `read` throws
    */
   async exchange<Result>(
     path: string,
     { signal, body }: { signal: AbortSignal; body?: JsonObject },
     read: (response: OutboundResponse, close: () => void) => Promise<Result>,
   ): Promise<Result> {
-    // One listener costs a tenth of a composite signal.
+    // A listener costs a tenth of `AbortSignal.any`.
     const closer = new AbortController();
     const leave = (): void => closer.abort(signal.reason);
     try {
       signal.throwIfAborted();
       signal.addEventListener('abort', leave, { once: true });
       const response = await this.#request(path, closer.signal, body);
-      if (response.status >= 400) throw await answerFault(response, this.name, this.#mask);
+      if (response.status >= 400) throw await readErrorResponse(response, this.name, this.#mask);
       return await read(response, () => closer.abort());
     } catch (error) {
       closer.abort();
@@ -124,23 +124,23 @@ export class BackendClient {
     return readJsonAnswer(response, this.name, this.#mask);
   }
 
-  /** An answer that is passed on as it came: it is the caller's, and may hold millions of numbers. */
+  /** Reads a response that is passed through unparsed, since it may hold millions of numbers. */
   async readBytes(response: OutboundResponse, maxBytes: number): Promise<Uint8Array> {
     const { bytes, isTruncated } = await readBytes(response.body, maxBytes);
     if (isTruncated) throw this.invalid(`sends more than ${maxBytes} bytes`);
-    // In windows, because a search of all of it takes long, and with what a secret needs that begins at the end of one.
-    for (let start = 0; !this.#mask.isEmpty && start < bytes.byteLength; start += maskedBytes) {
+    // Searched in windows, because searching all at once takes long. They overlap, so that a secret across a boundary is found.
+    for (let start = 0; !this.#mask.isEmpty && start < bytes.byteLength; start += maskWindowBytes) {
       if (start > 0) await nextTurn();
-      const window = bytes.subarray(start, start + maskedBytes + longestSecretBytes);
+      const window = bytes.subarray(start, start + maskWindowBytes + longestSecretBytes);
       const masked = this.#mask.bytes(window);
       if (masked !== window) bytes.set(masked, start);
     }
     return bytes;
   }
 
-  /** An error that is reported within an answer. */
+  /** The error for one that is reported in a response with status 200. */
   reported(payload: JsonValue): GatewayError {
-    return reportedFault(payload, this.name, this.#mask);
+    return toReportedError(payload, this.name, this.#mask);
   }
 
   invalid(what: string): GatewayError {

@@ -10,16 +10,16 @@ import type { ModelBackend, ModelRequest, OutputForm } from '../core/model.ts';
 import { withRemedies } from '../shared/with-remedies.ts';
 import { fitGrammar } from './ollama/fit-grammar.ts';
 
-/** How much of a form is enforced: all of it, that it is JSON, nothing. */
+/** How much of an output form is enforced: the schema, only that it is JSON, or nothing. */
 type Degree = 'schema' | 'json' | 'none';
 const degrees: readonly Degree[] = ['schema', 'json', 'none'];
 
-/** How a form is requested from a kind of backend. */
+/** How a kind of backend is asked for structured output. */
 export interface FormDialect {
-  /** The parameters that ask for a form. */
+  /** The request parameters for a form. */
   form: (form: OutputForm, degree: Degree) => JsonObject;
-  /** The parameters that keep a model from thinking; undefined where the request does so already. */
-  withoutThought: (parameters: JsonObject) => JsonObject | undefined;
+  /** The parameters that disable reasoning; undefined if the request has disabled it already. */
+  withoutReasoning: (parameters: JsonObject) => JsonObject | undefined;
 }
 
 /** OpenAI's `response_format`. */
@@ -30,85 +30,96 @@ export function toResponseFormat({ schema, strictSchema }: OutputForm, degree: D
   return { response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: isStrict, schema: strictSchema ?? schema } } };
 }
 
-/** Ollama's `format`, as much of it as a grammar of Ollama can hold. */
+/** Ollama's `format`, reduced to what its grammar can hold. */
 export function toOllamaFormat({ schema }: OutputForm, degree: Degree): JsonObject {
   if (degree === 'none') return {};
   return { format: (degree === 'schema' ? fitGrammar(schema) : undefined) ?? 'json' };
 }
 
-export const openAiForms: FormDialect = { form: toResponseFormat, withoutThought: withoutTemplateThought };
+export const openAiForms: FormDialect = { form: toResponseFormat, withoutReasoning: withoutTemplateReasoning };
 export const ollamaForms: FormDialect = {
   form: toOllamaFormat,
-  withoutThought: (parameters) => (ownValue(parameters, 'think') === false ? undefined : { think: false }),
+  withoutReasoning: (parameters) => (ownValue(parameters, 'think') === false ? undefined : { think: false }),
 };
 
-/** As vLLM, SGLang and llama.cpp hand it to the chat template. A server that refuses it gets a request without. */
-function withoutTemplateThought(parameters: JsonObject): JsonObject | undefined {
+/**
+ * Disables reasoning as vLLM, SGLang and llama.cpp pass it to the chat template. If a server refuses the parameter, the request is repeated without
+ * it.
+ */
+function withoutTemplateReasoning(parameters: JsonObject): JsonObject | undefined {
   const own = ownValue(parameters, 'chat_template_kwargs');
   const given = isJsonObject(own) ? own : {};
   return ownValue(given, 'enable_thinking') === false ? undefined : { chat_template_kwargs: { ...given, enable_thinking: false } };
 }
 
-/** One way to make the request. */
-interface Way {
+/** One variant of the request. */
+interface Variant {
   degree: Degree;
-  /** The model is kept from thinking. */
-  isThoughtless: boolean;
+  /** Reasoning is disabled. */
+  isReasoningDisabled: boolean;
 }
 
 /**
- * A backend that holds its answer to the form of `request.output`, as far as it can: one that refuses the schema, or says nothing under it, is asked
- * for JSON, then for no form at all. A model that only thinks is first kept from thinking. Requests without a form are not touched.
- *
- * What was refused is remembered for the model and this schema: it may be the schema that is at fault, and one caller's must not take the form away
- * from all others. A silence alone teaches nothing about the form. Whether a model has to be kept from thinking is remembered for the model, unless
- * it was a limit, which callers set, that ended its thoughts.
+ * Wraps a backend so that its answer follows `request.output` as far as the backend can enforce it. A backend that refuses the schema, or returns an
+ * empty answer under it, is asked for JSON, then for no form at all; a model that only reasons first gets its reasoning disabled. Requests without a
+ * form pass unchanged.
+ * Refusals are remembered per model and schema, because the schema may be at fault, and one caller's schema must not affect the others. An empty
+ * answer by itself teaches nothing about the form. That a model needs its reasoning disabled is remembered per model, unless its reasoning ended at a
+ * token limit, which callers set.
  */
 export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now: () => number = Date.now): ModelBackend {
   const memory = { max: limits.outputForms, ttl: limits.outputFormMemoryMs, ttlResolution: 0, perf: { now } };
   const degreesBySchema = new LRUCache<string, Degree>(memory);
-  const thoughtlessModels = new LRUCache<string, boolean>(memory);
+  const reasoningDisabledModels = new LRUCache<string, boolean>(memory);
 
   async function answer({ output: form, ...request }: ModelRequest & { output: OutputForm }, emit: Emit<ModelEvent>): Promise<void> {
     const schemaKey = keyOf(request.model, form);
-    const first: Way = {
+    const first: Variant = {
       degree: degreesBySchema.get(schemaKey) ?? 'schema',
-      isThoughtless: thoughtlessModels.get(request.model) ?? false,
+      isReasoningDisabled: reasoningDisabledModels.get(request.model) ?? false,
     };
-    const off = dialect.withoutThought(request.parameters);
+    const off = dialect.withoutReasoning(request.parameters);
     let last = first;
-    /** As far as refusals alone lead. */
+    /** The degree that refusals alone have led to; an empty answer does not lower it. */
     let { degree: enforced } = first;
-    let mayStopThought = off !== undefined && !first.isThoughtless;
-    let isThoughtCut = false;
+    let mayDisableReasoning = off !== undefined && !first.isReasoningDisabled;
+    let isReasoningCut = false;
 
-    const attempt = (way: Way, emitNext: Emit<ModelEvent>): Promise<void> => {
-      const thought = way.isThoughtless ? off : undefined;
-      const formed: ModelRequest = { ...request, parameters: { ...request.parameters, ...thought, ...dialect.form(form, way.degree) } };
-      const isFormless = way.degree === 'none';
-      return answerInWords(backend, formed, { emit: emitNext, refusesSilence: !isFormless, refusesThought: !isFormless || mayStopThought });
+    const attempt = (variant: Variant, emitNext: Emit<ModelEvent>): Promise<void> => {
+      const reasoningParameters = variant.isReasoningDisabled ? off : undefined;
+      const formed: ModelRequest = {
+        ...request,
+        parameters: { ...request.parameters, ...reasoningParameters, ...dialect.form(form, variant.degree) },
+      };
+      const hasNoForm = variant.degree === 'none';
+      return requireText(backend, formed, {
+        emit: emitNext,
+        rejectsEmpty: !hasNoForm,
+        rejectsReasoningOnly: !hasNoForm || mayDisableReasoning,
+      });
     };
 
-    function remedy(error: unknown, failed: Way): Way | undefined {
-      const isRefused = !(error instanceof Wordless);
-      if (isRefused && ((failed.degree === 'none' && !failed.isThoughtless) || !refusesForm(error))) return undefined;
-      const hasThought = !isRefused && error.hasThought;
-      if (hasThought) isThoughtCut ||= error.isCut;
-      if (hasThought && mayStopThought) last = { degree: failed.degree, isThoughtless: true };
+    function remedy(error: unknown, failed: Variant): Variant | undefined {
+      const isRefused = !(error instanceof EmptyAnswer);
+      if (isRefused && ((failed.degree === 'none' && !failed.isReasoningDisabled) || !refusesForm(error))) return undefined;
+      const hasReasoning = !isRefused && error.hasReasoning;
+      if (hasReasoning) isReasoningCut ||= error.isCut;
+      if (hasReasoning && mayDisableReasoning) last = { degree: failed.degree, isReasoningDisabled: true };
       else {
-        // What is remembered as thoughtless was not tried with thoughts.
-        const next = failed === first && failed.isThoughtless ? failed.degree : nextDegree(failed.degree);
-        if (isRefused && !failed.isThoughtless) enforced = next;
-        last = { degree: next, isThoughtless: false };
+        // A variant that began with reasoning disabled was never tried with reasoning.
+        const next = failed === first && failed.isReasoningDisabled ? failed.degree : nextDegree(failed.degree);
+        if (isRefused && !failed.isReasoningDisabled) enforced = next;
+        last = { degree: next, isReasoningDisabled: false };
       }
-      mayStopThought &&= !last.isThoughtless;
-      request.onRepeat?.(describeWay(request, form, { way: last, isRefused }), isRefused ? error : undefined);
+      mayDisableReasoning &&= !last.isReasoningDisabled;
+      request.onRepeat?.(describeVariant(request, form, { variant: last, isRefused }), isRefused ? error : undefined);
       return last;
     }
 
     await withRemedies(first, attempt, { emit, remedy, maxRepeats: Infinity, isAnswer: isSpoken });
     if (enforced !== first.degree) degreesBySchema.set(schemaKey, enforced);
-    if (last.isThoughtless !== first.isThoughtless && !isThoughtCut) thoughtlessModels.set(request.model, last.isThoughtless);
+    if (last.isReasoningDisabled !== first.isReasoningDisabled && !isReasoningCut)
+      reasoningDisabledModels.set(request.model, last.isReasoningDisabled);
   }
 
   return {
@@ -117,49 +128,49 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
   };
 }
 
-/** An answer without a word. */
-class Wordless extends Error {
-  readonly hasThought: boolean;
-  /** A limit ended its thoughts. */
+/** The model returned no text. */
+class EmptyAnswer extends Error {
+  readonly hasReasoning: boolean;
+  /** The reasoning ended at a token limit. */
   readonly isCut: boolean;
 
-  constructor(hasThought: boolean, isCut: boolean) {
+  constructor(hasReasoning: boolean, isCut: boolean) {
     super('The model said nothing');
-    this.hasThought = hasThought;
+    this.hasReasoning = hasReasoning;
     this.isCut = isCut;
   }
 }
 
 /**
- * Models whose thoughts and form exclude each other end without a word.
- * @throws Wordless for silence after thoughts, or any silence, where it is refused.
+ * Some models return nothing if reasoning and a form are combined. @throws Wordless for an empty answer after reasoning, or for any empty answer if
+ * the caller of this function refuses it
  */
-async function answerInWords(
+async function requireText(
   backend: ModelBackend,
   request: ModelRequest,
-  { emit, refusesSilence, refusesThought }: { emit: Emit<ModelEvent>; refusesSilence: boolean; refusesThought: boolean },
+  { emit, rejectsEmpty, rejectsReasoningOnly }: { emit: Emit<ModelEvent>; rejectsEmpty: boolean; rejectsReasoningOnly: boolean },
 ): Promise<void> {
   let hasSpoken = false;
-  let hasThought = false;
+  let hasReasoning = false;
   const endings: (ModelEvent & { type: 'finish' })[] = [];
   await backend.answer(request, (events) => {
     for (const event of events) {
       hasSpoken ||= isSpoken(event);
-      hasThought ||= event.type === 'reasoning' && event.text.trim() !== '';
+      hasReasoning ||= event.type === 'reasoning' && event.text.trim() !== '';
       if (event.type === 'finish') endings.push(event);
     }
     return emit(events.filter(({ type }) => type !== 'finish'));
   });
-  const isRefusedThought = hasThought && refusesThought;
-  if (!hasSpoken && (isRefusedThought || refusesSilence))
-    throw new Wordless(
+  const isRefusedThought = hasReasoning && rejectsReasoningOnly;
+  if (!hasSpoken && (isRefusedThought || rejectsEmpty))
+    throw new EmptyAnswer(
       isRefusedThought,
       endings.some(({ reason }) => reason === 'length'),
     );
   await emit(endings);
 }
 
-/** Short, however long the schema is. */
+/** A hash, so that the key is short however long the schema is. */
 function keyOf(model: string, form: OutputForm): string {
   return createHash('sha256')
     .update(JSON.stringify([model, form]))
@@ -170,12 +181,15 @@ function nextDegree(degree: Degree): Degree {
   return degrees[degrees.indexOf(degree) + 1] ?? 'none';
 }
 
-/** For the log of the run. */
-function describeWay(request: ModelRequest, form: OutputForm, { way, isRefused }: { way: Way; isRefused: boolean }): ModelRequest {
+function describeVariant(
+  request: ModelRequest,
+  form: OutputForm,
+  { variant, isRefused }: { variant: Variant; isRefused: boolean },
+): ModelRequest {
   const reason = isRefused ? 'form_refused' : 'no_words';
   return {
     ...request,
-    ...(way.degree === 'none' ? {} : { output: form }),
+    ...(variant.degree === 'none' ? {} : { output: form }),
     purpose: { type: 'answer', ...request.purpose, reason },
   };
 }
@@ -186,7 +200,9 @@ function isSpoken(event: ModelEvent): boolean {
   );
 }
 
-/** Refusals come in too many words to know them all; one about the form in a server's own failure names it, and Ollama's runner falls over it. */
+/**
+ * Refusals have too many wordings to list. An internal error of the server counts if it mentions the form, and so does a crash of Ollama's runner.
+ */
 function refusesForm(error: unknown): boolean {
   if (!(error instanceof GatewayError)) return false;
   if (error.code === 'upstream_rejected') return [400, 415, 422, 501].includes(error.status);

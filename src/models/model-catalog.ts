@@ -4,16 +4,16 @@ import { limits } from '../core/limits.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/model.ts';
 import { ollamaPullHint } from './ollama/ollama-models.ts';
 
-/** A backend with its list of models. */
+/** A backend and how its models are listed. */
 export interface CatalogBackend {
   /** For operators and error messages: `ollama`, `openai-2`, `demo`. */
   name: string;
   /** Puts `<prefix>/` before every id of this backend. */
   prefix?: string;
-  /** Whether its models run on this side. */
+  /** Whether its models run locally. */
   isLocal: boolean;
   backend: ModelBackend;
-  /** Resolves with ids of the backend's own, or rejects; the catalogue sets the time limit. */
+  /** Resolves with the backend's own ids, or rejects; the catalog sets the time limit. */
   list(signal: AbortSignal): Promise<ModelRecord[]>;
 }
 
@@ -22,16 +22,16 @@ export interface ModelCatalogOptions {
   backends: CatalogBackend[];
   /** Milliseconds since 1970. */
   now: () => number;
-  /** What helps when a backend answers but lists no model, as a sentence. Default: for a local one the `ollama pull` to run. */
+  /** A sentence that says what to do if a backend lists no model. Default: for a local one, the `ollama pull` command to run. */
   emptyHint?: (backend: CatalogBackend, requestedId: string) => string | undefined;
 }
 
 export interface BackendReport {
   name: string;
-  /** `key_refused`: it answers 401 or 403 to the gateway's key. */
+  /** `key_refused`: the backend answers 401 or 403 to the gateway's key. */
   state: 'ok' | 'unreachable' | 'key_refused';
   models: number;
-  /** For operators: it may name addresses. */
+  /** For operators: it may contain addresses. */
   error?: string;
 }
 
@@ -40,17 +40,17 @@ export type ModelCatalog = ModelFinder & {
   backends(): Promise<BackendReport[]>;
 };
 
-/** How old a list may be before an unknown id makes the gateway look again: a model that was just pulled is found at once. */
+/** The age from which a list is read again for an unknown id, so that a model that was just pulled is found at once. */
 const unknownIdAgeMs = 2_000;
-/** How long a failure is believed: a backend that hangs costs its two seconds no more often than this. */
+/** How long a failure is cached: a backend that hangs costs its two seconds no more often than this. */
 const failureTtlMs = 5_000;
-/** How long a model is found in the last list of a backend that does not list any more; whether it answers, the chat finds out. */
+/** How long models of the last list are still found after listing fails; the chat will show whether the backend answers. */
 const knownMs = 10 * 60 * 1000;
 const knownIdsInError = 8;
-/** Refusals that are remembered; one backend's models are far fewer. */
-const rememberedRefusals = 1_000;
+/** The most refusals remembered; one backend has far fewer models. */
+const maxRefusals = 1_000;
 
-/** Why a backend gave no list. */
+/** Why listing a backend's models failed. */
 interface ListFault {
   kind: 'unreachable' | 'key_refused';
   message: string;
@@ -58,9 +58,9 @@ interface ListFault {
 
 interface ListState {
   source: CatalogBackend;
-  /** By the backend's own name. Empty after a failure. */
+  /** By the backend's own model id. Empty after a failure. */
   records: Map<string, ModelRecord>;
-  /** What was listed last: one list that comes too late must not turn chats into "no such model". */
+  /** The last successful list: a single late list must not turn chats into "no such model". */
   known: Map<string, ModelRecord>;
   knownAt: number;
   listedAt: number;
@@ -68,7 +68,7 @@ interface ListState {
   refresh: Promise<void> | undefined;
 }
 
-/** One catalogue over all backends. Lists are kept `modelListTtlMs`; a backend that does not answer costs only its own models. */
+/** One catalog of all backends' models. Lists are cached for `modelListTtlMs`; a backend that does not answer costs only its own models. */
 export function createModelCatalog({ backends, now, emptyHint = pullHint }: ModelCatalogOptions): ModelCatalog {
   const states = backends.map((source): ListState => ({
     source,
@@ -80,7 +80,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     refresh: undefined,
   }));
   const modelsWithoutTools = new LRUCache<string, true>({
-    max: rememberedRefusals,
+    max: maxRefusals,
     ttl: limits.noToolsMemoryMs,
     ttlResolution: 0,
     perf: { now },
@@ -118,7 +118,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     return findIn(id, (state) => (isDue(state) ? undefined : state.records));
   }
 
-  /** In what a backend listed before its list failed. */
+  /** Looks in lists from before a failure. */
   function findKnown(id: string): FoundModel | undefined {
     return findIn(id, (state) => (state.fault !== undefined && now() - state.knownAt < knownMs ? state.known : undefined));
   }
@@ -138,7 +138,10 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     return undefined;
   }
 
-  /** Reads the lists of all backends in `due` at once, and waits only until one of them has the model; those that failed before come last. */
+  /**
+   * Reads the lists of the backends in `due` in parallel, and waits only until one of them has the model; backends that failed before have the lowest
+   * priority.
+   */
   async function findAfterRefresh(id: string, due: ListState[]): Promise<FoundModel | undefined> {
     const waiting = due.map((state) => ({ hadFailed: state.fault !== undefined, done: refresh(state) }));
     for (const { done } of waiting.toSorted((one, other) => Number(one.hadFailed) - Number(other.hadFailed))) {
@@ -176,17 +179,17 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
       signal.throwIfAborted();
       const listed = findListed(id);
       if (listed !== undefined) return listed;
-      const found = await whileWanted(findAfterRefresh(id, states.filter(isDue)), signal);
+      const found = await waitUnlessAbandoned(findAfterRefresh(id, states.filter(isDue)), signal);
       if (found !== undefined) return found;
       const older = states.filter((state) => ageOf(state) > unknownIdAgeMs);
-      const foundLater = await whileWanted(findAfterRefresh(id, older), signal);
+      const foundLater = await waitUnlessAbandoned(findAfterRefresh(id, older), signal);
       const known = foundLater ?? findKnown(id);
       if (known !== undefined) return known;
       throw notFound(id);
     },
 
     async list(signal) {
-      await whileWanted(refreshDue(), signal);
+      await waitUnlessAbandoned(refreshDue(), signal);
       const byId = new Map<string, ModelRecord>();
       for (const state of states) {
         for (const record of state.records.values()) {
@@ -212,12 +215,12 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
   };
 }
 
-/** An Ollama is the only kind of local backend that can be without models. */
+/** Of the local backends, only Ollama can be without models. */
 function pullHint(backend: CatalogBackend, requestedId: string): string | undefined {
   return backend.isLocal ? ollamaPullHint(backend.name, requestedId) : undefined;
 }
 
-/** The backend's own name for an id, or undefined when the id cannot be one of its models. */
+/** The backend's own id of a model, or undefined if the id cannot belong to this backend. */
 function nameWithin(source: CatalogBackend, id: string): string | undefined {
   if (source.prefix === undefined) return id;
   return id.startsWith(`${source.prefix}/`) ? id.slice(source.prefix.length + 1) : undefined;
@@ -228,7 +231,7 @@ function nativeToolsOf(record: ModelRecord): FoundModel['nativeTools'] {
   return record.capabilities.includes('tools') ? 'yes' : 'no';
 }
 
-/** Never rejects. The limit holds even for a list that does not heed its signal. */
+/** Never rejects. The time limit applies even if the listing ignores its signal. */
 async function listWithin(source: CatalogBackend): Promise<{ records: ModelRecord[]; fault: ListFault | undefined }> {
   const deadline = new AbortController();
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -247,8 +250,8 @@ async function listWithin(source: CatalogBackend): Promise<{ records: ModelRecor
   }
 }
 
-/** A list is shared by all who wait for it, so a caller who leaves stops waiting and does not stop the list. */
-async function whileWanted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+/** A listing is shared by all waiting callers, so a caller's abort ends only its own wait. */
+async function waitUnlessAbandoned<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const { promise: left, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(signal.reason as Error);
@@ -260,7 +263,7 @@ async function whileWanted<T>(promise: Promise<T>, signal: AbortSignal): Promise
   }
 }
 
-/** What lists call it: Ollama's facts and OpenRouter, vLLM, llama.cpp. A model at home is loaded with less than it was trained for. */
+/** The names of the context length in lists (Ollama, OpenRouter, vLLM, llama.cpp). A local model may be loaded with less than it was trained for. */
 const contextFields = ['context_length', 'max_model_len', 'n_ctx'];
 const usualLocalContext = 32_768;
 

@@ -4,15 +4,15 @@ import { limits } from '../core/limits.ts';
 const megabyte = 1024 * 1024;
 
 /**
- * Counts what a model says in one answer: text, reasoning, names and arguments of calls, over all choices. A model in a loop says more
- * forever, and every piece keeps its connection alive, so that no time limit ends it.
+ * Counts the characters of one answer: text, reasoning, names and arguments of calls, over all choices. A model in a loop would go on forever, and as
+ * each chunk keeps the connection alive, no time limit would end it.
  */
 export class OutputLimit {
   readonly #backendName: string;
   readonly #max: number;
   #characters = 0;
 
-  /** `max` in characters: at most as many as bytes, so the limit of a whole answer serves for a stream too. */
+  /** `max` is in characters. A text has at most as many characters as bytes, so the byte limit of a whole answer serves for a stream too. */
   constructor(backendName: string, max: number = limits.upstreamAnswerBytes) {
     this.#backendName = backendName;
     this.#max = max;

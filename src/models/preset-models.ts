@@ -1,7 +1,7 @@
 import type { FoundModel, ModelFinder, ModelRecord } from '../core/model.ts';
 import type { PresetBook, PresetRecord } from '../core/preset.ts';
 
-/** The catalogue with the presets in front: one hides a model of the same id. A request for one gets its base model, under the preset's name. */
+/** Adds the presets to a model catalog. A preset hides a model with the same id, and resolves to its base model under the preset's name. */
 export function withPresets<Catalog extends ModelFinder>(models: Catalog, presets: PresetBook): Catalog {
   async function require(id: string, signal: AbortSignal, below: readonly string[] = []): Promise<FoundModel> {
     const preset = below.includes(id) ? undefined : await presets.find(id);
@@ -21,7 +21,7 @@ export function withPresets<Catalog extends ModelFinder>(models: Catalog, preset
   };
 }
 
-/** What the model below can do, it can do as well. */
+/** A preset has the capabilities of its base model. */
 function toRecord(preset: PresetRecord, base: ModelRecord | undefined): ModelRecord {
   return {
     id: preset.id,

@@ -7,20 +7,19 @@ import type { OutboundResponse } from '../core/outbound.ts';
 import type { SecretMask } from '../shared/secrets/secret-mask.ts';
 import { parseJsonAside } from '../workers/parse-json.ts';
 
-/** Keeps nothing between two calls without `stream`. */
+/** Stateless, because it is called without `stream`. */
 const decoder = new TextDecoder();
 
 /**
- * A whole JSON answer of a backend. What is large, or holds many values, is parsed aside, and may hold no more than the event loop can take at once. Secrets
- * of the gateway are masked in it.
- * @throws GatewayError `upstream_invalid_response`
+ * Reads a backend's complete JSON answer. One that is large, or has many values, is parsed in a worker, and may have no more values than the event
+ * loop can handle at once. The gateway's secrets are redacted. @throws GatewayError `upstream_invalid_response`
  */
 export async function readJsonAnswer(response: OutboundResponse, name: string, mask: SecretMask): Promise<JsonValue> {
   const { bytes, isTruncated } = await readBytes(response.body, limits.upstreamJsonBytes);
   if (isTruncated) throw invalid(name, `sends more than ${limits.upstreamJsonBytes} bytes`);
   if (bytes.byteLength <= limits.inPlaceCharacters) {
     const text = decoder.decode(bytes);
-    // Most answers hold no secret.
+    // Fast path: most answers contain no secret.
     if (!hasMoreValuesThan(text, limits.inPlaceValues))
       return mask.text(text) === text ? parseHere(text, name) : mask.value(parseHere(text, name));
   }
@@ -34,7 +33,7 @@ export async function readJsonAnswer(response: OutboundResponse, name: string, m
     documents: [],
   } as const;
   const parsed = await parseJsonAside(task, { caller: `backend ${name}` }).catch((error: unknown) => {
-    throw invalid(name, 'sends an answer that cannot be read here', error);
+    throw invalid(name, 'sends an answer that cannot be read', error);
   });
   switch (parsed.type) {
     case 'value':

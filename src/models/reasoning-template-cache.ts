@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 
-/** Models that one backend is expected to serve; the oldest lesson is forgotten first. */
+/** The most models to remember; the oldest entry is evicted first. */
 const maxModels = 1_000;
 
 /**
- * Which models' chat templates open the reasoning themselves, learned from their answers and unlearned the same way:
- * a model that is made to write a closing tag misleads one answer at most.
+ * Remembers for which models the chat template opens the reasoning block. Learned from each answer and corrected by the next one, so that a model
+ * that is tricked into writing a closing tag spoils one answer at most.
  */
 export class ReasoningTemplateCache {
   readonly #opening = new LRUCache<string, true>({ max: maxModels });
@@ -14,7 +14,7 @@ export class ReasoningTemplateCache {
     return this.#opening.has(model);
   }
 
-  /** `opensInTemplate` of a splitter; undefined teaches nothing. */
+  /** Takes `opensInTemplate` of a splitter; undefined changes nothing. */
   learn(model: string, opensInTemplate: boolean | undefined): void {
     if (opensInTemplate === true) this.#opening.set(model, true);
     else if (opensInTemplate === false) this.#opening.delete(model);

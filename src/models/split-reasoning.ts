@@ -6,16 +6,16 @@ export interface ReasoningPiece {
 }
 
 export interface ReasoningOptions {
-  /** The chat template has already opened the reasoning, so the answer starts inside it. */
+  /** The chat template has already opened the reasoning block, so the answer starts inside it. */
   isOpen?: boolean;
 }
 
 export interface AnswerEnd {
-  /** The answer was cut (`length`): reasoning that was not closed yet is no sign of anything. */
+  /** The answer was cut off (`length`), so an unclosed block proves nothing. */
   isCut?: boolean;
 }
 
-/** Understood in any case. */
+/** Matched case-insensitively. */
 const tags = reasoningTags.map(({ open, close }) => ({ open: open.toLowerCase(), close: close.toLowerCase() }));
 const openings = tags.map((tag) => tag.open);
 const closings = tags.map((tag) => tag.close);
@@ -23,9 +23,9 @@ const anyTag = oneOf([...openings, ...closings]);
 const anyClosing = oneOf(closings);
 const longestTag = Math.max(...[...openings, ...closings].map((tag) => tag.length));
 
-/** Characters of presumed reasoning that are kept to be given again as text: about as much as a model thinks at most. */
+/** Characters of presumed reasoning that are buffered in case they have to be emitted as text after all: about the longest reasoning of any model. */
 const maxPresumed = 256 * 1024;
-/** White space before an answer that is waited through. */
+/** Leading white space that is buffered before the decision is made. */
 const maxLeadingSpace = 1024;
 
 /**
@@ -39,9 +39,9 @@ const maxLeadingSpace = 1024;
  * the same text is given once more as text, because an answer must not be lost, and `opensInTemplate` becomes false.
  */
 export class ReasoningSplitter {
-  /** What this answer teaches about the model's template; undefined: nothing. */
+  /** What this answer reveals about the model's chat template; undefined: nothing. */
   opensInTemplate: boolean | undefined;
-  /** How much text stood before a closing tag without opening. */
+  /** The length of the text before a closing tag without an opening tag. */
   textBeforeLoneClosing = 0;
   readonly #isOpen: boolean;
   #state: 'start' | 'presumed' | 'reasoning' | 'watched' | 'plain' = 'start';
@@ -64,7 +64,7 @@ export class ReasoningSplitter {
     return this.#advance(false);
   }
 
-  /** Gives what is still pending. Call it once, at the end of the answer. */
+  /** Returns what is still buffered. Call it once, at the end of the answer. */
   flush(end: AnswerEnd = {}): ReasoningPiece[] {
     const pieces = this.#advance(true);
     const isDoubtful = this.#state === 'presumed' && end.isCut !== true && this.#presumed.length <= maxPresumed;
@@ -139,7 +139,7 @@ export class ReasoningSplitter {
     pieces.push({ type: 'reasoning', text });
   }
 
-  /** Text of an answer that did not open a block: a closing tag may still show that the template did. */
+  /** Watches text after the start of the answer: a closing tag without an opening one reveals that the chat template opens the block. */
   #watch(pieces: ReasoningPiece[], isEnd: boolean): boolean {
     const tag = anyTag.exec(this.#pending);
     if (tag === null) {
@@ -174,13 +174,13 @@ export class ReasoningSplitter {
   }
 }
 
-/** The same for a whole answer, where text before a closing tag without opening is reasoning too. */
+/** The same for a complete answer, where text before a lone closing tag is reasoning too. */
 export function splitReasoning(
   text: string,
   options: ReasoningOptions & AnswerEnd = {},
 ): { reasoning: string; text: string; splitter: ReasoningSplitter } {
   const splitter = new ReasoningSplitter(options);
-  // Nearly every answer: no tag can be in it, and nothing presumes one.
+  // Fast path: nearly every answer contains no tag.
   if (options.isOpen !== true && !anyTag.test(text)) return { reasoning: '', text, splitter };
   const pieces = [...splitter.push(text), ...splitter.flush(options)];
   const spoken = join(pieces, 'text');
@@ -198,7 +198,7 @@ function endsThought(before: string, after: string): boolean {
   return before === '' || after === '' || '\r\n'.includes(before) || '\r\n'.includes(after) || '.!?…。！？'.includes(before);
 }
 
-/** Where the longest end of the text that may be the beginning of a tag starts; the text's length when there is none. */
+/** The position of the longest suffix that may be the beginning of a tag; the text's length if there is none. */
 function partialTagAt(text: string): number {
   const tail = text.slice(-longestTag);
   const start = Math.max(tail.lastIndexOf('<'), tail.lastIndexOf('◁'), tail.lastIndexOf('['));
@@ -213,8 +213,8 @@ function oneOf(texts: string[]): RegExp {
 }
 
 /**
- * Follows running text and knows whether it is in a code span or a fenced block, as far as that can be known without reading ahead:
- * a run of backticks opens code until a run of the same length, or at least that for a fence; a span ends with its line at the latest.
+ * Tracks whether streamed text is inside a code span or fenced block, without look-ahead: a run of backticks opens code until a run of the same
+ * length (for a fence: at least that length); a span ends with its line at the latest.
  */
 class CodeTracker {
   #open = 0;

@@ -6,18 +6,18 @@ import { limits } from '../core/limits.ts';
 import type { OutputLimit } from './output-limit.ts';
 
 export interface AssemblerOptions {
-  /** Ids for calls that came without one, or with another call's. */
+  /** Generates ids for calls that came without one, or with the id of another call. */
   makeId?: () => string;
-  /** The offered functions: they tell a name in pieces from a second call. */
+  /** The offered names, to distinguish a name sent in pieces from the start of a second call. */
   names?: ReadonlySet<string>;
-  /** Counts what arrives, also what is not kept. */
+  /** Counts everything that arrives, including what is discarded. */
   meter?: OutputLimit;
 }
 
-/** Characters of a name. OpenAI takes 64, others up to 128; a name that goes on beyond that comes from a model in a loop. */
+/** In characters. OpenAI allows 64, others up to 128; a longer name comes from a model in a loop. */
 const maxNameLength = 256;
-/** Stands at the end of a name that was cut: so it can neither be called nor be mistaken for the function whose name it begins with. */
-const cutMark = '…';
+/** Appended to a truncated name, so that it can neither be called nor be confused with the function whose name it begins with. */
+const truncationMark = '…';
 
 interface Fragment {
   id: string;
@@ -28,20 +28,19 @@ interface Fragment {
 }
 
 interface OpenCall extends Fragment {
-  /** Kept beside the text, because looking at the whole text for each fragment takes quadratic time. */
+  /** Tracked separately, because scanning the whole text for each fragment would take quadratic time. */
   isBlank: boolean;
   progress: ObjectProgress;
 }
 
-/** A new call id. */
 export function makeCallId(): string {
   return `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
 }
 
 /**
- * Puts tool calls together from the fragments of a stream. A fragment belongs to the call with its id, else to the latest with its index,
- * else to the latest; unless it carries a name and cannot be a part of that one. A parsable prefix never ends a call by itself,
- * because the prefix of a longer argument can parse.
+ * Assembles tool calls from the fragments of a stream. A fragment belongs to the call with its id, else to the latest with its index, else to the
+ * latest; unless it has a name that cannot be part of that call's name. Arguments that parse never end a call, because the prefix of longer arguments
+ * may parse too.
  */
 export class ToolCallAssembler {
   readonly #calls: OpenCall[] = [];
@@ -70,7 +69,7 @@ export class ToolCallAssembler {
     append(call, part.text);
   }
 
-  /** The calls in the order in which they began, each with an id of its own; fragments that never had a name are left out. */
+  /** The calls in the order in which they began, each with a unique id; calls without a name are dropped. */
   finish(): ToolCall[] {
     const taken = new Set<string>();
     return this.#calls
@@ -83,7 +82,7 @@ export class ToolCallAssembler {
   }
 
   #open(part: Fragment): OpenCall | undefined {
-    // One more than may run, so that the round is seen to be too large.
+    // Keep one more than may run, so that the loop sees that there are too many.
     if (this.#calls.length > limits.callsPerRound) return undefined;
     const call = { id: part.id, index: part.index, name: '', text: '', isBlank: true, progress: new ObjectProgress() };
     this.#calls.push(call);
@@ -115,7 +114,7 @@ export class ToolCallAssembler {
     return !this.#names.has(begun) && !this.#names.has(piece);
   }
 
-  /** Some servers send the name from its start each time. */
+  /** Some servers repeat the name from its start in each fragment. */
   #isGrown(begun: string, piece: string): boolean {
     return piece.startsWith(begun) && this.#names.has(piece) && !this.#names.has(begun + piece);
   }
@@ -126,7 +125,7 @@ export class ToolCallAssembler {
   }
 }
 
-/** A whole call that was sent again under its own id. */
+/** Whether a complete call was sent again under the same id. */
 function isRepetition(call: OpenCall, part: Fragment): boolean {
   return (
     part.id !== '' &&
@@ -144,12 +143,12 @@ function isSameIndex(call: Fragment, part: Fragment): boolean {
 
 function append(call: OpenCall, text: string): void {
   if (text === '') return;
-  // Some servers open every call with `{}` and send the real arguments after it.
+  // Some servers begin every call with `{}` and then send the real arguments.
   if (call.text === '{}' && text.trimStart().startsWith('{')) {
     call.text = '';
     call.progress = new ObjectProgress();
   }
-  // What exceeds the limit is refused where the call would run; here it only must not grow.
+  // Oversized arguments are refused when the call would run; here they only must stop growing.
   if (call.text.length > limits.argumentsBytes) return;
   const kept = text.slice(0, limits.argumentsBytes + 1 - call.text.length);
   call.text += kept;
@@ -170,25 +169,25 @@ function toFragment(value: unknown): Fragment | undefined {
   };
 }
 
-/** A signature of thoughts has some kilobytes; more is not kept, and nothing that could not be written again. */
+/** A signature of reasoning has a few kilobytes; larger values are dropped, as are those too deep to be serialized again. */
 function toExtra(content: JsonObject): Pick<Fragment, 'extra'> {
   if (isDeeperThan(content, limits.jsonDepth) || JSON.stringify(content).length > limits.argumentsBytes) return {};
   return { extra: { extra_content: content } };
 }
 
-/** A name of at most `maxNameLength`, or that much of it and the mark. Half a character at the cut would be no valid JSON for strict servers. */
+/** Truncates a name to `maxNameLength`, with the mark. Half a surrogate pair at the cut would be invalid JSON for strict servers. */
 function boundName(name: string): string {
-  return name.length <= maxNameLength ? name : name.slice(0, maxNameLength).toWellFormed() + cutMark;
+  return name.length <= maxNameLength ? name : name.slice(0, maxNameLength).toWellFormed() + truncationMark;
 }
 
-/** Arguments that came as an object are written as the text that they should have been. */
+/** Serializes arguments that came as an object instead of a string. */
 function toText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null || isDeeperThan(value, limits.jsonDepth)) return '';
   return JSON.stringify(value);
 }
 
-/** Follows JSON text and knows when its first object or array is closed, without reading anything twice. */
+/** Tracks incrementally whether the first object or array of a JSON text is closed, without reading anything twice. */
 class ObjectProgress {
   isComplete = false;
   #depth = 0;

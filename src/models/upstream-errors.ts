@@ -8,12 +8,12 @@ import type { SecretMask } from '../shared/secrets/secret-mask.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 
-/** Characters of an upstream message that are passed on. */
+/** The most characters of a backend's message that are passed on. */
 const maxMessage = 2_000;
 
 /**
- * What went wrong on the way to a backend, in a client's words: no address and no key.
- * `within: 'answer'` (the default) is for bodies; before the headers a cut connection means that nothing answered.
+ * Converts a transport error to one that clients may see, without address or key. `within: 'answer'` (the default) is for response bodies; before the
+ * headers, a closed connection means that the backend is unreachable.
  */
 export function toUpstreamError(error: unknown, backendName: string, within: 'answer' | 'request' = 'answer'): GatewayError {
   if (error instanceof GatewayError) return error;
@@ -47,9 +47,10 @@ export function toUpstreamError(error: unknown, backendName: string, within: 'an
 }
 
 /**
- * The error behind an answer with a status of 400 or more; reads its body. Secrets found in the backend's words are masked, HTML is never repeated.
+ * Reads the body of an error response (status 400 or above) and makes the error for the client. Secrets in the backend's message are redacted, and
+ * HTML is never repeated.
  */
-export async function answerFault(response: OutboundResponse, backendName: string, mask: SecretMask): Promise<GatewayError> {
+export async function readErrorResponse(response: OutboundResponse, backendName: string, mask: SecretMask): Promise<GatewayError> {
   const text = await readErrorText(response);
   const report = parseErrorReport(text, response.headers['content-type'] ?? '');
   const { status } = response;
@@ -57,12 +58,15 @@ export async function answerFault(response: OutboundResponse, backendName: strin
   return toGatewayError({ ...withoutSecrets(report, mask), status }, { backendName, retryAfter });
 }
 
-/** The error that a backend reports within an answer of status 200, such as `{"error": {…}}`: the object itself or the whole payload. */
-export function reportedFault(payload: unknown, backendName: string, mask: SecretMask): GatewayError {
+/** Makes the error for one that a backend reports in a response with status 200, such as `{"error": {…}}`: the object itself or the whole payload. */
+export function toReportedError(payload: unknown, backendName: string, mask: SecretMask): GatewayError {
   return toGatewayError(withoutSecrets(parseErrorReport(payload, 'application/json'), mask), { backendName, retryAfter: undefined });
 }
 
-/** Whether a backend says that the model or the server has no tool calls at all; complaints about one function or `tool_choice` are not meant. */
+/**
+ * Whether a message says that the model or the server does not support tools at all; complaints about one function or about `tool_choice` do not
+ * count.
+ */
 export function isToolsUnsupported(message: string): boolean {
   return findToolsRefusal(message.slice(0, maxMessage)) !== undefined;
 }
@@ -92,12 +96,12 @@ function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultC
   return new GatewayError('upstream_error', `${backend} failed${report.status === undefined ? '' : ` (HTTP ${report.status})`}.`);
 }
 
-/** Anything else is no status of an HTTP error (RFC 9110, section 15) and must not become that of our own reply. */
+/** Only error statuses (RFC 9110, section 15) may become the status of the gateway's response. */
 function isErrorStatus(status: number | undefined): boolean {
   return status !== undefined && status >= 400 && status < 600;
 }
 
-/** An error page that breaks off or stalls still has a status, which says more than the broken page. */
+/** Even if the error body breaks off or stalls, the status is known, and that says more. */
 async function readErrorText(response: OutboundResponse): Promise<string> {
   try {
     return (await readText(response.body, limits.upstreamErrorBytes)).text;
@@ -121,24 +125,24 @@ function cleanRetryAfter(value: string | undefined): string | undefined {
   return value !== undefined && /^[\w ,:]{1,40}$/.test(value) ? value : undefined;
 }
 
-/** What a backend says about its own failure, as far as it could be understood. */
+/** The parsed parts of a backend's error message. */
 interface ErrorReport {
   message?: string | undefined;
   /** An HTTP status of 400 to 599. */
   status?: number | undefined;
   /** The parameter at fault. */
   param?: string | undefined;
-  /** Whether it came as JSON, and not as a line of text. */
+  /** Whether it was JSON, not plain text. */
   isJson: boolean;
 }
 
-/** Problems of one validation error that are named; a schema can give hundreds. */
+/** The most problems quoted from one validation error; there can be hundreds. */
 const maxProblems = 5;
 const maxReportDepth = 4;
 
 /**
- * Understands OpenAI's `{"error":{…}}`, the same in an array (Gemini), `{"error":"…"}` (Ollama), `{"detail":…}` (FastAPI),
- * `{"object":"error","message":…}` (vLLM, Mistral) and short plain text. HTML gives nothing, whatever its content type says.
+ * Reads OpenAI's `{"error":{…}}`, the same in an array (Gemini), `{"error":"…"}` (Ollama), `{"detail":…}` (FastAPI), `{"object":"error","message":…}`
+ * (vLLM, Mistral) and short plain text. HTML is ignored, whatever its content type is.
  */
 function parseErrorReport(body: unknown, contentType: string): ErrorReport {
   const payload = typeof body === 'string' ? parseJson(body) : body;
@@ -187,7 +191,7 @@ function describe(value: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/** OpenRouter says "Provider returned error" and puts the provider's own words beside it. */
+/** OpenRouter reports "Provider returned error" and has the provider's own message in another field. */
 function rawCause(error: JsonObject): string {
   const raw = isJsonObject(error['metadata']) ? error['metadata']['raw'] : undefined;
   return typeof raw === 'string' && raw !== '' && !raw.trimStart().startsWith('<') ? `: ${raw}` : '';

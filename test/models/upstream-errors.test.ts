@@ -3,7 +3,7 @@ import { GatewayError, OutboundError } from '../../src/core/errors.ts';
 import type { OutboundFailure } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { OutboundResponse } from '../../src/core/outbound.ts';
-import { answerFault, isToolsUnsupported, reportedFault, toUpstreamError } from '../../src/models/upstream-errors.ts';
+import { readErrorResponse, isToolsUnsupported, toReportedError, toUpstreamError } from '../../src/models/upstream-errors.ts';
 import { createSecretMask } from '../../src/shared/secrets/secret-mask.ts';
 
 const json = 'application/json';
@@ -43,7 +43,7 @@ describe('toUpstreamError', () => {
   });
 });
 
-describe('answerFault', () => {
+describe('readErrorResponse', () => {
   const kept = 'The words of the backend';
   it.each<[string, OutboundResponse, Partial<GatewayError>]>([
     [
@@ -122,17 +122,21 @@ describe('answerFault', () => {
       { code: 'tools_unsupported', status: 400 },
     ],
   ])('understands %s', async (_, response, expected) => {
-    expect(await answerFault(response, 'lab', noSecrets)).toMatchObject(expected);
+    expect(await readErrorResponse(response, 'lab', noSecrets)).toMatchObject(expected);
   });
 
   it.each([401, 403])("makes the backend's %i ours, without its words", async (status) => {
-    const fault = await answerFault(answer(status, { error: { message: 'Incorrect API key provided: sk-12**89' } }), 'lab', noSecrets);
+    const fault = await readErrorResponse(
+      answer(status, { error: { message: 'Incorrect API key provided: sk-12**89' } }),
+      'lab',
+      noSecrets,
+    );
     expect(fault).toMatchObject({ code: 'upstream_auth_failed', status: 502 });
     expect(fault.message).not.toContain('sk-12');
   });
 
   it('masks secrets, and cuts messages that are too long', async () => {
-    const fault = await answerFault(
+    const fault = await readErrorResponse(
       answer(400, { error: { message: `key sk-secret-1 in ${'x'.repeat(9_000)}` } }),
       'lab',
       createSecretMask(['sk-secret-1', '']),
@@ -143,7 +147,7 @@ describe('answerFault', () => {
 
   it('masks secrets in the name of a parameter and in the time to wait too', async () => {
     const said = answer(400, { error: { message: 'bad', param: 'tools.sk_secret_1' } }, { 'retry-after': 'sk_secret_1' });
-    const fault = await answerFault(said, 'lab', createSecretMask(['Bearer sk_secret_1']));
+    const fault = await readErrorResponse(said, 'lab', createSecretMask(['Bearer sk_secret_1']));
     expect(fault).toMatchObject({ param: 'tools.[secret]' });
     expect(JSON.stringify(fault)).not.toContain('sk_secret_1');
   });
@@ -153,7 +157,7 @@ describe('answerFault', () => {
     async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
       while (given < 1_000_000) yield await Promise.resolve(Buffer.alloc((given += 1000) && 1000, 'x'));
     }
-    const fault = await answerFault({ status: 500, headers: {}, body: endless() }, 'lab', noSecrets);
+    const fault = await readErrorResponse({ status: 500, headers: {}, body: endless() }, 'lab', noSecrets);
     expect(fault.code).toBe('upstream_error');
     expect(given).toBeLessThan(limits.upstreamErrorBytes + 2_000);
   });
@@ -163,11 +167,11 @@ describe('answerFault', () => {
       yield await Promise.resolve(Buffer.from('{"error'));
       throw new OutboundError('cut', 'x');
     }
-    expect(await answerFault({ status: 429, headers: {}, body: broken() }, 'lab', noSecrets)).toMatchObject({ status: 429 });
+    expect(await readErrorResponse({ status: 429, headers: {}, body: broken() }, 'lab', noSecrets)).toMatchObject({ status: 429 });
   });
 });
 
-describe('reportedFault', () => {
+describe('toReportedError', () => {
   it.each([
     [{ error: { message: 'm', code: 429 } }, 'upstream_rate_limited', 429],
     [{ error: { message: 'm', type: 'rate_limit_exceeded' } }, 'upstream_rate_limited', 429],
@@ -182,7 +186,7 @@ describe('reportedFault', () => {
     ['overloaded', 'upstream_error', 502],
     [null, 'upstream_error', 502],
   ])('turns %j into %s', (payload, code, status) => {
-    expect(reportedFault(payload, 'lab', noSecrets)).toMatchObject({ code, status });
+    expect(toReportedError(payload, 'lab', noSecrets)).toMatchObject({ code, status });
   });
 });
 

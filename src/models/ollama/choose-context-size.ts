@@ -2,55 +2,55 @@ import { textOf } from '../../core/chat.ts';
 import type { ChatMessage } from '../../core/chat.ts';
 import type { RunEvent } from '../../core/run-event.ts';
 
-/** Ollama's context when nobody sets one. Servers may be set to more; less was never a default of a version with tools in the last year. */
+/** Ollama's default context size in tokens. Servers may be configured with more; no version with tools of the last year had a smaller default. */
 export const defaultContext = 4_096;
-/** Room for an answer whose length nobody has limited. */
-const usualAnswerTokens = 1_024;
-/** An answer may run on while the context shifts; more than this is not reserved for it. */
-const largestReserve = 4_096;
-/** With less room than this the answer itself pushes the beginning out. */
-const leastAnswerTokens = 256;
-/** Role, separators and the template's words around each message. */
+/** Tokens reserved for an answer without a length limit. */
+const defaultAnswerTokens = 1_024;
+/** The most tokens reserved for an answer: a longer one continues while the context shifts. */
+const maxReservedTokens = 4_096;
+/** With fewer tokens for the answer, the answer itself would push out the beginning of the prompt. */
+const minAnswerTokens = 256;
+/** The role, separators and template text around each message. */
 const tokensPerMessage = 8;
-/** Vision models spend between 250 and 1,600 tokens on an image. */
+/** Vision models use between 250 and 1,600 tokens per image. */
 const tokensPerImage = 1_024;
 
 export interface ContextSizeRequest {
   messages: readonly ChatMessage[];
-  /** The functions as they are sent. */
+  /** The functions in the form in which they are sent. */
   tools: readonly unknown[];
-  /** The caller's `num_ctx`: it is kept, whether the request fits or not. */
+  /** The caller's `num_ctx`; never changed, whether or not the request fits. */
   requested: number | undefined;
-  /** The caller's `num_predict`, when positive. */
+  /** The caller's `num_predict`, if positive. */
   answerTokens: number | undefined;
-  /** What the model's own file sets; undefined: `defaultContext`. */
+  /** The value in the model's Modelfile; undefined: `defaultContext`. */
   modelDefault: number | undefined;
-  /** What the model was trained for, when known. */
+  /** The context length that the model was trained for, if known. */
   contextLength: number | undefined;
   /** The operator's upper bound. */
   maxContext: number;
-  /** What the model was loaded with a moment ago: less would make Ollama load it again. */
+  /** The context size with which the model is currently loaded: a smaller one would reload it. */
   loadedWith: number | undefined;
 }
 
 export interface ContextSize {
-  /** Undefined: nothing has to be said. */
+  /** Undefined: `num_ctx` need not be sent. */
   numCtx: number | undefined;
-  /** Set when the request does not fit even so. */
+  /** Set if the request still does not fit. */
   warning: RunEvent | undefined;
 }
 
 /**
- * Ollama cuts a too long prompt silently, and the tools stand at its beginning. So `num_ctx` is raised to the next power of two that holds
- * prompt and answer, up to the model's and the operator's maximum; powers of two, because each new value loads the model again.
- * A caller's own `num_ctx` is neither lowered nor raised, because it decides about memory: then only the warning is given.
+ * Ollama silently truncates a prompt that is too long, at its beginning, where the tools are. So `num_ctx` is raised to the next power of two that
+ * holds prompt and answer, up to the model's and the operator's maximum. Powers of two, because each new value reloads the model. A caller's own
+ * `num_ctx` is never changed, because it determines memory use; the caller gets only the warning.
  */
 export function chooseContextSize(request: ContextSizeRequest): ContextSize {
   const prompt = estimateTokens(request);
-  const reserve = Math.min(request.answerTokens ?? usualAnswerTokens, largestReserve);
+  const reserve = Math.min(request.answerTokens ?? defaultAnswerTokens, maxReservedTokens);
   const numCtx = request.requested ?? raisedContext(request, prompt + reserve);
   const inForce = numCtx ?? request.modelDefault ?? defaultContext;
-  const needed = prompt + Math.min(reserve, leastAnswerTokens);
+  const needed = prompt + Math.min(reserve, minAnswerTokens);
   return { numCtx, warning: needed > inForce ? tooSmall(needed, inForce, request) : undefined };
 }
 
@@ -70,20 +70,20 @@ function tooSmall(needed: number, numCtx: number, { requested, contextLength, ma
       : contextLength !== undefined && contextLength <= maxContext
         ? 'Offer fewer tools or use a model with a larger context'
         : "Offer fewer tools or raise the gateway's maximum context";
-  const message = `The request needs about ${needed} tokens, the context holds ${numCtx}: Ollama will cut its beginning. ${cure}.`;
+  const message = `The request needs about ${needed} tokens, but the context holds ${numCtx}: Ollama will cut off its beginning. ${cure}.`;
   return { type: 'warning', data: { code: 'context_too_small', message, needed, num_ctx: numCtx } };
 }
 
 /**
- * For a prompt that turned out to fill the whole context: what Ollama cuts ends at exactly that many tokens. The estimate was too low, as it is
- * for digits, identifiers and other text that tokens hold little of.
+ * The warning for a prompt that filled the whole context: a prompt that Ollama truncates has exactly that many tokens. The estimate was too low, as
+ * it is for digits, identifiers and other text with few characters per token.
  */
-export function cutWarning(numCtx: number): RunEvent {
-  const message = `The prompt filled the whole context of ${numCtx} tokens: Ollama has cut its beginning. Set a larger "num_ctx" or offer fewer tools.`;
+export function truncationWarning(numCtx: number): RunEvent {
+  const message = `The prompt filled the whole context of ${numCtx} tokens: Ollama has cut off its beginning. Set a larger "num_ctx" or offer fewer tools.`;
   return { type: 'warning', data: { code: 'context_too_small', message, num_ctx: numCtx } };
 }
 
-/** A generous estimate of what messages and functions come to. Images count by number, not by the length of their base64. */
+/** A generous estimate of the tokens of messages and functions. Images are counted by number, not by the length of their base64. */
 export function estimateTokens({ messages, tools }: Pick<ContextSizeRequest, 'messages' | 'tools'>): number {
   let tokens = tools.length === 0 ? 0 : textTokens(JSON.stringify(tools));
   for (const message of messages) tokens += tokensPerMessage + messageTokens(message);
@@ -97,7 +97,7 @@ function messageTokens(message: ChatMessage): number {
   return tokens;
 }
 
-/** ASCII: 3.5 characters a token; other alphabets: 2; ideographs, kana, hangul and everything beyond: 1. */
+/** ASCII: 3.5 characters per token; other alphabets: 2; ideographs, kana, hangul and everything beyond: 1. */
 export function textTokens(text: string): number {
   let ascii = 0;
   let alphabetic = 0;

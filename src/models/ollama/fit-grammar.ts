@@ -4,32 +4,31 @@ import { findByPointer } from '../../shared/json-pointer.ts';
 import { grammarSize } from './grammar-size.ts';
 
 /**
- * Ollama writes the grammar of a `format` into 32 KiB (llama/llama.go, `SchemaToGrammar`: four times the schema if that is more, which nobody
- * should count on). One that is longer is cut, cannot be read, and brings the model's runner down with everything that it was answering.
+ * Ollama converts a `format` to a grammar in a buffer of 32 KiB (llama/llama.go, `SchemaToGrammar`; four times the size of the schema if that is
+ * more, which is not safe to rely on). A longer grammar is truncated, cannot be parsed, and crashes the model's runner with all its running requests.
  */
 const maxGrammarCharacters = 32_000;
-/** Levels of properties and items, from whole to none. */
-const mostLevels = 12;
-/** A caller may send any schema: a longer one is not tried at all. */
+/** The number of levels of properties and items at which reducing starts. */
+const maxLevels = 12;
+/** Callers may send any schema; longer ones are not tried at all. */
 const maxSchemaCharacters = 512 * 1024;
-/** Choices within choices that are compared with each other; each level goes through all below it. */
-const comparedUnions = 4;
-/** Of a schema with more values only the outermost levels are tried. */
+/** Levels of nested unions in which equal branches are merged; each level traverses everything below it. */
+const maxComparedUnions = 4;
+/** For a schema with more values only the outermost levels are tried. */
 const manyValues = 5_000;
 const levelsOfMany = 2;
-/** An object of more properties has room nowhere; of as many choices something may be left once the same ones are one. */
-const mostProperties = 1_500;
+/** An object with more properties never fits. A union with as many branches may still fit once equal branches are merged. */
+const maxProperties = 1_500;
 const mostBranches = 5_000;
 const definitionPlaces = ['$defs', 'definitions'] as const;
 
 /**
- * The schema as far as the grammar has room for it: inner objects and lists become any object or list, the deepest first. Undefined when
- * nothing of it fits.
+ * Reduces a schema to what fits the grammar: inner objects and arrays become any object or array, the deepest first. Undefined if nothing of it fits.
  */
 export function fitGrammar(schema: JsonObject): JsonObject | undefined {
   if (grammarSize(schema) <= maxGrammarCharacters) return schema;
   if (JSON.stringify(schema).length > maxSchemaCharacters) return undefined;
-  const first = hasMoreValuesThan(schema, manyValues) ? levelsOfMany : mostLevels;
+  const first = hasMoreValuesThan(schema, manyValues) ? levelsOfMany : maxLevels;
   for (let levels = first; levels > 0; levels -= 1) {
     const shallow = cutAll(schema, levels);
     if (grammarSize(shallow) <= maxGrammarCharacters) return shallow;
@@ -37,7 +36,7 @@ export function fitGrammar(schema: JsonObject): JsonObject | undefined {
   return undefined;
 }
 
-/** Definitions stay, each with as many levels as the schema itself. */
+/** Cuts the schema to `levels` levels. Definitions stay, each cut to the same number of levels. */
 function cutAll(root: JsonObject, levels: number): JsonObject {
   const place = { root, unions: 0 };
   const definitions = definitionPlaces.flatMap((word) => {
@@ -50,7 +49,7 @@ function cutAll(root: JsonObject, levels: number): JsonObject {
 
 interface Place {
   root: JsonObject;
-  /** Choices around it. */
+  /** Unions around it. */
   unions: number;
 }
 
@@ -63,10 +62,10 @@ function cut(schema: JsonValue | undefined, levels: number, place: Place): JsonO
   if (branches !== undefined) {
     if (branches.length > mostBranches) return {};
     const inner = branches.map((branch) => cut(branch, levels, { ...place, unions: place.unions + 1 }));
-    return place.unions < comparedUnions ? oneOfThem(inner) : { anyOf: inner };
+    return place.unions < maxComparedUnions ? mergeEqualBranches(inner) : { anyOf: inner };
   }
   if (!isJsonObject(properties) && !isJsonObject(items)) return schema;
-  if (levels === 0 || hasMoreFieldsThan(properties, mostProperties))
+  if (levels === 0 || hasMoreFieldsThan(properties, maxProperties))
     return { type: type ?? (isJsonObject(properties) ? 'object' : 'array') };
   if (isJsonObject(items)) return { ...schema, items: cut(items, levels - 1, place) };
   const inner = Object.entries(isJsonObject(properties) ? properties : {});
@@ -94,7 +93,7 @@ function hasMoreValuesThan(value: JsonValue, most: number): boolean {
   return values > most;
 }
 
-/** Other places may be cut away. */
+/** Only definitions are never cut away, so only references to them stay valid. */
 function isToDefinition(reference: string): boolean {
   return /^#\/(?:\$defs|definitions)\/[^/]+$/u.test(reference);
 }
@@ -104,8 +103,8 @@ function typeOf(definition: JsonValue | undefined): JsonObject {
   return type === undefined ? {} : { type };
 }
 
-/** Choices that have become the same are one: a grammar would follow each of them. */
-function oneOfThem(branches: readonly JsonObject[]): JsonObject {
+/** Merges branches that have become equal, because a grammar would spell out each of them. */
+function mergeEqualBranches(branches: readonly JsonObject[]): JsonObject {
   const different = [...new Map(branches.map((branch) => [JSON.stringify(branch), branch])).values()];
   const [only] = different;
   return different.length === 1 && only !== undefined ? only : { anyOf: different };

@@ -2,20 +2,20 @@ import { findByPointer } from '../../shared/json-pointer.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
-/** The rules that every grammar may have: strings, numbers, white space, any value. */
-const sharedRules = 1_600;
-/** None of the parts that are counted takes fewer. */
-const leastCharacters = 10;
-/** Parts of a schema that are counted: more than these have room nowhere. */
+/** Characters of the rules that every grammar may contain: strings, numbers, white space, any value. */
+const sharedRuleCharacters = 1_600;
+/** The minimum characters of a counted part. */
+const minPartCharacters = 10;
+/** The most parts that are counted; a schema with more never fits. */
 const maxParts = 10_000;
-/** References within references: they end the counting before they end the stack. */
+/** The most nested references; stops counting before the stack overflows. */
 const maxHops = 32;
-/** Keys are told apart by their first characters. */
-const comparedCharacters = 256;
-/** A number between two bounds, spelt out digit by digit. */
-const boundedNumber = 1_200;
+/** Only this many leading characters of keys are compared. */
+const maxComparedCharacters = 256;
+/** Characters of the rule for a number with two bounds, which is spelled out digit by digit. */
+const boundedNumberCharacters = 1_200;
 
-/** What a rule is called by and how long it is with the rules below it, in characters. */
+/** The length in characters of a reference to a rule, and of the rule with all rules below it. */
 interface Rule {
   reference: number;
   size: number;
@@ -23,18 +23,18 @@ interface Rule {
 
 interface Counting {
   root: JsonObject;
-  /** References that have their rules already. */
+  /** References whose rules have been counted. */
   known: Set<string>;
   left: number;
   hops: number;
 }
 
 /**
- * About how long llama.cpp's grammar for a schema is (common/json-schema-to-grammar.cpp); measured against it: never shorter, seldom much longer.
- * What is referred to counts once. Infinite where it is too large to be counted.
+ * Estimates the length of llama.cpp's grammar for a schema (common/json-schema-to-grammar.cpp). Measured against it: never too short, seldom much too
+ * long. Referenced schemas count once. Infinite if the schema is too large to be counted.
  */
 export function grammarSize(schema: JsonObject): number {
-  return sharedRules + ruleOf(schema, 0, { root: schema, known: new Set(), left: maxParts, hops: 0 }).size;
+  return sharedRuleCharacters + ruleOf(schema, 0, { root: schema, known: new Set(), left: maxParts, hops: 0 }).size;
 }
 
 /** `name`: the length of the rule's name, which grows with every level. */
@@ -61,7 +61,7 @@ function ruleOf(schema: JsonValue | undefined, name: number, counting: Counting)
   return { reference: name, size: named(name, 2 * item.reference + 60) + item.size };
 }
 
-/** Whether so many more parts may be counted. */
+/** Whether this many more parts may be counted. */
 function mayCount(counting: Counting, parts: number): boolean {
   counting.left -= parts;
   return counting.left >= 0;
@@ -71,7 +71,7 @@ function named(name: number, body: number): number {
   return name + body + 8;
 }
 
-/** What is referred to has rules of its own, under the name of the place where it stands. */
+/** A referenced schema has its own rules, named after its path. */
 function referenceOf(reference: string, name: number, counting: Counting): Rule {
   const called = reference.length + 3;
   const size = named(name, called);
@@ -95,21 +95,21 @@ function choiceOf(list: readonly JsonValue[], name: number, counting: Counting):
   for (const value of list) {
     const characters = literal(value) + 3;
     size += characters;
-    if (!mayCount(counting, characters / leastCharacters)) return { reference: name, size: Infinity };
+    if (!mayCount(counting, characters / minPartCharacters)) return { reference: name, size: Infinity };
   }
   return { reference: name, size: named(name, size) };
 }
 
-/** A text, a number: only what is demanded of it has a rule of its own. */
+/** A string or number: only constrained ones have a rule of their own. */
 function valueOf({ pattern, format, minLength, maxLength, ...schema }: JsonObject, name: number): Rule {
   if (typeof pattern === 'string') return { reference: name, size: named(name, 4 * pattern.length + 60) };
   if (minLength !== undefined || maxLength !== undefined) return { reference: name, size: named(name, 80) };
   const bounds = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
-  if (bounds.some((word) => typeof schema[word] === 'number')) return { reference: name, size: named(name, boundedNumber) };
+  if (bounds.some((word) => typeof schema[word] === 'number')) return { reference: name, size: named(name, boundedNumberCharacters) };
   return format === undefined ? { reference: 8, size: 0 } : { reference: name, size: named(name, 80) };
 }
 
-/** Each property has a rule with its key; an optional one also a rule for whatever optional ones may follow it. */
+/** Each property has a rule with its key; an optional one also has a rule for the optional ones that may follow. */
 function objectOf(schema: JsonObject, name: number, counting: Counting): Rule {
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
   const listed = Array.isArray(schema['required']) ? schema['required'] : [];
@@ -117,33 +117,33 @@ function objectOf(schema: JsonObject, name: number, counting: Counting): Rule {
   const required = new Set(listed);
   let size = named(name, 40);
   for (const [key, child] of Object.entries(properties)) {
-    if (!mayCount(counting, key.length / leastCharacters)) return { reference: name, size: Infinity };
+    if (!mayCount(counting, key.length / minPartCharacters)) return { reference: name, size: Infinity };
     const inner = name + 1 + Buffer.byteLength(key);
     const rule = ruleOf(child, inner, counting);
     const pair = inner + 3;
     size += rule.size + named(pair, literal(key) + 22 + rule.reference) + pair + 14;
     if (!required.has(key)) size += named(inner + 5, pair + 18 + inner + 5) + inner + 10;
   }
-  // An open object spells out every key that is not one of its own, letter by letter.
+  // An object with additional properties spells out, letter by letter, every key that is not among its own.
   const more = schema['additionalProperties'];
   if (more === true || isJsonObject(more))
     size += 4 * (name + 20) + 120 + prefixesOf(Object.keys(properties)) * 24 + ruleOf(more, name + 17, counting).size;
   return { reference: name, size };
 }
 
-/** How many beginnings the words have, shared ones once. */
+/** The number of distinct prefixes of the words. */
 function prefixesOf(words: readonly string[]): number {
   const prefixes = new Set<string>();
   let others = 0;
   for (const word of words) {
-    const compared = Math.min(word.length, comparedCharacters);
+    const compared = Math.min(word.length, maxComparedCharacters);
     for (let end = 1; end <= compared; end += 1) prefixes.add(word.slice(0, end));
     others += word.length - compared;
   }
   return prefixes.size + others;
 }
 
-/** A value as a quoted word of the grammar. */
+/** The length of a value as a quoted literal of the grammar. */
 function literal(value: JsonValue): number {
   return JSON.stringify(JSON.stringify(value)).length;
 }

@@ -6,20 +6,20 @@ import { chooseContextSize } from './choose-context-size.ts';
 import type { ContextSize, ContextSizeRequest } from './choose-context-size.ts';
 import type { OllamaModels } from './ollama-models.ts';
 
-/** Ollama unloads an idle model after five minutes, unless a request says otherwise; until then a smaller `num_ctx` would make it load again. */
+/** Ollama unloads an idle model after five minutes, unless a request sets another time; until then a smaller `num_ctx` would reload it. */
 const loadedForMs = 5 * 60 * 1000;
 
-/** Sets `num_ctx` in what is about to be sent, where it has to be set; gives the warning if the request does not fit even so. */
+/** Sets `num_ctx` in the prepared request if needed; returns a warning if the request still does not fit. */
 export type ChooseContext = (request: ModelRequest, prepared: ChatRequest) => Promise<RunEvent | undefined>;
 
 /**
- * The context for each request to one server. Requests to the server are made only when its default may be too small: about the model, and what it is
- * loaded with, since any other value than that, a smaller one too, makes Ollama load the model again.
+ * Chooses the context size for requests to one server. Asks the server only if its default may be too small: for the model's details, and for the
+ * context size it is loaded with, because any other value, even a smaller one, makes Ollama reload the model.
  */
 export function createContextChooser(models: OllamaModels, maxContext: number, now: () => number): ChooseContext {
   const loaded = new Map<string, { numCtx: number; until: number }>();
 
-  /** What this gateway had the model loaded with, if it still is: a server may keep its models for hours. */
+  /** The context size that this gateway last loaded the model with, if it is still loaded: a server may keep models loaded for hours. */
   async function lastContext(request: ModelRequest): Promise<number | undefined> {
     const last = loaded.get(request.model);
     if (last === undefined) return undefined;
@@ -36,7 +36,7 @@ export function createContextChooser(models: OllamaModels, maxContext: number, n
     const informed = facts === undefined ? sizes : { ...sizes, modelDefault: facts.defaultContext, contextLength: facts.contextLength };
     const choice = facts === undefined ? guess : chooseContextSize(informed);
     if (choice.numCtx === undefined || choice.numCtx === sizes.loadedWith) return choice;
-    // Somebody else, or the server's own default, may have given the model room enough.
+    // Another client, or the server's own default, may have loaded the model with a sufficient context.
     const inForce = await models.loadedContext(request);
     return inForce === undefined ? choice : chooseContextSize({ ...informed, loadedWith: inForce });
   }

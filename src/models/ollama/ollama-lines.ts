@@ -6,15 +6,15 @@ import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { AnswerStream } from '../answer-stream.ts';
 import type { BackendClient } from '../backend-client.ts';
 
-/** One streamed answer in lines of JSON: it ends with the line that says `done`. */
+/** A streamed answer as JSON lines; the line with `done` is the last one. */
 export class JsonLines implements AnswerStream {
   isDone = false;
   fault: unknown;
   readonly #client: BackendClient;
   readonly #toEvents: (line: JsonObject) => ModelEvent[];
   readonly #decoder = new TextDecoder();
-  /** The line that has not ended yet. */
-  #open = '';
+  /** The incomplete last line. */
+  #partialLine = '';
 
   constructor(client: BackendClient, toEvents: (line: JsonObject) => ModelEvent[]) {
     this.#client = client;
@@ -32,9 +32,9 @@ export class JsonLines implements AnswerStream {
   }
 
   #readText(text: string): ModelEvent[] {
-    // A long line comes in many pieces, and is split once.
-    const lines = text.includes('\n') ? (this.#open + text).split('\n') : [this.#open + text];
-    this.#open = lines.pop() ?? '';
+    // A long line arrives in many chunks and is split only once it is complete.
+    const lines = text.includes('\n') ? (this.#partialLine + text).split('\n') : [this.#partialLine + text];
+    this.#partialLine = lines.pop() ?? '';
     const events: ModelEvent[] = [];
     try {
       for (const line of lines) {
@@ -45,7 +45,7 @@ export class JsonLines implements AnswerStream {
         this.isDone = value['done'] === true;
         if (this.isDone) return events;
       }
-      this.#requireShort(this.#open);
+      this.#requireShort(this.#partialLine);
     } catch (error) {
       this.fault = error;
     }
@@ -69,7 +69,7 @@ export class JsonLines implements AnswerStream {
   }
 }
 
-/** @throws GatewayError `upstream_invalid_response` for what is no object; for `{"error": "…"}` what it says. */
+/** @throws GatewayError `upstream_invalid_response` for anything but an object; the reported error for `{"error": "…"}` */
 export function requireAnswer(value: JsonValue, client: BackendClient): JsonObject {
   if (!isJsonObject(value) || isDeeperThan(value, limits.jsonDepth)) throw client.invalid('sent JSON that is not an answer');
   const error = ownValue(value, 'error');

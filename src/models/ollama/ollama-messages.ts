@@ -8,15 +8,15 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 
-/** Ollama's message; the ids tie results to calls since version 0.12 and are ignored by older ones. */
+/** Ollama's message. The ids link results to calls since version 0.12; older versions ignore them. */
 interface OllamaMessage extends Message {
   tool_call_id?: string;
 }
 
 /**
- * A conversation in Ollama's words: text apart from images, arguments as objects, results with the function's name. Reasoning of earlier
- * answers is not sent back, that before a call is: models that think between calls lose their thread without it.
- * @throws GatewayError `invalid_request` for content that Ollama cannot take, such as an image by address.
+ * Converts a conversation to Ollama's messages: text separate from images, arguments as objects, results with the function's name. Reasoning is sent
+ * back only with tool calls: models that reason between calls lose track without it.
+ * @throws GatewayError `invalid_request` for content that Ollama does not accept, such as an image by URL
  */
 export function toOllamaMessages(messages: readonly ChatMessage[]): Message[] {
   const names = new Map<string, string>();
@@ -36,7 +36,7 @@ export function toOllamaMessages(messages: readonly ChatMessage[]): Message[] {
   });
 }
 
-/** The index of the newest user message where it holds an image; undefined for text alone. */
+/** The index of the newest user message if it contains an image; otherwise undefined. */
 export function findNewImage(messages: readonly ChatMessage[]): number | undefined {
   const index = messages.findLastIndex((message) => message.role === 'user');
   const content = messages[index]?.content;
@@ -44,17 +44,17 @@ export function findNewImage(messages: readonly ChatMessage[]): number | undefin
 }
 
 /**
- * Ollama drops the images for a model that cannot see, and the model answers as if it had seen them. Those of earlier messages may stay, so
- * that a conversation can go on with another model. Servers that say nothing about capabilities are trusted.
- * @throws GatewayError `invalid_request`.
+ * Refuses a new image for a model without vision: Ollama would drop it, and the model would answer as if it had seen it. Images in earlier messages
+ * are allowed, so that a conversation can continue with another model. Servers that report no capabilities are trusted. @throws GatewayError
+ * `invalid_request`
  */
-export function requireSight(
+export function requireVision(
   { model, messages }: Pick<ModelRequest, 'model' | 'messages'>,
   capabilities: readonly string[] | undefined,
 ): void {
   const index = capabilities === undefined || capabilities.includes('vision') ? undefined : findNewImage(messages);
   if (index === undefined) return;
-  const message = `The model "${model}" cannot see images. Choose a model whose capabilities name "vision", or leave the image out.`;
+  const message = `The model "${model}" cannot see images. Choose a model with the capability "vision", or remove the image.`;
   throw new GatewayError('invalid_request', message, { param: `messages.${index}.content` });
 }
 
@@ -72,7 +72,7 @@ function toolMessage(message: ToolMessage, names: ReadonlyMap<string, string>): 
   return { role: 'tool', content, tool_call_id: message.toolCallId, ...(name === undefined ? {} : { tool_name: name }) };
 }
 
-/** Ollama answers 400 to arguments that are no object; what a model garbled is explained by the result that follows it. */
+/** Ollama answers 400 to arguments that are not an object. The result that follows explains malformed arguments to the model. */
 function toObject(text: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text);
@@ -95,18 +95,18 @@ function imageOf(part: ContentPart, path: string): string {
   const image = part.type === 'image_url' ? ownValue(part, 'image_url') : undefined;
   const url = isJsonObject(image) ? ownValue(image, 'url') : image;
   if (typeof url !== 'string') {
-    const message = `Ollama takes text and images; a part of type "${part.type.slice(0, 50)}" has to be left out.`;
+    const message = `Ollama accepts only text and images: remove the content part of type "${part.type.slice(0, 50)}".`;
     throw new GatewayError('invalid_request', message, { param: path });
   }
   const head = dataUri.exec(url)?.[0];
   if (head !== undefined) return url.slice(head.length);
-  const message = 'Ollama takes images only as base64: send the image as a "data:image/...;base64,..." URL instead of an address.';
+  const message = 'Ollama accepts images only as base64: send the image as a "data:image/...;base64,..." URL instead of a web address.';
   throw new GatewayError('invalid_request', message, { param: path });
 }
 
 /**
- * The functions on offer, the gateway's first. Ollama has no `tool_choice`: `none` offers nothing, a named function is offered alone, and
- * `required` cannot be enforced. A caller's entries that are no functions (a provider's hosted tools) mean nothing to Ollama and stay out.
+ * The offered functions, the gateway's first. Ollama has no `tool_choice`: for `none` nothing is offered, for a named function only that one;
+ * `required` cannot be enforced. Entries of the caller that are not functions (a provider's hosted tools) are omitted.
  */
 export function toOllamaTools(request: Pick<ModelRequest, 'tools' | 'callerTools' | 'toolChoice'>): Tool[] {
   if (request.toolChoice === 'none') return [];
@@ -116,7 +116,7 @@ export function toOllamaTools(request: Pick<ModelRequest, 'tools' | 'callerTools
   return wanted === undefined ? tools : tools.filter((tool) => tool.function.name === wanted);
 }
 
-/** Schemas go as they are; Ollama drops the keywords its templates cannot show. */
+/** Schemas are sent unchanged; Ollama drops keywords that its templates cannot render. */
 function toOllamaTool({ name, description, parameters }: ToolSpec): Tool {
   return { type: 'function', function: { name, description, parameters: parameters } };
 }

@@ -7,13 +7,13 @@ import type { ThinkingControl } from './ollama-options.ts';
 import type { BackendClient } from '../backend-client.ts';
 import { requireAnswer } from './ollama-lines.ts';
 
-/** What `POST /api/show` says about a model, as far as the gateway needs it. */
-export interface OllamaFacts {
+/** The fields of `POST /api/show` that the gateway needs. */
+export interface OllamaModelDetails {
   /** `completion`, `tools`, `vision`, `thinking`, `embedding`, …; servers before 0.6.4 say nothing. */
   capabilities: string[] | undefined;
-  /** Undefined when the server says nothing about capabilities. */
+  /** Undefined if the server does not report capabilities. */
   thinking: ThinkingControl | undefined;
-  /** What the model was trained for, in tokens. */
+  /** The context length that the model was trained for, in tokens. */
   contextLength: number | undefined;
   /** `PARAMETER num_ctx` of its Modelfile. */
   defaultContext: number | undefined;
@@ -21,15 +21,15 @@ export interface OllamaFacts {
 
 interface Known {
   digest: string;
-  facts: OllamaFacts;
+  facts: OllamaModelDetails;
 }
 
-/** Requests about models at the same time: more would keep a small server from answering chats. */
-const parallelShows = 4;
-/** All of them together; a list without capabilities is better than none. */
+/** Concurrent requests for model details: more would keep a small server from answering chats. */
+const maxConcurrentShows = 4;
+/** The time limit for all of them together; a list without capabilities is better than none. */
 const showTimeoutMs = 1_000;
 
-/** What one server says about its models. What is known of a model lives until its digest changes. */
+/** Caches what one server reports about its models. Details of a model are cached until its digest changes. */
 export class OllamaModels {
   readonly #client: BackendClient;
   /** By name. */
@@ -39,13 +39,13 @@ export class OllamaModels {
     this.#client = client;
   }
 
-  /** What the last list learned of a model, without a request. */
-  find(model: string): OllamaFacts | undefined {
+  /** The details that the last listing found; makes no request. */
+  find(model: string): OllamaModelDetails | undefined {
     return (this.#known.get(model) ?? this.#known.get(`${model}:latest`))?.facts;
   }
 
-  /** The facts of one model, requested when no list has them. A server that does not answer costs a second, not the chat. */
-  async learn({ model, signal }: Pick<ModelRequest, 'model' | 'signal'>): Promise<OllamaFacts | undefined> {
+  /** The details of one model, requested if no listing has them. A server that does not answer costs a second but does not fail the chat. */
+  async learn({ model, signal }: Pick<ModelRequest, 'model' | 'signal'>): Promise<OllamaModelDetails | undefined> {
     const known = this.find(model);
     if (known !== undefined) return known;
     const facts = await this.#show(model, withinPatience(signal));
@@ -55,13 +55,13 @@ export class OllamaModels {
   }
 
   /**
-   * Every model that the server has, with its capabilities as far as they could be learned within a second.
-   * @throws GatewayError `upstream_*` when `GET /api/tags` fails; the signal's reason when aborted.
+   * Every model of the server, with the capabilities that could be requested within a second.
+   * @throws GatewayError `upstream_*` when `GET /api/tags` fails; the signal's reason when aborted
    */
   async list(signal: AbortSignal): Promise<ModelRecord[]> {
     const { models } = await this.#read('/api/tags', { signal });
     const entries = Array.isArray(models) ? models.flatMap(toEntry) : [];
-    const limit = pLimit(parallelShows);
+    const limit = pLimit(maxConcurrentShows);
     const patience = withinPatience(signal);
     const records = await Promise.all(
       entries.map(({ name, wire }) => limit(async () => toRecord(name, wire, await this.#factsOf(name, wire, patience)))),
@@ -72,7 +72,7 @@ export class OllamaModels {
     return records;
   }
 
-  async #factsOf(name: string, wire: JsonObject, patience: AbortSignal): Promise<OllamaFacts | undefined> {
+  async #factsOf(name: string, wire: JsonObject, patience: AbortSignal): Promise<OllamaModelDetails | undefined> {
     const digest = typeof wire['digest'] === 'string' ? wire['digest'] : '';
     const before = this.#known.get(name);
     if (before !== undefined && before.digest === digest) return before.facts;
@@ -81,7 +81,10 @@ export class OllamaModels {
     return facts;
   }
 
-  /** The context that a model is loaded with, in tokens (`GET /api/ps`, since 0.12); undefined when it is not loaded or the server does not say. */
+  /**
+   * The context size with which a model is loaded, in tokens (`GET /api/ps`, since 0.12); undefined if it is not loaded or the server does not report
+   * it.
+   */
   async loadedContext({ model, signal }: Pick<ModelRequest, 'model' | 'signal'>): Promise<number | undefined> {
     try {
       const { models } = await this.#read('/api/ps', { signal: withinPatience(signal) });
@@ -96,8 +99,8 @@ export class OllamaModels {
     }
   }
 
-  /** Undefined for whatever reason: the facts only refine what works without them. */
-  async #show(model: string, signal: AbortSignal): Promise<OllamaFacts | undefined> {
+  /** Undefined on any error: the details are optional. */
+  async #show(model: string, signal: AbortSignal): Promise<OllamaModelDetails | undefined> {
     try {
       return toFacts(await this.#read('/api/show', { signal, body: { model } }));
     } catch {
@@ -119,12 +122,12 @@ function toEntry(wire: JsonValue): { name: string; wire: JsonObject }[] {
   return isJsonObject(wire) && typeof name === 'string' && name !== '' ? [{ name, wire }] : [];
 }
 
-/** The cure for a server without models. */
+/** What to do about a server without models. */
 export function ollamaPullHint(backendName: string, model: string): string {
   return `The model backend "${backendName}" answers but has no models. Run: ollama pull ${/^[\w./:-]{1,128}$/u.test(model) ? model : 'llama3.2'}`;
 }
 
-function toFacts({ capabilities: stated, model_info: info, details, parameters }: JsonObject): OllamaFacts {
+function toFacts({ capabilities: stated, model_info: info, details, parameters }: JsonObject): OllamaModelDetails {
   const capabilities = Array.isArray(stated) ? stated.filter((entry) => typeof entry === 'string') : undefined;
   return {
     capabilities,
@@ -134,7 +137,7 @@ function toFacts({ capabilities: stated, model_info: info, details, parameters }
   };
 }
 
-/** Only gpt-oss takes levels; the rule is the server's own (server/routes.go), by the family of the model. */
+/** Only gpt-oss supports levels. The server itself decides by the model's family (server/routes.go). */
 function thinkingOf(capabilities: string[] | undefined, family: unknown): ThinkingControl | undefined {
   if (family === 'gptoss' || family === 'gpt-oss') return 'levels';
   if (capabilities === undefined) return undefined;
@@ -147,13 +150,13 @@ function contextLengthOf(info: JsonObject): number | undefined {
   return typeof entry?.[1] === 'number' ? entry[1] : undefined;
 }
 
-/** `parameters` is text, one parameter a line: `num_ctx    8192`. */
+/** `parameters` is text with one parameter per line: `num_ctx    8192`. */
 function defaultContextOf(parameters: string): number | undefined {
   const digits = /^num_ctx\s+(\d{1,9})\s*$/mu.exec(parameters)?.[1];
   return digits === undefined || Number(digits) === 0 ? undefined : Number(digits);
 }
 
-function toRecord(name: string, wire: JsonObject, facts: OllamaFacts | undefined): ModelRecord {
+function toRecord(name: string, wire: JsonObject, facts: OllamaModelDetails | undefined): ModelRecord {
   const modified = typeof wire['modified_at'] === 'string' ? Date.parse(wire['modified_at']) : Number.NaN;
   return {
     id: name,

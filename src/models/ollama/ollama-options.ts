@@ -48,18 +48,19 @@ export const optionByParameter: Readonly<Record<string, string>> = {
   use_mlock: 'use_mlock',
 };
 
-/** How a model's thinking is set: by `low`, `medium` and `high` (gpt-oss), by a switch alone, or not at all. */
+/** How a model's reasoning is controlled: by `low`, `medium` and `high` (gpt-oss), by a switch only, or not at all. */
 export type ThinkingControl = 'levels' | 'switch' | 'none';
 
-/** What of a chat's parameters goes into Ollama's request. */
+/** The part of Ollama's request that is derived from a chat's parameters. */
 export interface OllamaParameters {
   options: JsonObject;
   fields: { format?: string | JsonObject; keep_alive?: string | number; think?: boolean | 'low' | 'medium' | 'high' };
 }
 
 /**
- * @param thinking what is known of the model; a `reasoning_effort` for a model that cannot think is dropped, since Ollama would refuse the request.
- * @throws GatewayError `invalid_request` for `n` above 1, and for a schema that Ollama has no room for.
+ * @param thinking how the model's reasoning is controlled, if known. A `reasoning_effort` for a model without reasoning is dropped, because Ollama
+ * would refuse the request.
+ * @throws GatewayError `invalid_request` for `n` above 1, and for a schema that is too large for Ollama
  */
 export function toOllamaParameters(parameters: JsonObject, thinking: ThinkingControl | undefined): OllamaParameters {
   refuseSeveralAnswers(parameters);
@@ -82,10 +83,10 @@ function refuseSeveralAnswers(parameters: JsonObject): void {
   throw new GatewayError('invalid_request', 'Ollama gives one answer per request: leave out "n" or set it to 1.', { param: 'n' });
 }
 
-/** For a schema that was larger than what is sent: nothing enforces the rest of it. */
-export function cutFormWarning(parameters: JsonObject, { format }: { format?: unknown }): RunEvent | undefined {
+/** A warning that the schema was reduced, so that parts of it are not enforced. */
+export function reducedSchemaWarning(parameters: JsonObject, { format }: { format?: unknown }): RunEvent | undefined {
   if (!isJsonObject(format) || format === ownValue(parameters, 'format') || format === schemaOf(parameters)) return undefined;
-  const message = 'The schema is larger than what Ollama can hold an answer to: its innermost parts were sent as any object or list.';
+  const message = 'The schema is larger than Ollama can enforce: its innermost parts were sent as "any object" or "any list".';
   return { type: 'warning', data: { code: 'schema_too_large', message } };
 }
 
@@ -95,27 +96,27 @@ function schemaOf(parameters: JsonObject): JsonValue | undefined {
   return isJsonObject(named) ? ownValue(named, 'schema') : undefined;
 }
 
-/** Ollama's own `format` comes first; `json_schema` without a schema is plain JSON. */
+/** Ollama's own `format` has precedence; `json_schema` without a schema means plain JSON. */
 function formatOf(parameters: JsonObject): { format?: string | JsonObject } {
   const own = ownValue(parameters, 'format');
   if (typeof own === 'string') return own === '' ? {} : { format: own };
-  if (isJsonObject(own)) return { format: fitting(own, 'format') };
+  if (isJsonObject(own)) return { format: requireFitting(own, 'format') };
   const wanted = ownValue(parameters, 'response_format');
   if (!isJsonObject(wanted)) return {};
   const type = ownValue(wanted, 'type');
   if (type === 'json_object') return { format: 'json' };
   if (type !== 'json_schema') return {};
   const schema = schemaOf(parameters);
-  return { format: isJsonObject(schema) ? fitting(schema, 'response_format') : 'json' };
+  return { format: isJsonObject(schema) ? requireFitting(schema, 'response_format') : 'json' };
 }
 
-/** @throws GatewayError `invalid_request`: sent as it is, it would bring the model's runner down. */
-function fitting(schema: JsonObject, param: string): JsonObject {
+/** @throws GatewayError `invalid_request` for a schema that is too large even when reduced: it would crash the model's runner */
+function requireFitting(schema: JsonObject, param: string): JsonObject {
   const format = fitGrammar(schema);
   if (format !== undefined) return format;
   const cure =
     'Send one with fewer properties and choices, or ask for any JSON ({"type": "json_object"}) and put the schema into a message';
-  throw new GatewayError('invalid_request', `${param}: the schema is larger than what Ollama can hold an answer to. ${cure}.`, { param });
+  throw new GatewayError('invalid_request', `${param}: the schema is larger than Ollama can enforce. ${cure}.`, { param });
 }
 
 function keepAliveOf(parameters: JsonObject): { keep_alive?: string | number } {
@@ -135,12 +136,12 @@ const thinkByEffort: ReadonlyMap<JsonValue | undefined, boolean | 'low' | 'mediu
   ['xhigh', 'high'],
 ]);
 
-/** Whether the request says how much the model should think: then it has to be known which levels the model takes. */
-export function asksForThought(parameters: JsonObject): boolean {
+/** Whether the request sets the amount of reasoning; then the gateway must know which levels the model supports. */
+export function setsReasoning(parameters: JsonObject): boolean {
   return typeof (ownValue(parameters, 'think') ?? ownValue(parameters, 'reasoning_effort')) === 'string';
 }
 
-/** Ollama refuses levels for all models but those that know them (`think value "low" is not supported for this model`). */
+/** Ollama refuses levels for models that do not support them (`think value "low" is not supported for this model`). */
 function thinkOf(parameters: JsonObject, thinking: ThinkingControl | undefined): OllamaParameters['fields'] {
   const own = ownValue(parameters, 'think');
   if (typeof own === 'boolean') return { think: own };

@@ -12,12 +12,12 @@ import { BackendClient } from '../backend-client.ts';
 import type { BackendConnection } from '../backend-client.ts';
 import { OutputLimit } from '../output-limit.ts';
 import { createContextChooser } from './ollama-context.ts';
-import { cutWarning, defaultContext } from './choose-context-size.ts';
+import { truncationWarning, defaultContext } from './choose-context-size.ts';
 import { JsonLines } from './ollama-lines.ts';
-import { findNewImage, requireSight, toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
+import { findNewImage, requireVision, toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
 import { OllamaModels } from './ollama-models.ts';
-import type { OllamaFacts } from './ollama-models.ts';
-import { asksForThought, cutFormWarning, toOllamaParameters } from './ollama-options.ts';
+import type { OllamaModelDetails } from './ollama-models.ts';
+import { setsReasoning, reducedSchemaWarning, toOllamaParameters } from './ollama-options.ts';
 import { ReasoningSplitter } from '../split-reasoning.ts';
 import { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
@@ -36,8 +36,8 @@ export interface Ollama {
 }
 
 /**
- * The models behind Ollama's own API. An answer is always streamed from Ollama, also for a caller who does not stream, so that a long answer
- * is measured by its pauses and not by its length, and so that leaving stops it.
+ * A backend over Ollama's own API. Answers are always streamed from Ollama, even if the caller does not stream: so the idle time limit applies
+ * instead of one on the whole answer, and a disconnect stops the model.
  */
 export function createOllama(connection: OllamaConnection, send: SendOutbound, now: () => number = Date.now): Ollama {
   const client = new BackendClient(connection.name ?? 'ollama', connection, send);
@@ -46,11 +46,11 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
   const templates = new ReasoningTemplateCache();
 
   async function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
-    const needsFacts = asksForThought(request.parameters) || findNewImage(request.messages) !== undefined;
+    const needsFacts = setsReasoning(request.parameters) || findNewImage(request.messages) !== undefined;
     const facts = needsFacts ? await models.learn(request) : models.find(request.model);
-    requireSight(request, facts?.capabilities);
+    requireVision(request, facts?.capabilities);
     const prepared = toOllamaRequest(request, facts);
-    const formWarning = cutFormWarning(request.parameters, prepared);
+    const formWarning = reducedSchemaWarning(request.parameters, prepared);
     const contextWarning = await chooseContext(request, prepared);
     for (const event of [formWarning, contextWarning]) if (event !== undefined) await emit([{ type: 'run-event', event }]);
     const splitter = new ReasoningSplitter({ isOpen: templates.startsInReasoning(request.model) });
@@ -67,14 +67,14 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
     backend: {
       answer: (request, emit) =>
         answer(request, emit).catch((error: unknown) => {
-          throw explained(error, request.model, client);
+          throw toGatewayError(error, request.model, client);
         }),
     },
     list: (signal) => models.list(signal),
   };
 }
 
-function toOllamaRequest(request: ModelRequest, facts: OllamaFacts | undefined): ChatRequest {
+function toOllamaRequest(request: ModelRequest, facts: OllamaModelDetails | undefined): ChatRequest {
   const { options, fields } = toOllamaParameters(request.parameters, facts?.thinking);
   const tools = toOllamaTools(request);
   return {
@@ -89,11 +89,11 @@ function toOllamaRequest(request: ModelRequest, facts: OllamaFacts | undefined):
 interface Reading {
   client: BackendClient;
   splitter: ReasoningSplitter;
-  /** The context presumably in force, to recognise a prompt that was cut; undefined where a warning was given already. */
+  /** The context size presumably in effect, to detect a truncated prompt; undefined if a warning was already given. */
   numCtx: number | undefined;
 }
 
-/** Ollama's lines in our words. Its calls come whole, several in one line or one a line, often without id and all with index 0. */
+/** Converts Ollama's lines to events. Its tool calls are complete, several per line or one per line, often without an id and all with index 0. */
 function toEventsOf({ client, splitter, numCtx }: Reading): (line: JsonObject) => ModelEvent[] {
   const meter = new OutputLimit(client.name);
   const ids = new Set<string>();
@@ -114,7 +114,7 @@ function toEventsOf({ client, splitter, numCtx }: Reading): (line: JsonObject) =
     if (!hasMessage) throw client.invalid('answers without a message');
     const reason = finishReason(line['done_reason'], ids.size > 0);
     events.push(...splitter.flush({ isCut: reason === 'length' }), ...usageOf(line));
-    if (numCtx !== undefined && line['prompt_eval_count'] === numCtx) events.push({ type: 'run-event', event: cutWarning(numCtx) });
+    if (numCtx !== undefined && line['prompt_eval_count'] === numCtx) events.push({ type: 'run-event', event: truncationWarning(numCtx) });
     events.push({ type: 'finish', reason });
     return events;
   };
@@ -137,13 +137,13 @@ function toCalls(value: unknown, ids: Set<string>): ToolCall[] {
   });
 }
 
-/** `load` and `unload` answer a request without messages; Ollama says `stop` after calls as well. */
+/** `load` and `unload` are the reasons for a request without messages. Ollama says `stop` after tool calls too. */
 function finishReason(reason: unknown, hasCalls: boolean): FinishReason {
   if (reason === 'length') return 'length';
   return hasCalls ? 'tool_calls' : 'stop';
 }
 
-/** A prompt that was wholly in Ollama's cache has no `prompt_eval_count`. */
+/** Ollama omits `prompt_eval_count` if the whole prompt was cached. */
 function usageOf({ prompt_eval_count: read, eval_count: written }: JsonObject): ModelEvent[] {
   if (typeof read !== 'number' && typeof written !== 'number') return [];
   const prompt = typeof read === 'number' ? read : 0;
@@ -151,11 +151,11 @@ function usageOf({ prompt_eval_count: read, eval_count: written }: JsonObject): 
   return [{ type: 'usage', usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion } }];
 }
 
-/** What Ollama calls its own failure (500) though the request is wrong; clients would send the same again. */
+/** Messages that Ollama sends with status 500 although the request is invalid; clients would retry it. */
 const wrongRequest = /^(?:option "[^"]{1,100}" must be|invalid (?:JSON schema in )?format\b)/u;
 
-/** A model that is not there gets the command that fetches it. */
-function explained(error: unknown, model: string, { name }: BackendClient): unknown {
+/** For a missing model, says which command pulls it. */
+function toGatewayError(error: unknown, model: string, { name }: BackendClient): unknown {
   if (!(error instanceof GatewayError)) return error;
   if (error.code === 'upstream_error' && wrongRequest.test(error.message))
     return new GatewayError('upstream_rejected', error.message, { status: 400, cause: error });

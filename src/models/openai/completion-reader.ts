@@ -13,13 +13,13 @@ import { ToolCallAssembler } from '../tool-call-assembler.ts';
 export interface CompletionContext {
   model: string;
   templates: ReasoningTemplateCache;
-  /** The offered functions. */
+  /** The names of the offered functions. */
   toolNames: ReadonlySet<string>;
   makeCallId: () => string;
   meter: OutputLimit;
-  /** How many choices the caller asked for; what a backend says in others is dropped. */
+  /** The number of choices that the caller requested; others are dropped. */
   choices: number;
-  /** True for one JSON answer, false for the chunks of a stream. */
+  /** True for a single JSON response, false for the chunks of a stream. */
   isWhole: boolean;
 }
 
@@ -35,17 +35,17 @@ interface Choice {
 
 /** OpenAI's own maximum of `n`. */
 const maxChoices = 128;
-/** What the gateway writes itself, and `obfuscation`, which is noise. */
-const writtenResponseFields = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error', 'obfuscation'];
-/** Our extensions of the chunk: an upstream must not speak to the client as the gateway, at no level. */
+/** Fields that the gateway writes itself, and `obfuscation`, which is padding. */
+const gatewayFields = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error', 'obfuscation'];
+/** The gateway's own extensions: a backend must not speak to the client as the gateway, at any level. */
 const extensionFields = ['event', 'sources', 'approval'];
 const ownDeltaFields = new Set(['role', 'content', 'tool_calls', 'function_call', 'thinking', ...extensionFields]);
 const ownChoiceFields = new Set(['index', 'delta', 'message', 'finish_reason', ...extensionFields]);
-const ownResponseFields = new Set([...writtenResponseFields, ...extensionFields]);
+const ownResponseFields = new Set([...gatewayFields, ...extensionFields]);
 
 /**
- * Turns the chunks of one completion, or one whole completion, into events. Text, reasoning and further fields come as they are read;
- * calls, usage and the reasons to finish come from `finish`, because some backends send fragments of calls after the finish reason.
+ * Converts the chunks of one completion, or one complete response, to events. Text, reasoning and further fields are emitted as they arrive; calls,
+ * usage and finish reasons by `finish`, because some backends send fragments of calls after the finish reason.
  */
 export class CompletionReader {
   readonly #context: CompletionContext;
@@ -62,7 +62,7 @@ export class CompletionReader {
     return this.#choices.size > 0 && this.#choices.values().every((choice) => choice.finish !== undefined);
   }
 
-  /** Something was said, if only nothing: a choice without any message is no answer, and not an empty one either. */
+  /** Whether any choice has a message, even an empty one; without that there is no answer. */
   get hasMessages(): boolean {
     const said = [...this.#choices.values()].map((choice) => choice.hasDelta);
     return this.#context.isWhole ? said.length > 0 && said.every(Boolean) : said.some(Boolean);
@@ -82,7 +82,7 @@ export class CompletionReader {
     return events;
   }
 
-  /** What is still to be said once the answer is complete; one `finish` for each choice at the end. */
+  /** The remaining events once the answer is complete, with one `finish` per choice at the end. */
   finish(): ModelEvent[] {
     const events: ModelEvent[] = [];
     const endings: ModelEvent[] = [];
@@ -127,7 +127,7 @@ export class CompletionReader {
     const choice = this.#choiceAt(typeof wire['index'] === 'number' ? wire['index'] : position);
     if (choice === undefined) return;
     if (typeof wire['finish_reason'] === 'string' && wire['finish_reason'] !== '') choice.finish = wire['finish_reason'];
-    // Some servers close a stream with the whole message once more: it counts only where no delta came.
+    // Some servers end a stream with the complete message again; it counts only if there were no deltas.
     const delta = isJsonObject(wire['delta']) ? wire['delta'] : choice.hasDelta ? undefined : wire['message'];
     if (isJsonObject(delta)) this.#readDelta(delta, choice, events);
     const fields = pickFields(wire, (key) => !ownChoiceFields.has(key));
@@ -157,7 +157,7 @@ export class CompletionReader {
 
   #readText(text: string, choice: Choice, events: ModelEvent[]): void {
     const { templates, model, isWhole } = this.#context;
-    // A backend that parts the reasoning itself has taken it out of the text.
+    // A backend that separates the reasoning itself has removed it from the text.
     const isOpen = templates.startsInReasoning(model) && !choice.hasReasoningField;
     if (isWhole) {
       const split = splitReasoning(text, { isOpen, isCut: isCut(choice) });
@@ -171,7 +171,7 @@ export class CompletionReader {
   }
 }
 
-/** `content` as a string, or as parts of which those with text count (Mistral). */
+/** `content` as a string, or as parts of which only text counts (Mistral). */
 function readContent(content: JsonValue | undefined): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
@@ -180,14 +180,14 @@ function readContent(content: JsonValue | undefined): string {
     .join('');
 }
 
-/** Reasoning that the backend parted itself. */
+/** Reasoning that the backend has separated itself. */
 function readReasoning(delta: JsonObject): string {
   const field = reasoningFieldOf(delta);
   const text = field === undefined ? undefined : delta[field];
   return typeof text === 'string' ? text : readThinkingParts(delta['content']);
 }
 
-/** Servers in transition send the same words under two names: the first name that says something counts. */
+/** Some servers send the same reasoning under two field names: the first non-empty one counts. */
 function reasoningFieldOf(delta: JsonObject): string | undefined {
   for (const field of reasoningFields) {
     const value = delta[field];
@@ -217,12 +217,12 @@ function addPieces(pieces: ReasoningPiece[], index: number, events: ModelEvent[]
   for (const { type, text } of pieces) if (text !== '') events.push(at(index, { type, text }));
 }
 
-/** Puts the choice's index on an event; the first choice needs none. */
+/** Adds the choice's index to an event; the first choice needs none. */
 function at(index: number, event: Exclude<ModelEvent, { type: 'usage' | 'run-event' }>): ModelEvent {
   return index === 0 ? event : { ...event, choice: index };
 }
 
-/** A backend's reason in our words. Servers say `stop` beside calls, and `tool_calls` without any. */
+/** Normalizes a finish reason. Some servers send `stop` with calls, and `tool_calls` without any. */
 function toFinishReason(reason: string | undefined, hasCalls: boolean): FinishReason {
   switch ((reason ?? '').toLowerCase()) {
     case 'length':
@@ -236,7 +236,7 @@ function toFinishReason(reason: string | undefined, hasCalls: boolean): FinishRe
   }
 }
 
-/** Own fields that say something and are not nested so deep that writing them would overflow. */
+/** Keeps fields that have a value and are not nested so deep that serializing them would overflow the stack. */
 function pickFields(object: JsonObject, isWanted: (key: string) => boolean): JsonObject | undefined {
   let picked: [string, JsonValue][] | undefined;
   for (const key of Object.keys(object)) {

@@ -18,10 +18,10 @@ import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream, toPayload } from './read-chat-stream.ts';
 import { CompletionReader } from './completion-reader.ts';
 
-/** Such as `https://api.openai.com/v1`. `name`: how errors name the backend; never its address. */
+/** `baseUrl` is such as `https://api.openai.com/v1`. `name`: the backend's name in error messages, which never contain its address. */
 export type OpenAiConnection = BackendConnection & { key: string | undefined; name?: string };
 
-/** A backend that speaks OpenAI's chat completions. `makeId` gives ids to calls that came without one. */
+/** A backend with OpenAI's chat completions API. `makeId` generates ids of calls that came without one. */
 export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutbound, makeId: () => string = makeCallId): ModelBackend {
   const client = clientOf(connection, send);
   const templates = new ReasoningTemplateCache();
@@ -64,7 +64,7 @@ function clientOf(connection: OpenAiConnection, send: SendOutbound): BackendClie
   return new BackendClient(connection.name ?? 'OpenAI-compatible', connection, send);
 }
 
-/** By content type alone. A compressed answer was not requested and could be a bomb. */
+/** Decided by the content type alone. A compressed response was not requested and could be a decompression bomb. */
 function kindOf(response: OutboundResponse): 'json' | 'events' | undefined {
   const encoding = response.headers['content-encoding'] ?? 'identity';
   if (encoding.trim().toLowerCase() !== 'identity') return undefined;
@@ -78,20 +78,20 @@ function namesOf(request: ModelRequest): ReadonlySet<string> {
   return new Set([...request.tools.map((tool) => tool.name), ...callers.filter((name) => typeof name === 'string')]);
 }
 
-/** What is no number above 1 means one choice; whether it is valid is the backend's to say. */
+/** Anything but a number above 1 means one choice; the backend validates it. */
 function choicesOf(request: ModelRequest): number {
   const wanted = Number(request.parameters['n'] ?? 1);
   return wanted > 1 ? wanted : 1;
 }
 
-/** With the caller's options among them the refusal may be about those, and is passed on. */
+/** If the caller set options too, the refusal may be about those, so it is passed on. */
 function refusesOurStreamOptions(fault: unknown, request: ModelRequest): boolean {
   if (!(fault instanceof GatewayError) || (fault.status !== 400 && fault.status !== 422)) return false;
   if (Object.keys(foreignStreamOptions(request.parameters['stream_options'])).length > 0) return false;
   return /stream_options|include_usage/.test(`${fault.param ?? ''} ${fault.message}`);
 }
 
-/** `GET {baseUrl}/models`. Capabilities are given only where the backend states them. */
+/** `GET {baseUrl}/models`. Capabilities are only set if the backend reports them. */
 export async function listOpenAiModels(connection: OpenAiConnection, send: SendOutbound, signal: AbortSignal): Promise<ModelRecord[]> {
   const firstByteTimeoutMs = Math.min(connection.firstByteTimeoutMs, limits.modelListTimeoutMs);
   const idleTimeoutMs = Math.min(connection.idleTimeoutMs, limits.modelListTimeoutMs);

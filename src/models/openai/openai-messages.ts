@@ -3,12 +3,12 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/model.ts';
 
-/** Our own keys of `stream_options`, which no backend may see. */
+/** The gateway's own keys of `stream_options`, which are never sent to a backend. */
 const ownStreamOptions = new Set(['include_events']);
 
 /**
- * The body of `POST /chat/completions`. Parameters without a word of ours go through; `stream_options` only with a stream, because OpenAI
- * refuses it otherwise, and never when the backend is known to refuse it.
+ * The body of `POST /chat/completions`. Unknown parameters pass through; `stream_options` is sent only with a stream, because OpenAI refuses it
+ * otherwise, and never to a backend that is known to refuse it.
  */
 export function toChatBody(request: ModelRequest, takesStreamOptions: boolean): JsonObject {
   const { stream_options: streamOptions, ...parameters } = request.parameters;
@@ -25,13 +25,13 @@ export function toChatBody(request: ModelRequest, takesStreamOptions: boolean): 
   };
 }
 
-/** What the caller put into `stream_options` beside what the gateway asks for itself. */
+/** The caller's `stream_options`, without those that the gateway handles itself. */
 export function foreignStreamOptions(options: JsonValue | undefined): JsonObject {
   if (!isJsonObject(options)) return {};
   return Object.fromEntries(Object.entries(options).filter(([key]) => key !== 'include_usage' && !ownStreamOptions.has(key)));
 }
 
-/** A message as the OpenAI API has it; `extra` comes back where it stood and never replaces a field of ours. */
+/** Converts a message to the OpenAI API's format; fields of `extra` are restored, but never replace the gateway's own. */
 export function toWireMessage(message: ChatMessage): JsonObject {
   switch (message.role) {
     case 'system':
@@ -40,20 +40,20 @@ export function toWireMessage(message: ChatMessage): JsonObject {
       return { ...message.extra, role: message.role, content: message.content };
     case 'assistant': {
       const calls = message.toolCalls.map((call) => toWireCall(call));
-      // `content: null` alone is refused; with calls, or with what `extra` holds (a refusal, audio), it is the rule.
+      // `content: null` is only valid with tool calls, or with fields in `extra` (a refusal, audio).
       const isEmpty = message.content === null && calls.length === 0 && message.extra === undefined;
       const content = isEmpty ? '' : message.content;
       return { ...message.extra, role: 'assistant', content, ...(calls.length === 0 ? {} : { tool_calls: calls }) };
     }
     case 'tool': {
-      // Gemini's compatible API finds the function by this name alone when the call had no id of its own.
+      // Gemini's compatible API identifies the function by this name alone if the call had no id.
       const name = message.name === undefined ? {} : { name: message.name };
       return { ...name, ...message.extra, role: 'tool', tool_call_id: message.toolCallId, content: message.content };
     }
   }
 }
 
-/** Arguments that are no JSON object would make some servers refuse this and every later request of the chat: they get an empty object. */
+/** Some servers refuse every later request of a chat with arguments that are not a JSON object, so those are replaced by an empty object. */
 function toWireCall(call: ToolCall): JsonObject {
   return {
     ...call.extra,

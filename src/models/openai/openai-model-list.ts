@@ -6,7 +6,7 @@ import type { ModelRecord } from '../../core/model.ts';
 const maxModels = 10_000;
 const namesOfTools = new Set(['tools', 'tool_use', 'tool_calls', 'tool_calling', 'function_calling', 'function_call']);
 
-/** The records of `GET /models`: `{"data":[…]}`, `{"models":[…]}` or a bare array. Undefined when it is no list. */
+/** Reads the response of `GET /models`: `{"data":[…]}`, `{"models":[…]}` or a bare array. Undefined if it is not a list. */
 export function toModelRecords(payload: unknown): ModelRecord[] | undefined {
   const list: unknown = isJsonObject(payload) ? (payload['data'] ?? payload['models']) : payload;
   if (!Array.isArray(list)) return undefined;
@@ -27,7 +27,7 @@ function toModelRecord(entry: unknown): ModelRecord | undefined {
   };
 }
 
-/** A list of words (llama.cpp), an object of facts (Mistral), or the parameters that the model takes (OpenRouter). */
+/** An array of names (llama.cpp), an object of booleans (Mistral), or the supported parameters (OpenRouter). */
 function readCapabilities(entry: JsonObject): string[] | undefined {
   const words = toWords(entry['capabilities']);
   if (words !== undefined) return [...new Set(words.map((word) => toOurWord(word)))];

@@ -10,9 +10,9 @@ import type { CompletionReader } from './completion-reader.ts';
 import { ServerSentEventReader } from './read-server-sent-events.ts';
 import type { ServerSentEvent } from './read-server-sent-events.ts';
 
-/** One streamed answer: it ends with `[DONE]`, or with the stream where every choice has its finish reason. */
+/** A streamed answer. It ends with `[DONE]`, or with the stream if every choice has its finish reason. */
 export class ChatStream implements AnswerStream {
-  /** `[DONE]` was read; what follows is not. */
+  /** `[DONE]` was read; the rest is ignored. */
   isDone = false;
   fault: unknown;
   readonly #client: BackendClient;
@@ -31,7 +31,7 @@ export class ChatStream implements AnswerStream {
   }
 
   end(failure: unknown): ModelEvent[] {
-    // A connection that breaks after everything was said has taken nothing from the answer.
+    // A connection that breaks after the last finish reason has lost nothing of the answer.
     if (failure !== undefined && !(failure instanceof OutboundError && this.#reader.isComplete)) {
       this.fault = failure;
       return [];
@@ -72,7 +72,7 @@ export class ChatStream implements AnswerStream {
       throw this.#client.invalid(`sends a line of more than ${limits.upstreamLineValues} values`);
     const chunk = parseJson(part.data);
     if (chunk === undefined) {
-      // The last line of a stream that was cut is no malformed answer.
+      // The last line of an interrupted stream does not count as malformed.
       if (part.isUnfinished) return [];
       throw this.#client.invalid('sends malformed JSON');
     }
@@ -83,8 +83,8 @@ export class ChatStream implements AnswerStream {
 }
 
 /**
- * The object in a chunk or an answer; undefined when there is none.
- * @throws GatewayError for an error that is reported in it, at the top or within a choice.
+ * The object of a chunk or response; undefined if there is none. @throws GatewayError for an error that is reported in it, at the top level or in a
+ * choice
  */
 export function toPayload(value: JsonValue, client: BackendClient): JsonObject | undefined {
   const payload = Array.isArray(value) ? value[0] : value;

@@ -5,16 +5,16 @@ import type { EventSourceParser } from 'eventsource-parser';
 export interface ServerSentEvent {
   name: string | undefined;
   data: string;
-  /** True when the stream ended before the blank line that closes an event: the data may be a part only. */
+  /** True if the stream ended before the blank line that closes an event; the data may be incomplete. */
   isUnfinished: boolean;
 }
 
 /**
- * Reads an event stream (WHATWG HTML, section 9.2), piece by piece: BOM, CRLF, CR and LF, comments, characters split between pieces.
- * No generator: each piece of each answer would pass through it.
+ * Parses an event stream chunk by chunk (WHATWG HTML, section 9.2): BOM, CRLF, CR and LF, comments, characters split between chunks. Not a generator,
+ * because that would cost time for each chunk of each answer.
  */
 export class ServerSentEventReader {
-  /** A line was longer than allowed. */
+  /** A line has exceeded the limit. */
   isTooLong = false;
   readonly #decoder = new TextDecoder();
   readonly #meter: LineMeter;
@@ -25,7 +25,7 @@ export class ServerSentEventReader {
   constructor(maxLineBytes: number) {
     this.#meter = new LineMeter(maxLineBytes);
     this.#parser = createParser({
-      // Bounds an event of many short lines; single lines are measured below, where a line within one piece counts as well.
+      // Limits events of many short lines; `LineMeter` measures single lines, including those within one chunk.
       maxBufferSize: maxLineBytes,
       onEvent: (event) => this.#batch.push({ name: event.event, data: event.data, isUnfinished: this.#isAtEnd }),
       onError: (error) => {
@@ -34,14 +34,14 @@ export class ServerSentEventReader {
     });
   }
 
-  /** The events that end in this piece. Where a line is too long those before it come, and nothing that follows can be understood. */
+  /** The events that end in this chunk. If a line is too long, only events before it are returned, and nothing after it can be parsed. */
   read(piece: Uint8Array): ServerSentEvent[] {
     const fitting = this.#meter.measure(piece);
     this.isTooLong ||= fitting < piece.byteLength;
     return this.#feed(this.#decoder.decode(fitting === piece.byteLength ? piece : piece.subarray(0, fitting), { stream: true }));
   }
 
-  /** A last event without its blank line is given as `isUnfinished`, because some servers end with a bare `data: [DONE]`. */
+  /** A last event without its blank line is returned as `isUnfinished`, because some servers end with a bare `data: [DONE]`. */
   end(): ServerSentEvent[] {
     this.#isAtEnd = true;
     return this.#feed(`${this.#decoder.decode()}\n\n`);
@@ -54,7 +54,7 @@ export class ServerSentEventReader {
   }
 }
 
-/** Measures lines in bytes over all pieces, so that the limit does not depend on how the stream was cut. */
+/** Measures lines in bytes across chunks, so that the limit does not depend on how the stream was split. */
 class LineMeter {
   readonly #max: number;
   #open = 0;
@@ -63,7 +63,7 @@ class LineMeter {
     this.#max = max;
   }
 
-  /** How many bytes of the piece lie before the point at which a line exceeds the limit. */
+  /** The number of bytes of the chunk before the point where a line exceeds the limit. */
   measure(piece: Uint8Array): number {
     let start = 0;
     let carriageReturn = piece.indexOf(0x0d);

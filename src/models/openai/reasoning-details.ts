@@ -2,19 +2,19 @@ import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 
-/** Far beyond any answer; what comes after is not kept. */
+/** Far more than any real answer has; further entries are dropped. */
 const maxDetails = 1_000;
-/** What arrives in pieces; everything else of a detail comes whole. */
-const piecewise: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
+/** The fields that arrive in fragments; all others arrive complete. */
+const fragmentedFields: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
 
 /**
- * OpenRouter's `reasoning_details`, with the signatures and the encrypted parts of other providers' thoughts: a list which has to come back as it was,
- * in its order, with the calls that follow it. A stream sends it in pieces.
+ * Collects OpenRouter's `reasoning_details`, which hold signatures and encrypted reasoning of other providers. The list must be sent back unchanged
+ * and in order with the tool calls that follow it. A stream sends it in fragments.
  */
 export class ReasoningDetails {
   readonly #details: JsonObject[] = [];
 
-  /** Gives the characters that were added, for the meter of the answer. */
+  /** Returns the number of characters added, for the output limit. */
   add(value: JsonValue | undefined): number {
     if (!Array.isArray(value)) return 0;
     let characters = 0;
@@ -28,7 +28,7 @@ export class ReasoningDetails {
     return characters;
   }
 
-  /** Undefined where there were none. */
+  /** Undefined if there were none. */
   fields(): JsonObject | undefined {
     return this.#details.length === 0 ? undefined : { reasoning_details: this.#details };
   }
@@ -41,7 +41,7 @@ function continues(last: JsonObject, piece: JsonObject): boolean {
 function join(last: JsonObject, piece: JsonObject): void {
   for (const [key, value] of Object.entries(piece)) {
     const before = last[key];
-    if (piecewise.has(key) && typeof before === 'string' && typeof value === 'string') last[key] = before + value;
+    if (fragmentedFields.has(key) && typeof before === 'string' && typeof value === 'string') last[key] = before + value;
     else if (value !== null && value !== undefined && key !== '__proto__') last[key] = value;
   }
 }

@@ -2,12 +2,12 @@ import type { Usage } from '../../core/chat.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
-/** Details of usage are one level deep everywhere that is known. */
+/** All known servers nest the details of usage one level deep. */
 const maxDepth = 3;
 
 /**
- * Token counts that can be summed: every number finite and not negative (anything else becomes 0), details and further fields kept,
- * a missing total filled in. Undefined when nothing was reported.
+ * Normalizes token counts so that they can be summed: every number is finite and not negative (others become 0), details and further fields are kept,
+ * a missing total is computed. Undefined if no usage was reported.
  */
 export function toUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value) || isDeeperThan(value, maxDepth)) return undefined;
