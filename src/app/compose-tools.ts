@@ -1,6 +1,6 @@
 import type { CallBrowser } from '../core/browser-call.ts';
 import type { SendOutbound } from '../core/outbound.ts';
-import type { AskPreset } from '../core/tool.ts';
+import type { RunSubAgent } from '../core/tool.ts';
 import { createHistoryTool } from '../tools/catalog/history-tool.ts';
 import { createPresetTools } from '../tools/catalog/preset-tools.ts';
 import { createToolCatalog } from '../tools/catalog/tool-catalog.ts';
@@ -14,7 +14,7 @@ import { version } from './version.ts';
 export interface ToolParts {
   storage: Storage;
   extensions: Extensions;
-  runSubAgent: AskPreset;
+  runSubAgent: RunSubAgent;
   send: SendOutbound;
   callBrowser: CallBrowser;
   /** Identifies this gateway to other gateways, and to itself, to detect loops. */
@@ -32,7 +32,7 @@ export function composeTools({ config, logger, now }: AppContext, parts: ToolPar
     gatewayId,
     callBrowser,
     browserToolTimeoutMs: config.browserToolTimeoutMs,
-    sources: [...history, ...extensions.sources, createPresetTools({ presets: storage.presets, ask: runSubAgent })],
+    sources: [...history, ...extensions.sources, createPresetTools({ presets: storage.presets, runSubAgent })],
     now,
     onServerNews: logServerNews(logger),
   });

@@ -113,8 +113,8 @@ export interface ToolInvocation {
   resumed?: ResumedInner;
 }
 
-/** Runs a preset as a tool; it sees only `args.request`. */
-export type AskPreset = (preset: PresetRecord, invocation: ToolInvocation, context?: ToolContext) => Promise<ToolOutcome>;
+/** Runs a preset as a tool: it sees only `args.request`. */
+export type RunSubAgent = (preset: PresetRecord, invocation: ToolInvocation, context?: ToolContext) => Promise<ToolOutcome>;
 
 /** What a running call can do besides returning a result. Without effect once the call has settled. */
 export interface ToolContext {

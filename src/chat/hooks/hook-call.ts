@@ -4,9 +4,9 @@ import { prepareEditedCall } from '../tool-calls/prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall } from '../tool-calls/prepare-tool-call.ts';
 
 /**
- * The call as hooks leave it, perhaps with other arguments, or the outcome that replaces its run. Before an approval is requested, so that a human
- * sees the arguments that run, and is not bothered with what is refused anyway.
- * @throws GatewayError as `RunHooks`; the run signal's reason
+ * Runs the `beforeTool` hooks. Returns the call, possibly with changed arguments, or the outcome that replaces it. Called before approval, so that a
+ * human sees the arguments that will run, and is not asked about a call that will be refused. @throws GatewayError as `RunHooks`; the run signal's
+ * reason
  */
 export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSettings): Promise<PreparedCall | ToolOutcome> {
   const { tool, args } = prepared;
@@ -23,17 +23,17 @@ export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSet
   }
 }
 
-/** What hooks have made of a result. A failed call has none, and stays as it is. @throws as `judgeCall` */
+/** Runs the `afterTool` hooks on a result. A failed call has no result and is returned unchanged. @throws as `judgeCall` */
 export async function judgeResult({ tool, args }: ReadyCall, outcome: ToolOutcome, { hooks, run }: ToolCallSettings): Promise<ToolOutcome> {
   if (outcome.type !== 'result' || hooks === undefined) return outcome;
   const decision = await hooks.afterTool({ name: tool.spec.name, args, result: outcome.value }, run).catch((error: unknown) => {
-    // Nobody reads on; what the function did is written down as it was.
+    // The run was cancelled or the client disconnected: record the function's result unchanged.
     if (run.signal.aborted) return undefined;
     throw error;
   });
   if (decision === undefined) return outcome;
   if (decision.type === 'reject') return { type: 'error', code: 'tool_error', message: decision.message };
-  // What else the function has said of its value is about the value that it gave.
+  // Notes, files and the like describe the function's own value, so they are dropped with it.
   const { followUp } = outcome;
   return { type: 'result', value: decision.value, ...(followUp !== undefined && { followUp }) };
 }

@@ -8,8 +8,8 @@ import type { Emit } from '../../shared/emit.ts';
 import type { RunHooks } from './run-hooks.ts';
 
 /**
- * A backend with hooks before and after it. What `afterModel` may change is withheld until it is whole, so that nobody has read it before; without
- * such a hook the answer streams.
+ * Wraps a backend with hooks. If there is an `afterModel` hook, which may change the answer, the answer is withheld until it is complete, so that no
+ * client sees the original; otherwise it is streamed.
  */
 export function withModelHooks(backend: ModelBackend, hooks: RunHooks | undefined, run: RunContext): ModelBackend {
   if (hooks === undefined || (!hooks.hasBeforeModel && !hooks.hasAfterModel)) return backend;
@@ -30,12 +30,12 @@ export function withModelHooks(backend: ModelBackend, hooks: RunHooks | undefine
   };
 }
 
-/** An answer that is not passed on until `afterModel` has seen all of it. */
+/** Buffers an answer until `afterModel` has processed all of it. */
 class WithheldAnswer {
   readonly choices = new Map<number, { events: ModelEvent[]; text: string; reason: FinishReason }>();
   #characters = 0;
 
-  /** Whether the event belongs to the answer. @throws GatewayError `hook_failed` where the answer is too long. */
+  /** Buffers the event if it is part of the answer, and returns whether it is. @throws GatewayError `hook_failed` if the answer is too long */
   takes(event: ModelEvent): boolean {
     if (event.type === 'usage' || event.type === 'run-event' || (event.type === 'extra' && event.level === 'response')) return false;
     const index = event.choice ?? 0;
@@ -48,7 +48,7 @@ class WithheldAnswer {
     if (this.#characters <= limits.heldAnswerCharacters) return true;
     throw new GatewayError(
       'hook_failed',
-      `The answer is longer than ${limits.heldAnswerCharacters} characters, which is all that an afterModel hook can judge.`,
+      `The answer is longer than ${limits.heldAnswerCharacters} characters, the most that an afterModel hook can process.`,
     );
   }
 }
@@ -58,7 +58,7 @@ function sizeOf(event: ModelEvent): number {
   return event.type === 'tool-call' ? event.call.arguments.length + 100 : 100;
 }
 
-/** What the model thought belonged to the words that were replaced, and is left out with them. */
+/** The events of a message. The reasoning is dropped, because it belongs to the replaced text. */
 function eventsOf(message: AssistantMessage, reason: FinishReason, choice: number): ModelEvent[] {
   const at = choice === 0 ? {} : { choice };
   const text = textOf(message.content);

@@ -14,24 +14,24 @@ import type { JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/run.ts';
 
 /**
- * All hooks as one, in their order. Every method
- * @throws GatewayError `refused_by_hook` for an abort, `hook_failed` for a failure whose policy ends the run; the run signal's reason
+ * Runs all hooks in order. Every method @throws GatewayError `refused_by_hook` for an abort, `hook_failed` for a failure whose policy is to end the
+ * run; the run signal's reason
  */
 export interface RunHooks {
   readonly hasBeforeModel: boolean;
   readonly hasAfterModel: boolean;
-  /** The first answer counts; changed messages go on to the next hook. */
+  /** The first answer wins; changed messages are passed to the next hook. */
   beforeModel(request: HookedModelRequest, run: RunContext): Promise<{ messages: readonly ChatMessage[]; answer?: AssistantMessage }>;
-  /** Each sees what the one before it has made; undefined: none has changed anything. */
+  /** Each hook gets the output of the previous one; undefined: nothing was changed. */
   afterModel(message: AssistantMessage, run: RunContext): Promise<AssistantMessage | undefined>;
-  /** The first result or refusal counts; changed arguments go on to the next hook. */
+  /** The first result or refusal wins; changed arguments are passed to the next hook. */
   beforeTool(call: HookedCall, run: RunContext): Promise<Exclude<BeforeToolDecision, HookAbort>>;
-  /** Each sees what the one before it has made; a refusal counts. */
+  /** Each hook gets the output of the previous one; a refusal ends the chain. */
   afterTool(call: HookedCall & { result: JsonValue }, run: RunContext): Promise<Exclude<AfterToolDecision, HookAbort>>;
 }
 
 export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFault) => void): RunHooks {
-  /** One hook within its time. A failure is judged by its policy, an abort ends the run. */
+  /** Runs one hook within its time limit. Its policy decides about a failure; an abort ends the run. */
   async function runHook<Decision extends { type: string } | undefined>(
     { name, timeoutMs, onFailure }: Hook,
     run: RunContext,
@@ -48,7 +48,7 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
       run.signal.throwIfAborted();
       onFault({ hook: name, runId: run.runId, error });
       if (onFailure === 'ignore') return undefined;
-      throw new GatewayError('hook_failed', `The hook "${name}" failed, and its policy ends the run then.`, { cause: error });
+      throw new GatewayError('hook_failed', `The hook "${name}" failed, and its policy is to end the run.`, { cause: error });
     }
     if (isAbort(decision)) throw new GatewayError('refused_by_hook', decision.message);
     return decision as Exclude<Decision, HookAbort> | undefined;

@@ -16,7 +16,7 @@ import type { ModeChoice } from '../modes/choose-mode.ts';
 import { sourceOfFile } from '../results/cite-sources.ts';
 import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from '../results/consume-files.ts';
 import type { Continuations } from '../suspend/continuations.ts';
-import { expandTemplate, templateRoom, templateValues } from './expand-template.ts';
+import { expandTemplate, createTemplateBudget, templateValues } from './expand-template.ts';
 import { withModelHooks } from '../hooks/hook-model.ts';
 import { reportModelRequests } from './report-model-requests.ts';
 import { isLessonOnModel } from '../modes/learn-no-tools.ts';
@@ -39,16 +39,15 @@ export interface ChatServices {
     maxToolRounds: number;
     toolTimeoutMs: number;
   };
-  /** What calls of tools have over all runs; each part may be left out. */
+  /** Services that tool calls of all runs share; each is optional. */
   runtime?: Pick<ToolCallSettings, 'totalTimeoutMs' | 'approvals' | 'elicitations' | 'cache' | 'hooks' | 'onFault' | 'newFaultId'>;
   newCallId: () => string;
   now: () => number;
 }
 
 /**
- * One run, or the part of one that a single preset answers, from a request to its events: finds the model and the tools, chooses the mode, and runs the loop.
- * The first event is its `run.start`.
- * @throws GatewayError before the first event for a request that cannot be answered, amid the events for a fault of the backend.
+ * Answers a run, or the part of it that one preset answers: finds the model and the tools, chooses the mode, and runs the loop. The first event is
+ * `run.start`. @throws GatewayError before the first event if the request cannot be answered, and between events if the backend fails
  */
 export async function answerChat(
   given: ChatRequest,
@@ -96,18 +95,18 @@ function startData({ request, offer, run }: Pick<Preparation, 'request' | 'offer
   return { run_id: run.runId, model: request.model, mode, tools: tools.size, ...(tools.size > 0 && { functions: [...tools.keys()] }) };
 }
 
-/** As settings and the log call it. */
+/** The name of the mode in settings and the log. */
 function nameOf({ path }: ModeChoice): 'native' | 'default' | 'react' {
   return path === 'prompt' ? 'default' : path;
 }
 
-/** System prompts with their variables, and what earlier runs of this conversation had executed put back. */
+/** Expands variables in system prompts, and restores the calls that earlier runs of this conversation had executed. */
 async function preparedMessages(
   request: ChatRequest,
   run: RunContext,
   { services, variables }: Pick<Preparation, 'services' | 'variables'>,
 ): Promise<ChatMessage[]> {
-  const room = templateRoom();
+  const room = createTemplateBudget();
   const expand = (template: string): string => expandTemplate(template, variables, room);
   const expanded = request.messages.map((message) =>
     message.role === 'system' || message.role === 'developer' ? { ...message, content: expandContent(message.content, expand) } : message,
@@ -120,7 +119,7 @@ function expandContent(content: MessageContent, expand: (template: string) => st
   return content.map((part) => (part.type === 'text' && typeof part.text === 'string' ? { ...part, text: expand(part.text) } : part));
 }
 
-/** Without tools of the gateway a request goes through as it is, with all its choices. */
+/** Without tools of the gateway the request goes to the backend unchanged, with all its choices. */
 async function passThrough({ request, run, model, withFiles, services }: Preparation, emit: Emit<ChatEvent>): Promise<undefined> {
   const reporting = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
   const backend = withModelHooks(reporting(model.backend), services.runtime?.hooks, run);
@@ -139,7 +138,7 @@ interface Preparation {
   resumed: LoopCheckpoint | undefined;
 }
 
-/** In `auto`, a backend's refusal of tools is remembered, and the same request is answered by the selection pass. */
+/** In `auto`, a backend's refusal of tools is remembered, and the request is answered with a selection instead. */
 function withFallback(preparation: Preparation, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
   return withRemedies(choice, (next, emitNext: Emit<ChatEvent>) => runInMode(preparation, next, emitNext), {
     emit,
@@ -173,14 +172,14 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
   const chat: ChatRun = {
     ...backendRequest(request, model, run),
     backend,
-    // A selection is made for the question alone; files join its answer.
+    // A selection sees only the conversation; files are added for its answer.
     messages: isSelection || mayConsume ? request.messages : withFiles(request.messages),
     tools: offer.tools,
     finder: offer.finder,
     callerNames: new Set(request.callerFunctions.map(({ name }) => name)),
-    // The selection pass is one round by definition; its answer follows without another request.
+    // A selection is one round by definition; its answer follows without another selection.
     maxRounds: choice.isSingleCall || isSelection ? 1 : Math.min(request.maxToolRounds ?? settings.maxToolRounds, limits.maxToolRounds),
-    // Where the backend refuses tools is known by now: what has run must not run again.
+    // By now the backend has accepted tools; falling back would run calls again that have already run.
     choice: { ...choice, mayFallBack: false },
     handsOverOne: request.reply?.isLegacy,
     contextTokens: model.contextTokens,
@@ -191,7 +190,7 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
   return runChat(chat, emit);
 }
 
-/** What of a request goes to the backend as it is. */
+/** The parts of a request that go to the backend unchanged. */
 function backendRequest(
   { callerFunctions, hostedTools, toolChoice, parallelToolCalls, parameters, stream }: ChatRequest,
   { name }: FoundModel,

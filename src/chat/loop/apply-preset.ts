@@ -3,16 +3,16 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 
-/** A request as the models below its preset get it. */
+/** A request after its presets have been applied. */
 export interface PresetRequest {
   request: ChatRequest;
-  /** From the one that the request names down to the one that is based on a model; empty for a plain model. */
+  /** From the preset that the request names down to the one based on a model; empty for a plain model. */
   presets: PresetRecord[];
 }
 
 /**
- * Puts into a request what its preset, and the presets that one is based on, say: the request comes first, then the upper one.
- * @throws GatewayError `invalid_request` for presets that are based on each other in a circle.
+ * Applies a request's preset, and the presets that it is based on. The request has precedence, then the upper preset. @throws GatewayError
+ * `invalid_request` for presets that are based on each other in a circle
  */
 export async function applyPresets(request: ChatRequest, book: PresetBook): Promise<PresetRequest> {
   const presets: PresetRecord[] = [];
@@ -42,7 +42,7 @@ function toolIdsOf({ tools }: PresetRecord): string[] | undefined {
   return tools === undefined ? undefined : [...tools];
 }
 
-/** Chat templates of many models take one system message, and only at the front. */
+/** Many chat templates accept only one system message, and only at the start. */
 function withSystem(messages: readonly ChatMessage[], system: string): ChatMessage[] {
   const [first, ...others] = messages;
   if (first?.role !== 'system' && first?.role !== 'developer') return [{ role: 'system', content: system }, ...messages];

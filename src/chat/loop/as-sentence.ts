@@ -1,4 +1,4 @@
-/** A message that others follow. Servers end theirs as they like. */
+/** Ends a message with a full stop if it lacks one, so that another sentence can follow. */
 export function asSentence(message: string): string {
   return /[.!?…:]\s*$/.test(message) ? message.trimEnd() : `${message.trimEnd()}.`;
 }

@@ -6,18 +6,18 @@ import type { Emit } from '../../shared/emit.ts';
 
 export interface CollectedText {
   text: string;
-  /** Ended by the token limit or a filter: it may end in the middle of something. */
+  /** Ended by the token limit or a content filter, so it may be incomplete. */
   isCut: boolean;
 }
 
-/** A model's answer as text, for the gateway alone. Only usage and the gateway's own events are emitted. */
+/** Collects a model's answer as text for internal use. Emits only usage and the gateway's own events. */
 export async function collectText(backend: ModelBackend, request: ModelRequest, emit: Emit<ModelEvent>): Promise<CollectedText> {
   let text = '';
   let isCut = false;
   const enough = new StopReading();
   try {
     await backend.answer(request, (events) => {
-      // A model that does not stop only costs time: more than this is never read.
+      // Stop reading a model that does not stop by itself: longer texts are never used.
       if (text.length > limits.argumentsBytes) throw enough;
       for (const event of events) {
         if (event.type === 'text') text += event.text;

@@ -5,7 +5,10 @@ import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 type Finder = ToolOffer['finder'];
 
-/** What a search has found can be called from the next turn on. `tools`, what is on offer, is changed in place; gives the event that says so. */
+/**
+ * Offers the tools that a search has found from the next model request on. Changes `tools`, the current offer, in place, and returns the event that
+ * reports it.
+ */
 export function offerFoundTools(finder: Finder, tools: Map<string, Tool>, results: readonly ToolCallResult[]): ChatEvent[] {
   return bringIn(
     finder,
@@ -15,8 +18,8 @@ export function offerFoundTools(finder: Finder, tools: Map<string, Tool>, result
 }
 
 /**
- * A deferred function that is called by its exact name, which the model knows from earlier in the conversation: it may be called as those on offer
- * may. Before names are matched, or a like name on offer would be taken for it.
+ * Offers a deferred function that the model calls by its exact name, which it knows from earlier in the conversation. Must run before names are
+ * matched, or a similar name on offer would be called instead.
  */
 export function offerCalledTools(finder: Finder, tools: Map<string, Tool>, calls: readonly ToolCall[]): ChatEvent[] {
   return bringIn(
@@ -28,7 +31,7 @@ export function offerCalledTools(finder: Finder, tools: Map<string, Tool>, calls
 
 function bringIn(finder: Finder, tools: Map<string, Tool>, names: readonly string[]): ChatEvent[] {
   const found = new Set(names.flatMap((name) => finder?.deferred.get(name) ?? []).filter((tool) => !tools.has(tool.spec.name)));
-  // Beyond this no provider takes the request; what was found last is then left out.
+  // Providers refuse requests with more tools; the last ones found are dropped.
   const added = [...found].slice(0, Math.max(0, limits.toolsPerRequest - tools.size));
   for (const tool of added) tools.set(tool.spec.name, tool);
   if (added.length === 0) return [];

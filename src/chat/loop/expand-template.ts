@@ -1,29 +1,28 @@
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 
-/** Placeholders that are replaced in one request: far more than a prompt has, and a few milliseconds. */
-const mostPlaceholders = 20_000;
+/** The most placeholders replaced in one request: far more than any prompt has, and a few milliseconds of work. */
+const maxPlaceholders = 20_000;
 
-/** What may still be put in. */
-export interface TemplateRoom {
+/** The remaining budget for replacements. */
+export interface TemplateBudget {
   placeholders: number;
   characters: number;
 }
 
-export function templateRoom(): TemplateRoom {
-  return { placeholders: mostPlaceholders, characters: limits.bodyBytes };
+export function createTemplateBudget(): TemplateBudget {
+  return { placeholders: maxPlaceholders, characters: limits.bodyBytes };
 }
 
 /**
- * Replaces `{{NAME}}` in one pass: what is put in is never looked at again, so that a user, a document or a model
- * who writes `{{TOOLS}}` gets those letters and nothing else. Unknown names stay as they are.
- * @throws GatewayError `invalid_request` when there are too many placeholders, or their values would make a text that no model could read. `room`:
- * what several templates have together.
+ * Replaces `{{NAME}}` in a single pass. Inserted text is never expanded, so `{{TOOLS}}` written by a user, a document or a model stays as it is.
+ * Unknown names stay as they are. `room`: the budget that several templates share. @throws GatewayError `invalid_request` for too many placeholders,
+ * or if their values make the text too long
  */
-export function expandTemplate(template: string, values: ReadonlyMap<string, string>, room = templateRoom()): string {
+export function expandTemplate(template: string, values: ReadonlyMap<string, string>, room = createTemplateBudget()): string {
   let text = '';
   let end = 0;
-  // One after the other: `replaceAll` finds all of them before it asks about the first.
+  // Incrementally: `replaceAll` would find all matches before it replaces the first.
   for (const { 0: written, 1: name = '', index } of template.matchAll(/\{\{\s*([A-Za-z0-9_]{1,64})\s*\}\}/g)) {
     const value = values.get(name);
     room.placeholders -= 1;
@@ -31,25 +30,27 @@ export function expandTemplate(template: string, values: ReadonlyMap<string, str
     if (room.placeholders < 0)
       throw new GatewayError(
         'invalid_request',
-        `variables: the prompts of this request hold more than ${mostPlaceholders} placeholders such as {{NAME}}. Send fewer.`,
+        `variables: the prompts of this request contain more than ${maxPlaceholders} placeholders such as {{NAME}}. Use fewer.`,
         {
           param: 'variables',
         },
       );
     if (room.characters < 0)
-      throw new GatewayError('invalid_request', 'variables: the text they are put into becomes too long.', { param: 'variables' });
+      throw new GatewayError('invalid_request', 'variables: the text becomes too long with their values. Send shorter values.', {
+        param: 'variables',
+      });
     text += template.slice(end, index) + (value ?? written);
     end = index + written.length;
   }
   return text + template.slice(end);
 }
 
-/** Keys may come bare or in braces, as Open WebUI's `variables` do (`{{USER_NAME}}`). */
+/** Keys may be bare or in braces, as in Open WebUI's `variables` (`{{USER_NAME}}`). */
 export function templateValues(variables: Readonly<Record<string, string>>): Map<string, string> {
   return new Map(Object.entries(variables).map(([key, value]) => [bareName(key), value]));
 }
 
-/** No pattern: one for white space before an end takes the square of it. */
+/** No regular expression: trimming white space at the end with one takes quadratic time. */
 function bareName(key: string): string {
   const opened = key.startsWith('{{') ? key.slice(2).trimStart() : key;
   return opened.endsWith('}}') ? opened.slice(0, -2).trimEnd() : opened;

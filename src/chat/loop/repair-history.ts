@@ -5,8 +5,8 @@ import { isJsonObject } from '../../shared/json.ts';
 const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });
 
 /**
- * A history as every backend takes it: after an assistant message with calls comes one result for each, and nothing else between.
- * One gap would make this and every later request of the chat fail. Frontends cut histories, and a run may have ended amid its calls.
+ * Makes a history that every backend accepts: an assistant message with tool calls is followed by exactly one result per call and nothing else.
+ * Frontends truncate histories, and a run may have ended between calls; one missing result would make every later request of the chat fail.
  */
 export function repairHistory(messages: readonly ChatMessage[]): ChatMessage[] {
   const used = new Set<ChatMessage>();
@@ -24,7 +24,7 @@ export function repairHistory(messages: readonly ChatMessage[]): ChatMessage[] {
   });
 }
 
-/** Some servers count their ids anew in every turn: a result belongs to the latest call of its id. */
+/** Some servers restart their ids in every turn, so a result belongs to the latest call with its id. */
 function resultOf(call: ToolCall, later: readonly ChatMessage[], used: ReadonlySet<ChatMessage>): ToolMessage {
   for (const message of later) {
     if (message.role === 'tool' && message.toolCallId === call.id && !used.has(message)) return message;
@@ -33,7 +33,7 @@ function resultOf(call: ToolCall, later: readonly ChatMessage[], used: ReadonlyS
   return { role: 'tool', toolCallId: call.id, name: call.name, content: lostResult };
 }
 
-/** A result whose call is gone becomes text; as a result it would be refused. */
+/** A result without its call becomes text; backends would refuse it as a result. */
 function withoutCall(message: ToolMessage): ChatMessage {
   const name = message.label ?? message.name ?? message.toolCallId;
   return { role: 'user', content: `Tool \`${name}\` Output: ${textOf(message.content)}` };
@@ -44,7 +44,7 @@ export function withCanonicalArguments(call: ToolCall): ToolCall {
   try {
     if (isJsonObject(JSON.parse(call.arguments))) return call;
   } catch {
-    // Not JSON: below.
+    // Not JSON; handled below.
   }
   return { ...call, arguments: '{}' };
 }

@@ -6,8 +6,8 @@ import { withRemedies } from '../../shared/with-remedies.ts';
 const fields = ['reasoning_content', 'reasoning', 'thinking', 'reasoning_details'];
 
 /**
- * The reasoning before a model's calls goes back with their results, under the name that its backend gave it. DeepSeek and others refuse the
- * results without it; a server that refuses the field itself gets none for the rest of the run. For one run.
+ * Sends the reasoning before tool calls back with their results, in the field in which the backend sent it: DeepSeek and others refuse the results
+ * without it. For a server that refuses the field, it is omitted for the rest of the run. One instance per run.
  */
 export function replayReasoning(backend: ModelBackend): ModelBackend {
   let takesReasoning = true;
@@ -35,7 +35,7 @@ function hasReasoning(message: ChatMessage): boolean {
 function refusesReasoning(error: unknown): boolean {
   if (!(error instanceof GatewayError) || error.code !== 'upstream_rejected') return false;
   const words = `${error.param ?? ''} ${error.message}`;
-  // A complaint that the field is missing names it too; leaving it out would not help then.
+  // An error that the field is missing mentions it too; omitting it would not help then.
   return /reasoning|thinking/i.test(words) && !/missing|must be passed/i.test(words);
 }
 

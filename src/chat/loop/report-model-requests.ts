@@ -8,20 +8,21 @@ import { limits } from '../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
 import type { AnswerFault, ModelRequestLog } from '../../core/model-request-log.ts';
 
-/** Names of models and functions are as long as a client likes. */
+/** The most characters of a logged name: clients may send names of any length. */
 const nameCharacters = 200;
 
 export type ReportingBackend = (backend: ModelBackend) => ModelBackend;
 
-/** Who makes the requests, and how. */
+/** The mode and preset for which requests are made. */
 export interface Requester {
   mode: 'none' | 'native' | 'default' | 'react';
   preset?: string | undefined;
 }
 
 /**
- * Backends that report their requests and answers to the log of the run. Wraps directly what `ModelFinder` gives, below everything that changes or
- * repeats a request: so the log has what was sent. The same backend gives the same object, because a selection compares them.
+ * Wraps backends so that they report their requests and answers to the run's log. It must directly wrap what `ModelFinder` returns, below everything
+ * that changes or repeats requests, so that the log has what was actually sent. Returns the same object for the same backend, because a selection
+ * compares them.
  */
 export function reportModelRequests(log: ModelRequestLog | undefined, requester: Requester): ReportingBackend {
   if (log === undefined) return (backend) => backend;
@@ -56,7 +57,7 @@ function reportingBackend(backend: ModelBackend, log: ModelRequestLog, requester
   };
 }
 
-/** The data of a `model.request`: sizes and names, and nothing that anybody wrote. */
+/** The data of a `model.request` event: sizes and names, but no content. */
 export function describeModelRequest(request: ModelRequest, { mode, preset }: Requester): JsonObject {
   const { purpose } = request;
   const data: JsonObject = {
@@ -86,7 +87,7 @@ function namesIn({ tools, callerTools }: ModelRequest): readonly string[] {
   return [...tools.map(({ name }) => name), ...callerTools.map(nameOf)];
 }
 
-/** Of an entry of `tools`, or of a `tool_choice`; a provider's own has no name but a type. */
+/** The name in an entry of `tools` or in a `tool_choice`; a provider's own tool has only a type. */
 function nameOf(entry: JsonObject): string {
   const { function: named, type } = entry;
   const name = isJsonObject(named) ? named['name'] : type;
@@ -98,7 +99,7 @@ function choiceIn(choice: JsonValue): string {
   return isJsonObject(choice) ? nameOf(choice).slice(0, nameCharacters) : '?';
 }
 
-/** Of all texts; images and other parts have no characters that would say anything. */
+/** Counts the characters of all texts; images and other parts are not counted. */
 function charactersOf(messages: readonly ChatMessage[]): number {
   let characters = 0;
   for (const { content } of messages) characters += typeof content === 'string' ? content.length : textOf(content).length;
@@ -108,6 +109,6 @@ function charactersOf(messages: readonly ChatMessage[]): number {
 function faultOf(error: unknown, signal: AbortSignal): AnswerFault {
   const cause: unknown = signal.aborted ? signal.reason : error;
   if (cause instanceof GatewayError) return { code: cause.code, message: cause.message };
-  if (signal.aborted) return { code: 'run_cancelled', message: 'Nobody waits for the answer any more.' };
+  if (signal.aborted) return { code: 'run_cancelled', message: 'The answer is no longer needed.' };
   return { code: 'internal_error', message: 'Internal error.' };
 }

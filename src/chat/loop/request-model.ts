@@ -5,25 +5,25 @@ import type { JsonObject } from '../../shared/json.ts';
 import { withRemedies } from '../../shared/with-remedies.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
 
-/** What one answer of a model came to. */
+/** The outcome of one model request. */
 export interface Turn {
   text: string;
   toolCalls: ToolCall[];
   finishReason: FinishReason;
-  /** The reasoning before calls, under the names that the backend has given it: it may want it back with them (DeepSeek answers 400 without). */
+  /** The reasoning before calls, in the backend's own fields, because it may need them back with the results (DeepSeek answers 400 without). */
   thought?: JsonObject;
-  /** Neither text nor anything else that a client would see as an answer (a refusal, audio). */
+  /** There is no text, nor anything else that a client would show as an answer (a refusal, audio). */
   isSilent: boolean;
 }
 
-/** Emits the words of one answer as they come; its calls and its finish are for the loop to decide on. */
+/** Streams the text of one answer. Calls and the finish reason are returned, because the loop decides about them. */
 export async function requestModel(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
   const turn: Turn = { text: '', toolCalls: [], finishReason: 'stop', isSilent: true };
   await backend.answer(request, (events) => emit(events.filter((event) => isForReader(event, turn))));
   return turn;
 }
 
-/** Adds an event to the turn. */
+/** Adds an event to the turn, and returns whether clients get it. */
 function isForReader(event: ChatEvent, turn: Turn): boolean {
   switch (event.type) {
     case 'tool-call':
@@ -60,8 +60,8 @@ function addReasoning(turn: Turn, text: string, field: string): void {
 }
 
 /**
- * Requests the answer that ends a run: without tools, so that the model has to speak. A backend that refuses a history with calls
- * but without `tools` gets them back with `tool_choice: "none"`.
+ * Requests the answer that ends a run, without tools, so that the model has to answer. A backend that refuses a history with calls but without
+ * `tools` gets the tools with `tool_choice: "none"`.
  */
 export function requestLastAnswer(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
   const withoutTools: ModelRequest = {

@@ -5,13 +5,10 @@ import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
-/** Ids that an error message lists; more would bury its point. */
+/** Ids listed in an error message; more would bury its point. */
 const maxListed = 20;
 
-/**
- * The same answer for models that exist and ones that do not: a limited key learns nothing about the others.
- * @throws GatewayError `forbidden`
- */
+/** Responds the same for existing and missing models, so that a restricted key learns nothing about others. @throws GatewayError `forbidden` */
 export function requireModel(caller: Caller, id: string): void {
   if (isModelAllowed(caller, id)) return;
   const models = caller.models ?? [];
@@ -20,15 +17,12 @@ export function requireModel(caller: Caller, id: string): void {
 }
 
 /**
- * Parameters by which backends that route requests (OpenRouter, LiteLLM) are told to ask other models too, and the model itself, which `extra_body`
- * replaces behind LiteLLM, and whose name is read in any case by servers written in Go.
+ * Parameters that make routing backends (OpenRouter, LiteLLM) use other models. Includes `model` itself, which `extra_body` overrides behind LiteLLM.
+ * Case-insensitive, because servers written in Go ignore the case of field names.
  */
 const furtherModels = /^(?:models?|model_list|\w*fallbacks?(?:_dict)?)$/i;
 
-/**
- * Every model that a caller's own words name: the one of the request, and those that its parameters name for the backend to fall back to.
- * @throws GatewayError `forbidden`
- */
+/** Checks every model that a caller names: the request's own, and those named in parameters as fallbacks. @throws GatewayError `forbidden` */
 export function requireModels(caller: Caller, { model, parameters }: Pick<ChatRequest, 'model' | 'parameters'>): void {
   requireModel(caller, model);
   requireFurtherModels(caller, parameters);

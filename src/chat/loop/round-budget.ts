@@ -1,18 +1,18 @@
 import { limits } from '../../core/limits.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
-/** Why no further round of calls begins. */
+/** The limit that prevents another round of tool calls. */
 export interface ReachedLimit {
   limit: 'tool_rounds' | 'reasks' | 'calls_per_run' | 'tool_phase_ms';
   value: number;
 }
 
-/** How much calling a run may still do. */
+/** The remaining tool calls, rounds and time of a run. */
 export interface RoundBudget {
   reached(): ReachedLimit | undefined;
   callsLeft(): number;
   spend(results: readonly ToolCallResult[]): void;
-  /** What was spent, for a run that is suspended. */
+  /** What has been used so far, for the checkpoint of a suspended run. */
   used(): BudgetUse;
 }
 
@@ -22,9 +22,9 @@ export interface BudgetUse {
   calls: number;
 }
 
-/** A round in which no call could run (unknown names, damaged arguments, repetitions) is a request made again, and has a budget of its own. */
+/** A round in which no call could run (unknown names, malformed arguments, repeated calls) is a correction and has a separate budget. */
 export function createRoundBudget(maxRounds: number, now: () => number, used?: BudgetUse): RoundBudget {
-  // Time during which a run was suspended does not count.
+  // Time while the run was suspended does not count.
   const started = now();
   let { rounds, reasks, calls } = used ?? { rounds: 0, reasks: 0, calls: 0 };
   return {

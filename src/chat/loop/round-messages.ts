@@ -5,8 +5,8 @@ import type { Turn } from './request-model.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /**
- * What a round adds to the history. Arguments are a JSON object: what the model meant where it could be read, so that it can correct it,
- * else an empty one.
+ * The messages that a round adds to the history. Arguments are a JSON object: as the model meant them if they could be parsed, so that it can correct
+ * them, otherwise an empty one.
  */
 export function messagesOfRound(
   { text, thought }: Pick<Turn, 'text' | 'thought'>,
@@ -27,7 +27,7 @@ export function messagesOfRound(
   return [assistant, ...results.map(toolMessage)];
 }
 
-/** For another model, behind another backend: what only the first one knows how to read would be refused there. */
+/** Removes fields that only the previous model's backend understands; another one would refuse them. */
 export function forAnotherModel(messages: readonly ChatMessage[]): ChatMessage[] {
   return messages.map((message) => {
     if (message.role !== 'assistant') return message;
@@ -36,21 +36,24 @@ export function forAnotherModel(messages: readonly ChatMessage[]): ChatMessage[]
   });
 }
 
-/** OpenAI's limit for names; a history with another one is refused, and with it every later round. */
+/** OpenAI's limit for names; a history with a longer one is refused, and so is every later round. */
 const longestName = 64;
 
-/** A name that nobody offers may be anything a model can write. */
+/** A call of an unknown function may have any name. */
 function nameInHistory({ tool, call }: ToolCallResult): string {
   return tool?.name ?? (call.name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').slice(0, longestName) || 'unknown');
 }
 
-/** Of a call that could not be prepared what the model wrote, so that it can go on under a right name; of unreadable and too large ones nothing. */
+/**
+ * For a call that could not be prepared, the arguments as the model wrote them, so that it can retry with the right name; an empty object if they are
+ * unreadable or too large.
+ */
 function argumentsInHistory({ args, call }: ToolCallResult): string {
   if (args !== undefined) return JSON.stringify(args);
   return Buffer.byteLength(call.arguments) > limits.argumentsBytes ? '{}' : withCanonicalArguments(call).arguments;
 }
 
-/** What only the model needs follows the value: where the new thing is, how to get the next page. */
+/** Appends the note that only the model needs, such as how to get the next page. */
 function contentFor({ outcome, text }: ToolCallResult): string {
   return outcome.type === 'result' && outcome.note !== undefined ? `${text}\n\n[${outcome.note}]` : text;
 }

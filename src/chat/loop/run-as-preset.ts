@@ -12,7 +12,7 @@ import { requireModel } from './require-model.ts';
 import type { Handoff } from './run-chat.ts';
 
 /**
- * One run under the preset that the request names as its model, if it is one, and under those it hands off to.
+ * Answers a run as the preset that the request names as its model, if it is one, and as those that it hands off to.
  * @throws GatewayError as `answerChat`; `forbidden` for a model that the caller's key may not use; `invalid_request` for presets in a circle
  */
 export async function runAsPreset(
@@ -45,14 +45,14 @@ export async function runAsPreset(
   }
 }
 
-/** The one that the request names, with the tools that it has from those it is based on. */
+/** The preset that the request names, including tools inherited from its base presets. */
 function actingPreset([first, ...below]: readonly PresetRecord[]): PresetRecord | undefined {
   if (first === undefined || first.tools !== undefined) return first;
   const tools = below.find((preset) => preset.tools !== undefined)?.tools;
   return tools === undefined ? first : { ...first, tools };
 }
 
-/** The caller's request with what the run has added; of what the first preset has put in, only what it demands for approvals goes along. */
+/** The caller's request with the messages that the run has added. Of the first preset's settings, only its approval rules are carried over. */
 async function handedOver(request: ChatRequest, { preset, messages }: Handoff, presets: PresetBook): Promise<ChatRequest> {
   if ((await presets.find(preset)) === undefined)
     throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);
@@ -60,7 +60,7 @@ async function handedOver(request: ChatRequest, { preset, messages }: Handoff, p
   return { ...request, model: preset, messages: messagesSoFar, toolIds: undefined, toolChoice: undefined, isHandover: true };
 }
 
-/** The run is known by the model that the request names; a hand-off changes it (what came, what went) and starts no other run. */
+/** The run keeps the model that the request names. A hand-off emits the change of functions, not another start of the run. */
 function withStartOf(model: string, functionsBefore: readonly string[] | undefined, emit: Emit<ChatEvent>): Emit<ChatEvent> {
   return (events) => {
     const [first, ...others] = events;
@@ -74,7 +74,7 @@ function withStartOf(model: string, functionsBefore: readonly string[] | undefin
   };
 }
 
-/** What several rules demand together: a call waits where any of them says so. */
+/** Combines approval rules: a call needs approval if any of them demands it. */
 function strictestRule(...rules: readonly (ApprovalRule | undefined)[]): ApprovalRule {
   if (rules.includes(true)) return true;
   const names = rules.flatMap((rule) => (typeof rule === 'object' ? rule : []));

@@ -32,7 +32,7 @@ export interface ChatRun {
   model: string;
   messages: ChatMessage[];
   tools: ReadonlyMap<string, Tool>;
-  /** What the offer holds back, and the tool that brings it in. */
+  /** The deferred tools, and the tool that finds them. */
   finder?: ToolOffer['finder'];
   /** The caller's own entries of `tools`, and the names of those that are functions. */
   callerTools: JsonObject[];
@@ -41,57 +41,60 @@ export interface ChatRun {
   parallelToolCalls: boolean | undefined;
   parameters: JsonObject;
   stream: boolean;
-  /** Rounds of tool calls; after them comes one last round without tools. */
+  /** The most rounds of tool calls; then the model is requested once more without tools. */
   maxRounds: number;
-  /** How the backend chooses calls: by a selection only once, and a single call only in the first round. */
+  /** How calls are chosen: a selection only once, a single call only in the first round. */
   choice: ModeChoice;
-  /** The form of the answer takes one call of the caller's functions. */
+  /** The wire format of the answer supports only one call of the caller's functions. */
   handsOverOne?: boolean | undefined;
-  /** How much the model can read, where that is known. */
+  /** The context size of the model in tokens, if known. */
   contextTokens?: number | undefined;
   settings: ToolCallSettings;
-  /** What a run that was suspended goes on with, in place of `messages`. */
+  /** The checkpoint of a resumed run, used instead of `messages`. */
   resumed?: LoopCheckpoint | undefined;
-  /** Stores what was executed beside calls of the caller's functions, until the caller answers them; gives the calls as they are handed over. */
+  /**
+   * Stores the gateway's calls of a turn that also calls the caller's functions, until the caller returns their results. Returns the calls as they
+   * are to be handed over.
+   */
   keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
 }
 
-/** What comes next in the loop. All but the first three end it. */
+/** The next step of the loop. All but the first three end it. */
 type NextStep =
   | { type: 'run_again' }
   | RunTools
-  /** The model is requested without tools: a limit is reached, or it has said nothing. */
+  /** Request the model without tools: a limit is reached, or it gave no answer. */
   | { type: 'last_answer'; limit?: ReachedLimit }
   | { type: 'answer'; finishReason: FinishReason }
-  /** The caller runs the caller's functions. */
+  /** The caller has to run its own functions. */
   | { type: 'hand_over'; calls: ToolCall[] }
-  /** Another preset goes on. */
+  /** Another preset takes over. */
   | { type: 'hand_off'; preset: string }
   /** A function has ended the run. */
   | { type: 'stop' }
-  /** It goes on in another request. */
+  /** The run continues in another request. */
   | { type: 'suspended' };
 
 interface RunTools {
   type: 'run_tools';
   turn: Turn;
-  /** Those of the turn that may run, of the caller's functions too. */
+  /** The calls of the turn that may run, including those of the caller's functions. */
   calls: ToolCall[];
-  /** Present where the round was suspended amid them. */
+  /** Set if the round was suspended between these calls. */
   resumed?: LoopCheckpoint;
 }
 
-/** The conversation goes on under another preset; `messages` are what this run has added to it. */
+/** The conversation continues under another preset; `messages` are those that this run has added. */
 export interface Handoff {
   preset: string;
   messages: ChatMessage[];
-  /** Names of what was on offer until then. */
+  /** The names of the functions offered until then. */
   functions: string[];
 }
 
 /**
- * Requests the model, runs the tools it calls, and requests it again with their results, until it answers without calling any.
- * When a limit ends the calling, no tools are offered any more, so that there always is an answer.
+ * Requests the model, runs the tools that it calls, and requests it again with the results, until it answers without calls. When a limit is reached,
+ * it is requested without tools, so that there always is an answer.
  */
 export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Handoff | undefined> {
   const emit: Emit<ChatEvent> = (events) => (events.length === 0 ? undefined : sink(events));
@@ -108,7 +111,7 @@ export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Han
         step = await requestAnswer(step, loop);
         break;
       case 'answer':
-        // Servers say `tool_calls` where none are handed over; a client would wait for them.
+        // Some servers report `tool_calls` even if no calls are handed over; clients would wait for them.
         await emit([{ type: 'finish', reason: step.finishReason === 'tool_calls' ? 'stop' : step.finishReason }]);
         return undefined;
       case 'hand_over': {
@@ -143,7 +146,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   const { calls, refused } = partitionToolCalls(turn, rules);
   await emit(refused);
   if (calls.length > 0) return { type: 'run_tools', turn, calls };
-  // Whoever forbids calls still wants an answer, and so does who has seen tools run; where a limit has cut it, another request would end alike.
+  // An answer is still due after dropped calls, or after tools have run. If the token limit ended this one, another request would end the same way.
   const owesAnswer = turn.toolCalls.length > 0 || budget.used().rounds > 0;
   if (owesAnswer && turn.isSilent && !isCut(turn)) return { type: 'last_answer' };
   return { type: 'answer', finishReason: turn.finishReason };
@@ -155,7 +158,7 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
   const { wait, signal } = settings.run;
   const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
   const gatewayCalls = calls.filter((call) => !chat.callerNames.has(call.name));
-  // Nobody is there any more: what was approved has not begun yet, and may be taken up again.
+  // The client is gone: approved calls have not started yet, and can be resumed later.
   if (wait?.resumed !== undefined) signal.throwIfAborted();
   wait?.resumed?.setCheckpoint(undefined);
   const round = {
@@ -186,7 +189,7 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
 
 async function requestAnswer({ limit }: Extract<NextStep, { type: 'last_answer' }>, loop: Loop): Promise<NextStep> {
   const { chat, emit, separator } = loop;
-  // One round is the nature of a selection, and no limit of the run.
+  // A selection has only one round anyway, which is not worth reporting as a limit.
   if (limit !== undefined && (limit.limit !== 'tool_rounds' || readsOn(chat))) await emit([limitReached(limit.limit, limit.value)]);
   keepCheckpoint(loop);
   const last = await requestLastAnswer(chat.backend, requestFor(loop), separator.separate(emit));
@@ -198,15 +201,15 @@ interface Loop {
   chat: ChatRun;
   emit: Emit<ChatEvent>;
   messages: ChatMessage[];
-  /** Of the repaired history, before this run. */
+  /** The number of messages before this run, after repair. */
   historyLength: number;
   tools: Map<string, Tool>;
   scope: ToolCallScope;
-  /** What one result may hand to the model. */
+  /** The most bytes of one result that the model gets. */
   shareBytes: number;
   budget: RoundBudget;
   separator: TurnSeparator;
-  /** Whether the request's forced choice still waits for its call. */
+  /** Whether the forced `tool_choice` has not been fulfilled yet. */
   isChoiceOpen: boolean;
 }
 
@@ -221,7 +224,7 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     if (finder !== undefined) tools.set(finder.tool.spec.name, finder.tool);
   }
   const forced = forcedChoiceIn(chat.toolChoice);
-  // What the request demands is on offer, whether or not it fitted.
+  // A function that `tool_choice` demands is offered even if it was deferred.
   const further = [...(resumed?.tools ?? []), ...(forced?.type === 'named' ? [forced.name] : [])];
   for (const tool of further.flatMap((name) => finder?.deferred.get(name) ?? [])) tools.set(tool.spec.name, tool);
   return {
@@ -238,7 +241,7 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
   };
 }
 
-/** Only a model that may call again can read on in a result that was cut. */
+/** Only a model that may call again can read the rest of a truncated result. */
 function readsOn({ choice }: ChatRun): boolean {
   return choice.path !== 'prompt' && !choice.isSingleCall;
 }
@@ -247,7 +250,7 @@ function addedMessages({ messages, historyLength }: Loop): ChatMessage[] {
   return messages.slice(historyLength);
 }
 
-/** A resumed run that fails goes on from here, with the next request to the model. */
+/** If a resumed run fails, it continues from here, with the next model request. */
 function keepCheckpoint(loop: Loop): void {
   loop.chat.settings.run.wait?.resumed?.setCheckpoint(() => betweenRounds(loopState(loop)));
 }
@@ -265,7 +268,7 @@ function loopState({ chat, messages, historyLength, tools, scope, budget, isChoi
   };
 }
 
-/** A forced choice is obeyed once: forced again after its call, the model could never answer. A selection obeys it by itself. */
+/** A forced choice applies once: if it were forced again after its call, the model could never answer. A selection applies it by itself. */
 function forcedNow({ chat: { choice, toolChoice }, isChoiceOpen }: Loop): ForcedChoice | undefined {
   return isChoiceOpen && choice.path !== 'prompt' ? forcedChoiceIn(toolChoice) : undefined;
 }
@@ -299,12 +302,12 @@ function handoffIn(results: readonly ToolCallResult[]): string | undefined {
   return results.flatMap(({ followUp }) => (followUp?.type === 'handoff' ? [followUp.preset] : []))[0];
 }
 
-/** A function may end the run; silent ones end it when nothing else waits for a reply. */
+/** A function may end the run; functions without a reply end it if no other call needs one. */
 function endsRun(results: readonly ToolCallResult[]): boolean {
   return results.some(({ followUp }) => followUp?.type === 'stop') || results.every(({ followUp }) => followUp?.type === 'no-reply');
 }
 
-/** From the first result on that was cut. */
+/** Offers `read_result` once a result has been truncated. */
 function offerReader({ scope: { results, readerName }, tools, shareBytes }: Loop): void {
   if (results === undefined || results.isEmpty || readerName === undefined || tools.has(readerName)) return;
   tools.set(readerName, createReadResultTool(readerName, results, shareBytes));

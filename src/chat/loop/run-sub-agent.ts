@@ -6,7 +6,7 @@ import { plainRequest } from '../../core/plain-request.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 import type { CallRegistry, RunContext } from '../../core/run.ts';
 import type { EventType, RunEvent } from '../../core/run-event.ts';
-import type { AskPreset, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import type { RunSubAgent, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { addUsage } from '../../core/usage.ts';
 import { runAsPreset } from './run-as-preset.ts';
 import type { ChatServices } from './answer-chat.ts';
@@ -14,23 +14,23 @@ import type { Emit } from '../../shared/emit.ts';
 import { asSentence } from './as-sentence.ts';
 import { nestedSuspension } from '../suspend/nested-suspension.ts';
 
-/** A sign of life this often keeps the caller's idle limit away. */
-const signMs = 1_000;
+/** The interval of progress events, which keep the outer call's idle limit from expiring. */
+const heartbeatMs = 1_000;
 
 /**
- * Runs a preset as a tool: a run within the run, with its own limits, whose usage is added to the outer one's. What it does is emitted among the
- * outer run's events, and where one of its calls needs an approval the outer run waits with it. A preset that is at work already is not called
- * again: two that call each other never answer.
+ * Runs a preset as a tool: a nested run with its own limits, whose usage is added to the outer run's. Its events are emitted among the outer run's,
+ * and if one of its calls needs approval, the outer run waits too. A preset that is already running in this chain is refused, because two that call
+ * each other would never end.
  */
-export function createSubAgentRunner(servicesOf: () => ChatServices & { presets: PresetBook }): AskPreset {
+export function createSubAgentRunner(servicesOf: () => ChatServices & { presets: PresetBook }): RunSubAgent {
   return async (preset, invocation, context) => {
     const { run, signal, resumed } = invocation;
     const path = [...(run.presetPath ?? []), ...(run.preset === undefined ? [] : [run.preset.id])];
     const refusal = refusalOf(preset, path);
     if (refusal !== undefined) return refusal;
-    const said: Said = { text: resumed?.run.text ?? '', called: [] };
+    const output: NestedOutput = { text: resumed?.run.text ?? '', called: [] };
     const request = resumed?.run.request ?? requestTo(preset, invocation);
-    const wait = run.wait === undefined ? undefined : nestedSuspension(request, resumed, () => said.text);
+    const wait = run.wait === undefined ? undefined : nestedSuspension(request, resumed, () => output.text);
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
     const inner: RunContext = { ...run, presetPath: path, preset, signal, wait, ...(calls && { calls }) };
     const services = servicesOf();
@@ -40,11 +40,11 @@ export function createSubAgentRunner(servicesOf: () => ChatServices & { presets:
       await runAsPreset(
         request,
         { run: inner, services },
-        emitInto(said, outside, () => wait?.isSuspended === true),
+        forwardEvents(output, outside, () => wait?.isSuspended === true),
       );
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof GatewayError) return failure(`${asSentence(error.message)}${wordsOn(said)}`, said);
+      if (error instanceof GatewayError) return failure(`${asSentence(error.message)}${describeCalls(output)}`, output);
       throw error;
     } finally {
       thinking.end();
@@ -53,18 +53,18 @@ export function createSubAgentRunner(servicesOf: () => ChatServices & { presets:
       context?.waitFor(wait.waiting);
       const tools = wait.waiting.calls.map(({ tool }) => `'${tool}'`).join(', ');
       const message = `The assistant has to wait for a human's approval of ${tools}, which is not possible just now; it has not finished.`;
-      return { ...failure(`${message}${wordsOn(said)}`, said), code: 'approval_required' };
+      return { ...failure(`${message}${describeCalls(output)}`, output), code: 'approval_required' };
     }
-    if (said.text.trim() === '') return failure(`The assistant gave no answer.${wordsOn(said)}`, said);
-    return { type: 'result', value: said.text, ...spentBy(said) };
+    if (output.text.trim() === '') return failure(`The assistant gave no answer.${describeCalls(output)}`, output);
+    return { type: 'result', value: output.text, ...spentBy(output) };
   };
 }
 
-/** What the run within has said and done. */
-interface Said {
+/** The text and calls of the nested run. */
+interface NestedOutput {
   text: string;
   usage?: Usage;
-  /** Names of functions that gave a result. */
+  /** Names of functions that returned a result. */
   called: string[];
 }
 
@@ -83,20 +83,20 @@ function refusalOf({ id }: PresetRecord, path: readonly string[]): ToolOutcome |
   };
 }
 
-function failure(message: string, said: Said): Extract<ToolOutcome, { type: 'error' }> {
-  return { type: 'error', code: 'tool_error', message, ...spentBy(said) };
+function failure(message: string, output: NestedOutput): Extract<ToolOutcome, { type: 'error' }> {
+  return { type: 'error', code: 'tool_error', message, ...spentBy(output) };
 }
 
-function spentBy({ usage }: Said): { usage?: Usage } {
+function spentBy({ usage }: NestedOutput): { usage?: Usage } {
   return usage === undefined ? {} : { usage };
 }
 
-/** Whoever asks again should know what is done already. */
-function wordsOn({ called }: Said): string {
+/** A retry should know what has already been done. */
+function describeCalls({ called }: NestedOutput): string {
   return called.length === 0 ? '' : ` Before that it had called: ${[...new Set(called)].join(', ')}.`;
 }
 
-/** A call within is cancelled by the id under which it is shown. */
+/** Nested calls are cancelled by the id under which clients see them. */
 function callsWithin(calls: CallRegistry, outer: string): CallRegistry {
   return { register: (callId, cancel) => calls.register(idWithin(outer, callId), cancel) };
 }
@@ -108,36 +108,36 @@ interface Outside {
   now: () => number;
 }
 
-/** Keeps what is said, and shows what is done among the outer run's events. What it says about its waiting is said by the outer run. */
-function emitInto(said: Said, { callId, context, thinking, now }: Outside, isSuspended: () => boolean): Emit<ChatEvent> {
+/** Collects the nested run's text and forwards its events. The outer run itself reports that it waits. */
+function forwardEvents(output: NestedOutput, { callId, context, thinking, now }: Outside, isSuspended: () => boolean): Emit<ChatEvent> {
   let shownAt = now();
 
   async function show(events: readonly RunEvent[]): Promise<void> {
     for (const event of events) {
       thinking.note(event);
-      noteCall(event, said);
+      noteCall(event, output);
       if (!eventsOfCall.has(event.type)) await context?.emit(nested(event, callId));
       if (event.type !== 'tool.call') continue;
       await context?.status(`uses ${nameIn(event)}`);
       shownAt = now();
     }
-    if (now() - shownAt < signMs) return;
+    if (now() - shownAt < heartbeatMs) return;
     shownAt = now();
-    await context?.progress(said.text.length);
+    await context?.progress(output.text.length);
   }
 
   return (events) => {
     const runEvents: RunEvent[] = [];
     for (const event of events) {
-      if (event.type === 'text' && !isSuspended()) said.text += event.text;
-      else if (event.type === 'usage') said.usage = addUsage(said.usage, event.usage);
+      if (event.type === 'text' && !isSuspended()) output.text += event.text;
+      else if (event.type === 'usage') output.usage = addUsage(output.usage, event.usage);
       else if (event.type === 'run-event') runEvents.push(event.event);
     }
-    return runEvents.length > 0 || now() - shownAt >= signMs ? show(runEvents) : undefined;
+    return runEvents.length > 0 || now() - shownAt >= heartbeatMs ? show(runEvents) : undefined;
   };
 }
 
-/** A human who is asked over a session may think for long: while an approval within is awaited, no limit of the call runs. */
+/** A human may take long to decide, so no time limit of the call runs while a nested approval is pending. */
 function pauseWhileAsked(context: ToolContext | undefined): { note(event: RunEvent): void; end(): void } {
   const asked = new Set<unknown>();
   let goOn: (() => void) | undefined;
@@ -156,7 +156,7 @@ function pauseWhileAsked(context: ToolContext | undefined): { note(event: RunEve
   };
 }
 
-function noteCall(event: RunEvent, { called }: Said): void {
+function noteCall(event: RunEvent, { called }: NestedOutput): void {
   if (event.type === 'tool.result' && event.data['error'] === undefined) called.push(nameIn(event));
 }
 
@@ -164,10 +164,10 @@ function nameIn({ data: { tool } }: RunEvent): string {
   return typeof tool === 'string' ? tool : 'a tool';
 }
 
-/** Its beginning and end are those of the call, and its progress is shown as the call's. */
+/** Not forwarded: the outer call's own events already show start, end and progress. */
 const eventsOfCall: ReadonlySet<EventType> = new Set(['run.start', 'run.end', 'tool.progress']);
 
-/** `id` and `within` lead from the outermost call inwards, so that nothing is taken for the outer run's own. */
+/** `id` and `within` show the path from the outermost call inwards, so that the event is not taken for the outer run's own. */
 function nested({ type, data }: RunEvent, callId: string): RunEvent {
   const { id, within } = data;
   return {

@@ -2,11 +2,11 @@ import type { ChatEvent } from '../../core/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
 
 export interface TurnSeparator {
-  /** For the events of one turn. */
+  /** Wraps the emitter of one turn. */
   separate(emit: Emit<ChatEvent>): Emit<ChatEvent>;
 }
 
-/** What a model says before a call and after it are two paragraphs, not one word run into another. */
+/** Inserts a blank line between the texts before and after tool calls, so that they do not run together. */
 export function createTurnSeparator(): TurnSeparator {
   let lastCharacter = '';
   return {

@@ -2,14 +2,14 @@ import type { JsonValue } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ToolFile } from '../../core/tool.ts';
 
-/** Shorter ones are an icon or an example, and cost a model less than a note. */
-const leastCharacters = 256;
+/** Shorter ones are icons or examples, and cost fewer tokens than a note. */
+const minCharacters = 256;
 /** Media type, parameters, and whether the rest is base64 (RFC 2397). */
 const dataAddress = /^data:(?<type>[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64})?(?:;[a-z0-9._-]{1,64}=[^;,]{0,128}){0,8}(?<base64>;base64)?,/i;
 
 /**
- * Takes `data:` texts out of a result, at any depth: no model can read them, and one picture fills its context. A note replaces each.
- * The value stays the same object where there is none. Recursion ends with the value's depth, which its parser has bounded.
+ * Replaces `data:` URIs in a result, at any depth, by notes: no model can read them, and one image would fill its context. Returns the same object if
+ * there are none. The recursion depth is limited by the parser.
  */
 export function extractDataUris(value: JsonValue): { value: JsonValue; files: ToolFile[] } {
   const files: ToolFile[] = [];
@@ -28,7 +28,7 @@ function without(value: JsonValue, files: ToolFile[]): JsonValue {
 }
 
 function withoutFile(text: string, files: ToolFile[]): string {
-  if (text.length < leastCharacters || !text.startsWith('data:')) return text;
+  if (text.length < minCharacters || !text.startsWith('data:')) return text;
   const found = dataAddress.exec(text.slice(0, 2_048));
   if (found === null) return text;
   const { type = 'text/plain', base64 } = found.groups ?? {};

@@ -2,7 +2,10 @@ import type { ChatMessage, InlineFile, MessageContent } from '../../core/chat.ts
 import { textOf } from '../../core/chat.ts';
 import { expandTemplate } from '../loop/expand-template.ts';
 
-/** How inline files are put before a model; `RAG_TEMPLATE` replaces it. The query is in the conversation already, so it is not repeated. */
+/**
+ * The prompt with which inline files are given to a model; `RAG_TEMPLATE` overrides it. The query is in the conversation already, so it is not
+ * repeated.
+ */
 export const defaultContextTemplate = `Answer the query with the help of the context below. Where the context does not hold the answer, say so.
 Name the source of what you take from it by its id in brackets, such as [1].
 
@@ -11,8 +14,8 @@ Name the source of what you take from it by its id in brackets, such as [1].
 </context>`;
 
 /**
- * Puts inline files before the model, once: for an Ollama model in front of the first user message, else as a system message
- * (the places that Open WebUI uses). Without a user message nothing asks for them, and they are left out.
+ * Adds inline files to the messages once: for an Ollama model before the first user message, else as a system message, as Open WebUI does. Without a
+ * user message they are left out.
  */
 export function injectFileContext(
   messages: readonly ChatMessage[],
@@ -35,7 +38,7 @@ export function injectFileContext(
   return [{ role: 'system', content: text }, ...messages];
 }
 
-/** A template that names the context twice would double every document; only the first one counts. */
+/** A template with two context placeholders would double every document, so only the first one counts. */
 function withContextOnce(template: string): string {
   let isFirst = true;
   return template.replaceAll(/\{\{\s*CONTEXT\s*\}\}/g, (written) => {
@@ -45,7 +48,7 @@ function withContextOnce(template: string): string {
   });
 }
 
-/** A document must not be able to close its own tag and speak as something else. */
+/** Escaped so that a document cannot close its own tag and inject instructions. */
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }

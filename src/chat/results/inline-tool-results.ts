@@ -2,8 +2,8 @@ import type { ChatMessage, MessageContent, ToolMessage } from '../../core/chat.t
 import { textOf } from '../../core/chat.ts';
 
 /**
- * A conversation for a model that knows no tool role: calls disappear, and each result is appended to the user message before it,
- * set off by a blank line, as ``Tool `<name>` Output: <result>`` (Open WebUI's wording, with the name of the source).
+ * Converts a conversation for a model without a tool role: calls are removed, and each result is appended to the preceding user message after a blank
+ * line, as ``Tool `<name>` Output: <result>`` (Open WebUI's wording).
  */
 export function inlineToolResults(messages: readonly ChatMessage[]): ChatMessage[] {
   const names = calledNames(messages);
@@ -27,12 +27,15 @@ function outputOf(message: ToolMessage, names: ReadonlyMap<string, string>): str
   return `\n\nTool \`${name}\` Output: ${withoutOutputMarks(textOf(message.content))}`;
 }
 
-/** A result must not be able to speak as the result of another function. White space ends with its line, of which a text may have a million. */
+/**
+ * Prevents a result from imitating the result of another function. White space is matched within a line only, because a text may have a million
+ * lines.
+ */
 function withoutOutputMarks(text: string): string {
   return text.replaceAll(/^(?=[^\S\r\n\u2028\u2029]*Tool `[^`\n]{1,300}` Output:)/gm, '> ');
 }
 
-/** Changes the list in place: behind the last user message, or as one where there is none. */
+/** Appends to the last user message, or adds one. Changes the list in place. */
 export function appendToLastUser(messages: ChatMessage[], text: string): void {
   const index = messages.findLastIndex((message) => message.role === 'user');
   const user = messages[index];
@@ -40,7 +43,7 @@ export function appendToLastUser(messages: ChatMessage[], text: string): void {
   else if (user.role === 'user') messages[index] = { ...user, content: appended(user.content, text) };
 }
 
-/** Text goes behind the last text part, so that images keep their place. */
+/** Appends to the last text part, so that images keep their position. */
 export function appended(content: MessageContent, text: string): MessageContent {
   if (typeof content === 'string') return content + text;
   const index = content.findLastIndex((part) => part.type === 'text');

@@ -4,10 +4,10 @@ import type { ResultStore } from '../../core/result-store.ts';
 import type { Tool, ToolOutcome } from '../../core/tool.ts';
 import { headWithin } from './truncate-result.ts';
 
-/** For the line below a page. */
+/** Bytes reserved for the line below a page. */
 const footerBytes = 120;
 
-/** The name under which it is offered: what a server or the caller offers keeps its name. */
+/** The name under which it is offered. It yields to functions of servers and the caller. */
 export function readerNameBeside(taken: ReadonlySet<string>): string {
   for (let count = 1; ; count++) {
     const name = count === 1 ? 'read_result' : `read_result_${count}`;
@@ -15,7 +15,7 @@ export function readerNameBeside(taken: ReadonlySet<string>): string {
   }
 }
 
-/** Reads on in a result that was cut. Offered once there is one. */
+/** A function that reads the rest of a truncated result; offered once there is one. */
 export function createReadResultTool(name: string, results: ResultStore, pageBytes: number): Tool {
   return {
     spec: {
@@ -41,7 +41,7 @@ export function createReadResultTool(name: string, results: ResultStore, pageByt
 }
 
 function readPage(args: JsonObject, results: ResultStore, pageBytes: number): ToolOutcome {
-  // The schema has checked both.
+  // Guaranteed by the schema.
   const reference = ownValue(args, 'reference') as string;
   const offset = ownValue(args, 'offset') as number;
   const text = results.find(reference);

@@ -5,7 +5,7 @@ import type { Tool } from '../../core/tool.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import { canonicalJson } from '../tool-calls/canonical-json.ts';
 
-/** Results of functions that allow it (`cacheTtlMs`), by caller, function and arguments. Failures are never cached. */
+/** Caches results of functions that allow it (`cacheTtlMs`), by caller, function and arguments. Failures are never cached. */
 export interface ResultCache {
   find(caller: Caller, tool: Tool, args: JsonObject): { value: JsonValue } | undefined;
   keep(entry: { caller: Caller; tool: Tool; args: JsonObject; value: JsonValue }): void;
@@ -16,7 +16,7 @@ interface Kept {
   expires: number;
 }
 
-/** In memory, with a share for each caller; of that what was not used for the longest time goes first. */
+/** In memory, with a share for each caller, from which the least recently used entry is evicted first. */
 export function createResultCache(now: () => number): ResultCache {
   const bounds = { entries: limits.cachedResults, characters: limits.cachedResultsCharacters };
   const kept = new FairMap<Kept>(bounds);
@@ -41,7 +41,7 @@ export function createResultCache(now: () => number): ResultCache {
   };
 }
 
-/** One caller never sees what another one's call gave. */
+/** The caller is part of the key, so that no caller gets another one's result. */
 function keyOf(caller: Caller, tool: Tool, args: JsonObject): string | undefined {
   const key = JSON.stringify([caller.id, tool.kind, tool.server, tool.label, canonicalJson(args)]);
   return key.length > limits.cacheKeyCharacters ? undefined : key;

@@ -1,7 +1,7 @@
 import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/result-store.ts';
 
-/** In memory and for one run: gone with it, and readable by nobody else. */
+/** Stores results in memory for one run; no other run can read them. */
 export function createResultStore(known: readonly string[] = []): ResultStore {
   const kept = new Map(known.map((text, index) => [`result_${index + 1}`, text]));
   let characters = known.reduce((sum, text) => sum + text.length, 0);
@@ -9,7 +9,7 @@ export function createResultStore(known: readonly string[] = []): ResultStore {
     keep(text) {
       if (kept.size >= limits.keptResults || characters + text.length > limits.keptResultsCharacters) return undefined;
       characters += text.length;
-      // Short and counted: models copy it without mistakes. It needs no secrecy, since it is looked up in this run alone.
+      // Short, so that models copy it without mistakes. It need not be secret, because it is only valid within this run.
       const reference = `result_${kept.size + 1}`;
       kept.set(reference, text);
       return reference;

@@ -1,7 +1,7 @@
 import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/result-store.ts';
 
-/** A result as a model reads it at once. */
+/** The part of a result that the model gets at first. */
 export interface TruncatedResult {
   text: string;
   isCut: boolean;
@@ -9,35 +9,35 @@ export interface TruncatedResult {
 
 export interface TruncateOptions {
   maxBytes: number;
-  /** Where the whole is stored for reading on; undefined where no model will read on. */
+  /** Where the whole result is stored; undefined if the model cannot call `read_result`. */
   results: ResultStore | undefined;
   /** The name under which `read_result` is offered. */
   readerName: string;
 }
 
-/** The beginning says what a result is and the end how it came out: both are shown, the beginning more. */
+/** The share of the head: it shows what the result is, the tail how it ended. */
 const headShare = 0.7;
-/** For the mark between the two. */
+/** Bytes reserved for the mark between head and tail. */
 const markBytes = 240;
-/** Of a model's context, for one result: the rest is for the conversation, its functions and other results. */
+/** The share of the context for one result; the rest is for the conversation, functions and other results. */
 const contextShare = 0.3;
-/** Text of many languages and JSON have between three and four bytes a token. */
+/** JSON and text in most languages have three to four bytes per token. */
 const bytesPerToken = 3.5;
-/** Less than this says nothing, however small a context is. */
-const smallestShareBytes = 1_000;
+/** The minimum, however small the context is; less would be useless. */
+const minShareBytes = 1_000;
 
-/** What one result may take of a context of so many tokens. */
+/** The bytes that one result may take in a context of this size. */
 export function resultShareBytes(contextTokens: number | undefined): number {
   if (contextTokens === undefined) return limits.modelResultBytes;
-  return Math.min(Math.max(Math.floor(contextTokens * contextShare * bytesPerToken), smallestShareBytes), limits.toolResultBytes);
+  return Math.min(Math.max(Math.floor(contextTokens * contextShare * bytesPerToken), minShareBytes), limits.toolResultBytes);
 }
 
-/** For each of so many results that come at once: together they take no more than two would. */
+/** The bytes for each of several results of one round: together they take no more than two would. */
 export function shareAmong(shareBytes: number, results: number): number {
-  return Math.max(Math.min(shareBytes, Math.floor((2 * shareBytes) / Math.max(results, 1))), smallestShareBytes);
+  return Math.max(Math.min(shareBytes, Math.floor((2 * shareBytes) / Math.max(results, 1))), minShareBytes);
 }
 
-/** Cuts a text beyond the limit to its head and tail, at whole characters, with a mark that says how to read on. */
+/** Truncates a text above the limit to its head and tail, at character boundaries, with a mark that says how to read the rest. */
 export function truncateResult(text: string, options: TruncateOptions): TruncatedResult {
   const { maxBytes, results, readerName } = options;
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return { text, isCut: false };
@@ -51,7 +51,7 @@ export function truncateResult(text: string, options: TruncateOptions): Truncate
   return { text: [head, mark, tail].filter((part) => part !== '').join('\n'), isCut: true };
 }
 
-/** The longest beginning within so many bytes; a character is never split. */
+/** The longest prefix that fits the bytes, without splitting a character. */
 export function headWithin(text: string, maxBytes: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
   return text.slice(0, read);
@@ -59,10 +59,10 @@ export function headWithin(text: string, maxBytes: number): string {
 
 function tailWithin(text: string, maxBytes: number): string {
   if (maxBytes === 0) return '';
-  // A character has at most three bytes for each of its code units, so this many units always hold enough.
+  // A code unit has at least one byte in UTF-8, so this many units are always enough.
   const bytes = new TextEncoder().encode(text.slice(-maxBytes).toWellFormed());
   let start = Math.max(bytes.byteLength - maxBytes, 0);
-  // 10xxxxxx continues a character that began before.
+  // 10xxxxxx is a continuation byte.
   while (start < bytes.byteLength && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
   const units = new TextDecoder().decode(bytes.subarray(start)).length;
   return units === 0 ? '' : text.slice(-units);

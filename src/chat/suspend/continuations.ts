@@ -4,21 +4,21 @@ import type { NoteStore } from '../../core/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat.ts';
 import { limits } from '../../core/limits.ts';
 
-/** What the gateway executed in a run that ended with calls of the caller's functions. */
+/** Stores the gateway's calls and results of runs that ended with calls of the caller's functions. */
 export interface Continuations {
   /**
-   * The calls as they are to be handed over. Some backends number their calls anew in every turn: where these ids name another turn that is stored,
-   * the calls get new ones, or one chat would go on with the results of another. Never rejects.
+   * Stores a turn, and returns the calls as they are to be handed over. Some backends restart their call ids in every turn; if these ids belong to
+   * another stored turn, the calls get new ones, or a chat could continue with another one's results. Never rejects.
    */
   keep(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
-  /** The history with the stored messages put back; as it was sent where there are none. Never rejects. */
+  /** Restores the stored messages in a history; returns it unchanged if there are none. Never rejects. */
   restore(caller: Caller, messages: readonly ChatMessage[]): Promise<ChatMessage[]>;
 }
 
 export interface ContinuationOptions {
-  /** Where turns are stored: for an hour, with a share for each caller. */
+  /** Stores turns for an hour, with a share for each caller. */
   store: NoteStore;
-  /** In memory: for turns without results, and while the store cannot be written, because without them a model would call again what has run. */
+  /** In-memory fallback, for turns without results and while the store cannot be written: without a stored turn a model would repeat its calls. */
   spare: NoteStore;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -26,18 +26,18 @@ export interface ContinuationOptions {
   onFault: (error: unknown) => void;
 }
 
-/** A turn as it is stored, as JSON. */
+/** A stored turn, as JSON. */
 interface KeptTurn {
   calls: readonly ToolCall[];
   messages: ChatMessage[];
 }
 
 /**
- * The caller's history has only the calls of its functions. When it answers them, the calls and results of the gateway are put back around them,
- * so that the model sees the turn as it was. Kept for an hour, by caller and call ids, over a restart too.
+ * The caller's history has only the calls of its own functions. When it returns their results, the gateway's calls and results are restored around
+ * them, so that the model sees the complete turn. Stored for an hour by caller and call ids, across restarts.
  */
 export function createContinuations({ store, spare, now, newCallId, onFault }: ContinuationOptions): Continuations {
-  /** Turns on their way into the store: a second one of the same ids must not take the place of the first. */
+  /** Turns that are being stored: a second one with the same ids must not replace the first. */
   const arriving = new Set<string>();
 
   async function find(id: string): Promise<KeptTurn | undefined> {
@@ -58,7 +58,7 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
     const time = now();
     const note = { id: idOf(caller, turn.calls), callerId: caller.id, value: JSON.stringify(turn), expires: time + limits.continuationMs };
     const bounds = { time, maxNotes: limits.continuations, maxCharacters: limits.continuationsCharacters };
-    // Where nothing ran beside them, the model can call again without harm: that is worth no write.
+    // If the gateway ran no calls in this turn, the model can safely repeat it, so it is not worth a database write.
     if (!turn.messages.some(({ role }) => role === 'tool')) return spare.keep(note, bounds);
     try {
       await store.keep(note, bounds);
@@ -98,7 +98,7 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
   };
 }
 
-/** The caller's calls stand in the last turn, where nothing has answered them. */
+/** The caller's calls are in the last turn, without results. */
 function withCalls(messages: readonly ChatMessage[], old: readonly ToolCall[], calls: readonly ToolCall[]): ChatMessage[] {
   const last = messages.findLastIndex((message) => message.role === 'assistant');
   return messages.map((message, index) => {
@@ -107,12 +107,12 @@ function withCalls(messages: readonly ChatMessage[], old: readonly ToolCall[], c
   });
 }
 
-/** Of a backend that numbers its calls, an id may name a turn that was never stored. */
+/** With a backend that numbers its calls, an id may refer to a turn that was never stored. */
 function isOfSameNames(kept: readonly ToolCall[], sent: readonly ToolCall[]): boolean {
   return kept.every(({ id, name }) => sent.some((call) => call.id === id && call.name === name));
 }
 
-/** Ids of calls may hold kilobytes of a provider's signatures. */
+/** Hashed, because call ids may contain kilobytes of provider signatures. */
 function idOf(caller: Caller, calls: readonly ToolCall[]): string {
   return hash('sha256', JSON.stringify([caller.id, ...calls.map((call) => call.id).toSorted()]), 'base64url');
 }

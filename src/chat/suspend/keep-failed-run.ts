@@ -5,9 +5,9 @@ import type { RunContext } from '../../core/run.ts';
 import { asSentence } from '../loop/as-sentence.ts';
 
 /**
- * Answers with a run that goes on after decisions. Where it fails, most likely because its model does, what was approved must neither be lost nor be
- * done twice: the run is stored as it is between two rounds, and who sends the same decision again goes on with it. Not where somebody has
- * cancelled it, not amid calls, and not once its end was emitted.
+ * Answers with a resumed run. If that fails, most likely because of its model, approved calls must neither be lost nor run twice: the run is stored
+ * as it was between two rounds, and sending the same decision again continues it. Not stored if the run was cancelled, while calls are running, or
+ * after its end was emitted.
  */
 export async function keepFailedRun(
   answer: (emit: Emit<ChatEvent>) => Promise<void>,
@@ -23,13 +23,13 @@ export async function keepFailedRun(
   } catch (error) {
     const mayKeep = !isOver && !isCancelled(signal) && wait?.isSuspended !== true;
     if (!mayKeep || !(await wait?.keepForRetry())) throw error;
-    const message = 'The run failed after its calls were decided. What they gave is kept: send the same decision again to go on.';
+    const message = 'The run failed after its calls were decided. Their results are stored: send the same decision again to continue.';
     await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'kept_for_retry', message } } }]);
     throw signal.aborted ? error : withCure(error);
   }
 }
 
-/** By somebody who wants it ended, in other words than those of a client that has gone. */
+/** Cancelled on purpose, as opposed to a client that disconnected. */
 export function isCancelled({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof GatewayError && reason.code === 'run_cancelled';
 }
@@ -37,7 +37,7 @@ export function isCancelled({ aborted, reason }: AbortSignal): boolean {
 function withCure(error: unknown): unknown {
   if (!(error instanceof GatewayError)) return error;
   const { code, message, status, param, retryAfter } = error;
-  const instead = `${asSentence(message)} Nothing that was approved runs twice: send the same decision once more to go on.`;
+  const instead = `${asSentence(message)} No approved call runs twice: send the same decision again to continue.`;
   return new GatewayError(code, instead, {
     status,
     ...(param !== null && { param }),

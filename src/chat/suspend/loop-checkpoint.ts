@@ -12,38 +12,38 @@ import type { ModeChoice } from '../modes/choose-mode.ts';
 import type { BudgetUse } from '../loop/round-budget.ts';
 import type { InnerCall, ToolRound } from '../tool-calls/run-round.ts';
 
-/** The loop of a run that waits for decisions, amid a round. Plain data, which outlives this process. */
+/** The state of the loop of a suspended run. Plain data, so that it outlives the process. */
 export interface LoopCheckpoint extends LoopState {
-  /** Of this form; another one is not understood. */
+  /** The format version; others are not supported. */
   version: 2;
-  /** The turn whose calls wait; without calls where the model is requested next. */
+  /** The turn whose calls wait; without calls if the model is to be requested next. */
   turn: Pick<Turn, 'text' | 'thought'> & { calls: ToolCall[] };
   /** Calls of the turn that have settled. */
   settled: SettledCall[];
-  /** Presets among them that wait amid their work. `args`: as they were called. */
+  /** Nested preset runs that wait. `args`: their original arguments. */
   inner?: { index: number; args: JsonObject; run: InnerRun }[];
 }
 
-/** The loop beside its present round. */
+/** The state of the loop apart from the current round. */
 export interface LoopState {
   choice: ModeChoice;
   messages: ChatMessage[];
   historyLength: number;
-  /** Names of what was on offer; what `find_tools` had found is offered again. */
+  /** The names of the offered functions, including those found by `find_tools`. */
   tools: string[];
   guardedCalls: GuardedCall[];
   budget: BudgetUse;
-  /** Results that the model may read on in, in the order of their references. */
+  /** The stored results that the model may read with `read_result`, in the order of their references. */
   results: string[];
   isChoiceOpen: boolean;
 }
 
-/** `index`: among the calls of the turn that the gateway runs. */
+/** `index`: the position among the turn's calls that the gateway runs. */
 interface SettledCall extends Omit<ToolCallResult, 'call'> {
   index: number;
 }
 
-/** A round that has calls which wait, with the results that it has. */
+/** A checkpoint within a round: some calls wait, others have results. */
 export function amidRound(
   loop: LoopState,
   { turn: { text, thought }, calls, results }: { turn: Turn; calls: ToolCall[]; results: readonly ToolCallResult[] },
@@ -60,7 +60,7 @@ export function amidRound(
   });
 }
 
-/** Between two rounds: the model is requested next. */
+/** A checkpoint between two rounds: the model is requested next. */
 export function betweenRounds(loop: LoopState): JsonObject {
   return toJson({ ...loop, version: 2, turn: { text: '', calls: [] }, settled: [] });
 }
@@ -69,21 +69,24 @@ function toJson(checkpoint: LoopCheckpoint): JsonObject {
   return checkpoint as unknown as JsonObject;
 }
 
-/** Its usage was emitted when the run was suspended. */
+/** Usage is dropped, because it was emitted when the run was suspended. */
 function toSettledCall({ call: _call, outcome: { usage: _usage, ...outcome }, ...rest }: ToolCallResult, index: number): SettledCall {
   return { ...rest, outcome, index };
 }
 
-/** What a run goes on with, with the sources that it has gathered; given to the first that asks. @throws GatewayError `conflict` */
+/** Takes the checkpoint of a resumed run with its sources; only the first caller gets it. @throws GatewayError `conflict` */
 export function takeLoopCheckpoint({ wait }: RunContext): { loop: LoopCheckpoint; sources: readonly Source[] } | undefined {
   const taken = wait?.resumed?.takeCheckpoint();
   if (taken === undefined) return undefined;
   if (taken.loop['version'] !== 2)
-    throw new GatewayError('conflict', 'This run was suspended by another version of the gateway, which cannot go on with it. Ask again.');
+    throw new GatewayError(
+      'conflict',
+      'This run was suspended by another version of the gateway, so this one cannot resume it. Send the chat request again.',
+    );
   return { loop: taken.loop as unknown as LoopCheckpoint, sources: taken.sources };
 }
 
-/** Otherwise the model is requested next. */
+/** Whether it was taken within a round; otherwise the model is requested next. */
 export function isAmidRound(loop: LoopCheckpoint | undefined): loop is LoopCheckpoint {
   return loop !== undefined && loop.turn.calls.length > 0;
 }
@@ -92,7 +95,7 @@ export function turnOf({ turn: { calls, ...said } }: LoopCheckpoint): Turn {
   return { ...said, toolCalls: calls, finishReason: 'tool_calls', isSilent: false };
 }
 
-/** What a round goes on with that was suspended amid its calls; nothing in any other. `calls`: those that the gateway runs. */
+/** The settled and nested calls of a round that was suspended; empty for any other. `calls`: those that the gateway runs. */
 export function resumedRound(
   loop: LoopCheckpoint | undefined,
   calls: readonly ToolCall[],
@@ -110,7 +113,7 @@ export function resumedRound(
   return { resumed, inner };
 }
 
-/** The calls that wait, those within presets too, each with a unique id: some models number their calls anew, or not at all. */
+/** The waiting calls, including nested ones, each with a unique id: some models restart their ids, or send none. */
 export function toWaitingCalls(results: readonly ToolCallResult[]): WaitingCall[] {
   const used = new Set<string>();
   function unique(wanted: string): string {

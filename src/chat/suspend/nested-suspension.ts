@@ -3,19 +3,19 @@ import type { ChatRequest } from '../../core/chat.ts';
 import { createResumedRun } from './resumed-run.ts';
 
 export interface NestedSuspension extends RunWait {
-  /** What the run within waits for, once it does. */
+  /** What the nested run waits for, once it is suspended. */
   readonly waiting: InnerWait | undefined;
 }
 
 /**
- * How a run within another one waits: it is stored with the call that began it, and the outer run asks for the decision. `textSoFar`: what it has
- * said until now.
+ * How a nested run is suspended: it is stored with the call that started it, and the outer run requests the decision. `textSoFar`: its text until
+ * now.
  */
 export function nestedSuspension(request: ChatRequest, resumed: ResumedInner | undefined, textSoFar: () => string): NestedSuspension {
   let answered = request;
   let waiting: InnerWait | undefined;
   return {
-    // Its sources are the outer run's business.
+    // The outer run keeps the sources.
     ...(resumed && { resumed: createResumedRun({ loop: resumed.run.loop, sources: [] }, resumed.decided) }),
     answers(now) {
       answered = now;
@@ -24,7 +24,7 @@ export function nestedSuspension(request: ChatRequest, resumed: ResumedInner | u
       waiting = { calls: [...calls], run: { request: answered, loop, text: textSoFar() } };
       return { run_id: '', calls: [] };
     },
-    // Its failure is a result, with which the outer run goes on.
+    // Its failure is a tool result, with which the outer run continues.
     keepForRetry: async () => false,
     abandon: async () => undefined,
     get isSuspended() {

@@ -3,18 +3,18 @@ import type { Source } from '../../core/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 export interface TrackedRun extends ResumedRun {
-  /** What it would go on with if it failed now, and the decisions for that; undefined amid its calls. */
+  /** The checkpoint from which it could be retried if it failed now, with the decisions left; undefined while calls are running. */
   retryFrom(): { loop: JsonObject; left: DecidedCall[] } | undefined;
 }
 
-/** What a resumed run is given: its checkpoint once, and each decision once, to the call that was shown. */
+/** Gives a resumed run its checkpoint once, and each decision once, to the call that was shown. */
 export function createResumedRun(
   { loop, sources }: { loop: JsonObject; sources: readonly Source[] },
   decided: readonly DecidedCall[],
 ): TrackedRun {
   let left = [...decided];
   let isTaken = false;
-  /** Until calls begin, all of it is still to be done. */
+  /** Until calls start, the original checkpoint is still valid. */
   let checkpoint: (() => JsonObject) | 'as_suspended' | undefined = 'as_suspended';
 
   return {

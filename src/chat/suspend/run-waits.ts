@@ -14,11 +14,11 @@ export interface ApprovalTokenSigner {
 export interface RunWaitsOptions {
   store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
   tokens: ApprovalTokenSigner;
-  /** Called with runs that wait no longer, because the store was full and their caller had the most in it. Never rejects. */
+  /** Called with runs that were evicted because the store was full and their caller had the most in it. Never rejects. */
   onGivenUp: (runIds: readonly string[]) => Promise<void>;
   /** Makes the log of the run durable. */
   flushLog: () => Promise<void>;
-  /** Called where a run that was cancelled cannot be closed: its tokens hold until they expire. */
+  /** Called if a cancelled run cannot be closed; its tokens then stay valid until they expire. */
   onFault: (error: unknown) => void;
   /** At least 128 random bits. */
   newId: () => string;
@@ -27,7 +27,7 @@ export interface RunWaitsOptions {
 
 type RunOnItsWay = Parameters<RunWaits['begin']>[0];
 
-/** Suspends runs until somebody decides: stored first, then announced with tokens. */
+/** Suspends runs until a decision: the run is stored first, then the tokens are emitted. */
 export function createRunWaits(options: RunWaitsOptions): RunWaits {
   function waitOf(
     run: RunOnItsWay & { model: string },
@@ -54,9 +54,9 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
         if (before === undefined || checkpoint === undefined) return false;
         const { waited, decided } = before;
         const { loop, left } = checkpoint;
-        // Those of before are the first among the new ones, once the run has emitted them.
+        // Once the run has emitted the earlier sources again, they are the first of the new list.
         const sources = run.sources.length < waited.sources.length ? waited.sources : [...run.sources];
-        // Under the same tokens, for as long as they hold.
+        // Keeps the same tokens and their expiry.
         const waiting: WaitingRun = { ...waited, request, sources, loop, again: { decided, left } };
         try {
           await keep(waiting, limits.retriedRunsPerCaller, options);
@@ -80,13 +80,13 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
     begin: (run) => waitOf({ ...run, model: run.request.model }),
     resume(waited, decided, sources) {
       const resumed = createResumedRun(waited, decided);
-      // A second retry has the decisions of the first.
+      // A second retry uses the decisions of the first.
       return waitOf({ ...waited, sources }, { waited, decided: waited.again?.decided ?? [...decided], resumed });
     },
   };
 }
 
-/** @throws GatewayError `overloaded` where there is no room for it. */
+/** @throws GatewayError `overloaded` if the store is full */
 async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onGivenUp, now }: RunWaitsOptions): Promise<void> {
   await store.prune(now());
   const { waitingRunCharacters: maxRunCharacters, waitingRunsCharacters: maxCharacters } = limits;
@@ -101,7 +101,7 @@ async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
     );
   }
   if (kept.givenUp.length > 0) await onGivenUp(kept.givenUp);
-  // What is to be approved must be readable before somebody can decide.
+  // The run's log must be readable before anybody can decide.
   await flushLog();
 }
 

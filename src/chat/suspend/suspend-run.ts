@@ -14,19 +14,19 @@ import type { LoopState } from './loop-checkpoint.ts';
 export interface RoundToSuspend {
   wait: RunWait | undefined;
   turn: Turn;
-  /** Of the turn, those that may run. */
+  /** The calls of the turn that may run. */
   calls: ToolCall[];
   results: readonly ToolCallResult[];
   loop: LoopState;
   separator: TurnSeparator;
 }
 
-/** Arguments beyond this are read where they are decided on. */
+/** Characters of arguments that the message shows; the approval shows all of them. */
 const shownCharacters = 200;
 
 /**
- * Suspends a run whose round has calls that wait, with the results that it has, and says so. False where it cannot be stored: then the calls
- * are reported as not run, and the run goes on.
+ * Suspends a run whose round has waiting calls, and emits that. Returns false if it cannot be stored: then those calls are reported as not run, and
+ * the run continues.
  */
 export async function suspendRun({ wait, loop, separator, ...round }: RoundToSuspend, emit: Emit<ChatEvent>): Promise<boolean> {
   const calls = toWaitingCalls(round.results);

@@ -2,7 +2,7 @@ import { isModelAllowed } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
-import type { AskPreset, Tool } from '../../core/tool.ts';
+import type { RunSubAgent, Tool } from '../../core/tool.ts';
 import { legalName } from './name-functions.ts';
 import { leftOutWarning } from './tool-source.ts';
 import type { Candidate, Warning } from './tool-source.ts';
@@ -15,7 +15,7 @@ const prefix = 'preset:';
  * Presets as tools: each has the single parameter `request`, and answers as it would answer a chat. A preset with sub-agents gets `transfer_to_agent`
  * without listing it.
  */
-export function createPresetTools({ presets, ask }: { presets: PresetBook; ask: AskPreset }): ToolSource {
+export function createPresetTools({ presets, runSubAgent }: { presets: PresetBook; runSubAgent: RunSubAgent }): ToolSource {
   async function supplyFor(toolIds: readonly string[] | undefined, run: RunContext) {
     const transfer = await transferOf(run);
     if (toolIds === undefined) return { candidates: transfer, warnings: [] };
@@ -34,7 +34,7 @@ export function createPresetTools({ presets, ask }: { presets: PresetBook; ask: 
         wanted.push(preset);
       }
     }
-    const asTools = [...new Set(wanted)].map((preset): Candidate => ({ ...candidateOf(preset, ask), isNamed: true }));
+    const asTools = [...new Set(wanted)].map((preset): Candidate => ({ ...candidateOf(preset, runSubAgent), isNamed: true }));
     return { candidates: [...asTools, ...transfer], warnings };
   }
 
@@ -53,7 +53,7 @@ export function createPresetTools({ presets, ask }: { presets: PresetBook; ask: 
     async list(caller) {
       const known = await presets.list();
       const isPermitted = ({ id }: PresetRecord): boolean => isModelAllowed(caller, id) && mayUse(`${prefix}${id}`, caller);
-      return known.filter(isPermitted).map((preset) => candidateOf(preset, ask));
+      return known.filter(isPermitted).map((preset) => candidateOf(preset, runSubAgent));
     },
   };
 }
@@ -65,7 +65,7 @@ function mayUse(toolId: string, { tools }: Caller): boolean {
   return tools === undefined || tools.includes(toolId);
 }
 
-function candidateOf(preset: PresetRecord, ask: AskPreset): Candidate {
+function candidateOf(preset: PresetRecord, runSubAgent: RunSubAgent): Candidate {
   const { id, name, description } = preset;
   return {
     wanted: legalName(id),
@@ -86,7 +86,7 @@ function candidateOf(preset: PresetRecord, ask: AskPreset): Candidate {
       label: `preset/${id}`,
       server: `preset:${id}`,
       kind: 'preset',
-      run: (invocation, context) => ask(preset, invocation, context),
+      run: (invocation, context) => runSubAgent(preset, invocation, context),
     }),
   };
 }

@@ -62,7 +62,7 @@ describe('a hook that fails', () => {
     expect(await hooksThat('ignore').beforeTool(call, place)).toEqual({ type: 'reject', message: 'reached' });
     await expect(hooksThat('abort').beforeTool(call, place)).rejects.toMatchObject({
       code: 'hook_failed',
-      message: 'The hook "bad" failed, and its policy ends the run then.',
+      message: 'The hook "bad" failed, and its policy is to end the run.',
     });
     expect(faults.map(({ hook: name, runId }) => [name, runId])).toEqual([
       ['bad', 'run-1'],

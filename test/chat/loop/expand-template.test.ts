@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { expandTemplate, templateRoom, templateValues } from '../../../src/chat/loop/expand-template.ts';
+import { expandTemplate, createTemplateBudget, templateValues } from '../../../src/chat/loop/expand-template.ts';
 
 test('names of variables come bare or in braces', () => {
   const values = templateValues({ A: '1', '{{B}}': '2', '{{ C }}': '3', 'D}}': '4' });
@@ -19,7 +19,7 @@ test('a name full of white space is gone through once, and not from each place i
 
 test('a request has so many placeholders and no more, over all its prompts', () => {
   const values = new Map([['A', 'x']]);
-  const room = templateRoom();
+  const room = createTemplateBudget();
   const prompt = '{{A}} {{B}} '.repeat(4_000);
   expect(expandTemplate(prompt, values, room)).toBe('x {{B}} '.repeat(4_000));
   expect(expandTemplate(prompt, values, room)).toHaveLength(prompt.length - 4 * 4_000);

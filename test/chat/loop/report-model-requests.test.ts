@@ -11,7 +11,7 @@ const cancelled = new GatewayError('run_cancelled', 'The run was cancelled.');
 test.each([
   ['a fault of the backend', new GatewayError('upstream_timeout', 'Silent.'), undefined, { code: 'upstream_timeout', message: 'Silent.' }],
   ['a defect', new Error('CANARY'), undefined, { code: 'internal_error', message: 'Internal error.' }],
-  ['a caller who has left', new Error('CANARY'), leave, { code: 'run_cancelled', message: 'Nobody waits for the answer any more.' }],
+  ['a caller who has left', new Error('CANARY'), leave, { code: 'run_cancelled', message: 'The answer is no longer needed.' }],
   ['a run that was cancelled', new Error('CANARY'), cancelled, { code: 'run_cancelled', message: 'The run was cancelled.' }],
 ])('an answer that ends by %s is told in words of the gateway, and thrown as it came', async (_, error, reason, fault) => {
   const ends: unknown[] = [];
