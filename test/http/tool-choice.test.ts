@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -10,48 +10,62 @@ const answers = { 'http://clock.test/get_time_in_city': { time: 'noon' }, 'http:
 const own = { type: 'function', function: { name: 'open_page', description: 'Opens', parameters: none } };
 const named = (name: string): JsonObject => ({ type: 'function', function: { name } });
 
+const clockGateway = (turns: ScriptStep[][] = []) => gatewayOf({ turns, servers: [clocks], answers });
+
 async function choose(body: JsonObject, turns: ScriptStep[][] = []) {
-  await using gateway = await gatewayOf({ turns, servers: [clocks], answers });
+  await using gateway = await clockGateway(turns);
+  return await chooseAt(gateway, body);
+}
+
+async function chooseAt(gateway: Awaited<ReturnType<typeof clockGateway>>, body: JsonObject) {
   const seen = await gateway.ask(body);
   const error =
     seen.status === 200 ? undefined : (JSON.parse(seen.raw) as { error: { message: string; param: string; code: string } }).error;
   return { ...seen, error, asked: gateway.model.requests };
 }
 
-test.each<[string, JsonObject, string[]]>([
-  ['a function that nobody offers', { tool_choice: named('get_weather') }, ['"get_weather"', 'Offered: get_time_in_city, get_date.']],
-  [
-    'one that is neither ours nor the caller’s',
-    { tool_choice: named('x'), tools: [own] },
-    ['Offered: open_page, get_time_in_city, get_date.'],
-  ],
-  ['one that is not among the caller’s alone', { tool_choice: named('x'), tools: [own], tool_ids: [] }, ['Offered: open_page.']],
-  ['required without any function', { tool_choice: 'required', tool_ids: [] }, ['this request has none', 'tool_ids']],
-  ['any without any function', { tool_choice: 'any', tool_ids: [] }, ['this request has none']],
-  ['a function without any function', { tool_choice: named('x'), tool_ids: [] }, ['this request has none']],
-  ['a word that nobody knows', { tool_choice: 'maybe' }, ['"maybe" is not understood', '"required"']],
-  ['a number', { tool_choice: 7 }, ['7 is not understood']],
-  ['a form without a name', { tool_choice: { type: 'function' } }, ['is not understood']],
-  ['a tool of a provider that was not sent', { tool_choice: { type: 'custom', custom: { name: 'x' } } }, ['is not understood']],
-  [
-    'allowed tools that nobody offers',
-    { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [named('x')] } } },
-    ['"x"'],
-  ],
-  [
-    'allowed tools without a mode',
-    { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'x', tools: [named('get_date')] } } },
-    ['mode'],
-  ],
-  [
-    'no allowed tools',
-    { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } } },
-    ['a list of at most 128 tools'],
-  ],
-])('%s is refused before a model is asked, with what is there', async (_name, body, words) => {
-  const { status, error, asked } = await choose(body);
-  expect([status, error?.code, error?.param, asked.length]).toEqual([400, 'invalid_request', 'tool_choice', 0]);
-  for (const word of words) expect(error?.message).toContain(word);
+describe('is refused before a model is asked:', () => {
+  let gateway: Awaited<ReturnType<typeof clockGateway>>;
+  beforeAll(async () => {
+    gateway = await clockGateway();
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  test.each<[string, JsonObject, string[]]>([
+    ['a function that nobody offers', { tool_choice: named('get_weather') }, ['"get_weather"', 'Offered: get_time_in_city, get_date.']],
+    [
+      'one that is neither ours nor the caller’s',
+      { tool_choice: named('x'), tools: [own] },
+      ['Offered: open_page, get_time_in_city, get_date.'],
+    ],
+    ['one that is not among the caller’s alone', { tool_choice: named('x'), tools: [own], tool_ids: [] }, ['Offered: open_page.']],
+    ['required without any function', { tool_choice: 'required', tool_ids: [] }, ['this request has none', 'tool_ids']],
+    ['any without any function', { tool_choice: 'any', tool_ids: [] }, ['this request has none']],
+    ['a function without any function', { tool_choice: named('x'), tool_ids: [] }, ['this request has none']],
+    ['a word that nobody knows', { tool_choice: 'maybe' }, ['"maybe" is not understood', '"required"']],
+    ['a number', { tool_choice: 7 }, ['7 is not understood']],
+    ['a form without a name', { tool_choice: { type: 'function' } }, ['is not understood']],
+    ['a tool of a provider that was not sent', { tool_choice: { type: 'custom', custom: { name: 'x' } } }, ['is not understood']],
+    [
+      'allowed tools that nobody offers',
+      { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [named('x')] } } },
+      ['"x"'],
+    ],
+    [
+      'allowed tools without a mode',
+      { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'x', tools: [named('get_date')] } } },
+      ['mode'],
+    ],
+    [
+      'no allowed tools',
+      { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } } },
+      ['a list of at most 128 tools'],
+    ],
+  ])('%s, with what is there', async (_name, body, words) => {
+    const { status, error, asked } = await chooseAt(gateway, body);
+    expect([status, error?.code, error?.param, asked.length]).toEqual([400, 'invalid_request', 'tool_choice', 0]);
+    for (const word of words) expect(error?.message).toContain(word);
+  });
 });
 
 test.each<[string, JsonObject | string, JsonObject | string]>([

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
@@ -73,30 +73,37 @@ test.each<[string, string | ScriptStep[], unknown, string | undefined, string?]>
   expect(JSON.stringify(seen.raw)).not.toContain('secret');
 });
 
-test.each<[string, string, unknown, number, string | undefined]>([
-  ['one that works', 'tools/works', {}, 200, undefined],
-  ['a name that nobody offers', 'nowhere', {}, 404, 'not_found'],
-  ['a function that is not there', 'tools/nowhere', {}, 404, 'not_found'],
-  ['a server that is switched off', 'off/any', {}, 200, 'tool_disabled'],
-  ['an MCP server that is gone', 'gone/any', {}, 200, 'mcp_unavailable'],
-  ['arguments that are no object', 'tools/works', 'n', 400, 'invalid_request'],
-  ['arguments of another type', 'tools/works', { n: 'many' }, 400, 'args_invalid'],
-  ['arguments beyond the limit', 'tools/works', { text: large }, 400, 'args_too_large'],
-  ['one that takes too long', 'tools/hangs', {}, 200, 'tool_timeout'],
-  ['one that answers with an error', 'tools/fails', {}, 200, 'tool_error'],
-  ['one that cannot be reached', 'tools/refused', {}, 200, 'tool_error'],
-  ['one that may have taken effect', 'tools/cut', {}, 200, 'tool_error'],
-  ['an address that is forbidden', 'tools/denied', {}, 200, 'egress_denied'],
-  ['one that needs approval', 'tools/guarded', {}, 409, 'approval_required'],
-  ['an exception', 'function:throws', {}, 200, 'tool_internal_error'],
-  ['words for the model', 'function:tells', {}, 200, 'tool_error'],
-  ['a question without a session', 'function:asks', {}, 200, 'client_unavailable'],
-])('invoked, %s is told by its status and code', async (_name, id, args, status, code) => {
-  await using app = await gateway();
-  const answer = await app.invoke(id, args as object);
-  const error = answer.body['error'] as JsonObject | undefined;
-  expect([answer.status, error?.['code']]).toEqual([status, code]);
-  expect(JSON.stringify(answer.body)).not.toContain('secret');
+describe('invoked,', () => {
+  let app: Awaited<ReturnType<typeof gateway>>;
+  beforeAll(async () => {
+    app = await gateway();
+  });
+  afterAll(() => app[Symbol.asyncDispose]());
+
+  test.each<[string, string, unknown, number, string | undefined]>([
+    ['one that works', 'tools/works', {}, 200, undefined],
+    ['a name that nobody offers', 'nowhere', {}, 404, 'not_found'],
+    ['a function that is not there', 'tools/nowhere', {}, 404, 'not_found'],
+    ['a server that is switched off', 'off/any', {}, 200, 'tool_disabled'],
+    ['an MCP server that is gone', 'gone/any', {}, 200, 'mcp_unavailable'],
+    ['arguments that are no object', 'tools/works', 'n', 400, 'invalid_request'],
+    ['arguments of another type', 'tools/works', { n: 'many' }, 400, 'args_invalid'],
+    ['arguments beyond the limit', 'tools/works', { text: large }, 400, 'args_too_large'],
+    ['one that takes too long', 'tools/hangs', {}, 200, 'tool_timeout'],
+    ['one that answers with an error', 'tools/fails', {}, 200, 'tool_error'],
+    ['one that cannot be reached', 'tools/refused', {}, 200, 'tool_error'],
+    ['one that may have taken effect', 'tools/cut', {}, 200, 'tool_error'],
+    ['an address that is forbidden', 'tools/denied', {}, 200, 'egress_denied'],
+    ['one that needs approval', 'tools/guarded', {}, 409, 'approval_required'],
+    ['an exception', 'function:throws', {}, 200, 'tool_internal_error'],
+    ['words for the model', 'function:tells', {}, 200, 'tool_error'],
+    ['a question without a session', 'function:asks', {}, 200, 'client_unavailable'],
+  ])('%s is told by its status and code', async (_name, id, args, status, code) => {
+    const answer = await app.invoke(id, args as object);
+    const error = answer.body['error'] as JsonObject | undefined;
+    expect([answer.status, error?.['code']]).toEqual([status, code]);
+    expect(JSON.stringify(answer.body)).not.toContain('secret');
+  });
 });
 
 test('what is cut has its code in the event of the limit, and a mark in the result', async () => {
