@@ -13,7 +13,25 @@ export function callHeaders(
   run: RunContext | undefined,
   security?: readonly CredentialSet[],
 ): Record<string, string> {
-  return mergeHeaders(expandAll(record.headers, run), credentialHeaders(record, security));
+  return serverHeaders(record, expandAll(record.headers, run), security);
+}
+
+/** The same for a server of a request, whose headers are sent as they are: their placeholders are the client's business. */
+export function requestServerHeaders(
+  server: Credential & { headers: Record<string, string> },
+  security?: readonly CredentialSet[],
+): Record<string, string> {
+  return serverHeaders(server, server.headers, security);
+}
+
+/** All headers of a request to any tool server. Names are in lower case; later sets win. */
+function serverHeaders(
+  connection: Credential,
+  headers: Record<string, string>,
+  security: readonly CredentialSet[] | undefined,
+): Record<string, string> {
+  const sets = [headers, applyCredential(connection, security).headers];
+  return Object.fromEntries(sets.flatMap((set) => Object.entries(set).map(([name, value]) => [name.toLowerCase(), value])));
 }
 
 /** The user for whom a request to this server carries a session token; undefined if its connection uses none. */
@@ -24,16 +42,6 @@ export function sessionUserOf({ authType }: Pick<Credential, 'authType'>, run: P
 /** The query parameters that carry the key. */
 export function callQuery(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
   return applyCredential(connection, security).query;
-}
-
-/** The headers that carry the key. Names are in lower case. */
-export function credentialHeaders(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
-  return applyCredential(connection, security).headers;
-}
-
-/** Merges headers with names in lower case; later sets win. */
-export function mergeHeaders(...sets: readonly Record<string, string>[]): Record<string, string> {
-  return Object.fromEntries(sets.flatMap((headers) => Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])));
 }
 
 function expandAll(headers: Record<string, string>, run: RunContext | undefined): Record<string, string> {

@@ -10,14 +10,14 @@ import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { CallBrowser } from '../../core/browser-call.ts';
 import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
 import { createBrowserTool } from './browser-tool.ts';
-import { credentialHeaders, mergeHeaders, sessionUserOf } from './connection-headers.ts';
+import { requestServerHeaders, sessionUserOf } from './connection-headers.ts';
 import { legalName, possibleNames } from '../catalog/name-functions.ts';
 import { leftOutWarning } from '../catalog/tool-source.ts';
 import type { Candidate, SuppliedFunctions, Warning } from '../catalog/tool-source.ts';
 import { buildRequest } from '../openapi/call/build-request.ts';
 import { createRequestBudget, type ConversionBudget } from '../openapi/convert/conversion-budget.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
-import type { CredentialSet, Operation } from '../openapi/operation.ts';
+import type { Operation } from '../openapi/operation.ts';
 import type { OpenedDocument } from '../openapi/load/open-document.ts';
 import { createBaseUrls } from '../openapi/load/server-base-url.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
@@ -132,10 +132,6 @@ function trustOf({ caller }: RunContext): Trust {
   return { kind: 'request', mayReachPrivate: caller.role === 'admin' || caller.isOpen };
 }
 
-function gatewayHeaders(server: RequestToolServer, security?: CredentialSet[]): Record<string, string> {
-  return mergeHeaders(server.headers, credentialHeaders(server, security));
-}
-
 async function loadRequested({ server, run, isInBrowser, budget }: ServerContext, send: SendOutbound): Promise<OpenedDocument> {
   const { url, path = 'openapi.json', openapi } = server;
   const loaded = await loadServerDocument(
@@ -146,7 +142,7 @@ async function loadRequested({ server, run, isInBrowser, budget }: ServerContext
       // A server used by the browser gets no credential from the gateway, not even for its document.
       credentials: isInBrowser
         ? { headers: {}, sessionUser: undefined }
-        : { headers: gatewayHeaders(server), sessionUser: sessionUserOf(server, run) },
+        : { headers: requestServerHeaders(server), sessionUser: sessionUserOf(server, run) },
       trustFor: () => trustOf(run),
     },
     send,
@@ -181,7 +177,7 @@ function toCandidate<Described extends Pick<Operation, 'spec' | 'operationId'>>(
 }
 
 function gatewayTools({ server, run }: ServerContext, document: JsonObject, { send }: RequestServersOptions): CreateTool<Operation> {
-  const headersFor: OpenApiConnection['headersFor'] = (_run, security) => gatewayHeaders(server, security);
+  const headersFor: OpenApiConnection['headersFor'] = (_run, security) => requestServerHeaders(server, security);
   const connection = toOpenApiConnection(server, document, { trust: trustOf(run), send, headersFor });
   return (operation, offeredName) =>
     createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });

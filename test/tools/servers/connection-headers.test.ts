@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callHeaders, callQuery, mergeHeaders } from '../../../src/tools/servers/connection-headers.ts';
+import { callHeaders, callQuery, requestServerHeaders } from '../../../src/tools/servers/connection-headers.ts';
 import { runContext } from '../../_support/tools.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
 
@@ -48,8 +48,14 @@ describe('a header with placeholders', () => {
   });
 });
 
-describe('merging headers', () => {
-  it('lets the later set win, whatever the spelling', () => {
-    expect(mergeHeaders({ 'X-A': '1', 'x-b': '2' }, { 'x-a': '3' })).toEqual({ 'x-a': '3', 'x-b': '2' });
+describe('headers of both kinds of servers', () => {
+  it('lets the credential win, whatever the spelling', () => {
+    const connection = { authType: 'header', authName: 'x-a', key: '3', headers: { 'X-A': '1', 'x-b': '2' } } as const;
+    expect(requestServerHeaders(connection)).toEqual({ 'x-a': '3', 'x-b': '2' });
+    expect(callHeaders(toolServerRecord(connection), undefined)).toEqual({ 'x-a': '3', 'x-b': '2' });
+  });
+
+  it('sends the headers of a server of a request as they are', () => {
+    expect(requestServerHeaders({ authType: 'none', headers: { 'x-a': '{{USER_ID}}' } })).toEqual({ 'x-a': '{{USER_ID}}' });
   });
 });
