@@ -1,19 +1,10 @@
 import { z } from 'zod';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 
 const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
-
-/** Whether an object has more than `maxKeys` fields; stops counting there. */
-export function hasMoreKeys(object: object, maxKeys: number): boolean {
-  let keys = 0;
-  for (const _key in object) {
-    keys += 1;
-    if (keys > maxKeys) return true;
-  }
-  return false;
-}
 
 const contentSchema = z.union(
   [z.string(), z.array(z.looseObject({ type: z.string() })).max(10_000)],
@@ -86,3 +77,19 @@ export const bodySchema = z.looseObject({
   background: z.boolean().nullish(),
 });
 export type Body = z.infer<typeof bodySchema>;
+
+/** For the body before it is parsed: each field is looked at several times, and goes to the backend. @throws GatewayError `invalid_request` */
+export function requireFewFields(body: object): void {
+  if (hasMoreKeys(body, limits.chatFields))
+    throw new GatewayError('invalid_request', `The body has more than ${limits.chatFields} fields.`);
+}
+
+/** Whether an object has more than `maxKeys` fields; stops counting there. */
+function hasMoreKeys(object: object, maxKeys: number): boolean {
+  let keys = 0;
+  for (const _key in object) {
+    keys += 1;
+    if (keys > maxKeys) return true;
+  }
+  return false;
+}

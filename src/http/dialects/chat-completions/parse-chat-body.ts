@@ -6,7 +6,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import { bodySchema, hasMoreKeys } from './chat-body-schema.ts';
+import { bodySchema, requireFewFields } from './chat-body-schema.ts';
 import type { Body, callSchema, serverSchema } from './chat-body-schema.ts';
 import { isFrontendTask } from './is-frontend-task.ts';
 import { fromLegacyFunctions } from './legacy-functions.ts';
@@ -65,9 +65,7 @@ export interface ParsedChat {
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault. */
 export function parseChatBody(value: unknown): ParsedChat {
   if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and messages.');
-  // Every field is processed several times and sent to the backend.
-  if (hasMoreKeys(value, limits.chatFields))
-    throw new GatewayError('invalid_request', `The body has more than ${limits.chatFields} fields.`);
+  requireFewFields(value);
   for (const [key, field] of Object.entries(value)) {
     // OpenAPI documents are deeper than chats, and have their own limit.
     if (isDeeperThan(field, key === 'tool_servers' ? limits.documentDepth : limits.jsonDepth)) throw tooDeep(key);
