@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
 
-/** The same text for equal values, in whatever order a model wrote their keys. The value has passed a depth check. */
+/** JSON text with sorted keys, so that equal values give the same text. The value's depth has been checked. */
 export function canonicalJson(value: JsonValue): string {
   return JSON.stringify(inOrder(value));
 }

@@ -2,19 +2,18 @@ import { parse } from 'secure-json-parse';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
-/** Arguments fitted to a schema, with what was changed on the way. */
+/** Arguments coerced to a schema, and the changes that were made. */
 export interface CoercedArguments {
   args: JsonObject;
-  /** Sentences such as `limit: "5" read as 5`, for the run's events. */
+  /** One sentence per change, such as `limit: "5" read as 5`, for the run's events. */
   changes: string[];
 }
 
 /**
- * Fits what a model wrote to the function's schema where the meaning is certain: `"5"` for a number, `"true"` for a boolean,
- * JSON text for an object or array, a choice in another case, one value for a list of it, `null` for an optional argument that was left open. What fits one of several
- * schemas stays as it is; otherwise the first of them that can be fitted has it. A required argument that was left out has its default, where
- * there is one. Unknown arguments are dropped, unless the schema takes additional ones. Nothing is invented: what does not fit stays and fails
- * validation.
+ * Coerces a model's arguments to the function's schema where the meaning is certain: `"5"` for a number, `"true"` for a boolean, JSON text for an
+ * object or array, an enum value in another case, a single value for an array of it, `null` for an omitted optional argument. A value that matches
+ * one of several schemas is unchanged; otherwise the first schema to which it can be coerced is used. An omitted required argument gets its default.
+ * Unknown arguments are dropped, unless the schema allows additional ones. Nothing is invented: what does not fit stays, and fails validation.
  */
 export function coerceArguments(args: JsonObject, schema: JsonObject): CoercedArguments {
   const changes: string[] = [];
@@ -23,34 +22,34 @@ export function coerceArguments(args: JsonObject, schema: JsonObject): CoercedAr
 }
 
 /**
- * Steps of what is more than a walk through the arguments: looking for the schema that fits (schemas within schemas, tried on values within values,
- * would take exponential time), comparing with choices, filling in defaults. Each is well below a microsecond.
+ * Limits the steps beyond a plain traversal: finding the matching schema (nested alternatives tried on nested values would take exponential time),
+ * comparing with enum values, filling in defaults. Each step takes well below a microsecond.
  */
 const maxSteps = 20_000;
-/** Sentences about changes, and their characters: arguments may hold tens of thousands of values below keys of kilobytes. */
+/** Limits the sentences about changes and their length: arguments may have tens of thousands of values with keys of kilobytes. */
 const maxChanges = 100;
 const maxChangeCharacters = 300;
-/** Schemas within schemas; one that is a choice of itself has no end. */
+/** The most nested alternatives; a recursive schema has no end. */
 const maxTrialDepth = 200;
 
 interface Walk {
   path: string;
   changes: string[];
-  /** Only at the root: below it, unknown keys may be data. */
+  /** Only at the root; in nested objects unknown keys may be data. */
   dropsUnknown: boolean;
-  /** Holds the definitions. */
+  /** The root schema, which has the definitions. */
   root: JsonObject;
   budget: { stepsLeft: number; depth: number };
-  /** One of several schemas is being tried, so that each step counts. */
+  /** Set while one of several schemas is tried, when each step counts. */
   isTrial?: true;
-  /** A single value does not become a list here. */
+  /** Set where a single value must not be wrapped in an array. */
   isUnwrapped?: true;
 }
 
-/** Below these a schema may name arguments too; what none of them takes fails validation. */
+/** Keywords that may declare further arguments; unknown ones are then left to validation. */
 const namesElsewhere = ['allOf', 'anyOf', 'oneOf', 'patternProperties', '$ref', 'then', 'else', 'dependentSchemas'];
 
-/** References that lead to references; more of them are a circle. */
+/** The most chained references; more mean a cycle. */
 const maxHops = 8;
 
 function coerceObject(value: JsonObject, schema: JsonObject, walk: Walk): JsonObject {
@@ -81,7 +80,7 @@ function note(walk: Walk, change: string): void {
   if (walk.changes.length < maxChanges) walk.changes.push(change.slice(0, maxChangeCharacters));
 }
 
-/** Read once for each schema, not for each value. */
+/** Cached per schema, instead of computed per value. */
 const requiredLists = new WeakMap<JsonObject, ReadonlySet<string>>();
 
 function requiredNames(schema: JsonObject): ReadonlySet<string> {
@@ -93,7 +92,7 @@ function requiredNames(schema: JsonObject): ReadonlySet<string> {
   return names;
 }
 
-/** Of required properties alone: an optional one that is left out has a meaning of its own at many servers. */
+/** Only for required properties: many servers give an omitted optional one a meaning of its own. */
 function missingDefaults(
   given: JsonObject,
   { properties, required }: { properties: JsonObject; required: ReadonlySet<string> },
@@ -104,20 +103,22 @@ function missingDefaults(
   const missing = [...required].flatMap((name): [string, JsonValue][] => {
     const schema = resolved(ownValue(properties, name), walk.root);
     const value = isJsonObject(schema) ? ownValue(schema, 'default') : undefined;
-    // A default that does not fit would be refused in the model's name.
+    // An invalid default would fail validation as if the model had sent it.
     if (Object.hasOwn(given, name) || value === undefined || !fits(value, schema, walk)) return [];
-    if (!isPaid(value, walk.budget)) return [];
+    if (!chargeSteps(value, walk.budget)) return [];
     note(walk, `${walk.path === '' ? name : `${walk.path}.${name}`}: left out, so its default ${shown(value)} is used`);
     return [[name, structuredClone(value)]];
   });
   return Object.fromEntries(missing);
 }
 
-/** A default may stand in each item of a list. Takes a step for each value in it and for each 64 characters. */
-function isPaid(value: JsonValue, budget: Walk['budget']): boolean {
+/** Charges the budget for a default, since it may be inserted into each item of an array: one step per value and per 64 characters. */
+function chargeSteps(value: JsonValue, budget: Walk['budget']): boolean {
   budget.stepsLeft -= 1 + (typeof value === 'string' ? value.length / 64 : 0);
   if (budget.stepsLeft <= 0) return false;
-  return typeof value !== 'object' || value === null || Object.values(value).every((child) => child === undefined || isPaid(child, budget));
+  return (
+    typeof value !== 'object' || value === null || Object.values(value).every((child) => child === undefined || chargeSteps(child, budget))
+  );
 }
 
 function hasDefault(schema: JsonValue): boolean {
@@ -145,10 +146,10 @@ function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue
   return fitted.map((item, index) => coerceValue(item, items, { ...inner, path: `${walk.path}[${index}]` }));
 }
 
-/** Longer texts are no choices. */
+/** Longer texts are not compared with enum values. */
 const maxChoiceCharacters = 200;
 
-/** The choice that differs in nothing but case and the space around it, where there is only one. */
+/** The enum value that differs only in case and surrounding space, if there is exactly one. */
 function asChoice(value: JsonValue, schema: JsonObject, { budget }: Walk): JsonValue {
   const choices = ownValue(schema, 'enum') ?? [ownValue(schema, 'const') ?? null];
   if (typeof value !== 'string' || value.length > maxChoiceCharacters || !Array.isArray(choices)) return value;
@@ -159,13 +160,13 @@ function asChoice(value: JsonValue, schema: JsonObject, { budget }: Walk): JsonV
   return same.length === 1 ? (same[0] ?? value) : value;
 }
 
-/** The schemas of which one has to fit, where nothing beside them says what the value is. */
+/** The alternatives of which one has to match, if the schema itself does not restrict the value. */
 function branchesOf(schema: JsonObject): JsonValue[] | undefined {
   if (Object.hasOwn(schema, 'type') || Object.hasOwn(schema, 'properties')) return undefined;
   return [ownValue(schema, 'anyOf'), ownValue(schema, 'oneOf')].find(Array.isArray);
 }
 
-/** A list is made of a single value only where it fits none of them by itself. */
+/** Wraps a single value in an array only if it matches no alternative by itself. */
 function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], walk: Walk): JsonValue | undefined {
   const { isUnwrapped, ...rest } = walk;
   for (const unwrapped of isUnwrapped === true ? [{ isUnwrapped }] : [{ isUnwrapped: true as const }, {}]) {
@@ -182,8 +183,8 @@ function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], walk: 
 }
 
 /**
- * Whether a value has the form that a schema asks for, as far as types, choices, properties and items go; patterns, lengths and bounds are left to
- * the check afterwards. With an exhausted budget everything fits, so that nothing is changed.
+ * Whether a value matches a schema as far as types, enums, properties and items are concerned; patterns, lengths and bounds are left to validation.
+ * With an exhausted budget everything matches, so that nothing is changed.
  */
 function fits(value: JsonValue, stated: JsonValue | undefined, walk: Walk): boolean {
   const schema = resolved(stated, walk.root);
@@ -217,7 +218,7 @@ function isAmong(choices: readonly JsonValue[], value: JsonValue, walk: Walk): b
   return choices.includes(value);
 }
 
-/** With an exhausted budget everything is equal, as everything fits. */
+/** With an exhausted budget everything is equal, as everything matches. */
 function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, walk: Walk): boolean {
   if (one === other || walk.budget.stepsLeft-- <= 0) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
@@ -247,7 +248,7 @@ function typeOf(value: JsonValue): string {
   return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
-/** Of several kinds of objects the one that a value says it is, by its constants; the schema itself where that is not certain. */
+/** The alternative that a value selects by its constants (a discriminator); the schema itself if that is not certain. */
 function branchFor(value: JsonObject, schema: JsonObject, walk: Walk): JsonObject {
   const { root, budget } = walk;
   if (Object.hasOwn(schema, 'properties') || budget.stepsLeft <= 0) return schema;
@@ -256,7 +257,7 @@ function branchFor(value: JsonObject, schema: JsonObject, walk: Walk): JsonObjec
   const branches = stated.map((branch) => resolved(branch, root)).filter((branch) => isJsonObject(branch) && allowsType(branch, 'object'));
   const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch, budget));
   const [only] = fitting;
-  // What fits another of them already is of that kind.
+  // A value that already matches an alternative belongs to it.
   if (stated.some((branch) => branch !== undefined && fits(value, branch, walk))) return schema;
   return fitting.length === 1 && isJsonObject(only) ? only : schema;
 }
@@ -273,7 +274,7 @@ function constantsFit(value: JsonObject, branch: JsonObject, budget: Walk['budge
   return true;
 }
 
-/** What a reference to a definition stands for. A schema that says more than its reference is left as it is. */
+/** Resolves a reference to a definition. A schema with further keywords beside its reference is left as it is. */
 function resolved(schema: JsonValue | undefined, root: JsonObject): JsonValue | undefined {
   let current = schema;
   for (let hop = 0; hop < maxHops; hop += 1) {
@@ -303,13 +304,13 @@ function fromText(text: string, schema: JsonObject): JsonValue {
     : text;
 }
 
-/** An id of seventeen digits must not become its neighbour, nor a number that is too large nothing. */
+/** Guards against loss of precision, as in ids of 17 digits, and against overflow. */
 function isExact(digits: string): boolean {
   const number = Number(digits);
   return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number) || !/^-?\d+$/.test(digits));
 }
 
-/** A number or boolean where only text is allowed: its written form. */
+/** Converts a number or boolean to text if only text is allowed. */
 function fromScalar(value: JsonValue, schema: JsonObject): JsonValue {
   const isScalar = typeof value === 'number' || typeof value === 'boolean';
   const allowsItself =
@@ -317,7 +318,10 @@ function fromScalar(value: JsonValue, schema: JsonObject): JsonValue {
   return isScalar && allowsType(schema, 'string') && !allowsItself ? String(value) : value;
 }
 
-/** One value where only a list may stand. An empty text and what was meant to be JSON may be something else, and stay to be refused. */
+/**
+ * Wraps a single value where only an array is allowed. Not an empty text, nor malformed JSON: these may mean something else, and are left to
+ * validation.
+ */
 function wrapped(value: JsonValue, schema: JsonObject): JsonValue {
   if (value === null || typeof value === 'object' || !allowsType(schema, 'array')) return value;
   const isOwnType = typeof value === 'number' ? ['number', 'integer'] : [typeof value];
@@ -325,7 +329,7 @@ function wrapped(value: JsonValue, schema: JsonObject): JsonValue {
   return typeof value === 'string' && /^\s*(?:$|[[{])/.test(value) ? value : [value];
 }
 
-/** Undefined for what is no JSON; keys that would reach a prototype are left out. */
+/** Undefined for invalid JSON; keys that would change a prototype are dropped. */
 export function parseSafely(text: string): JsonValue | undefined {
   try {
     return parse(text, undefined, { protoAction: 'remove', constructorAction: 'remove' }) as JsonValue;
@@ -334,12 +338,12 @@ export function parseSafely(text: string): JsonValue | undefined {
   }
 }
 
-/** Only types that the schema states outright; a schema without `type` allows nothing here, so that nothing is converted. */
+/** Whether the schema explicitly allows a type; a schema without `type` does not, so nothing is converted for it. */
 function allowsType(schema: JsonObject, type: string): boolean {
   return allowedTypes(schema).has(type);
 }
 
-/** Found once for each schema: one of thousands of branches may stand over thousands of values. */
+/** Cached per schema: there may be thousands of alternatives and of values. */
 const typeSets = new WeakMap<JsonObject, ReadonlySet<JsonValue>>();
 
 function allowedTypes(schema: JsonObject): ReadonlySet<JsonValue> {
@@ -356,7 +360,7 @@ function allowedTypes(schema: JsonObject): ReadonlySet<JsonValue> {
 }
 
 function shown(value: JsonValue): string {
-  // The beginning of a long text is enough, and it may be long.
+  // Only the beginning of a long text is shown.
   const text = JSON.stringify(typeof value === 'string' ? value.slice(0, 100) : value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }

@@ -4,37 +4,36 @@ import { limits } from '../../core/limits.ts';
 import type { Tool, ToolErrorCode, ToolOutcome } from '../../core/tool.ts';
 import { canonicalJson } from './canonical-json.ts';
 
-/** One function with one set of arguments, as far as this run knows it. Plain data, so that a run that waits can be written down. */
+/** What a run knows of calls of one function with one set of arguments. Plain data, so that it can be stored in a checkpoint. */
 export interface GuardedCall {
   tool: string;
   /** Canonical JSON. */
   args: string;
-  /** Calls that began since there was something new to learn by one. */
+  /** Calls started since one of them last returned something new. */
   count: number;
-  /** Of what the last one gave. */
+  /** The digest of the last result. */
   resultDigest?: string;
-  /** It only looks at what other calls may change. */
+  /** The function is read-only. */
   isReading?: true;
-  /** `running` in an entry that was written down means that nobody saw the end: it counts as unknown. */
+  /** `running` in a restored entry means that its end was never observed: it counts as unknown. */
   state: 'waiting' | 'running' | 'settled' | 'unknown';
 }
 
 export type DuplicateCallRefusal = { code: ToolErrorCode; message: string };
 
 /**
- * What one run has called. The key is the function and its arguments: ids of calls are new in every turn of a model.
- *
- * The rule for equal calls, the same on every path: one runs at most `limits.identicalCalls` times in a run without giving anything new. A result
- * that differs from the one before counts as new, and a call that only reads begins anew whenever another call has changed something. What goes
- * beyond is answered with `duplicate_call_blocked`; functions that may repeat are free of it. It is judged when a call's turn comes, so that it
- * makes no difference whether equal calls come in one round or in several. A call that may have taken effect is never repeated by a retry or a resume.
+ * Blocks repeated calls within one run. Calls are equal if function and arguments are; call ids differ in every turn. At most `limits.identicalCalls`
+ * equal calls run without returning anything new. A result that differs from the previous one is new, and the count of a read-only call restarts
+ * whenever another call has changed something. Further calls are answered with `duplicate_call_blocked`; functions that may repeat are exempt. The
+ * decision is made when a call's turn comes, so it makes no difference whether equal calls are in one round or in several. A call that may have taken
+ * effect is never repeated by a retry or a resume.
  */
 export interface DuplicateCallGuard {
-  /** Why a call must not run as things stand. Counts nothing. */
+  /** Why a call must not run in the current state. Does not count it. */
   objection(tool: Tool, args: JsonObject): DuplicateCallRefusal | undefined;
-  /** For the calls of a round, whether there may be an objection to each when its turn comes; decided are only those without. */
+  /** For each call of a round, whether it might be blocked when its turn comes. Calls that certainly will not be can be checked early. */
   mayObject(calls: readonly (RoundCall | undefined)[]): boolean[];
-  /** Counts a call that starts now, or says why it must not. `isResumed`: it was counted when it began. */
+  /** Counts a call that starts now, or returns why it must not. `isResumed`: it was counted when it first started. */
   begin(tool: Tool, args: JsonObject, isResumed?: boolean): DuplicateCallRefusal | undefined;
   settle(tool: Tool, args: JsonObject, outcome: ToolOutcome): void;
   entries(): GuardedCall[];
@@ -64,7 +63,7 @@ export function createDuplicateCallGuard(known: readonly GuardedCall[] = []): Du
     return entry;
   }
 
-  /** Only what harms nothing when it is done again; a payment is not to follow a note. */
+  /** Only for read-only calls: a payment must not be repeatable just because a note was saved. */
   function countReadersAnew(changed: GuardedCall): void {
     for (const entry of entries.values()) if (entry !== changed && entry.isReading === true) entry.count = 0;
   }
@@ -101,7 +100,7 @@ export function createDuplicateCallGuard(known: readonly GuardedCall[] = []): Du
       if (entry.state !== 'unknown') entry.state = hasUnknownEnd(outcome) ? 'unknown' : 'settled';
       const digest = digestOf(outcome);
       const isNews = digest !== entry.resultDigest;
-      // The first result is news too, but what it is compared with is still to come.
+      // The first result is new too, but there is nothing yet to compare with.
       if (isNews && entry.resultDigest !== undefined) entry.count = 1;
       entry.resultDigest = digest;
       if (tool.isReadOnly !== true && mayHaveChangedSomething(outcome)) countReadersAnew(entry);
@@ -114,14 +113,14 @@ function mayHaveChangedSomething(outcome: ToolOutcome): boolean {
   return outcome.type === 'result' || hasUnknownEnd(outcome);
 }
 
-/** Whether a call may have taken effect although no answer came. Adapters that know more say so by `state`. */
+/** Whether a call without an answer may have taken effect. Adapters that know more set `state`. */
 export function hasUnknownEnd(outcome: ToolOutcome): boolean {
   if (outcome.type === 'result') return false;
   if (outcome.state !== undefined) return outcome.state === 'outcome_unknown';
   return outcome.code === 'tool_timeout' || outcome.code === 'client_disconnected' || outcome.code === 'outcome_unknown';
 }
 
-/** Whether doing it twice harms nothing. */
+/** Whether it can safely be executed twice. */
 export function isRepeatable(tool: Tool): boolean {
   return tool.isReadOnly === true || tool.isIdempotent === true;
 }
@@ -148,7 +147,7 @@ function keyOf(tool: string, args: string): string {
   return `${tool} ${args}`;
 }
 
-/** Failures differ by their code: a masked one has a new id in its message. A text of up to 4 MB is not stored for a comparison. */
+/** Failures are compared by code only, because a masked one has a new id in each message. A digest, because results may have 4 MB. */
 function digestOf(outcome: ToolOutcome): string {
   if (outcome.type === 'error') return outcome.code;
   return createHash('sha256').update(JSON.stringify(outcome.value)).digest('base64');

@@ -7,10 +7,10 @@ import type { ToolContext } from '../../core/tool.ts';
 import type { Supervision } from './supervise-call.ts';
 import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
 
-/** How functions ask the user; absent where there is nobody to ask. */
+/** How functions ask the user for input; absent if users cannot be asked. */
 export interface Elicitations {
   ask: SendElicitation;
-  /** How long a user may take. */
+  /** How long the user may take to answer. */
   timeoutMs: number;
 }
 
@@ -22,15 +22,15 @@ export interface ElicitingCall {
   args: JsonObject;
 }
 
-/** So often the idle time begins anew while a user thinks; the total limit of the call stays. */
-const signMs = 250;
+/** How often the call's idle time is restarted while the user thinks; its total limit still applies. */
+const heartbeatMs = 250;
 
-/** What a running function may ask its user. A question ends with its call. */
+/** Lets a running function ask its user for input. A question ends with its call. */
 export function createElicitation({ run, elicitations, supervision, tool, args }: ElicitingCall): Pick<ToolContext, 'ask' | 'confirm'> {
   async function put(type: 'confirmation' | 'input', data: JsonObject): Promise<JsonObject | undefined> {
     if (elicitations === undefined) throw unavailable(tool);
     const { signal } = supervision;
-    const sign = setInterval(() => supervision.touch(), signMs);
+    const sign = setInterval(() => supervision.touch(), heartbeatMs);
     try {
       const reply = await elicitations.ask(
         { type, data: { run_id: run.runId, ...data } },
@@ -50,7 +50,7 @@ export function createElicitation({ run, elicitations, supervision, tool, args }
     async ask(title, { message = '', schema } = {}) {
       const data = await put('input', { title, message, ...(schema !== undefined && { schema }) });
       const value = data === undefined || ownValue(data, 'cancelled') === true ? undefined : ownValue(data, 'value');
-      if (value !== undefined && schema !== undefined) await requireFit(value, { schema, tool, run });
+      if (value !== undefined && schema !== undefined) await requireMatch(value, { schema, tool, run });
       return value;
     },
     async confirm(title, message = '') {
@@ -61,7 +61,7 @@ export function createElicitation({ run, elicitations, supervision, tool, args }
 }
 
 /** @throws ToolError */
-async function requireFit(value: JsonValue, { schema, tool, run }: { schema: JsonObject; tool: string; run: CallingRun }): Promise<void> {
+async function requireMatch(value: JsonValue, { schema, tool, run }: { schema: JsonObject; tool: string; run: CallingRun }): Promise<void> {
   const errors = isJsonObject(value)
     ? await argumentProblems(value, schema, run)
     : await argumentProblems({ value }, { type: 'object', properties: { value: schema }, required: ['value'] }, run);
@@ -69,7 +69,7 @@ async function requireFit(value: JsonValue, { schema, tool, run }: { schema: Jso
 }
 
 function unavailable(tool: string): ToolError {
-  return new ToolError(`'${tool}' has to ask the user, and no browser session of this user is connected for it.`, {
+  return new ToolError(`'${tool}' needs input from the user, but no browser session of this user is connected.`, {
     code: 'client_unavailable',
   });
 }

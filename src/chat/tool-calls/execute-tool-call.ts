@@ -17,8 +17,8 @@ export interface Execution {
 }
 
 /**
- * Runs a call under its supervision, a second time where that can do no harm. Every failure is a value;
- * @throws GatewayError `tool_failed` where the tool's definition ends the run, and nothing else.
+ * Runs a call under supervision, and retries it once if that is safe. Every failure is a value. @throws GatewayError `tool_failed` if the tool's
+ * definition makes a failure end the run, and nothing else
  */
 export async function executeToolCall(execution: Execution): Promise<{ outcome: ToolOutcome; attempts: number }> {
   const { prepared, settings, supervision, timeoutMs } = execution;
@@ -29,7 +29,7 @@ export async function executeToolCall(execution: Execution): Promise<{ outcome: 
   const timer = setTimeout(() => resolve(undefined), limits.toolRetryDelayMs);
   const ending = await Promise.race([rested, supervision.ended]);
   clearTimeout(timer);
-  // Nothing is under way between two attempts: the outcome of the first one is what is known.
+  // Ended between two attempts: the outcome of the first one is known.
   if (ending !== undefined) return { outcome: first, attempts: 1 };
   return { outcome: await attempt(execution), attempts: 2 };
 }
@@ -52,19 +52,19 @@ async function attempt(execution: Execution): Promise<ToolOutcome> {
     const first = await Promise.race([ran, supervision.ended]);
     return first.type === 'outcome' ? first.outcome : endedOutcome(tool, first);
   } catch (error) {
-    // The tool may meet its signal before the race does.
+    // The tool may react to the abort before the race does.
     if (supervision.signal.aborted) return endedOutcome(tool, await supervision.ended);
     return await failedOutcome(execution, error);
   }
 }
 
-/** What was surely not done may be tried again; what may have been done only where twice is the same as once. A time limit stays one. */
+/** A call that certainly was not executed may be retried; one that may have been, only if it is idempotent. Timeouts are never retried. */
 function mayRetry(tool: Tool, outcome: ToolOutcome): boolean {
   if (outcome.type === 'result' || outcome.code !== 'tool_error') return false;
   return outcome.state === 'not_started' || (hasUnknownEnd(outcome) && isRepeatable(tool));
 }
 
-/** @throws GatewayError `tool_failed` where passing the time limit ends the run. */
+/** @throws GatewayError `tool_failed` if the tool's definition makes a timeout end the run */
 function endedOutcome(tool: Tool, ending: Ending): ToolOutcome {
   const state = tool.isReadOnly === true ? 'cancelled' : 'outcome_unknown';
   if (ending.type === 'timeout') {
@@ -88,16 +88,16 @@ export function timeoutMessage(name: string, timeoutMs: number): string {
   return `Tool '${name}' timed out after ${timeoutMs / 1000}s`;
 }
 
-/** @throws GatewayError `tool_failed` where an exception ends the run. */
+/** @throws GatewayError `tool_failed` if the tool's definition makes an exception end the run */
 async function failedOutcome(execution: Execution, error: unknown): Promise<ToolOutcome> {
   const { onError, spec } = execution.prepared.tool;
-  // A guardrail ends the run, whatever becomes of exceptions.
+  // A guardrail's abort ends the run, whatever `onError` is.
   if (error instanceof GatewayError && error.code === 'tool_failed') throw error;
   if (typeof onError === 'function') {
     const outcome = await Promise.race([messageBy(onError, error, execution), execution.supervision.ended]);
     return outcome.type === 'error' ? outcome : endedOutcome(execution.prepared.tool, outcome);
   }
-  // These two were written to be read; the text of any other exception may hold anything.
+  // These messages are meant to be read; any other exception may contain secrets.
   const isReadable = error instanceof ToolError || error instanceof GatewayError;
   const outcome: ToolOutcome = isReadable
     ? { type: 'error', code: error instanceof ToolError ? error.code : 'tool_error', message: error.message }
@@ -107,7 +107,7 @@ async function failedOutcome(execution: Execution, error: unknown): Promise<Tool
   return outcome;
 }
 
-/** What `onError` makes of an exception. It may fail too, and in JavaScript anything may come of it. */
+/** Calls `onError` with the exception. It may throw too, and in JavaScript it may return anything. */
 async function messageBy(
   onError: (error: unknown) => unknown,
   error: unknown,
@@ -122,7 +122,7 @@ async function messageBy(
   }
 }
 
-/** Of an exception the model reads an id alone; the log has the rest. */
+/** The model only gets an id of the exception; the log has the details. */
 export function maskFault(error: unknown, prepared: ReadyCall, settings: ToolCallSettings): Extract<ToolOutcome, { type: 'error' }> {
   const id = settings.newFaultId?.() ?? prepared.call.id;
   const fault: ToolFault = { id, tool: prepared.tool.label, runId: settings.run.runId, callId: prepared.call.id, error };

@@ -6,20 +6,20 @@ import { findOfferedName } from './find-offered-name.ts';
 import { isForced } from '../tool-choice/force-tool-choice.ts';
 import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 
-/** What decides about the calls of a turn. */
+/** The rules by which the calls of a turn are selected. */
 export interface PartitionRules {
   tools: ReadonlyMap<string, Tool>;
   callerNames: ReadonlySet<string>;
   toolChoice: JsonValue | undefined;
-  /** Undefined: nothing is forced, or it was obeyed already. */
+  /** Undefined: nothing is forced, or it has been fulfilled already. */
   forced: ForcedChoice | undefined;
   isSingleCall: boolean;
-  /** The form of the answer takes one call of the caller's functions. */
+  /** The wire format of the answer supports only one call of the caller's functions. */
   handsOverOne?: boolean | undefined;
   parallelToolCalls: boolean | undefined;
 }
 
-/** The calls of a turn that are to be run or returned, and the words on those that are not. */
+/** Selects the calls of a turn to run or hand over, and returns messages about the others. */
 export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: ToolCall[]; refused: ChatEvent[] } {
   const { toolChoice, forced } = rules;
   const reason = reasonNotToRun(turn, toolChoice);
@@ -27,12 +27,12 @@ export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: 
   if (reason !== undefined) return { calls: [], refused: turn.toolCalls.map((call) => notRun(call, reason, code)) };
   const named = turn.toolCalls.map((call) => withOfferedName(call, rules));
   const wanted = forced === undefined ? named : named.filter((call) => isForced(call, forced));
-  // Some backends take no notice of `parallel_tool_calls` either.
+  // Some backends ignore `parallel_tool_calls` too.
   const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : handedOver(wanted, rules);
   const refused = named.flatMap((call) => {
     if (!wanted.includes(call))
       return [notRun(call, 'The request demands another function first, so this call was not run.', 'tool_disabled')];
-    // `simple` means one call; the others need no word.
+    // `simple` means one call; dropping the others needs no message.
     if (rules.isSingleCall || calls.includes(call)) return [];
     return [notRun(call, 'The request takes one call at a time, so this one was not run.', 'tool_disabled')];
   });
@@ -45,16 +45,18 @@ function handedOver(calls: ToolCall[], { callerNames, handsOverOne }: PartitionR
   return calls.filter((call) => call === first || !callerNames.has(call.name));
 }
 
-/** Names are matched over everything offered at once: a call meant for the caller must not end at a function of the gateway with a like name. */
+/**
+ * Names are matched against all offered names at once: a call of a caller's function must not end up at a similarly named function of the gateway.
+ */
 function withOfferedName(call: ToolCall, { callerNames, tools }: PartitionRules): ToolCall {
   if (callerNames.size === 0) return call;
   const match = findOfferedName(call.name, [...callerNames, ...tools.keys()]);
   return match.type === 'repaired' ? { ...call, name: match.name } : call;
 }
 
-/** A call that was cut by the token limit or a filter may be half a call, even where its arguments happen to parse. */
+/** A call that was cut off by the token limit or a content filter may be incomplete, even if its arguments parse. */
 function reasonNotToRun(turn: Turn, toolChoice: JsonValue | undefined): string | undefined {
-  // Some backends take no notice of `none`; what the caller forbade does not run all the same.
+  // Some backends ignore `none`; a call that the caller has forbidden must still not run.
   if (toolChoice === 'none') return 'The request said tool_choice: "none", so this call was not run.';
   if (turn.finishReason === 'length') return 'The answer was cut by the token limit, so its tool calls were not run. Raise max_tokens.';
   if (turn.finishReason === 'content_filter') return 'The answer was stopped by a content filter, so its tool calls were not run.';

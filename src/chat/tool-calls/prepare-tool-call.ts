@@ -22,25 +22,22 @@ export interface RefusedCall {
   type: 'refused';
   call: ToolCall;
   tool: Tool | undefined;
-  /** As the model wrote them, where they could be read at all. */
+  /** As the model wrote them, if they could be parsed. */
   args?: JsonObject;
   code: ToolErrorCode;
   message: string;
 }
 
-/** `name`: the offered one. */
+/** `name`: the offered name. */
 export type FunctionSchema = Pick<ToolSpec, 'name' | 'parameters'>;
 
-/** Whose call it is; the signal ends a check that takes long. */
+/** The caller, and a signal that aborts a slow validation. */
 export interface CallingRun {
   caller: { readonly id: string };
   signal?: AbortSignal | undefined;
 }
 
-/**
- * Finds, parses, fits and checks one call, without any effect, as `fitToolCall` and then with the function's schema.
- * @throws the signal's reason
- */
+/** Finds the function, then parses, coerces and validates the arguments; no side effects. @throws the signal's reason */
 export async function prepareToolCall(
   call: ToolCall,
   tools: ReadonlyMap<string, Tool>,
@@ -51,13 +48,13 @@ export async function prepareToolCall(
   return withCheckedArguments(fitted, { caller, signal });
 }
 
-/** The same call with arguments that a hook or a human has put in place of the model's; they are checked like these. @throws the signal's reason */
+/** The same call with arguments from a hook or a human, which are validated like the model's. @throws the signal's reason */
 export async function prepareEditedCall({ call, tool }: ReadyCall, args: JsonObject, run: CallingRun): Promise<PreparedCall> {
   const fitted = fitArguments(JSON.stringify(args), tool.spec);
   return fitted.type === 'refused' ? { ...fitted, call, tool } : withCheckedArguments({ ...fitted, call, tool }, run);
 }
 
-/** Why arguments that a human has changed do not fit the function, in words for that human; undefined where they do. */
+/** Why arguments that a human has changed are invalid, worded for that human; undefined if they are valid. */
 export async function objectionTo(args: JsonObject, spec: FunctionSchema, run: CallingRun): Promise<string | undefined> {
   const fitted = fitArguments(JSON.stringify(args), spec);
   return fitted.type === 'refused' ? fitted.message : misfitOf(fitted.args, spec, run);
@@ -75,8 +72,8 @@ async function misfitOf(args: JsonObject, { name, parameters }: FunctionSchema, 
 }
 
 /**
- * Finds, parses and fits one call. Only tools offered in this run are found.
- * Damaged arguments never run: the model reads what is wrong, and may call again; `finderName` is the function by which it finds others.
+ * Finds the function, then parses and coerces the arguments. Only tools offered in this run are found. Malformed arguments never run: the model is
+ * told what is wrong, and may call again. `finderName`: the tool that finds deferred functions.
  */
 export function fitToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName?: string): PreparedCall {
   const match = findOfferedName(call.name, [...tools.keys()]);
@@ -109,8 +106,8 @@ function fitArguments(
 }
 
 /**
- * Why arguments must not run, a sentence each; empty when they fit. Those that are too expensive to check are refused: who chooses them must not
- * choose whether they are checked. @throws the signal's reason
+ * Why arguments are invalid, one sentence each; empty if they are valid. Arguments that are too expensive to validate are refused, or a caller could
+ * avoid validation. @throws the signal's reason
  */
 export async function argumentProblems(args: JsonObject, schema: JsonObject, { caller, signal }: CallingRun): Promise<string[]> {
   const check = await checkValue(args, schema, { caller: caller.id, signal });
@@ -124,7 +121,7 @@ export async function argumentProblems(args: JsonObject, schema: JsonObject, { c
   }
 }
 
-/** An empty text is what models send for functions without arguments; a JSON text in a JSON string is decoded once. */
+/** Models send an empty string for functions without arguments. JSON text within a JSON string is decoded once. */
 function parseArguments(text: string): JsonObject | undefined {
   if (text.trim() === '' || text.trim() === 'null') return {};
   const value = parseSafely(text);

@@ -2,22 +2,22 @@ import type { ChatEvent } from '../../core/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
-/** Lets the calls of a round emit while others do, in the order in which they come. */
+/** Serializes the events of concurrent calls in the order in which they are emitted. */
 export interface EventQueue {
   /**
-   * Resolves when the events were delivered, or nobody reads on; never rejects. While the reader is slow, what one call says of its progress becomes
-   * one event, so that at most one of a call waits here.
+   * Resolves when the events were delivered or the reader is gone; never rejects. While the reader is slow, progress events of a call are merged, so
+   * that at most one per call is queued.
    */
   emit(events: readonly ChatEvent[]): Promise<void>;
-  /** What is emitted from now on is dropped: a call may still say something after its round. Resolves when nothing is on its way any more. */
+  /** Drops later events: a call may still emit some after its round. Resolves when all pending events have been delivered. */
   close(): Promise<void>;
-  /** Rejects with what the reader has thrown. */
+  /** Rejects with the error that the reader has thrown. */
   readonly failed: Promise<never>;
 }
 
 interface Waiting {
   events: ChatEvent[];
-  /** Of a batch that is the progress of one call: what it may still be joined with. */
+  /** Set for a batch that is one call's progress: the event into which later progress is merged. */
   progress?: JsonObject;
   delivered: PromiseWithResolvers<void>;
 }
@@ -27,11 +27,11 @@ export function queueEvents(emit: Emit<ChatEvent>): EventQueue {
   let flushing: Promise<void> | undefined;
   let isClosed = false;
   const { promise: failed, reject } = Promise.withResolvers<never>();
-  // Where nobody waits for anything just then, the next who does meets it.
+  // Prevents an unhandled rejection; the next caller that waits gets the error.
   failed.catch(() => undefined);
 
   async function flush(): Promise<void> {
-    // What is emitted at once goes together.
+    // Batches events that are emitted in the same tick.
     await Promise.resolve();
     while (waiting.length > 0) {
       const batch = waiting;

@@ -16,26 +16,26 @@ import type { CallInRound } from './take-turns.ts';
 export interface ToolRound {
   tools: ReadonlyMap<string, Tool>;
   settings: ToolCallSettings;
-  /** Kept over the rounds of a run. */
+  /** Shared by all rounds of a run. */
   scope: ToolCallScope;
-  /** How many calls the run may still make. Default: as many as a round may have. */
+  /** The calls that the run may still make. Default: the limit of a round. */
   callsLeft?: number;
-  /** Of the function that brings others in, where there is one. */
+  /** The name of the tool that finds deferred functions, if there is one. */
   finderName?: string | undefined;
-  /** Of a round that was suspended amid its calls: those that had settled, by index. The others were emitted and counted then. */
+  /** For a resumed round: the calls that have settled, by index. The others were emitted and counted before the suspension. */
   resumed?: ReadonlyMap<number, ToolCallResult>;
-  /** The same for presets that were amid their work, by index. */
+  /** For a resumed round: the preset calls that were suspended, by index. */
   inner?: ReadonlyMap<number, InnerCall>;
 }
 
-/** `args`: as it was called. */
+/** `args`: the original arguments. */
 export interface InnerCall extends ResumedInner {
   args: JsonObject;
 }
 
 /**
- * Runs the calls of one round; results come in call order. Emits `tool.call` for all of them first, then progress, results and sources.
- * One failing call never harms its siblings, and every call has a result, also when the run is left.
+ * Runs the calls of one round; results are in call order. Emits `tool.call` for all of them first, then progress, results and sources. A failing call
+ * does not affect the others, and every call gets a result, even if the run is aborted.
  * @throws the run signal's reason after the results; GatewayError as `runToolCall`; what `emit` throws
  */
 export async function runRound(calls: readonly ToolCall[], round: ToolRound, emit: Emit<ChatEvent>): Promise<ToolCallResult[]> {
@@ -60,7 +60,7 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
     turn?.end('over');
     return settled;
   });
-  // A call that fails while an earlier one is awaited is not unhandled.
+  // Prevents an unhandled rejection while an earlier call is awaited.
   for (const call of running) call.catch(() => undefined);
   const unlessFailed = <Value>(work: Promise<Value>): Promise<Value> => Promise.race([work, queue.failed]);
   try {
@@ -82,8 +82,7 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
 }
 
 /**
- * Approvals are requested at once, except for a call that equal ones before it may make one too many: whether it may run is known when those have
- * ended.
+ * Approvals are requested at once, except for a call that may be blocked as a duplicate: that is known only after equal calls before it have ended.
  */
 function callsInRound(prepared: readonly PreparedCall[], { scope, resumed }: ToolRound): CallInRound[] {
   const toRun = prepared.map((call, index) => (call.type === 'ready' && resumed?.has(index) !== true ? call : undefined));
@@ -142,7 +141,7 @@ export function usageEvents(results: readonly ToolCallResult[]): ChatEvent[] {
   return results.flatMap(({ outcome: { usage } }): ChatEvent[] => (usage === undefined ? [] : [{ type: 'usage', usage }]));
 }
 
-/** For a client that shows it. A large one is named only: an event is one line, and is stored with its run. */
+/** File data for clients. A large file is only named, because an event is one line, and is stored with its run. */
 function fileData({ type, name, sizeBytes, url }: ToolFile): JsonObject {
   const isShown = url.length <= limits.eventFileCharacters;
   return { type, size_bytes: sizeBytes, ...(name !== undefined && { name }), ...(isShown && { url }) };

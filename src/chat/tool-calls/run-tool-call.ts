@@ -15,9 +15,9 @@ import { onlyTurn } from './take-turns.ts';
 import type { Turn } from './take-turns.ts';
 
 /**
- * Runs one tool call, from what `prepareToolCall` has made of it to what the model reads of it. Every failure is a value, also when the call is
- * cancelled or the run is left: before its start it never starts, while it runs see `Supervision.end`.
- * @throws GatewayError `tool_failed`, `refused_by_hook` or `hook_failed`, where the definition of the tool or a hook ends the run
+ * Runs one tool call, from the prepared call to the result that the model gets. Every failure is a value, even if the call is cancelled or the run
+ * aborted: a call that has not started never does; for a running one see `Supervision.end`.
+ * @throws GatewayError `tool_failed`, `refused_by_hook` or `hook_failed` if the tool's definition or a hook ends the run
  */
 export async function runToolCall(prepared: PreparedCall, settings: ToolCallSettings, scope: ToolCallScope = {}): Promise<ToolCallResult> {
   const { turn = onlyTurn } = scope;
@@ -59,11 +59,11 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
   try {
     if (prepared.type === 'refused') return notRun(refusalOf(prepared));
 
-    // A preset that goes on with its work was let through when it began.
+    // A resumed preset call was checked when it first started.
     if (scope.inner === undefined) {
       if ((await unlessEnded(turn.toCheck())) === 'blocked') return { ...notRun(blocked), suspended: { type: 'blocked' } };
 
-      // 3. Refuse what was called too often with the same arguments.
+      // 3. Block a call that was repeated too often with the same arguments.
       const objection = scope.guard?.objection(prepared.tool, prepared.args);
       if (objection !== undefined) return refuse(objection);
 
@@ -82,7 +82,7 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
       if (prepared.type === 'refused') return notRun(refusalOf(prepared));
     }
 
-    // 6. Wait for its turn; calls before it may have made it one too many.
+    // 6. Wait for its turn. By then it may have become a duplicate of earlier calls.
     if ((await unlessEnded(turn.toRun())) === 'blocked') return { ...notRun(blocked), suspended: { type: 'blocked' } };
     const objection = scope.guard?.begin(prepared.tool, prepared.args, scope.inner !== undefined);
     if (objection !== undefined) return refuse(objection);
@@ -95,7 +95,7 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
   }
 }
 
-/** Until the call has settled, it can be cancelled by itself, and ends with its run or its round. */
+/** Until it has settled, a call can be cancelled by its id, and ends with its run or round. */
 function endFromOutside(
   { call }: PreparedCall,
   { settings: { run }, scope: { signal = run.signal }, supervision }: Circumstances,
@@ -163,15 +163,15 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
   // 8. Ask hooks about the result.
   const judged = await judgeResult(prepared, outcome, settings);
 
-  // 9. Truncate what is too large for the model, and keep the whole for reading on.
+  // 9. Truncate a result that is too large for the model, and store the whole for `read_result`.
   const durationMs = Math.max(0, Math.round(settings.now() - started));
   const result = toToolCallResult({ prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }) }, scope);
-  // A call that was ended meanwhile waits for nothing.
+  // A call that was ended meanwhile does not wait for approval.
   const wait = judged.type === 'error' && judged.code === 'approval_required' ? said.inner : undefined;
   return wait === undefined ? result : { ...result, suspended: { type: 'inner', wait } };
 }
 
-/** What a running call may do beside giving a result. Nothing has an effect once it has settled. */
+/** The `ToolContext` of a running call. Nothing has an effect once it has settled. */
 function createContext(
   { call, tool, args }: ReadyCall,
   { settings, scope, supervision }: Circumstances,
@@ -210,7 +210,7 @@ const notStarted = {
   state: 'not_started',
 } as const;
 
-/** What the model reads where the run cannot wait either. */
+/** The outcome for the model if the run cannot be suspended. */
 const blocked = {
   type: 'error',
   code: 'tool_cancelled',
@@ -218,7 +218,7 @@ const blocked = {
   state: 'not_started',
 } as const;
 
-/** The same of the call that needs the approval. */
+/** The same for the call that itself needs the approval. */
 function notDecided({ tool }: ReadyCall): ToolOutcome {
   const message = `'${tool.spec.name}' needs a human's approval, which cannot be waited for just now; it was not run.`;
   return { type: 'error', code: 'approval_required', message, state: 'not_started' };

@@ -1,25 +1,25 @@
-/** Why a call is ended from outside. */
+/** Why a call is ended before it has a result. */
 export type Ending = { type: 'cancelled' } | { type: 'left' } | { type: 'timeout'; limitMs: number };
 
-/** Watches over one call: its time limits, its critical sections, and what is to end it. */
+/** Controls one call: its time limits, its critical sections, and its early end. */
 export interface Supervision {
-  /** For the tool; aborted when the call is ended. */
+  /** The signal for the tool; aborts when the call is ended. */
   readonly signal: AbortSignal;
-  /** Resolves when the call is ended; never when it comes to a result. */
+  /** Resolves when the call is ended early; never if it has a result. */
   readonly ended: Promise<Ending>;
-  /** It was ended, or has settled. */
+  /** It was ended early or has settled. */
   readonly isOver: boolean;
-  /** The first ending counts. It takes effect at once, or when the critical sections are done. */
+  /** Ends the call, at once or after its critical sections. The first ending counts. */
   end(ending: Ending): void;
   /**
-   * The call runs from now on. `idleMs` without a sign of progress end it, `totalMs` in any case: even a critical section must not hold a run for
-   * ever.
+   * Starts the time limits. The call is ended after `idleMs` without progress, and after `totalMs` in any case: not even a critical section may block
+   * a run forever.
    */
   startLimits(limits: { idleMs: number; totalMs: number }): void;
-  /** A sign of progress: the idle time begins anew. */
+  /** Reports progress, which restarts the idle time. */
   touch(): void;
   critical<Value>(work: () => Promise<Value> | Value): Promise<Value>;
-  /** Time that a human takes is no time of the call: none of its limits runs until what this gives is called, as often as it was paused. */
+  /** Stops all time limits while a human is asked, until the returned function has been called; pauses may be nested. */
   pause(): () => void;
   [Symbol.dispose](): void;
 }
@@ -93,7 +93,7 @@ export function superviseCall(): Supervision {
         return await work();
       } finally {
         criticalSections--;
-        // A function that returns right after its critical section has a result, and that is what happened: it goes first.
+        // Deferred, so that a function that returns right after its critical section still delivers its result.
         setImmediate(() => {
           if (ending !== undefined && criticalSections === 0) takeEffect(ending);
         });
@@ -101,7 +101,7 @@ export function superviseCall(): Supervision {
     },
     [Symbol.dispose]() {
       isOver = true;
-      // Whoever has paused it may call later; nothing begins again then.
+      // A later call of a resume function must not restart the limits.
       pauses = Number.POSITIVE_INFINITY;
       clearTimeout(idle);
       clearTimeout(total);

@@ -2,8 +2,8 @@ import { limits } from '../../core/limits.ts';
 import type { Tool } from '../../core/tool.ts';
 
 /**
- * Beside which other calls of its round a call may run. `reading`: beside others of its kind and `parallel` ones. `parallel`: the same, for a call that
- * may change something and of which somebody has said that its order does not matter. `alone`: beside none, in the order of the model.
+ * Which other calls of its round a call may run in parallel with. `reading`: other read-only and `parallel` calls. `parallel`: the same, for a call
+ * with side effects whose order is declared irrelevant. `alone`: none; such calls run in the model's order.
  */
 export type CallOrder = 'reading' | 'parallel' | 'alone';
 
@@ -13,22 +13,22 @@ export function orderOf(tool: Tool | undefined): CallOrder {
   return tool?.isParallel === true ? 'parallel' : 'alone';
 }
 
-/** `blocked`: it cannot begin, because the approval of a call before it comes in another request. */
+/** `blocked`: it cannot start, because an earlier call will be approved in another request. */
 export type TurnAnswer = 'go' | 'blocked';
 
-/** One call's place in the order of its round. Each method is called at most once. */
+/** One call's turn in its round. Each method is called at most once. */
 export interface Turn {
-  /** Resolves when it may be checked. */
+  /** Resolves when the call may be checked (hooks and approval). */
   toCheck(): Promise<TurnAnswer>;
-  /** Its check takes a human, for whom calls that only read do not wait. */
+  /** Its check needs a human; read-only calls after it do not wait for that. */
   waitForHuman(): void;
-  /** Resolves when it may run. */
+  /** Resolves when the call may run. */
   toRun(): Promise<TurnAnswer>;
-  /** It has settled. `suspended`: a decision on it or within it comes in another request. */
+  /** The call has settled. `suspended`: a decision on it, or on a nested call, will come in another request. */
   end(how: 'over' | 'suspended'): void;
 }
 
-/** The turn of a call that has no others beside it. */
+/** The turn of a call without siblings. */
 export const onlyTurn: Turn = {
   toCheck: async () => 'go',
   waitForHuman: () => undefined,
@@ -38,7 +38,7 @@ export const onlyTurn: Turn = {
 
 export interface CallInRound {
   order: CallOrder;
-  /** Its checks come when its turn comes, because they depend on the calls before it; otherwise all are checked at once. */
+  /** It is checked only when its turn comes, because the check depends on earlier calls; other calls are checked at once. */
   isCheckedLate: boolean;
 }
 
@@ -46,14 +46,14 @@ type State = 'unchecked' | 'checking' | 'asking' | 'ready' | 'running' | 'over' 
 
 interface Entry extends CallInRound {
   state: State;
-  /** While it waits for its turn. */
+  /** Set while it waits for its turn. */
   answer?: (answer: TurnAnswer) => void;
 }
 
 /**
- * The turns of a round's calls, so that the end is that of one call after another: calls that only read run together, at most
- * `limits.parallelToolCalls` at once; every other call waits for all before it, and all behind it wait for it. What waits for a human's approval
- * holds up all calls after it, except those that only read. Nothing begins before `open`.
+ * Schedules the calls of a round so that the effect is that of running them in order. Read-only calls run in parallel, at most
+ * `limits.parallelToolCalls` at a time; every other call waits for all before it, and all after it wait for it. A call that waits for approval holds
+ * up all later calls except read-only ones. Nothing starts before `open`.
  */
 export function takeTurns(calls: readonly CallInRound[]): { turns: Turn[]; open: () => void } {
   const entries = calls.map((call): Entry => ({ ...call, state: 'unchecked' }));
@@ -84,7 +84,7 @@ export function takeTurns(calls: readonly CallInRound[]): { turns: Turn[]; open:
     toCheck: () => waitIn(entry, 'unchecked'),
     toRun: () => waitIn(entry, 'ready'),
     waitForHuman() {
-      // A call that was cancelled meanwhile is over.
+      // The call was cancelled meanwhile.
       if (entry.state !== 'checking') return;
       entry.state = 'asking';
       advance();
@@ -116,7 +116,7 @@ function isTurnOf(index: number, entries: readonly Entry[]): boolean {
   return awaited.filter(({ order }) => order === 'alone').every(isOver);
 }
 
-/** A call that only reads waits neither for a human nor for what a human holds up. */
+/** Read-only calls do not wait for a human, nor for calls that are held up by one. */
 function beforeApprovals(entries: readonly Entry[]): readonly Entry[] {
   const first = entries.findIndex(({ state }) => state === 'asking' || state === 'suspended');
   return first < 0 ? entries : entries.slice(0, first);

@@ -17,54 +17,53 @@ import { extractDataUris } from '../results/extract-data-uris.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
 
 /**
- * Why a call goes on in another request. `approval`: there comes the decision on it. `inner`: there come those on calls within it. `blocked`: such a
- * call comes before it.
+ * Why a call continues in another request. `approval`: it needs a decision. `inner`: nested calls need one. `blocked`: an earlier call is suspended.
  */
 export type Suspension = { type: 'approval'; waiting: Omit<WaitingCall, 'id'> } | { type: 'inner'; wait: InnerWait } | { type: 'blocked' };
 
-/** How one call of a run ended. Plain data, but for what it is suspended with. */
+/** How one call of a run ended. Plain data, except for `suspended`. */
 export interface ToolCallResult {
   call: ToolCall;
-  /** Absent where there is no function of that name. */
+  /** Absent if there is no function with that name. */
   tool?: { name: string; label: string };
-  /** As far as they could be read. */
+  /** Absent if they could not be parsed. */
   args?: JsonObject;
-  /** Its function was found, its arguments fit, and it was not one too many. */
+  /** The function was found, the arguments are valid, and no limit was exceeded. */
   isReady: boolean;
-  /** Its `value` or `message` is what the model reads: truncated where it was too large. */
+  /** The outcome as the model gets it, truncated if it was too large. */
   outcome: ToolOutcome;
-  /** What the model reads: the result as text, or `{"error": "…"}`. */
+  /** The text for the model: the result, or `{"error": "…"}`. */
   text: string;
   durationMs: number;
-  /** How often the tool was run; 0: the result came from the cache, or the call did not run. */
+  /** How often the tool was run; 0 if the result was cached or the call did not run. */
   attempts: number;
   followUp?: FollowUp;
-  /** A hook has answered instead of the tool. */
+  /** A hook returned the result instead of the tool. */
   isByHook?: true;
-  /** The size before it was cut. */
+  /** The size before truncation. */
   cutFromBytes?: number;
-  /** Present where it has not run to its end, but goes on in another request; `outcome` is for a run that cannot wait for that. */
+  /** Set if the call continues in another request; `outcome` is then for a run that cannot be suspended. */
   suspended?: Suspension;
 }
 
 export interface ToolCallSettings {
   run: RunContext;
-  /** Of the request or its preset; a tool's own one comes first. */
+  /** The time limit of the request or its preset; a tool's own has precedence. */
   requestTimeoutMs: number | undefined;
   defaultTimeoutMs: number;
-  /** Of one call, with all progress. Default: `limits.toolTotalTimeoutMs`. */
+  /** The total time limit of one call, even if it makes progress. Default: `limits.toolTotalTimeoutMs`. */
   totalTimeoutMs?: number;
   approvals?: ApprovalGate;
   elicitations?: Elicitations;
   cache?: ResultCache;
   hooks?: RunHooks;
-  /** Called with every exception that is masked. */
+  /** Called with every exception that is hidden from the model. */
   onFault?: (fault: ToolFault) => void;
   newFaultId?: () => string;
   now: () => number;
 }
 
-/** An exception out of a tool, for the log: the model and the caller read the id alone. */
+/** An exception of a tool, for the log; model and caller only get its id. */
 export interface ToolFault {
   id: string;
   tool: string;
@@ -73,31 +72,31 @@ export interface ToolFault {
   error: unknown;
 }
 
-/** What the calls of one run or round share, and what one call has in it. */
+/** What the calls of a run or round share, and what is specific to one call. */
 export interface ToolCallScope {
   guard?: DuplicateCallGuard;
-  /** Emits an event; resolves when it was delivered. Never rejects. Absent where nobody reads on. */
+  /** Emits an event; resolves when it was delivered, never rejects. Absent if there is no reader. */
   emit?: ((event: RunEvent) => Promise<void>) | undefined;
-  /** Absent where no model reads on. */
+  /** Absent if no model can call `read_result`. */
   results?: ResultStore;
   readerName?: string;
-  /** What a result may hand to the model; a tool's own limit comes first. */
+  /** The most bytes of a result for the model; a tool's own limit has precedence. */
   resultBytes?: number;
-  /** Ends the call; the run's where it is absent. */
+  /** Aborts the call; default: the run's signal. */
   signal?: AbortSignal;
-  /** In the order of its round; absent for a call that has no others beside it. */
+  /** Its turn in the round; absent for a call without siblings. */
   turn?: Turn;
-  /** What a suspended call goes on with. It was let through when it began. */
+  /** The state of a resumed call, which was already approved. */
   inner?: ResumedInner;
 }
 
-/** The tool's, else that of the request or its preset, else the default. None of them may be zero: that would not mean "none". */
+/** The tool's time limit, else that of the request or its preset, else the default. None of them may be zero, because that would not mean "none". */
 export function timeoutOf(tool: Tool, { requestTimeoutMs, defaultTimeoutMs }: ToolCallSettings): number {
   const isLimit = (value: number | undefined): value is number => value !== undefined && value > 0;
   return [tool.timeoutMs, requestTimeoutMs].find(isLimit) ?? defaultTimeoutMs;
 }
 
-/** Objects and arrays are JSON with two spaces, so that sources read well; text stays text. */
+/** Objects and arrays become indented JSON, which is readable in sources; text stays text. */
 function valueText(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }
@@ -108,7 +107,10 @@ function withFilesApart(outcome: ToolOutcome): ToolOutcome {
   return files.length === 0 ? outcome : { ...outcome, value, files: [...(outcome.files ?? []), ...files] };
 }
 
-/** A result beyond its limit would push the question out of the model's context: it is truncated, and the whole is stored for reading on. */
+/**
+ * Makes the result for the model. A result above its limit would push the conversation out of the context: it is truncated, and stored as a whole for
+ * `read_result`.
+ */
 export function toToolCallResult(
   {
     prepared,

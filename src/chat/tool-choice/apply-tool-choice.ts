@@ -6,20 +6,20 @@ import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer } from '../../core/tool.ts';
 import { findOfferedName } from '../tool-calls/find-offered-name.ts';
 
-/** A request and what is offered to its model, as its `tool_choice` leaves them. */
+/** A request and its offer after `tool_choice` was applied. */
 export interface ChosenOffer {
   request: ChatRequest;
   offer: ToolOffer;
 }
 
-/** Names that an error shows. */
+/** Names listed in an error message. */
 const shownNames = 20;
 
 /**
- * Holds `tool_choice` against what is there, before a model is asked: a name is understood as a model's is, `allowed_tools` narrows the offer, and the
- * words of other APIs (`any`, a flat `{type, name}`) become OpenAI's. Where the gateway offers nothing, forms that it does not know are the backend's.
- * A run that goes on has been checked, and its functions may have changed since.
- * @throws GatewayError `invalid_request` with `param` `tool_choice`
+ * Applies `tool_choice` to the offer before the model is requested. Names are matched like those in a model's calls, `allowed_tools` narrows the
+ * offer, and forms of other APIs (`any`, a flat `{type, name}`) are converted to OpenAI's. If the gateway offers nothing, unknown forms are left to
+ * the backend. A resumed run was checked already, and its functions may have changed since. @throws GatewayError `invalid_request` with `param`
+ * `tool_choice`
  */
 export function applyToolChoice(request: ChatRequest, offer: ToolOffer, isResumed: boolean): ChosenOffer {
   const { toolChoice: choice } = request;
@@ -46,7 +46,7 @@ function gatewayNames({ tools, finder }: ToolOffer): string[] {
   return finder === undefined ? [...tools.keys()] : [...new Set([...tools.keys(), finder.tool.spec.name, ...finder.deferred.keys()])];
 }
 
-/** OpenAI refuses both parameters without tools. A frontend that sends them always means nothing by `auto`. */
+/** Removes both parameters, which OpenAI refuses without tools. Some frontends always send them; `auto` then means nothing. */
 function withoutTools(request: ChatRequest, offer: ToolOffer, isResumed: boolean): ChosenOffer {
   const { toolChoice: choice } = request;
   if (choice !== undefined && choice !== 'auto' && choice !== 'none' && !isResumed) {
@@ -66,12 +66,12 @@ function namedFunction(choice: JsonObject): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Of a provider's own tools the backend knows more than we do. */
+/** A provider's own tools are left to the backend. */
 function isHosted(choice: JsonValue, { hostedTools }: ChatRequest): boolean {
   return isJsonObject(choice) && hostedTools.some((entry) => entry['type'] === choice['type']);
 }
 
-/** `{type: "allowed_tools", allowed_tools: {mode, tools}}`, or the same flat: what is not named is not offered, which every backend understands. */
+/** `{type: "allowed_tools", allowed_tools: {mode, tools}}`, or the same flat. Unlisted functions are not offered, which works with every backend. */
 function allowed(
   { request, offer, isResumed }: ChosenOffer & { isResumed: boolean },
   choice: JsonObject,

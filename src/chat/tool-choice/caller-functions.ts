@@ -3,13 +3,15 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 
-/** A request for words. A provider's own tools stay in it: the provider runs them, whatever the mode. */
+/**
+ * Removes all functions from a request, so that the model answers with text. A provider's own tools stay, because the provider runs them in any mode.
+ */
 export function withoutFunctions(request: ModelRequest): ModelRequest {
   const hostedTools = request.callerTools.filter((entry) => !isJsonObject(entry['function']));
   return { ...request, tools: [], callerTools: hostedTools, toolChoice: undefined, parallelToolCalls: undefined };
 }
 
-/** The caller's own functions in the words of the gateway's. */
+/** Converts the caller's functions to the gateway's format. */
 export function callerSpecs(callerTools: readonly JsonObject[]): ToolSpec[] {
   return callerTools.flatMap((entry) => {
     const wire = entry['function'];

@@ -7,10 +7,10 @@ import type { Emit } from '../../shared/emit.ts';
 import { requestModel } from '../loop/request-model.ts';
 import type { Turn } from '../loop/request-model.ts';
 
-/** A choice that leaves a model no freedom: some function, or this one. */
+/** A `tool_choice` that requires a call: of any function, or of a named one. */
 export type ForcedChoice = { type: 'any' } | { type: 'named'; name: string };
 
-/** `required` and a named function; everything else forces nothing. */
+/** The forced choice for `required` or a named function; undefined for everything else. */
 export function forcedChoiceIn(toolChoice: JsonValue | undefined): ForcedChoice | undefined {
   if (toolChoice === 'required') return { type: 'any' };
   const named = isJsonObject(toolChoice) ? ownValue(toolChoice, 'function') : undefined;
@@ -18,14 +18,14 @@ export function forcedChoiceIn(toolChoice: JsonValue | undefined): ForcedChoice 
   return typeof name === 'string' ? { type: 'named', name } : undefined;
 }
 
-/** Whether a call is what was forced. */
+/** Whether a call fulfils the forced choice. */
 export function isForced(call: ToolCall, choice: ForcedChoice): boolean {
   return choice.type === 'any' || call.name === choice.name;
 }
 
 /**
- * Requests a call that is demanded. Backends that ignore `tool_choice` answer in words: these are withheld, and the demand is repeated in
- * words. When it still does not call, its words stand, with a warning.
+ * Requests a forced call. Backends that ignore `tool_choice` answer with text: this is withheld, and the request is repeated with an instruction. If
+ * the model still makes no call, its text is the answer, with a warning.
  */
 export async function requestCall(
   backend: ModelBackend,
@@ -33,12 +33,12 @@ export async function requestCall(
   { choice, emit }: { choice: ForcedChoice; emit: Emit<ChatEvent> },
 ): Promise<Turn> {
   const first = await requestWithheld(backend, request, emit);
-  if (isObeyed(first.turn, choice)) return release(first, emit);
+  if (isFulfilled(first.turn, choice)) return release(first, emit);
   const said: ModelRequest['messages'] = first.turn.text === '' ? [] : [{ role: 'assistant', content: first.turn.text, toolCalls: [] }];
   const messages: ModelRequest['messages'] = [...request.messages, ...said, { role: 'user', content: demand(request, choice) }];
   const purpose: RequestPurpose = { type: 'round', ...request.purpose, reason: 'no_call_made' };
   const second = await requestWithheld(backend, { ...request, messages, purpose }, emit);
-  if (!isObeyed(second.turn, choice)) {
+  if (!isFulfilled(second.turn, choice)) {
     const message = 'The request demands a call of a function, and the model made none, although it was requested twice.';
     await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } }]);
   }
@@ -64,8 +64,8 @@ async function release({ turn, text }: WithheldTurn, emit: Emit<ChatEvent>): Pro
   return turn;
 }
 
-/** What was cut or filtered is not requested again: it would end in the same way. */
-function isObeyed(turn: Turn, choice: ForcedChoice): boolean {
+/** An answer that was cut off or filtered is not requested again, because it would end the same way. */
+function isFulfilled(turn: Turn, choice: ForcedChoice): boolean {
   return turn.finishReason === 'length' || turn.finishReason === 'content_filter' || turn.toolCalls.some((call) => isForced(call, choice));
 }
 
