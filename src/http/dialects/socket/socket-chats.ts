@@ -158,7 +158,6 @@ export async function streamToSession({
   try {
     await send(frames.start());
     await stream((events) => {
-      controller.signal.throwIfAborted();
       const list = events.flatMap((event) => frames.of(event));
       // All calls of a round are emitted in one turn of the event loop, then the run waits for results. So announce them together after this turn.
       if (events.some((event) => event.type === 'run-event' && event.event.type === 'tool.call'))

@@ -235,6 +235,27 @@ describe('cancelling over the socket', () => {
     expect(chats[0]?.signal.aborted).toBe(true);
   });
 
+  it('still shows what became of the calls under way', async () => {
+    const code = 'tool_cancelled';
+    const { url } = await openDoor({
+      async *script({ signal }) {
+        for (const id of ['c1', 'c2']) yield event('tool.call', { id, tool: 'now', args: {}, server: 'time' });
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        for (const id of ['c1', 'c2']) yield event('tool.result', { id, tool: 'now', error: { code, message: 'no' }, duration_ms: 1 });
+        signal.throwIfAborted();
+      },
+    });
+    const browser = await connectBrowser({ url });
+    browser.send({ type: 'message', content: 'hi', model: 'demo' });
+    await browser.next('tool_calls_start');
+    browser.send({ type: 'cancel', data: { run_id: 'run_1' } });
+    await browser.next('assistant_end');
+    expect(browser.framesOf('tool_call').map(({ data }) => data)).toMatchObject([
+      { id: 'c1', error: { code } },
+      { id: 'c2', error: { code } },
+    ]);
+  });
+
   it('ends no run of another caller, whose id it may know', async () => {
     const { url, chats } = await openDoor({ script: waitForAbort });
     const browser = await connectBrowser({ url });
