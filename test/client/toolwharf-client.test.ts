@@ -121,7 +121,7 @@ describe('the browser client: connecting', () => {
           (error: Error) => error.message,
         ),
       )
-      .toContain('taken up');
+      .toContain('another connection');
     other.terminate();
   });
 });

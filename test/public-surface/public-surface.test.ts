@@ -101,7 +101,7 @@ describe('the public surface', () => {
     const frames = files
       .filter(({ path }) => /socket|session/.test(path))
       .flatMap(({ source }) => [
-        ...source.matchAll(/(?:\bseedFrame\(\s*|(?:\bsend\(|\breturn |\(\), )\{ type: )'([\w:]+)', (?:\{|data\b)/g),
+        ...source.matchAll(/(?:\bflatFrame\(\s*|(?:\bsend\(|\breturn |\(\), )\{ type: )'([\w:]+)', (?:\{|data\b)/g),
       ])
       .map(([, type = '']) => type);
     // Elicitations are sent under their own types, and each request is cancelled by its type.
