@@ -5,19 +5,19 @@ import { fixedCallerId, openCallerId } from '../core/caller.ts';
 import { createKeyText, hashKey, markOf } from './derive-key-hash.ts';
 import { isExpired } from './stored-keys.ts';
 
-/** What an administrator decides about a key. */
+/** The fields of a key that an administrator sets. */
 export type KeyFields = Omit<KeyRecord, 'id' | 'hash' | 'secretMark' | 'createdAt'>;
 
-/** The stored keys under the rules of their administration. Every function may reject with GatewayError `storage_unavailable`. */
+/** Administration of the stored keys. Every function may reject with GatewayError `storage_unavailable`. */
 export interface ApiKeys {
   list(): Promise<KeyRecord[]>;
-  /** `key` is the key itself, this once. @throws GatewayError `invalid_request` when the first key is not an administrator's. */
+  /** `key` is the key itself, which cannot be read again. @throws GatewayError `invalid_request` when the first key is not an administrator's. */
   create(fields: KeyFields): Promise<{ record: KeyRecord; key: string }>;
   /** @throws GatewayError `not_found`, `read_only` for the fixed key, `conflict` when no administrator would be left. */
   change(id: string, toFields: (record: KeyRecord) => KeyFields): Promise<KeyRecord>;
   /** @throws GatewayError `not_found`, `read_only` for the fixed key, `conflict` when keys without an administrator would be left. */
   delete(id: string): Promise<void>;
-  /** Creates an administrator key where nobody could use the gateway: no fixed key and none stored. Gives it, this once. */
+  /** Creates an administrator key and returns it; it cannot be read again. Undefined if there is a key already, stored or `TOOLWHARF_ADMIN_KEY`. */
   createFirst: () => Promise<string | undefined>;
 }
 
@@ -26,24 +26,24 @@ export interface ApiKeysOptions {
   pepper: string;
   /** Whether `TOOLWHARF_ADMIN_KEY` is set: it counts as an administrator's key. */
   hasFixedKey: boolean;
-  /** Unguessable and unique. */
+  /** Returns an unguessable, unique id. */
   newId: () => string;
   now: () => number;
-  /** After every write, before anything else: what was read of the keys is out of date. */
+  /** Called right after every write, to drop cached keys. */
   forget(): void;
   closeSessionsOf(callerId: string): Promise<void>;
-  /** Chats and calls that are under way; after a deletion no other one may begin. */
+  /** Cancels active runs and calls; after a deletion no new ones may start. */
   cancelRunsOf(callerId: string, cause: 'deleted' | 'changed'): void;
-  /** No key is stored any more. */
+  /** Called when the last stored key was deleted. */
   onLastDeleted?(): void;
 }
 
 export function createApiKeys(options: ApiKeysOptions): ApiKeys {
   const { registry, pepper, hasFixedKey, newId, now } = options;
-  /** One change after the other: two administrators who delete each other must not both succeed. */
+  /** Serializes changes, so that two administrators who delete each other's keys cannot both succeed. */
   const inTurn = pLimit(1);
 
-  /** Also after a write that failed: it may have happened nevertheless. */
+  /** Drops the cache even after a failed write, which may have taken effect. */
   async function write(change: () => Promise<void>): Promise<void> {
     try {
       await change();
@@ -54,7 +54,7 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
 
   function requireChangeable(id: string): void {
     if (hasFixedKey && id === fixedCallerId)
-      throw new GatewayError('read_only', 'This key comes from TOOLWHARF_ADMIN_KEY. Change it there and start the gateway again.');
+      throw new GatewayError('read_only', 'This key comes from TOOLWHARF_ADMIN_KEY. Change it there and restart the gateway.');
   }
 
   async function requireKey(id: string): Promise<{ record: KeyRecord; others: KeyRecord[] }> {
@@ -89,11 +89,11 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
       inTurn(async () => {
         const isFirst = (await registry.listKeys()).length === 0;
         if (isFirst && !hasFixedKey && fields.role !== 'admin') {
-          const message = 'role: the first key must be an administrator\'s ("admin"), because nobody could create another one.';
+          const message = 'role: the first key must be an administrator key ("admin"), because otherwise nobody could create another one.';
           throw new GatewayError('invalid_request', message, { param: 'role' });
         }
         const created = await store(fields);
-        // Callers of the open mode need a key from here on.
+        // Open mode ends with the first key, so its sessions are closed.
         if (isFirst) await options.closeSessionsOf(openCallerId);
         return created;
       }),
@@ -129,7 +129,7 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
   };
 }
 
-/** A new name is no reason to disconnect anybody. */
+/** Whether anything but the name has changed. */
 function haveRightsChanged(before: KeyRecord, after: KeyRecord): boolean {
   const rights = ({ role, expiresAt, models, tools, limits }: KeyRecord): string =>
     JSON.stringify([role, expiresAt, models, tools, limits]);

@@ -1,17 +1,17 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Separates what is derived here from everything else that the gateway's secret signs or encrypts. */
+/** Separates the pepper from other keys that are derived from the gateway's secret. */
 const domain = 'toolwharf api keys v1';
 
 /**
- * The pepper of all key hashes, from `TOOLWHARF_SECRET` (HKDF, RFC 5869). A database alone is then no help in guessing keys.
+ * The pepper of all key hashes, derived from `TOOLWHARF_SECRET` (HKDF, RFC 5869), so that a stolen database alone does not allow guessing keys.
  * With another secret every stored key stops working.
  */
 export function derivePepper(secret: string): string {
   return Buffer.from(hkdfSync('sha256', secret, '', domain, 32)).toString('hex');
 }
 
-/** Distinguishes peppers without revealing anything about them: it is stored beside what was made with one. */
+/** Identifies a pepper without revealing it; stored with each hash. */
 export function markOf(pepper: string): string {
   return createHmac('sha256', pepper).update('mark of this pepper').digest('hex').slice(0, 16);
 }
@@ -21,7 +21,7 @@ export function createKeyText(): string {
   return `sk-tw-${randomBytes(32).toString('base64url')}`;
 }
 
-/** What is stored of a key, as hex. Fast on purpose: 256 random bits need no slow hash, and every request pays for it. */
+/** The stored hash of a key, as hex. Fast on purpose: a key has 256 random bits, so it needs no slow hash, which would delay every request. */
 export function hashKey(key: string, pepper: string): string {
   return createHmac('sha256', pepper).update(key).digest('hex');
 }

@@ -9,8 +9,9 @@ import { findHidden, redactSecretFields, restoreSecretFields, withoutSecretField
 import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-server-wire.ts';
 
 /**
- * A change laid over what is there. Fields left out stay, secrets only while the origin of `url` stays; `config`, `info` and `headers` are merged one level deeper. `key: ""` and `key: null`
- * take the key away; a header is taken away by `""`, and stays with `null`, which is how it is shown; `headers: null` takes all away.
+ * Merges a change into a connection. Omitted fields stay, but secrets only if the origin of `url` stays; `config`, `info` and `headers` are merged one
+ * level deeper. `key: ""` and `key: null` remove the key. `""` removes a header, `null` keeps it, because answers show it so; `headers: null` removes
+ * all.
  */
 export function mergeConnection(known: ToolServerRecord, change: JsonObject): JsonObject {
   const record = secretsSourceFor(known, change);
@@ -28,8 +29,8 @@ export function mergeConnection(known: ToolServerRecord, change: JsonObject): Js
 }
 
 /**
- * Which secrets a record has lost by a change that leads it to another origin: `key`, `headers.x-token`, `path`, `oauth`, `config.webhook`. One that
- * was replaced by a new value is not lost.
+ * The names of secrets that were dropped because the new URL has another origin: `key`, `headers.x-token`, `path`, `oauth`, `config.webhook`. Secrets
+ * that were replaced by new values do not count.
  */
 export function droppedSecrets(before: ToolServerRecord, after: ToolServerRecord): string[] {
   if (originOf(before.url) === originOf(after.url)) return [];
@@ -37,7 +38,7 @@ export function droppedSecrets(before: ToolServerRecord, after: ToolServerRecord
   return secretsOf(before).filter((name) => !left.has(name.toLowerCase()));
 }
 
-/** The record whose secrets a change may take over: without any where `url` leads to another origin, for which they were not given. */
+/** The record whose secrets a change may reuse. If the new `url` has another origin, it has none, because they were meant for the previous one. */
 function secretsSourceFor(record: ToolServerRecord, change: JsonObject): ToolServerRecord {
   const url = ownValue(change, 'url');
   if (typeof url !== 'string' || originOf(url) === originOf(record.url)) return record;
@@ -52,7 +53,7 @@ function secretsSourceFor(record: ToolServerRecord, change: JsonObject): ToolSer
   };
 }
 
-/** A form sends back what it was shown: the names of headers whose values it does not know. @throws GatewayError for a mask within an address. */
+/** Removes headers with the value `null`, which clients send back as they were shown. @throws GatewayError for a redacted secret within a URL. */
 function withoutDropped(known: ToolServerRecord, source: ToolServerRecord, given: JsonObject): JsonObject {
   if (source === known) return given;
   rejectRedactedSecrets({ ...given, path: undefined });
@@ -79,9 +80,9 @@ function secretsOf(record: ToolServerRecord): string[] {
   return [...new Set([...secrets, ...unreadableSecretsOf(record)])];
 }
 
-/** Secrets in fields that the gateway does not know, and in the path where one was sent. */
+/** Restores redacted secrets in unknown fields and in `path`. */
 function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject {
-  // For the parser to refuse.
+  // Left to the parser, which refuses it.
   if (isDeeperThan(given, limits.documentDepth)) return given;
   const path = ownValue(given, 'path');
   const { unreadable_secrets: _mark, ...extra } = record.extra;
@@ -91,23 +92,25 @@ function restoreUnknown(record: ToolServerRecord, given: JsonObject): JsonObject
   };
 }
 
-/** At another origin there is no secret to take over, and a mask must not be stored as if it were one. */
+/** With another origin no secret is reused, and the placeholder must not be stored as if it were one. */
 function restorePath(record: ToolServerRecord, { url, path: given }: { url: JsonValue | undefined; path: string }): string {
   const document = { url: typeof url === 'string' ? url : record.url, path: given };
   const isSameOrigin = documentOrigin(document) === documentOrigin(record);
   const path = isSameOrigin ? restoreUrl(record.path, given) : given;
   if (!isMasked(path) || (isSameOrigin && isMasked(record.path))) return path;
-  throw new GatewayError('invalid_request', 'path: "[secret]" stands for a value that is not shown. Write the value.', { param: 'path' });
+  throw new GatewayError('invalid_request', 'path: "[secret]" is a placeholder for a value that is not shown. Send the value itself.', {
+    param: 'path',
+  });
 }
 
-/** A key for a connection that had no use for one is meant to be sent. */
+/** Whether a key is added to a connection without authentication, which then uses `bearer`. */
 function isFirstKey(before: JsonObject, given: JsonObject): boolean {
   return Boolean(given['key']) && before['auth_type'] === 'none' && !Object.hasOwn(given, 'auth_type');
 }
 
 /**
- * An entry of a list that replaces all: only what clients are never shown is taken over from the record before, the key with its auth type
- * where none is named. `null` values of headers mean the values before; `headers` left out means all of them.
+ * Completes an entry of a list that replaces all connections: only secrets are taken from the previous record, and with the key its auth type, if the
+ * entry names none. `null` as a header keeps its value; omitting `headers` keeps all.
  */
 export function keepSecrets(known: ToolServerRecord, sent: JsonObject): JsonObject {
   const record = secretsSourceFor(known, sent);
@@ -131,7 +134,7 @@ function keyOf(record: ToolServerRecord, entry: JsonObject): JsonObject {
   };
 }
 
-/** A `null` without a value before stays, for the parser to refuse, unless the store has one that it cannot read: then that one stays. */
+/** `null` keeps the previous value of a header, even one that cannot be decrypted. Without a previous value, `null` is left to the parser, which refuses it. */
 function mergeHeaders(record: ToolServerRecord, given: JsonObject, base: Record<string, string>): JsonObject {
   const unreadable = new Set(unreadableSecretsOf(record));
   const merged = new Map<string, JsonObject[string]>(Object.entries(base));
@@ -146,15 +149,15 @@ function mergeHeaders(record: ToolServerRecord, given: JsonObject, base: Record<
 }
 
 /**
- * A connection that takes nothing over from another one must hold its secrets itself: what an answer shows instead of them (`[secret]`, and
- * `null` where fields that only answers have stand beside it) would be stored as if it were one.
+ * Refuses placeholders of secrets in a connection that has no previous record to restore them from: `[secret]`, and `null` if fields that only answers
+ * have are present. They would be stored as if they were secrets.
  * @throws GatewayError `invalid_request`
  */
 export function rejectRedactedSecrets(value: unknown): void {
   if (!isJsonObject(value)) return;
-  // The parser checks the first two itself; a document is never shown with parts redacted, and a report is dropped.
+  // The parser checks `key` and `headers`; documents are never redacted, and a report is dropped.
   const { key: _key, headers: _headers, spec: _spec, report: _report, ...fields } = value;
   const param = findHidden(fields, { areNullsHidden: 'has_key' in value });
   if (param === undefined) return;
-  throw new GatewayError('invalid_request', `${param}: this is how a secret is shown, not what it is. Send the secret itself.`, { param });
+  throw new GatewayError('invalid_request', `${param}: this is a placeholder for a secret. Send the secret itself.`, { param });
 }

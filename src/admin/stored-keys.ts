@@ -6,9 +6,9 @@ import type { JsonObject } from '../shared/json.ts';
 import type { CallerLimits } from '../core/caller.ts';
 import type { KeyRecord, Registry } from '../core/registry.ts';
 
-/** How long something read from the store is believed; this process clears it at once, another one that shares the store cannot. */
+/** How long keys are cached. Changes of this process clear the cache; those of another process that shares the store do not. */
 const ttlMs = 5_000;
-/** More callers at a time only cost a look-up more. */
+/** Cached keys; a key that is not cached only costs a look-up. */
 const maxEntries = 1_000;
 
 interface Entry {
@@ -21,23 +21,23 @@ export interface StoredKeysOptions {
   registry: Registry;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** A key that will end was shown; called again each time. */
+  /** Called each time a key with an expiry date is used. */
   onExpiring?: ((keyId: string, expiresAt: number) => void) | undefined;
 }
 
 export interface StoredKeys {
   /** Undefined for an unknown hash and for an expired key. @throws GatewayError `storage_unavailable` */
   findCaller(hash: string): Promise<Caller | undefined>;
-  /** Expired ones count. @throws GatewayError `storage_unavailable` */
+  /** Whether any key is stored, even an expired one. @throws GatewayError `storage_unavailable` */
   hasAny(): Promise<boolean>;
   forget: () => void;
 }
 
-/** The keys of the store as callers, with a small memory. Unknown hashes are not remembered: anybody could fill it with them. */
+/** Looks up callers by the hashes of their keys, with a small cache. Unknown hashes are not cached, because anybody could fill it with them. */
 export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOptions): StoredKeys {
   const entries = new LRUCache<string, Entry>({ max: maxEntries });
   let any: { answer: boolean; readAt: number } | undefined;
-  /** Grows with every change: what was being read meanwhile may be the state before it. */
+  /** Incremented with every change: a read that started before may return the old state and must not be cached. */
   let epoch = 0;
 
   const isFresh = (readAt: number): boolean => now() - readAt < ttlMs;
@@ -45,14 +45,14 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
   async function readEntry(hash: string): Promise<Entry | undefined> {
     const known = entries.get(hash);
     if (known !== undefined && isFresh(known.readAt)) return known;
-    const begun = epoch;
+    const startEpoch = epoch;
     const record = await readStore(() => registry.findKeyByHash(hash));
     if (record === undefined) {
       entries.delete(hash);
       return undefined;
     }
     const entry: Entry = { record, caller: toCaller(record), readAt: now() };
-    if (begun !== epoch) return entry;
+    if (startEpoch !== epoch) return entry;
     entries.set(hash, entry);
     return entry;
   }
@@ -66,9 +66,9 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
     },
     async hasAny() {
       if (any !== undefined && isFresh(any.readAt)) return any.answer;
-      const begun = epoch;
+      const startEpoch = epoch;
       const answer = (await readStore(() => registry.listKeys())).length > 0;
-      if (begun === epoch) any = { answer, readAt: now() };
+      if (startEpoch === epoch) any = { answer, readAt: now() };
       return answer;
     },
     forget() {
@@ -107,12 +107,12 @@ function toLimits(limits: JsonObject): CallerLimits {
   };
 }
 
-/** The caller is not known yet, so the message of the store (a path, a host) is for the log alone. */
+/** The client is not authenticated yet, so the store's message, which names a path, only goes to the log. */
 async function readStore<Value>(read: () => Promise<Value>): Promise<Value> {
   try {
     return await read();
   } catch (error) {
-    throw new GatewayError('storage_unavailable', 'The keys cannot be read just now. Try again in a moment; the log says why.', {
+    throw new GatewayError('storage_unavailable', 'The keys cannot be read at the moment. Try again later; the log says why.', {
       retryAfter: '5',
       cause: error,
     });

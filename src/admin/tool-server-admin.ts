@@ -11,39 +11,39 @@ import { droppedSecrets, keepSecrets, mergeConnection, rejectRedactedSecrets } f
 import { parallelLoads } from './tool-server-reports.ts';
 import { withoutShownOnly } from './tool-server-wire.ts';
 
-/** Every chat goes through all of them. */
+/** Every chat iterates over all of them. */
 const maxToolServers = 1_000;
 
 export interface ToolServerAdminOptions {
   registry: Registry;
   inspector: Pick<ToolServerInspector, 'verify'>;
-  /** `title`: of the server's document; `taken`: ids that are in use. @throws GatewayError `invalid_request` with `param` */
+  /** `title`: the title of the server's document; `taken`: ids that are in use. @throws GatewayError `invalid_request` with `param` */
   parseConnection: (value: unknown, origin: Origin, ids?: { title?: string | undefined; taken?: ReadonlySet<string> }) => ToolServerRecord;
-  /** Derived ids are made different from each other. `titles`: of the entries' documents, by index. */
+  /** Derived ids are unique. `titles`: the titles of the entries' documents, by index. */
   parseConnections: (values: unknown, origin: Origin, ids: { titles: ReadonlyMap<number, string> }) => ToolServerRecord[];
 }
 
 export interface ChangedToolServer {
   record: ToolServerRecord;
-  /** Secrets that were given for the origin which the connection led to before, and were not taken over to the new one. */
+  /** Secrets that were dropped because the new URL has another origin. */
   dropped: string[];
 }
 
 /**
- * The registered tool servers under the rules of their administration. A new connection without an id gets one from the title of its document,
- * which is loaded for it. Every function may reject with GatewayError `storage_unavailable`, those with a signal also with its reason.
+ * Administration of registered tool servers. The id of a new connection without one is derived from the title of its document,
+ * which is loaded for this. Every function may reject with GatewayError `storage_unavailable`, those with a signal also with its reason.
  */
 export interface ToolServerAdmin {
   list(): Promise<ToolServerRecord[]>;
   /** @throws GatewayError `not_found` */
   require(id: string): Promise<ToolServerRecord>;
-  /** A connection that is not stored; the secrets of the one that leads to the same document fill in for those left out. */
+  /** Inspects a connection without storing it. Omitted secrets are taken from a stored connection to the same document. */
   verify(value: unknown, signal: AbortSignal): Promise<ToolServerReport>;
   /** @throws GatewayError `conflict` */
   create(value: unknown, signal: AbortSignal): Promise<ToolServerRecord>;
   /** @throws GatewayError `not_found`, `read_only` */
   change(id: string, value: unknown): Promise<ChangedToolServer>;
-  /** Replaces all that can be replaced; gives everything there is afterwards. @throws GatewayError `read_only` for a change to a fixed one. */
+  /** Replaces all stored connections; returns all that exist afterwards. @throws GatewayError `read_only` for a change to one of the configuration. */
   replace(values: unknown, signal: AbortSignal): Promise<ChangedToolServer[]>;
   /** @throws GatewayError `not_found`, `read_only` */
   delete(id: string): Promise<void>;
@@ -51,10 +51,10 @@ export interface ToolServerAdmin {
 
 export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServerAdmin {
   const { registry, inspector, parseConnection, parseConnections } = options;
-  /** One change after the other: a merge must see what the merge before it wrote. */
+  /** Serializes changes, so that each merge sees the result of the previous one. */
   const inTurn = pLimit(1);
 
-  // From the list, which also holds records whose secrets the store cannot read, which can be given new ones.
+  // From the list, which includes records whose secrets cannot be decrypted: they can still be changed and get new secrets.
   async function requireRecord(id: string): Promise<ToolServerRecord> {
     const isWanted = (candidate: ToolServerRecord): boolean => candidate.id === id;
     const record = (await registry.listToolServers()).find(isWanted) ?? (await registry.listToolServers('all')).find(isWanted);
@@ -62,7 +62,7 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
     return record;
   }
 
-  /** Undefined where no id has to be derived, and for a server that cannot be read: then the id is made from the URL. */
+  /** Undefined if no id has to be derived, and for an unreachable server, whose id is derived from its URL. */
   async function titleFor(value: unknown, signal: AbortSignal): Promise<string | undefined> {
     if (!isJsonObject(value) || idOf(value) !== undefined) return undefined;
     if (findSameDocument(value, await registry.listToolServers()).length > 0) return undefined;
@@ -80,7 +80,7 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
   }
 
   return {
-    // Parts of it may be sent back as the whole, so that all is needed.
+    // All are needed, because the list may be sent back to replace everything.
     list: () => registry.listToolServers('all'),
     require: requireRecord,
 
@@ -139,7 +139,7 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
   };
 }
 
-/** What is wrong with it is reported when it is created. */
+/** Errors are ignored here; they are reported when the connection is created. */
 function parsedOrUndefined(parse: () => ToolServerRecord): ToolServerRecord | undefined {
   try {
     return parse();
@@ -150,8 +150,8 @@ function parsedOrUndefined(parse: () => ToolServerRecord): ToolServerRecord | un
 }
 
 /**
- * Each entry of a new list with the secrets of the record that it replaces: the one of its id, else one that leads to the same document. A record
- * lends its secrets once, first to its id: two entries for one address are two connections.
+ * Adds to each entry of a new list the secrets of the record that it replaces: the one with its id, else one with the same document. The secrets of a
+ * record are used only once, preferably by id: two entries with one URL are two connections.
  */
 function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): unknown {
   if (!Array.isArray(values)) return values;
@@ -182,7 +182,7 @@ function findById(entry: JsonObject, records: readonly ToolServerRecord[]): Tool
   return records.filter(({ id }) => id === wanted);
 }
 
-/** A list that was read, changed and sent back names the fixed ones too. */
+/** Connections of the configuration may be in the list, because clients send back what they read, but they must be unchanged. */
 function requireUnchanged(record: ToolServerRecord, records: readonly ToolServerRecord[]): void {
   const fixed = records.find(({ id, origin }) => id === record.id && (origin === 'environment' || origin === 'file'));
   if (fixed === undefined || isDeepStrictEqual(asWritten(record, fixed), asWritten(fixed, fixed))) return;
@@ -190,7 +190,7 @@ function requireUnchanged(record: ToolServerRecord, records: readonly ToolServer
   throw new GatewayError('read_only', `Tool server "${fixed.id}" comes from ${source}; change it there and restart the gateway.`);
 }
 
-/** Without what clients never send: the origin, the name it was given before, and the process, which is never shown. */
+/** Without fields that clients never send: the origin, the wanted id, and the process, which is never shown. */
 function asWritten(
   { wantedId: _wantedId, process: _process, ...record }: ToolServerRecord,
   { origin }: ToolServerRecord,
@@ -210,7 +210,7 @@ function findSameDocument(entry: JsonObject, records: readonly ToolServerRecord[
   return records.filter((record) => documentOf(record.url, record.path) === documentOf(url, restoreUrl(record.path, path)));
 }
 
-/** Slashes between address and path carry no meaning. */
+/** Slashes between URL and path are ignored. */
 function documentOf(url: string, path: string): string {
   return `${url.trim().replace(/\/+$/, '')} ${path.trim().replace(/^\/+/, '')}`;
 }

@@ -3,22 +3,22 @@ import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import type { ToolServerReport, ToolServerInspector } from '../core/tool-server-report.ts';
 
-/** Each may hold a document of megabytes while it is converted. */
+/** Documents that are loaded at the same time: each may take megabytes of memory. */
 export const parallelLoads = 4;
-/** An administrator does not wait longer for a list of servers that are all down; they are loaded nevertheless. */
+/** How long a list waits for its servers; loading goes on afterwards. */
 const listTimeoutMs = 2 * limits.documentTimeoutMs;
 
-/** Loads the server's document anew, unless it is disabled. A server that is down is a report, too. @throws the signal's reason */
+/** Reloads the server's document, unless it is disabled. An unreachable server has a report too. @throws the signal's reason */
 export async function loadReport(inspector: ToolServerInspector, record: ToolServerRecord, signal: AbortSignal): Promise<ToolServerReport> {
   return record.isEnabled ? inspector.refresh(record, signal) : knownReport(inspector, record);
 }
 
-/** What is known without a request to the server. */
+/** The current report, without a request to the server. */
 export function knownReport(inspector: ToolServerInspector, record: ToolServerRecord): ToolServerReport {
   return inspector.reportOf(record) ?? emptyReport(record.isEnabled ? 'It has not been loaded yet.' : 'It is disabled and was not loaded.');
 }
 
-/** Loads those that have not been loaded successfully, and gives the reports of all, in order. @throws the signal's reason */
+/** Loads the servers that have not been loaded successfully, and returns the reports of all, in order. @throws the signal's reason */
 export async function loadReports(
   inspector: ToolServerInspector,
   records: readonly ToolServerRecord[],

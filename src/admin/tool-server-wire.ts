@@ -5,13 +5,13 @@ import { redactUrl } from '../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../shared/secrets/secret-fields.ts';
 import type { ToolServerReport } from '../core/tool-server-report.ts';
 
-/** Fields of an answer that are no part of the connection itself; ignored where a client sends an answer back. */
+/** Fields of an answer that are not part of the connection; ignored when a client sends an answer back. */
 const shownOnly = new Set(['has_key', 'origin', 'report', 'unreadable_secrets']);
 
 /**
- * A connection as every endpoint shows it: its fields, those that the gateway does not know, and instead of secrets `has_key` and the
- * names of the headers, `{"x-token": null}`. An unknown field that looks like a secret is `null` too, and `[secret]` stands for
- * one within an address. Sent back as it is, it changes nothing.
+ * A connection as every endpoint shows it: all fields, including unknown ones, and instead of secrets `has_key` and the
+ * names of the headers, `{"x-token": null}`. An unknown field that looks like a secret is `null` too, and `[secret]` replaces
+ * one within a URL. Sending it back unchanged changes nothing.
  */
 export function toConnectionWire(record: ToolServerRecord): JsonObject {
   const unreadable = unreadableSecretsOf(record);
@@ -28,7 +28,7 @@ export function toConnectionWire(record: ToolServerRecord): JsonObject {
   };
 }
 
-/** In Open WebUI's shape: the key is there and empty, the filter is one line of text, the id is in `info`. */
+/** In Open WebUI's shape: the key is present and empty, the filter is one string, the id is in `info`. */
 export function toOpenWebUiWire(record: ToolServerRecord): JsonObject {
   const { id: _id, has_key: _hasKey, config, ...rest } = toConnectionWire(record);
   return {
@@ -38,7 +38,7 @@ export function toOpenWebUiWire(record: ToolServerRecord): JsonObject {
   };
 }
 
-/** The whole connection with its secrets, as it could have been sent: parsing it gives the record again. Stays inside. */
+/** The whole connection with its secrets, in the shape of a request: parsing it returns the same record. Never sent to clients. */
 export function toConnection(record: ToolServerRecord): JsonObject {
   const { config, info, ...extra } = record.extra;
   return {
@@ -66,23 +66,23 @@ export function toConnection(record: ToolServerRecord): JsonObject {
   };
 }
 
-/** What was sent, without the fields that only answers have. Anything but an object stays as it is, for the parser to refuse. */
+/** Removes the fields that only answers have. Anything but an object is left to the parser, which refuses it. */
 export function withoutShownOnly(value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key]) => !shownOnly.has(key)));
 }
 
-/** The schemas of hundreds of functions, for each of many servers, would make a list of megabytes: they are in the single connection's report. */
+/** A report without the functions' schemas, which would make a list several megabytes large; the report of a single connection has them. */
 export function toListedReport(report: ToolServerReport): JsonObject {
   return { ...toReportWire(report), functions: report.functions.map(({ parameters: _parameters, ...entry }) => entry) };
 }
 
-/** A report as its JSON; `info` and `version` are null where they are unknown. */
+/** A report as JSON; unknown `info` and `version` are null. */
 export function toReportWire(report: ToolServerReport): JsonObject {
   return { ...(report as unknown as JsonObject), info: report.info ?? null, version: report.version ?? null };
 }
 
-/** A registry that cannot read a secret says so in `extra`: `["key", "headers.x-token"]`. */
+/** Secrets that the registry could not decrypt, which it lists in `extra`: `["key", "headers.x-token"]`. */
 export function unreadableSecretsOf(record: ToolServerRecord): string[] {
   const marked: JsonValue | undefined = ownValue(record.extra, 'unreadable_secrets');
   return Array.isArray(marked) ? marked.filter((entry) => typeof entry === 'string') : [];

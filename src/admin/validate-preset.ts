@@ -6,27 +6,27 @@ import type { PresetBook, PresetRecord } from '../core/preset.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ToolFinder } from '../core/tool.ts';
 
-/** Entries of one preset that are checked; a longer list names functions one by one, and the first wrong ones are enough. */
+/** Entries of one preset that are checked; in a longer list the first problems are enough. */
 const maxEntries = 200;
 
-/** What a preset is checked against. The two functions give what is wrong with an id; undefined: nothing is. */
+/** What a preset is checked against. `whyNoModel` and `whyNoTool` return the problem with an id; undefined: none. */
 export interface PresetContext {
   presets: Pick<PresetBook, 'list'>;
   whyNoModel(id: string): Promise<string | undefined>;
   whyNoTool(toolId: string): Promise<string | undefined>;
-  /** Every name of what a preset offers; undefined where not all of it is known just now. */
+  /** All names of the functions that a preset offers; undefined if not all are known at the moment. */
   namesOffered?(preset: PresetRecord): Promise<ReadonlySet<string> | undefined>;
 }
 
 /**
- * What a preset names and is not there just now: its model, tools, sub-agents, and functions that should wait for approval. The preset can be
- * saved nevertheless, because models and servers come and go.
+ * Lists what a preset names and does not exist at the moment: model, tools, sub-agents, and functions that need approval. These are only warnings,
+ * because models and servers come and go.
  */
 export async function validatePreset(preset: PresetRecord, context: PresetContext): Promise<string[]> {
   const known = new Set((await context.presets.list()).map(({ id }) => id));
   const model = known.has(preset.baseModel) ? undefined : await context.whyNoModel(preset.baseModel);
   const problems = model === undefined ? [] : [`base_model: ${model}`];
-  if (preset.baseModel === preset.id) problems.push('base_model: is the preset itself, so that nothing answers. Name another model.');
+  if (preset.baseModel === preset.id) problems.push('base_model: is the preset itself, so nothing would answer. Name another model.');
   const unknownTools = new Set<string>();
   for (const toolId of (preset.tools ?? []).slice(0, maxEntries)) {
     const reason = await context.whyNoTool(toolId);
@@ -35,23 +35,25 @@ export async function validatePreset(preset: PresetRecord, context: PresetContex
     problems.push(reason.replace(/^(?:tool_ids: )?/, 'tools: '));
   }
   for (const id of preset.subAgents.filter((agent) => !known.has(agent)))
-    problems.push(`sub_agents: there is no preset "${id}", so nothing can be handed over to it.`);
+    problems.push(`sub_agents: there is no preset "${id}", so no chat can be handed off to it.`);
   const tools = preset.tools?.filter((toolId) => !unknownTools.has(toolId));
   return [...problems, ...(await approvalProblems({ ...preset, ...(tools && { tools }) }, { known, context }))];
 }
 
-/** A misspelt name would protect nothing, and no call would show it. */
+/** A misspelled name would silently protect nothing. */
 async function approvalProblems(
   preset: PresetRecord,
   { known, context }: { known: ReadonlySet<string>; context: PresetContext },
 ): Promise<string[]> {
   const { needsApproval, baseModel } = preset;
-  // A preset on another one may have its tools from there.
+  // A preset that is based on another one may have its tools from there.
   if (!Array.isArray(needsApproval) || known.has(baseModel)) return [];
   const offered = await context.namesOffered?.(preset);
   if (offered === undefined) return [];
   const unknown = needsApproval.filter((name) => !offered.has(name)).map((name) => JSON.stringify(name));
-  return unknown.length === 0 ? [] : [`needs_approval: ${unknown.join(', ')} is no function that the preset offers: nothing waits for it.`];
+  return unknown.length === 0
+    ? []
+    : [`needs_approval: ${unknown.join(', ')} is not a function that the preset offers, so it has no effect.`];
 }
 
 export interface LiveParts {
@@ -82,7 +84,7 @@ export function createPresetValidator({ presets, models, tools }: LiveParts): (p
   };
 }
 
-/** Only errors about the id itself: that a server is slow or fails says nothing about it. */
+/** Only errors about the id itself; a slow or failing server says nothing about it. */
 async function problemOf(lookup: Promise<unknown>): Promise<string | undefined> {
   try {
     await lookup;

@@ -79,7 +79,7 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
     if (isFixed(id))
       throw new GatewayError(
         'read_only',
-        `The preset "${id}" comes from the configuration file. Change it there and start the gateway again.`,
+        `The preset "${id}" comes from the configuration file. Change it there and restart the gateway.`,
       );
     const found = presets.find((preset) => preset.id === id);
     if (found === undefined) throw new GatewayError('not_found', `There is no preset "${id.slice(0, 100)}".`);

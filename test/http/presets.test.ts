@@ -88,8 +88,8 @@ describe('/api/presets', () => {
       expect.stringMatching(/^tools: .*no_such/),
       expect.stringMatching(/^tools: .*"server:nowhere"/),
       expect.stringMatching(/^tools: .*"preset:nobody"/),
-      'sub_agents: there is no preset "nobody", so nothing can be handed over to it.',
-      'needs_approval: "get_tme" is no function that the preset offers: nothing waits for it.',
+      'sub_agents: there is no preset "nobody", so no chat can be handed off to it.',
+      'needs_approval: "get_tme" is not a function that the preset offers, so it has no effect.',
     ]);
     const mended = { base_model: 'demo', tools: ['server:clocks'], sub_agents: [], needs_approval: ['get_time'] };
     expect((await ask(app, 'PATCH', '/api/presets/clerk', { payload: mended })).body['warnings']).toEqual([]);

@@ -73,6 +73,6 @@ tool_servers: [{ id: time, url: "http://127.0.0.1:1", config: { enable: false } 
     'warning bad: tools: "toolset:dice/roam" is not known',
     'warning bad: tools: "preset:nobody" is not known',
     'warning bad: tools: "server:nowhere" is not known',
-    'warning bad: sub_agents: there is no preset "nobody", so nothing can be handed over to it.',
+    'warning bad: sub_agents: there is no preset "nobody", so no chat can be handed off to it.',
   ]);
 });
