@@ -1,13 +1,13 @@
-/** What a schema library reports about a value that does not fit, as far as it is read here: issues of zod have this shape. */
+/** The part of a zod issue that is used here. */
 export interface SchemaIssue {
   readonly message: string;
   readonly code?: string | undefined;
   readonly path: readonly PropertyKey[];
 }
 
-/** The library's own words are about types of a programming language; whatever does not begin like this was written for people. */
-const ownWords = /^(?:Invalid (?:input|option|key|string|element|discriminator)|Too (?:small|big)|Unrecognized key)/;
-/** Choices that a message lists. */
+/** zod's default messages name TypeScript types, so they are replaced. Other messages come from our schemas and are shown unchanged. */
+const defaultMessage = /^(?:Invalid (?:input|option|key|string|element|discriminator)|Too (?:small|big)|Unrecognized key)/;
+/** The most choices that a message lists. */
 const maxListed = 20;
 
 const kinds: Readonly<Record<string, string>> = {
@@ -20,13 +20,13 @@ const kinds: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-/** What is wrong, to stand behind the name of the field, e.g. `must be a list`. Never repeats the value, which may be a secret. */
+/** The problem, worded to follow the name of a field, e.g. `must be a list`. Never contains the value, which may be a secret. */
 export function describeSchemaIssue(issue: SchemaIssue | undefined): string {
   if (issue === undefined) return 'is not valid';
-  return ownWords.test(issue.message) ? inOurWords(issue, { ...issue }) : issue.message;
+  return defaultMessage.test(issue.message) ? rephrase(issue, { ...issue }) : issue.message;
 }
 
-function inOurWords(issue: SchemaIssue, fields: { readonly [name: string]: unknown }): string {
+function rephrase(issue: SchemaIssue, fields: { readonly [name: string]: unknown }): string {
   switch (issue.code) {
     case 'invalid_type': {
       const wanted = `must be ${kinds[String(fields['expected'])] ?? String(fields['expected'])}`;
@@ -65,7 +65,7 @@ function counted(number: number, unit: 'character' | 'entry'): string {
   return `${number} ${unit === 'entry' ? 'entries' : 'characters'}`;
 }
 
-/** What a value of one of the right kinds has wrong; else the kinds. */
+/** The problem within the alternative whose type matches; otherwise all expected types. */
 function describeUnion(fields: { readonly [name: string]: unknown }): string {
   if (Array.isArray(fields['options'])) return `must be ${listed(fields['options'])}`;
   const alternatives = Array.isArray(fields['errors']) ? fields['errors'].flatMap((issues) => issuesIn(issues).slice(0, 1)) : [];

@@ -1,15 +1,14 @@
 /**
- * Takes events in batches and in their order, as soon as they are there. Gives a promise where the reader is slow: nothing more is to be
- * emitted until it resolves. What it throws ends whoever emits.
+ * Receives events in batches, in order, as soon as they exist. Returns a promise if the reader is slow: the emitter must wait for it before it emits
+ * more. An exception ends the emitter.
  */
 export type Emit<Event> = (events: readonly Event[]) => Promise<void> | undefined;
 
-/** What a reader throws that has read enough: it ends whoever emits, and nothing is at fault. */
+/** Thrown by a reader that needs no more events, to end the emitter. Not an error. */
 export class StopReading extends Error {}
 
 /**
- * Runs steps in one go, and from the first on that has to wait (gives a promise) asynchronously. So work that seldom waits costs no promise where
- * it does not.
+ * Runs steps synchronously until one yields a promise, and the rest asynchronously. So work that rarely has to wait creates no promises otherwise.
  */
 export function runSteps(steps: Iterator<Promise<unknown> | undefined, void>): Promise<void> | undefined {
   for (let next = steps.next(); next.done !== true; next = steps.next()) if (next.value !== undefined) return runRest(next.value, steps);

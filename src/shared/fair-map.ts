@@ -10,11 +10,11 @@ interface Entry<Value> {
 interface Holding {
   owner: string;
   characters: number;
-  /** In the order in which they were last written or used. */
+  /** Least recently written or used first. */
   keys: Set<string>;
 }
 
-/** A map that callers share, each entry with its owner. Beyond its bounds the owner with the most loses what was not written or used for the longest time. */
+/** A map that callers share, in which each entry has an owner. Beyond its bounds, the owner with the most loses the least recently written or used entry. */
 export class FairMap<Value> {
   readonly #bounds: ShareBounds;
   readonly #entries = new Map<string, Entry<Value>>();
@@ -33,14 +33,14 @@ export class FairMap<Value> {
     return this.#entries.get(key)?.value;
   }
 
-  /** The same, and the entry counts as new from now on. */
+  /** Like `get`, and marks the entry as most recently used. */
   use(key: string): Value | undefined {
     const entry = this.#entries.get(key);
     if (entry !== undefined) this.#put(key, entry);
     return entry?.value;
   }
 
-  /** Adds or replaces an entry and makes room for it, by other bounds than its own where they are given. */
+  /** Adds or replaces an entry, and evicts others beyond the bounds. */
   set(key: string, entry: Entry<Value>, bounds: ShareBounds = this.#bounds): void {
     this.#put(key, { ...entry });
     if (this.#entries.size <= bounds.entries && this.#characters <= bounds.characters) return;
@@ -63,7 +63,7 @@ export class FairMap<Value> {
     for (const key of this.#holdings.get(owner)?.keys ?? []) this.delete(key);
   }
 
-  /** In the order in which they were last written or used. */
+  /** Least recently written or used first. */
   *[Symbol.iterator](): Generator<[string, Value]> {
     for (const [key, { value }] of this.#entries) yield [key, value];
   }
@@ -84,7 +84,7 @@ export class FairMap<Value> {
     }
   }
 
-  /** One by one: mostly the first is enough. */
+  /** Lazy, because mostly one entry is enough. */
   *#sized(keys: ReadonlySet<string>): Generator<{ id: string; characters: number }> {
     for (const id of keys) yield { id, characters: this.#entries.get(id)?.characters ?? 0 };
   }

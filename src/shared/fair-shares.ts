@@ -1,7 +1,7 @@
 /** How much a store may hold, over all owners. */
 export interface ShareBounds {
   entries: number;
-  /** As it is stored: JSON, or encrypted text. */
+  /** Size as stored: JSON, or encrypted text. */
   characters: number;
 }
 
@@ -10,7 +10,7 @@ export interface Share<Id> {
   owner: string;
   entries: number;
   characters: number;
-  /** Entries that may be deleted, the oldest first. Called only where the owner has to lose some. */
+  /** Entries that may be deleted, oldest first. Called only if the owner has to lose some. */
   oldestFirst(): Iterable<{ id: Id; characters: number }>;
 }
 
@@ -20,8 +20,8 @@ export interface Loss<Id> {
 }
 
 /**
- * What has to be deleted until a store is within its bounds: each time the oldest entry of the owner with the most of what there is too much of.
- * So nobody loses anything while somebody else has more. May leave too much where the rest must not be deleted.
+ * Chooses entries to delete until a store is within its bounds: repeatedly the oldest entry of the owner who uses the most, so that no owner loses
+ * anything while another one uses more. The store may stay too large if the remaining entries must not be deleted.
  */
 export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBounds): Loss<Id>[] {
   const holders = Array.from(shares, (share) => ({ ...holdingOf(share), share, left: undefined as Oldest<Id> | undefined }));
@@ -53,8 +53,8 @@ function holdingOf<Id>({ entries, characters }: Share<Id>): ShareBounds {
 }
 
 /**
- * What others have to lose so that one more entry fits. Undefined where its owner would have to lose something: a store whose entries must not be
- * lost then refuses the new one.
+ * Chooses entries of other owners to delete so that a new entry fits. Undefined if its own owner would have to lose something: a store whose entries
+ * must not be lost then refuses the new one.
  */
 export function chooseLossesOfOthers<Id>(
   added: { owner: string; characters: number },
@@ -69,7 +69,7 @@ export function chooseLossesOfOthers<Id>(
     characters: own.characters + added.characters,
     *oldestFirst() {
       yield* own.oldestFirst();
-      // Reached where nothing older may be deleted: the new entry does not fit.
+      // Reached if no older entry may be deleted: then the new entry does not fit.
       yield { id: undefined as Id, characters: added.characters };
     },
   };
@@ -77,7 +77,7 @@ export function chooseLossesOfOthers<Id>(
   return losses.some((loss) => loss.owner === owner) ? undefined : losses;
 }
 
-/** The shares of a list, the oldest entry first. */
+/** The shares of a list of entries that is ordered oldest first. */
 export function sharesOf<Entry extends { id: string; callerId: string }>(
   entries: Iterable<Entry>,
   charactersOf: (entry: Entry) => number,

@@ -1,6 +1,6 @@
-/** Lets a number of tasks run at a time, fair among callers. */
+/** Limits concurrent tasks, fairly among callers. */
 export interface FairTurns {
-  /** Runs the task when it is its turn. @throws the signal's reason while it waits; what the task throws */
+  /** Runs the task when a slot is free for it. @throws the signal's reason if it aborts before the start; what the task throws */
   run<Value>(caller: string, signal: AbortSignal, work: () => Promise<Value>): Promise<Value>;
 }
 
@@ -10,8 +10,8 @@ interface Turns {
 }
 
 /**
- * No caller has all slots, where there are several: another caller finds one without waiting for a task to end. A free slot goes to the caller
- * with the fewest, of equals to the one that has waited longest.
+ * No caller gets all slots (unless there is only one), so that another caller finds one at once. A free slot goes to the caller with the
+ * fewest running tasks, among equals to the one that has waited longest.
  */
 export function createFairTurns(slots: number): FairTurns {
   const callers = new Map<string, Turns>();
@@ -32,7 +32,7 @@ export function createFairTurns(slots: number): FairTurns {
     }
   }
 
-  /** Moves the caller to the end of the order, so that equals take turns; deletes one without tasks. */
+  /** Moves the caller to the end of the order, so that equals take turns; removes a caller without tasks. */
   function settle(caller: string, turns: Turns): void {
     callers.delete(caller);
     if (turns.running > 0 || turns.waiting.size > 0) callers.set(caller, turns);
@@ -45,18 +45,18 @@ export function createFairTurns(slots: number): FairTurns {
       const turns = callers.get(caller) ?? { running: 0, waiting: new Set() };
       callers.set(caller, turns);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const leave = (): void => {
+      const stopWaiting = (): void => {
         if (!turns.waiting.delete(resolve)) return;
         reject(signal.reason as Error);
         settle(caller, turns);
       };
-      signal.addEventListener('abort', leave, { once: true });
+      signal.addEventListener('abort', stopWaiting, { once: true });
       turns.waiting.add(resolve);
       startNext();
       try {
         await promise;
       } finally {
-        signal.removeEventListener('abort', leave);
+        signal.removeEventListener('abort', stopWaiting);
       }
       try {
         return await work();

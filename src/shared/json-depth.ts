@@ -3,8 +3,8 @@ const backslash = 0x5c;
 const comma = 0x2c;
 
 /**
- * Whether JSON text nests deeper than this, without parsing it: the parser needs seconds for megabytes of brackets. One pass that skips strings
- * by the speed of a search and ends at the first bracket too many. What is no JSON is for the parser to refuse.
+ * Whether JSON text is nested deeper than this, without parsing it: the parser takes seconds for megabytes of brackets. One pass that skips strings
+ * with `indexOf` and stops at the first bracket too many. Invalid JSON is left to the parser.
  */
 export function isTextDeeperThan(text: string, maxDepth: number): boolean {
   let depth = 0;
@@ -23,8 +23,8 @@ export function isTextDeeperThan(text: string, maxDepth: number): boolean {
 }
 
 /**
- * Whether JSON text holds more values than this, without parsing it: it counts what opens or separates values, so lists and objects without
- * content count once and names of fields not at all. One pass that ends at the first value too many.
+ * Whether JSON text has more values than this, without parsing it: it counts opening brackets and commas, so empty arrays and objects count once
+ * and field names not at all. One pass that stops at the first value too many.
  */
 export function hasMoreValuesThan(text: string, maxValues: number): boolean {
   let values = 1;

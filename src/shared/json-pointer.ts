@@ -1,7 +1,7 @@
 import { isJsonObject, ownValue } from './json.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 
-/** What a reference within a document leads to, `#` or `#/…` (RFC 6901 sections 3 to 6); undefined for all else. */
+/** The value at a reference within a document, `#` or `#/…` (RFC 6901, sections 3 to 6); undefined for other references. */
 export function findByPointer(root: JsonObject, reference: string): JsonValue | undefined {
   if (reference !== '#' && !reference.startsWith('#/')) return undefined;
   let found: JsonValue | undefined = root;
@@ -12,13 +12,13 @@ export function findByPointer(root: JsonObject, reference: string): JsonValue | 
   return found;
 }
 
-/** A lone `%` in a name that nobody encoded is a `%`. */
+/** An invalid percent-encoding is taken literally: the name was not encoded. */
 function decodeToken(token: string): string {
   let text = token;
   try {
     text = decodeURIComponent(token);
   } catch {
-    // As it stands.
+    // Keep the token as it is.
   }
   return text.replaceAll('~1', '/').replaceAll('~0', '~');
 }

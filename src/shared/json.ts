@@ -1,4 +1,4 @@
-/** JSON as it arrives from outside: nothing is known about it until a schema or a check has said so. */
+/** JSON from outside, untrusted until it is validated. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 
 /** A JSON object. Read keys of outside objects with `Object.hasOwn`, never by bare lookup of a supplied name. */
@@ -15,7 +15,7 @@ export function ownValue(object: JsonObject, key: string): JsonValue | undefined
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/** Nesting depth with an early end: `JSON.parse` accepts millions of levels, everything recursive after it does not. */
+/** Stops at the first level too many. `JSON.parse` accepts millions of levels, but recursive code after it does not. */
 export function isDeeperThan(value: unknown, maxDepth: number): boolean {
   let level: object[] = isNested(value) ? [value] : [];
   for (let depth = 1; level.length > 0; depth += 1) {
@@ -27,7 +27,7 @@ export function isDeeperThan(value: unknown, maxDepth: number): boolean {
   return false;
 }
 
-/** `for…in`, because lists of keys or values take up to four times as long for an object of many keys; JSON inherits nothing that it could find. */
+/** `for…in` is up to four times faster than `Object.values` on large objects; parsed JSON has no inherited enumerable properties. */
 function addNested(node: object, found: object[]): void {
   if (Array.isArray(node)) {
     for (const child of node as unknown[]) if (isNested(child)) found.push(child);

@@ -1,4 +1,4 @@
-/** The candidate that needs the fewest changes, and how many (Levenshtein). The first one of several; at least one has to be there. */
+/** The candidate with the smallest Levenshtein distance, and that distance. The first one of equals; there must be at least one candidate. */
 export function nearestWord(word: string, candidates: readonly string[]): { word: string; changes: number } {
   const scored = candidates.map((candidate) => ({ word: candidate, changes: countChanges(word.toLowerCase(), candidate.toLowerCase()) }));
   return scored.reduce((best, next) => (next.changes < best.changes ? next : best));

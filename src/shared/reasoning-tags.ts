@@ -5,7 +5,7 @@ export interface ReasoningTag {
 
 const names = ['think', 'thinking', 'reason', 'reasoning', 'thought', 'seed:think'];
 
-/** Between these models write their reasoning into their text. */
+/** Tags between which models write reasoning into their text. */
 export const reasoningTags: readonly ReasoningTag[] = [
   ...names.map((name) => ({ open: `<${name}>`, close: `</${name}>` })),
   { open: '◁think▷', close: '◁/think▷' },
@@ -13,7 +13,7 @@ export const reasoningTags: readonly ReasoningTag[] = [
   { open: '[THINK]', close: '[/THINK]' },
 ];
 
-/** Whether something else can hardly be written so, unlike a plain tag (`<reason>`). */
+/** Whether ordinary text is unlikely to contain the tag, unlike a plain one (`<reason>`). */
 export function isUnmistakable({ open }: ReasoningTag): boolean {
   return !/^<\w+>$/.test(open);
 }

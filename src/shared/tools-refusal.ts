@@ -1,4 +1,4 @@
-/** How backends say that they have no tools. */
+/** Error messages with which backends refuse tools. */
 const noTools = [
   // Ollama, DeepSeek, Bedrock, LM Studio.
   /\b(?:does not|doesn't|do not|don't|cannot|can't) (?:currently |yet )?support (?:the use of )?(?:native )?(?:tools?|tool[- ](?:use|usage|calls?|calling)|functions?|function[- ]call(?:s|ing)?)\b(?! ?(?:choice|type|schema|parameter|name|result|message)s?\b)(?!_)/i,
@@ -13,12 +13,12 @@ const noTools = [
   /\bno endpoints found that support tool use\b/i,
 ];
 
-/** The words by which a message says that a model or a server has no tool calls at all; undefined where it does not say so. */
+/** The part of a message that says that a model or server does not support tool calls at all; undefined if there is none. */
 export function findToolsRefusal(message: string): string | undefined {
   const text = message.replaceAll('’', "'");
   for (const wording of noTools) {
     const found = wording.exec(text);
-    // Of the message itself: the replaced character has the same length.
+    // Positions in `text` are valid in `message`, because the replaced character has the same length.
     if (found !== null) return message.slice(found.index, found.index + found[0].length);
   }
   return undefined;

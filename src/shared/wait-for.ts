@@ -1,4 +1,4 @@
-/** What the work gives within a time, in milliseconds; else what `giveUp` gives or throws. The work itself goes on. */
+/** The result of `work` within `limitMs`; otherwise the result or exception of `giveUp`. The work itself continues. */
 export async function waitAtMost<Value, Late = Value>(limitMs: number, work: Promise<Value>, giveUp: () => Late): Promise<Value | Late> {
   const { promise: late, resolve } = Promise.withResolvers<'late'>();
   const timer = setTimeout(resolve, limitMs, 'late');
@@ -10,15 +10,15 @@ export async function waitAtMost<Value, Late = Value>(limitMs: number, work: Pro
   }
 }
 
-/** What the work gives, unless the signal aborts first. The work itself goes on: others may wait for it too. @throws the signal's reason */
+/** The result of `work`, unless the signal aborts first. The work itself continues, because others may wait for it too. @throws the signal's reason */
 export async function waitUnlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   signal.throwIfAborted();
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const leave = (): void => reject(signal.reason as Error);
-  signal.addEventListener('abort', leave, { once: true });
+  const onAbort = (): void => reject(signal.reason as Error);
+  signal.addEventListener('abort', onAbort, { once: true });
   try {
     return await Promise.race([work, aborted]);
   } finally {
-    signal.removeEventListener('abort', leave);
+    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -2,15 +2,15 @@ import type { Emit } from './emit.ts';
 
 export interface Remedies<Request, Event> {
   emit: Emit<Event>;
-  /** What to request instead after this failure; undefined: the failure stands. */
+  /** The request to try instead after this failure; undefined: the failure is final. */
   remedy: (error: unknown, failed: Request) => Request | undefined | Promise<Request | undefined>;
   /** How often the request may be repeated. Default: once. */
   maxRepeats?: number;
-  /** Whether an event belongs to the answer, after which nothing is repeated: it would be said twice. Default: all but the gateway's own. */
+  /** Whether an event is part of the answer, after which nothing is repeated, to avoid duplicate output. Default: all but run events. */
   isAnswer?: (event: Event) => boolean;
 }
 
-/** Makes a request, and again in another way where it fails before the first event of its answer and there is a remedy. */
+/** Makes a request; if it fails before the first event of its answer and there is a remedy, repeats it changed. */
 export async function withRemedies<Request, Event extends { type: string }, Result>(
   first: Request,
   attempt: (request: Request, emit: Emit<Event>) => Promise<Result>,

@@ -1,8 +1,8 @@
 const end = ' is not valid JSON';
 
 /**
- * A message of `JSON.parse` without the excerpt of the text that it quotes: in a peer's answer the excerpt may hold a part of a credential, which is not
- * recognised any more once it is cut. Takes linear time, because the text may be hostile.
+ * Removes from a message of `JSON.parse` the excerpt of the text: it may contain part of a credential, which cannot be recognized once it is cut. Takes
+ * linear time, because the text may be hostile.
  */
 export function withoutExcerpt(message: string): string {
   const stop = message.lastIndexOf(end);

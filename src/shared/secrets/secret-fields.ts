@@ -3,9 +3,9 @@ import { isJsonObject } from '../json.ts';
 import { holdsMask, isSecretUrl, redactUrl, restoreUrl } from './secret-urls.ts';
 import { isSecretField, isSecretName } from './secret-names.ts';
 
-/** In `{"name": "x-api-key", "value": "…"}` these say what the value is. */
+/** In `{"name": "x-api-key", "value": "…"}` these fields name the value. */
 const labels = ['name', 'key', 'header'];
-/** Texts that look like a credential: of a header, of providers, a signed token, a private key, JSON that holds one. */
+/** Text that looks like a credential: of a header, of well-known providers, a JWT, a private key, JSON that contains one. */
 const secretText =
   /^(?:bearer|basic|token)\s+\S{6}|\b(?:sk|rk|ghp|gho|ghs|glpat|github_pat|xox[abprs])[-_][\w-]{8}|\beyJ[\w-]{8,512}\.[\w.-]{8}|-----BEGIN [A-Z ]{0,40}PRIVATE KEY|"[\w-]{0,64}(?:secret|token|password|passwd|api_?key)"\s{0,4}:\s{0,4}"[^"]/i;
 
@@ -24,7 +24,7 @@ export function withoutSecretFields(fields: JsonObject): JsonObject {
   return isJsonObject(kept) ? kept : {};
 }
 
-/** `shown` is the value with its secrets hidden. Undefined where the value itself is one. */
+/** `shown` is the value with its secrets redacted. Undefined if the value itself is a secret. */
 function withoutHidden(value: JsonValue, shown: JsonValue | undefined): JsonValue | undefined {
   if (value === shown) return value;
   if (Array.isArray(value) && Array.isArray(shown)) return value.filter((entry, position) => entry === shown[position]);
@@ -36,8 +36,8 @@ function withoutHidden(value: JsonValue, shown: JsonValue | undefined): JsonValu
 }
 
 /**
- * What was sent, with the earlier secrets where they were left out or sent back redacted. Entries of lists are matched by name, else by
- * position. A field with secrets in it that was left out as a whole stays removed.
+ * Restores earlier secrets that were omitted or sent back redacted. Entries of lists are matched by name, else by
+ * position. An omitted field that contains secrets among other values stays removed.
  */
 export function restoreSecretFields(before: JsonObject, given: JsonObject): JsonObject {
   const restored = restore(before, given, false);
@@ -45,20 +45,20 @@ export function restoreSecretFields(before: JsonObject, given: JsonObject): Json
 }
 
 interface HiddenLook {
-  /** Whether `null` stands for a redacted secret; else it means that there is none. */
+  /** Whether `null` means a redacted secret; otherwise it means that there is none. */
   areNullsHidden: boolean;
   /** Whether the value itself is a secret. */
   isSecret?: boolean;
 }
 
-/** The path of the first redacted secret; undefined when there is none. At most 64 levels are looked at. */
+/** The path of the first redacted secret; undefined when there is none. Searches at most 64 levels. */
 export function findHidden(value: JsonValue, { areNullsHidden, isSecret = false }: HiddenLook, levels = 64): string | undefined {
   if (typeof value === 'string') return holdsMask(value) ? '' : undefined;
   if (value === null) return isSecret && areNullsHidden ? '' : undefined;
   if (typeof value !== 'object' || levels === 0) return undefined;
   for (const [name, child] of Object.entries(value)) {
     if (child === undefined) continue;
-    // `null` is judged like a text: `headers: null` holds no secret.
+    // `null` is treated like a string, because `headers: null` contains no secret.
     const isInside = isJsonObject(value) ? isSecretChild(value, name, { child: child ?? '', isSecret }) : isSecret;
     const path = findHidden(child, { areNullsHidden, isSecret: isInside }, levels - 1);
     if (path !== undefined) return path === '' ? name : `${name}.${path}`;
@@ -132,8 +132,8 @@ interface NewList {
 }
 
 /**
- * The position that each entry of a new list had in the earlier one: of the entry that looks the same, else of the one with the same name, else,
- * for those without a name, the same position. No position is given twice, so that no secret replaces another.
+ * The position of each entry of a new list in the earlier one: of the equal entry, else of the one with the same name, else,
+ * for entries without a name, the same position. No position is used twice, so that no secret replaces another.
  */
 function matchEntries(before: readonly JsonValue[], { given, isSecret }: NewList): ReadonlyMap<number, number> {
   const shown = before.map((entry) => hide(entry, isSecret));

@@ -3,28 +3,28 @@ import type { JsonValue } from '../json.ts';
 
 const hidden = '[secret]';
 
-/** Shorter values may be in a text by chance. */
+/** Characters; shorter values may occur in a text by chance. */
 const shortestSecret = 6;
-/** The same for a part of what was sent. */
+/** The same for a part of a credential. */
 const shortestPart = 8;
 
 /**
- * Replaces the credentials that a server was sent in what it answers. To be applied where foreign data comes in, so that everything after it
- * (answers, runs, logs, models, stores) is free of them.
+ * Redacts credentials that were sent to a server in its answers. Apply it where foreign data comes in, so that answers, runs, logs, models and
+ * stores never see them.
  */
 export interface SecretMask {
-  /** Nothing to look for. */
+  /** True if there are no credentials to redact. */
   isEmpty: boolean;
   text: (text: string) => string;
-  /** The same value where nothing had to be hidden. Numbers are not looked at. Recursion ends with the depth of the value, which its parser has bounded. */
+  /** Returns the same value if nothing was redacted. Numbers are ignored. The recursion is bounded by the parser's depth limit. */
   value: <Value extends JsonValue>(value: Value) => Value;
-  /** Of the same length, because formats of files count their bytes; the same bytes where nothing had to be hidden. */
+  /** Keeps the length, because file formats depend on it; returns the same bytes if nothing was redacted. */
   bytes: (bytes: Uint8Array) => Uint8Array;
   /** Also within the base64 of a `data:` URL. */
   dataUrl: (url: string) => string;
 }
 
-/** A text as it was sent: a key, the value of a header with or without its scheme, `user:password`; or a pattern with the flag `g`. */
+/** A credential as it was sent: a key, the value of a header with or without its scheme, `user:password`; or a pattern with the flag `g`. */
 export type Secret = string | RegExp;
 
 /** Short texts are ignored. */
@@ -35,7 +35,7 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask {
   const inBytes = forms.map((form) => Buffer.from(form));
   const shortest = Math.min(...forms.map(({ length }) => length));
   const text = (given: string): string => {
-    // Most strings of a large result are too short to hold anything.
+    // Most strings of a large result are too short to contain a credential.
     const rest =
       given.length < shortest ? given : forms.reduce((rest, form) => (rest.includes(form) ? rest.replaceAll(form, hidden) : rest), given);
     return patterns.reduce((rest, pattern) => rest.replaceAll(pattern, hidden), rest);
@@ -58,9 +58,9 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask {
 }
 
 /**
- * The forms in which a server may repeat what it was sent: as it is, without its scheme or name, as in an address or a form, within a text of JSON or
- * HTML, in base64 alone or among other bytes, and of Basic authentication the pair and the password. The longest first, or a part of it would be
- * replaced and leave the rest.
+ * The forms in which a server may repeat a credential: unchanged, without its scheme or name, encoded as in a URL or form, escaped as in JSON or
+ * HTML, in base64 alone or among other bytes, and for Basic authentication the pair and the password. Longest first, because otherwise replacing a
+ * part would leave the rest.
  */
 function formsOf(secrets: readonly string[]): string[] {
   const whole = secrets.flatMap((secret) => [secret, ...pairIn(secret)]).filter((form) => form.length >= shortestSecret);
@@ -77,7 +77,7 @@ function pairIn(secret: string): string[] {
   return encoded === undefined ? [] : [Buffer.from(encoded, 'base64').toString('utf8')];
 }
 
-/** Percent-encoded as a part of an address, as an address, and as a field of a form; with digits in either case. */
+/** Percent-encoded as a URL component, as a URL, and as a form field; with upper and lower case digits. */
 function inAddress(form: string): string[] {
   const whole = form.toWellFormed();
   const field = new URLSearchParams([['', whole]]).toString().slice(1);
@@ -85,7 +85,7 @@ function inAddress(form: string): string[] {
   return written.flatMap((text) => [text, text.replaceAll(/%[\dA-F]{2}/g, (code) => code.toLowerCase())]);
 }
 
-/** PHP and others write `/` as `\/`. */
+/** JSON-escaped. PHP and others also write `/` as `\/`. */
 function inJson(form: string): string[] {
   const escaped = JSON.stringify(form).slice(1, -1);
   return [escaped, escaped.replaceAll('/', String.raw`\/`)];
@@ -97,7 +97,7 @@ function inHtml(form: string): string {
   return form.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-/** Alone without the padding, which may be followed by more; and among other bytes, where the first and last letter depend on the position. */
+/** Encoded alone, without the padding; and among other bytes, without the first and last letter, which depend on the neighbours. */
 function inBase64(form: string): string[] {
   const bytes = Buffer.from(form);
   const among = [0, 1, 2].map((before) => {

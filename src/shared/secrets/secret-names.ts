@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache';
 const secretWords = new Set(
   'auth authorization bearer cookie cookies jwt key keys otp pass pat pin psk pwd sig signature oauthclientinfo'.split(' '),
 );
-/** Also within one word, as in `githubtoken`. */
+/** Also as the end of a word, as in `githubtoken`. */
 const secretEnding = /(?:token|secret|passwo?r?d|passphrase|passcode|apikey|accesskey|secretkey|privatekey|credential)s?$/;
-/** Keys that open nothing. */
+/** Words before `key` that make it harmless. */
 const harmlessKeys = new Set(['public', 'primary', 'foreign', 'sort', 'cache', 'partition']);
-/** `secret_value` and `password2`: the word before says what it is. */
+/** Last words that say nothing, as in `secret_value` and `password2`: the word before decides. */
 const trailing = /^(?:value|plain|text|pem|base64|hex|hash|raw|current|old|new|\d+)$/;
-/** Every value within these is one that somebody else gives a meaning to: most often a credential. */
+/** Objects whose values are all treated as secrets: their names are arbitrary, and often the values are credentials. */
 const carriers = new Set(['header', 'headers', 'cookies', 'env', 'environ', 'environment']);
 
 interface NameTraits {
@@ -19,15 +19,15 @@ interface NameTraits {
 }
 
 const maxNameLength = 100;
-/** Of names that came before: a program has few different ones. */
+/** Cache by name; a program has few different ones. */
 const knownTraits = new LRUCache<string, NameTraits>({ max: 1_000 });
 
-/** Whether what has this name is most likely a credential: `token`, `client_secret`, `X-Api-Key`, `dbPassword`; not `token_url`. */
+/** Whether a field of this name is most likely a credential: `token`, `client_secret`, `X-Api-Key`, `dbPassword`; not `token_url`. */
 export function isSecretName(name: string): boolean {
   return traitsOf(name).isSecret;
 }
 
-/** The same with the value in view: `max_tokens` counts, `auth` as an object describes, and `headers` as an object holds credentials. */
+/** Considers the value too: a number of `max_tokens` is no secret, nor is an object `auth`, but an object `headers` contains secrets. */
 export function isSecretField(name: string, value: unknown): boolean {
   const { isSecret, isCarrier, lastWord } = traitsOf(name);
   if (typeof value === 'number' && lastWord.endsWith('tokens')) return false;
@@ -36,7 +36,7 @@ export function isSecretField(name: string, value: unknown): boolean {
   return isSecret || (isCarrier && isObject);
 }
 
-/** A header may carry a credential under the oddest name, and hiding one too many costs little. */
+/** Broader than `isSecretName`: headers carry credentials under all kinds of names, and redacting one too many is harmless. */
 export function isSecretHeader(name: string): boolean {
   return /auth|key|token|secret|cookie|pass|credential|signature/i.test(name);
 }

@@ -1,13 +1,13 @@
 import { isSecretName } from './secret-names.ts';
 
-/** What is shown in a URL instead of a credential. */
+/** Replaces a credential in a URL. */
 const hidden = '[secret]';
 
 /** `user:password@` after the scheme. Bounded, because the text may be of any length. */
 const userInformation = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)([^\s/?#@"']{1,512})@/gi;
 const parameter = /([?&#;])([^=&?#;\s]{1,100})=([^&#\s"'<>]+)/g;
 
-/** A URL, or a text with URLs in it, without user information and without the values of parameters that are named like credentials. */
+/** Redacts user information, and values of parameters that are named like credentials, in a URL or in text with URLs. */
 export function redactUrl(text: string): string {
   if (!isAddressLike(text)) return text;
   return text
@@ -15,7 +15,7 @@ export function redactUrl(text: string): string {
     .replaceAll(parameter, (whole, mark: string, name: string) => (isSecretName(decoded(name)) ? `${mark}${name}=${hidden}` : whole));
 }
 
-/** A URL without its credentials: no user information, and no parameter that is named like one. */
+/** Removes user information, and parameters that are named like credentials, from a URL. */
 export function withoutSecretsInUrl(text: string): string {
   const masked = redactUrl(text).replaceAll(`${hidden}@`, '');
   const [whole = '', fragment] = masked.split('#', 2);
@@ -29,12 +29,12 @@ export function isSecretUrl(text: string): boolean {
   return redactUrl(text) !== text;
 }
 
-/** Whether something is redacted in it. */
+/** Whether the text contains the placeholder. */
 export function isMasked(text: string): boolean {
   return text.includes(hidden);
 }
 
-/** Whether a credential of a URL is redacted in it; elsewhere the mark is an ordinary word. */
+/** Whether the text contains the placeholder in place of a URL's credential; elsewhere it is an ordinary word. */
 export function holdsMask(text: string): boolean {
   return text.includes(`=${hidden}`) || text.includes(`://${hidden}@`);
 }
@@ -45,7 +45,7 @@ export function secretsInUrl(text: string): string[] {
   return [...userInformationOf(text), ...parametersOf(text).map(([, value]) => value)];
 }
 
-/** A new URL whose redacted values are taken from the earlier one: by the parameter's name, and in order where a name is repeated. */
+/** Restores redacted values of a URL from an earlier one: by parameter name, and in order if a name is repeated. */
 export function restoreUrl(before: string, given: string): string {
   if (!given.includes(hidden)) return given;
   const users = userInformationOf(before).values();
