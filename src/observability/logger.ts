@@ -10,13 +10,13 @@ export interface LoggerOptions {
   level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
   /** `pretty` is for people at a terminal; everything else reads `json`, one object a line. */
   format: 'json' | 'pretty';
-  /** Receives whole lines. Default: standard output; JSON lines are written together, twenty times a second and when the process ends. */
+  /** Receives whole lines. Default: standard output; JSON lines are buffered and written twenty times a second and when the process exits. */
   destination?: DestinationStream;
 }
 
 /**
- * The gateway's log. Facts go in as fields; secrets are removed three times: by name at every level, by rebuilding what has a known shape
- * (`req`, `res`, `err`), and by pattern in the finished line, where a message or a stack may quote one.
+ * Creates the gateway's logger. Secrets are removed in three ways: by field name at every level, by rebuilding objects of known shape
+ * (`req`, `res`, `err`), and by pattern in the finished line, because a message or stack may quote one.
  */
 export function createLogger({ level, format, destination }: LoggerOptions): Logger {
   const logger = pino(
@@ -34,7 +34,7 @@ export function createLogger({ level, format, destination }: LoggerOptions): Log
   return logger;
 }
 
-/** Formatters do not see what a child logger is given for all its lines; children inherit this. */
+/** Formatters do not see the bindings of child loggers, so clean them here; children of children inherit this. */
 function cleanChildBindings(logger: Logger): void {
   const createChild = Reflect.get(logger, 'child') as unknown as (this: Logger, bindings: object, options?: object) => Logger;
   logger.child = function child(this: Logger, bindings: Record<string, unknown>, options?: object) {
@@ -51,24 +51,24 @@ function destinationFor(format: LoggerOptions['format'], destination: Destinatio
     translateTime: 'SYS:HH:MM:ss.l',
     singleLine: true,
     messageFormat: (line, key) => escapeLineBreaks(line[key]),
-    // These two are written into the head of the line unchanged.
+    // pino-pretty writes these two fields into the head of the line without escaping them.
     customPrettifiers: { caller: escapeLineBreaks, name: escapeLineBreaks },
   });
   return { write: (line) => output.write(escapeControls(toPretty(line))) };
 }
 
-/** DEL and the second set of control characters, which JSON lets pass; line separators of Unicode, and what turns the direction of text round. */
+/** DEL and C1 control characters, which JSON does not escape, Unicode line separators, and characters that change the text direction. */
 const controlCharacters = /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g;
 
-/** Foreign text must not control the terminal in which the log is read. The line stays valid JSON. */
+/** Foreign text must not control the terminal that shows the log. The line stays valid JSON. */
 function escapeControls(line: string): string {
   return line.replaceAll(controlCharacters, escapeCharacter);
 }
 
-/** A pretty message is not JSON any more: foreign text must not begin a new line. */
+/** Pretty output is not JSON, so foreign text must not start a new line. */
 function escapeLineBreaks(value: unknown): string {
   const message = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  // eslint-disable-next-line no-control-regex -- control characters are what it is about
+  // eslint-disable-next-line no-control-regex -- matches control characters on purpose
   return message.replaceAll(/[\u0000-\u001F]/g, escapeCharacter);
 }
 
@@ -76,34 +76,34 @@ function escapeCharacter(character: string): string {
   return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 }
 
-/** Only people at a terminal need it. */
+/** Loaded on demand, because only terminals need it. */
 function loadPretty(): typeof PinoPretty {
   return createRequire(import.meta.url)('pino-pretty') as typeof PinoPretty;
 }
 
-/** How long lines are buffered at most: a write for each line would be a tenth of the cost of a short chat. */
+/** How long lines are buffered: writing each line would be a tenth of the cost of a short chat. */
 const flushMs = 50;
 const flushBytes = 4_096;
 
 function standardOutput(): DestinationStream {
   const output = pino.destination({ fd: 1, sync: true, minLength: flushBytes, periodicFlush: flushMs });
-  // Written at every exit but a kill, which costs the lines of the last moment.
+  // Flushes at every exit except SIGKILL, which loses the last lines.
   process.once('exit', () => {
     try {
-      // `flushSync` alone tries for ever where nobody reads any more or the disk is full, and the process never ends; `flush` finds that out.
+      // `flushSync` alone would retry for ever if the reader is gone or the disk is full; `flush` throws then.
       output.flush();
       output.flushSync();
     } catch {
-      // Nobody is left who could read about it.
+      // The log cannot be written, so the error cannot be logged either.
     }
   });
   return output;
 }
 
-/** Fields whose serializer looks at live objects; copying those first would walk sockets and streams. */
+/** Fields with a serializer for live objects; copying those first would traverse sockets and streams. */
 const rebuilt: Readonly<Record<string, (value: unknown) => unknown>> = { req: describeRequest, res: describeReply };
 
-/** Most lines hold plain values under plain names, and are taken as they are. */
+/** Most lines have only plain values under harmless names, and are not copied. */
 function cleanFields(fields: Record<string, unknown>): Record<string, unknown> {
   if (Object.keys(fields).every((key) => !isObject(fields[key]) && !isHiddenField(key, fields[key]))) return fields;
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, cleanField(key, value)]));
@@ -119,7 +119,7 @@ function cleanField(key: string, value: unknown): unknown {
   return isHiddenField(key, value) ? redacted : withoutSecrets(value);
 }
 
-/** The path alone: a query may carry a key. */
+/** Only the path, because a query may contain a key. */
 function describeRequest(request: unknown): unknown {
   const { id, method, url } = fieldsOf(request);
   const path = typeof url === 'string' ? url.replace(/[?#].*$/s, '') : undefined;

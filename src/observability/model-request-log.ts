@@ -8,7 +8,7 @@ import type { RunEvent } from '../core/run-event.ts';
 const plainCharacters = 200;
 
 export interface ModelRequestOptions {
-  /** Bounded data: `characters` is what it counts in the log of the run. */
+  /** Adds an event with bounded data; `characters` is its size in the log of the run. */
   add: (event: RunEvent, characters: number) => void;
   now: () => number;
   /** Model requests of the run before it was resumed. */
@@ -70,7 +70,7 @@ export function createModelRequestLog({ add, now, earlier }: ModelRequestOptions
   };
 }
 
-/** Providers add details as they like; the sum over the run has them. */
+/** Without the details of providers, which are in the run's total. */
 function countsIn({ prompt_tokens, completion_tokens, total_tokens }: Usage): JsonObject {
   return { prompt_tokens, completion_tokens, total_tokens };
 }

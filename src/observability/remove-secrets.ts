@@ -2,18 +2,18 @@ import { GatewayError, OutboundError } from '../core/errors.ts';
 import { isSecretField } from '../shared/secrets/secret-names.ts';
 import { withoutExcerpt } from '../shared/without-excerpt.ts';
 
-/** What is shown instead of a secret. */
+/** Replaces a secret in the log. */
 export const redacted = '[redacted]';
 
-/** Not by their names credentials: addresses that may hold a password, raw headers, and bodies, which may hold anything. */
+/** Further hidden fields: URLs that may contain a password, raw headers, and bodies, which may contain anything. */
 const hiddenInLogs = /^(?:database_?url|redis_?url|raw_?headers|body)$/i;
 
-/** Deeper facts have no place in a log, and recursion has to end. */
+/** Nesting of logged values, which bounds the recursion. */
 const maxDepth = 6;
-/** Longer lists are cut; a log line is not a dump. */
+/** Entries of a logged array or object. */
 const maxEntries = 100;
 
-/** A copy for the log: values under secret names are gone at every level, errors are described, and live objects (sockets, streams) are named only. */
+/** A copy for the log: values under secret names are redacted at every level, errors are described, and other objects (sockets, streams) are only named. */
 export function withoutSecrets(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Error) return describeError(value);
@@ -30,19 +30,19 @@ function isPlainObject(value: object): boolean {
   return prototype === null || prototype === Object.prototype;
 }
 
-/** Whether the log hides the value of this name. A field without a value is left out, not hidden. */
+/** Whether the log redacts a field of this name. Undefined fields are left out, not redacted. */
 export function isHiddenField(name: string, value: unknown): boolean {
   return value !== undefined && (isSecretField(name, value) || hiddenInLogs.test(name));
 }
 
-/** Causes of causes: three levels name the reason, and a cycle ends. */
+/** Levels of `cause` that are logged: enough to name the reason, and an end to cycles. */
 const maxCauses = 3;
 /** An upstream's message may be a whole page. */
 const maxMessageLength = 2_000;
 const maxStackLength = 8_000;
 
-/** Known fields only: an upstream's body or a request's options may hang on an error under any name. */
-export function describeError(error: unknown, causes = 0, isOwnFault = isFaultOfOurs(error)): unknown {
+/** Only known fields, because libraries attach response bodies and request options to errors. */
+export function describeError(error: unknown, causes = 0, hasStack = isInternal(error)): unknown {
   if (!(error instanceof Error)) return { type: typeof error, message: typeof error === 'string' ? error : 'not an error' };
   const { code, status, failure } = error as Error & { code?: unknown; status?: unknown; failure?: unknown };
   return {
@@ -51,13 +51,13 @@ export function describeError(error: unknown, causes = 0, isOwnFault = isFaultOf
     ...(isPlain(code) && { code }),
     ...(isPlain(status) && { status }),
     ...(isPlain(failure) && { failure }),
-    ...(isOwnFault && { stack: error.stack && withoutExcerpt(error.stack.slice(0, maxStackLength)) }),
-    ...(error.cause instanceof Error && causes < maxCauses && { cause: describeError(error.cause, causes + 1, isOwnFault) }),
+    ...(hasStack && { stack: error.stack && withoutExcerpt(error.stack.slice(0, maxStackLength)) }),
+    ...(error.cause instanceof Error && causes < maxCauses && { cause: describeError(error.cause, causes + 1, hasStack) }),
   };
 }
 
-/** What a peer, a disk or a caller did wrong is described by its message: no line of our code is at fault, so there is no stack. */
-function isFaultOfOurs(error: unknown): boolean {
+/** Errors caused by peers, disks or callers are described by their messages; a stack helps only with bugs of the gateway. */
+function isInternal(error: unknown): boolean {
   if (error instanceof OutboundError) return false;
   return !(error instanceof GatewayError) || error.code === 'internal_error';
 }
@@ -69,23 +69,23 @@ function isPlain(value: unknown): value is string | number {
 const secretName = '(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api[-_]?key|keys?|(?:[a-z]{1,20}[-_]?)?(?:token|secret|password)';
 
 /**
- * Where a name does not help: messages, stacks, and text that holds JSON. Each stays within one JSON string, and every repetition is bounded,
- * because a hostile message must not make the log slow.
+ * For secrets without a field name: in messages, stacks, and text that contains JSON. Each match stays within one JSON string, and every repetition
+ * is bounded, because a hostile message must not slow down the log.
  */
 const patterns: readonly [RegExp, string][] = [
   [/\b(Bearer|Basic)\s{1,4}(?!authentication\b)[^\s"'\\,;]{6,}/gi, `$1 ${redacted}`],
   [/\b(sk|pk|rk)-[A-Za-z0-9_-]{6,}/g, `$1-${redacted}`],
   [/\beyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_.-]+/g, redacted],
-  // No secret: how a module of `tools_dir` is loaded anew. Without it the stack names the line.
+  // Not a secret: removes the query with which a module of `tools_dir` is reloaded, so that stacks keep their line numbers.
   [/(file:\/\/[^\s"'\\?#]{1,2048})\?toolwharf-load=\d{1,9}(?=[:)\s"'\\])/g, '$1'],
-  // User information and the query of an address.
+  // User information and the query of a URL.
   [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/"'\\@]{1,512}@/gi, `$1${redacted}@`],
   [/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s"'\\?#]{0,2048})\?[^\s"'\\]*/gi, `$1?${redacted}`],
-  // A field of JSON that stands within a string.
+  // A field of JSON within a string.
   [new RegExp(String.raw`(\\{1,4}"(?:${secretName})\\{1,4}"\s{0,4}:\s{0,4}\\{1,4}")[^"\\]+`, 'gi'), `$1${redacted}`],
 ];
 
-/** Every pattern needs one of these: most lines hold none and are done after one look. */
+/** A quick check: every pattern requires one of these, and most lines have none. */
 const mark = /bearer|basic|[spr]k-|eyJ|:\/\/|\\"/i;
 
 /** The finished line with everything that looks like a secret replaced; it stays valid JSON. */

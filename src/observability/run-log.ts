@@ -7,43 +7,43 @@ import { createModelRequestLog } from './model-request-log.ts';
 import { createRunRecord } from './run-record.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** What a crash may cost of the log. Many runs of one second are written at once. */
+/** Runs of one second are written together; a crash loses at most the last second. */
 const saveDelayMs = 1_000;
-/** A store that cannot be written is tried again after this time. */
+/** Delay before a failed store is tried again. */
 const retryDelayMs = 5_000;
-/** More at once would hold up everything else: the store writes on this thread. */
+/** Runs in one write; more would block the event loop, because the store writes synchronously. */
 const runsPerSave = 2_000;
-/** Old runs are deleted this often, also by a gateway that nobody uses. */
+/** How often old runs are deleted, even if the gateway is idle. */
 const pruneIntervalMs = 10 * 60 * 1000;
-/** After so many new runs, old ones are deleted without waiting for that. */
+/** After this many saved runs, old ones are deleted earlier. */
 const savesPerPrune = 2_500;
-/** The part of the unsaved runs that is left when there are too many. */
+/** The fraction of `limits.unsavedRuns` that remains when some have to be dropped. */
 const leftWhenFull = 0.95;
 
 export interface RunLogOptions {
   store: RunStore;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Ids of the suspended runs, which are stored elsewhere: other runs that wait did so for a socket of a process that is gone. */
+  /** Ids of the suspended runs, which are stored elsewhere. Other waiting runs waited for a socket of an earlier process, so they have failed. */
   waitingIds?: () => Promise<readonly string[]>;
-  /** Gets one line when the store fails, and no other before it has worked again. */
+  /** Gets one line when the store fails, and another one only after it has worked in between. */
   logger: { error(fields: object, message: string): void; debug?(fields: object, message: string): void };
 }
 
 export interface WritingRunLog extends RunLog {
-  /** Writes what is left; nothing is written later. */
+  /** Saves what is unsaved, and nothing afterwards. */
   close(): Promise<void>;
 }
 
-/** Without the recorder: what waits to be saved survives garbage collections, each of which copies it. */
+/** Without the recorder, to keep little memory alive while it waits to be saved. */
 interface Entry {
   run: KeptRun;
   hasEnded: boolean;
 }
 
 /**
- * Runs are logged in memory and saved together, a second later; one that begins to wait is saved at once, because it must outlive
- * this process. A crash loses the last second: runs that ended in it are shown as failed, or not at all when they were shorter than that.
+ * Logs runs in memory and saves them in batches, a second later. A run that starts to wait is saved at once, because it must outlive
+ * this process. A crash loses the last second: runs that ended in it are shown as failed, or not at all if they also started in it.
  */
 export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions): WritingRunLog {
   /** Active runs, and those whose last state is not saved. */
@@ -67,12 +67,12 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
 
   function touch(entry: Entry): void {
     unsaved.add(entry);
-    // They pile up only while the store fails; the caller with the most loses the oldest.
+    // They accumulate only while the store fails; then the caller with the most loses the oldest.
     if (unsaved.size > limits.unsavedRuns) dropSome();
     schedule();
   }
 
-  /** Some at once, so that not every further event has to look for one to drop. */
+  /** Drops several at once, so that not every further event has to drop one. */
   function dropSome(): void {
     const ended = [...unsaved].filter(({ hasEnded }) => hasEnded);
     const byId = new Map(ended.map((entry) => [entry.run.id, entry]));
@@ -98,7 +98,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
 
   async function saveDue(): Promise<void> {
     await recover();
-    // What comes meanwhile is saved in the next second, or a busy gateway would do nothing but save.
+    // Runs that change meanwhile are saved in the next second; otherwise a busy gateway would save all the time.
     const due = [...unsaved];
     for (let first = 0; first < due.length; first += runsPerSave) await save(due.slice(first, first + runsPerSave));
     savedSincePrune += due.length;
@@ -108,7 +108,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     savedSincePrune = 0;
   }
 
-  /** A run that is resumed gets another entry, and the earlier one is out of date. */
+  /** False for the earlier entry of a resumed run, which has a new one. */
   const isCurrent = (entry: Entry): boolean => entries.get(entry.run.id) === entry;
 
   async function save(batch: readonly Entry[]): Promise<void> {
@@ -129,7 +129,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
       await saveDue();
       isFaulty = false;
     } catch (error) {
-      if (!isFaulty) logger.error({ err: error }, 'runs cannot be saved just now; the oldest are dropped if that lasts');
+      if (!isFaulty) logger.error({ err: error }, 'runs cannot be saved at the moment; the oldest are dropped if this lasts');
       isFaulty = true;
     }
     saving = undefined;
@@ -141,7 +141,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     return saving;
   }
 
-  /** A flush that has begun may miss what is there now. */
+  /** A flush that is already running may miss the latest changes, so another one follows it. */
   const flush = (): Promise<void> => (saving === undefined ? startFlush() : saving.then(startFlush));
 
   const isExpired = ({ finished }: KeptRun): boolean => finished !== undefined && finished < now() - limits.runLogMs;
@@ -191,7 +191,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     async resume(id) {
       await recover();
       const kept = entries.get(id)?.run ?? (await store.find(id));
-      // Looked up again: it may have been resumed while the store was read.
+      // Check again, because it may have been resumed while the store was read.
       const run = entries.get(id)?.run ?? kept;
       return run?.status === 'waiting' ? recorderOf(createRunRecord(run)) : undefined;
     },
@@ -206,7 +206,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
 
     async list(page) {
       await recover();
-      // Read before the store: what is saved meanwhile is in one of the two at least.
+      // Read before the store, so that a run that is saved meanwhile is in at least one of the two.
       const unsavedRuns = [...entries.values()].flatMap(({ run }) => (isOnPage(run, page) ? [run] : []));
       const stored = await store.list({ ...page, since: now() - limits.runLogMs });
       const byId = new Map([...stored, ...unsavedRuns].map((run): [string, RunSummary] => [run.id, run]));

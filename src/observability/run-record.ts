@@ -4,11 +4,11 @@ import type { RunEvent } from '../core/run-event.ts';
 import type { RunStatus } from '../core/run.ts';
 import { shortenEvent } from './shorten-event.ts';
 
-/** One run as it is being logged. */
+/** The log of one active run. */
 export interface RunRecord {
   readonly run: KeptRun;
   add(event: RunEvent, time: number): void;
-  /** Data that is short and holds no secret, so that it is not copied: `characters` is what it counts. */
+  /** Adds an event with short data without secrets, which is not copied; `characters` is its size. */
   addShort(event: RunEvent, characters: number, time: number): void;
   end(ending: RunEnding, time: number): void;
 }
@@ -16,8 +16,8 @@ export interface RunRecord {
 const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed', 'cancelled'] satisfies RunStatus[];
 
 /**
- * Logs a run's events within the limits: whatever else is left out, the end never is. A run is `waiting` from an
- * `approval.request` until each of them has its `approval.response` (by the `id` in their data), and after a `run.end` that says so.
+ * Logs a run's events within the limits; the end is always logged. A run is `waiting` from an
+ * `approval.request` until every one has its `approval.response` (with the same `id`), and after a `run.end` with that status.
  */
 export function createRunRecord(start: Omit<KeptRun, 'status' | 'events'> & { events?: KeptEvent[] }): RunRecord {
   const run: KeptRun = { ...start, status: 'running', events: [...(start.events ?? [])] };
@@ -28,20 +28,20 @@ export function createRunRecord(start: Omit<KeptRun, 'status' | 'events'> & { ev
   let endStatus: RunStatus | undefined;
   for (const { type, data } of run.events) noteApproval(type, data);
 
-  /** The warning and the end always have room. */
+  /** There is always room for the warning and the end. */
   function hasRoom(event: KeptEvent, size: number): boolean {
     if (event.type === 'run.end') return true;
     if (isFull) return false;
     if (characters + size <= limits.loggedRunCharacters && run.events.length < limits.loggedRunEvents) return true;
     isFull = true;
-    const message = 'This run had more events than are logged. What follows is left out, except its end.';
+    const message = 'This run has more events than the log keeps. Further events are left out, except its end.';
     run.events.push({ type: 'warning', time: event.time, data: { code: 'events_left_out', message } });
     return false;
   }
 
   function add({ type, data }: RunEvent, time: number): void {
     noteStatus(type, data);
-    // A run that is suspended has not ended, and one that is resumed does not start a second time.
+    // A suspended run has not ended, and a resumed one does not start a second time.
     if (type === 'run.end' && data['status'] === 'waiting') return;
     if (type === 'run.start' && start.events !== undefined) return;
     if (type === 'tool.progress' && ++progressEvents > limits.loggedProgressEvents) return;

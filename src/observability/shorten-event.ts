@@ -2,16 +2,16 @@ import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import { isHiddenField, redacted } from './remove-secrets.ts';
 
-/** Deeper values of arguments and results explain nothing, and recursion has to end. */
+/** Nesting of logged arguments and results, which bounds the recursion. */
 const maxDepth = 16;
-/** What a number, a word or a bracket counts. */
+/** Characters that a number, a literal or a bracket counts. */
 const smallest = 4;
-/** A request's body is hidden in the log, but for a tool this is the text of a mail or a note. */
+/** The log redacts `body`, but as a tool's argument it is the text of a mail or a note. */
 const plainName = 'body';
 
 /**
- * A copy of an event's data for the log of its run, and its size in characters. Texts beyond `limits.loggedTextCharacters`, and whatever is
- * beyond `limits.loggedEventCharacters` altogether, are cut with a mark; values under secret names are gone.
+ * Copies an event's data for the log of its run, and counts its characters. Texts beyond `limits.loggedTextCharacters`, and everything
+ * beyond `limits.loggedEventCharacters` in all, are truncated with a mark; values under secret names are redacted.
  */
 export function shortenEvent(data: JsonObject): { data: JsonObject; characters: number } {
   const budget = { left: limits.loggedEventCharacters };
@@ -60,6 +60,6 @@ function shortenObject(object: JsonObject, budget: Budget, depth: number): JsonO
     const isSecret = isHiddenField(name, value) && name !== plainName;
     kept.push([shown, isSecret ? redacted : shorten(value, budget, depth + 1)]);
   }
-  // Not by assignment: `__proto__` is a name like any other here.
+  // Not by assignment, which would treat `__proto__` specially.
   return Object.fromEntries(kept);
 }

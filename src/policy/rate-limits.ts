@@ -4,23 +4,23 @@ import { limits } from '../core/limits.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 
 const windowMs = 60_000;
-/** Callers whose last minute is remembered; beyond it the one that was quiet for longest is forgotten. */
+/** Callers that are remembered; beyond it the least recently active one is dropped. */
 const maxCallers = 10_000;
-/** Nobody knows when an active run ends. */
+/** The end of an active run is unknown, so this is a guess for `Retry-After`. */
 const retryBusySeconds = 5;
 
 interface Count {
-  /** Of the last minute, oldest first; milliseconds of `now`. */
+  /** Times of the last minute, oldest first, in milliseconds of `now`. */
   requests: number[];
   messages: number[];
   running: number;
 }
 
-/** Limits of callers, counted in this process. `now` in milliseconds; any zero. */
+/** Limits of callers, counted in this process. `now` returns milliseconds. */
 export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
   const counts = new Map<string, Count>();
 
-  /** The caller's count, moved to the end of the map, so that its first entries are those that were quiet for longest. */
+  /** The caller's count, moved to the end of the map, which is thus ordered by activity, least recent first. */
   function countOf({ id }: Caller): Count {
     const count = counts.get(id) ?? { requests: [], messages: [], running: 0 };
     counts.delete(id);
@@ -56,7 +56,7 @@ export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
       const count = countOf(caller);
       if (concurrentRuns !== undefined && count.running >= concurrentRuns) {
         const what = concurrentRuns === 1 ? 'one request' : `${concurrentRuns} requests`;
-        throw exceeded(`This key may have ${what} under way at a time. Wait for one to end, or cancel it.`, retryBusySeconds);
+        throw exceeded(`This key may have ${what} active at a time. Wait for one to end, or cancel it.`, retryBusySeconds);
       }
       if (requestsPerMinute !== undefined) {
         const what = requestsPerMinute === 1 ? 'one request' : `${requestsPerMinute} requests`;

@@ -11,8 +11,7 @@ const lifetimeSeconds = 300;
 /** Distinguishes this key from others that are derived from the same secret. */
 const keyLabel = 'toolwharf session tokens v1';
 /**
- * Anybody can read the public key and try secrets against it offline: each try takes 32 MiB and a tenth of a second, so that a secret which a human
- * chose is not found at once (RFC 7914, section 2).
+ * The public key allows offline guessing of the secret. Each guess costs 32 MiB and 100 ms, to protect secrets chosen by humans (RFC 7914, section 2).
  */
 const keyCost = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 };
 const derive = promisify<string, string, number, typeof keyCost, Buffer>(scrypt);
@@ -21,7 +20,7 @@ const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** Tokens that tell a tool server (`auth_type: "session"`) on whose behalf it is called. */
 export interface SessionTokens {
-  /** A JWT for one user and one server, good for five minutes. `audience`: the server's origin. */
+  /** A JWT for one user and one server, valid for five minutes. `audience`: the server's origin. */
   issue(audience: string, userId: string): Promise<string>;
   /** The public key, for `GET /.well-known/jwks.json` (RFC 7517). */
   keySet(): Promise<{ keys: JWK[] }>;
@@ -69,7 +68,7 @@ export function createSessionTokens({ secret, issuer, now }: SessionTokenOptions
   };
 }
 
-/** Loaded when needed: fifty modules, and few gateways have such a tool server. */
+/** Loaded on demand: it has fifty modules, and few gateways use session tokens. */
 function loadJose(): Promise<typeof Jose> {
   return import('jose');
 }

@@ -3,15 +3,15 @@ import { LRUCache } from 'lru-cache';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { compileSchema, type FindErrors } from './compile-schema.ts';
 
-/** Texts, because they are handed over many times faster than what they stand for. */
+/** JSON text, because sending text to a worker is many times faster than sending objects. */
 export interface CheckJob {
   schemaText: string;
   valueText: string;
-  /** One number, shared: 1 as soon as the schema is compiled. */
+  /** A shared number: 1 as soon as the schema is compiled. */
   progress: Int32Array;
 }
 
-/** Compiled schemas of this thread, by their texts. */
+/** Compiled schemas of this thread, by text. */
 const compiled = new LRUCache<string, FindErrors>({ maxSize: 500_000, sizeCalculation: (_findErrors, schemaText) => schemaText.length });
 
 /** The check of `check-value` in a worker thread. `unusable`: the schema cannot be compiled. */

@@ -6,21 +6,21 @@ import type { checkInWorker } from './check-job.ts';
 import { compileSchema, type FindErrors } from './compile-schema.ts';
 import { isCheapCheck, isSmallSchema, isWithin } from './work-bound.ts';
 
-/** The caller shares the worker threads with others; the signal ends the check. */
+/** The caller, for fair use of worker threads, and a signal that ends the check. */
 export interface CheckingFor {
   caller: string;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * `faulty`: sentences that a model can act on. `unchecked`: the check was given up, because schema and value together are too expensive; the
+ * `faulty`: with sentences that a model can act on. `unchecked`: the check was stopped, because schema and value together are too expensive; the
  * reason is a sentence without its subject, such as "takes longer than 1 s to check".
  */
 export type ValueCheck = { type: 'fits' } | { type: 'faulty'; errors: string[] } | { type: 'unchecked'; reason: string };
 
-/** Larger schemas cost more to compile than their check is worth. */
+/** Larger schemas are not checked, because compiling them is too expensive. */
 const schemaCharacters = 200_000;
-/** For one check, and for compiling each thousand characters of a schema that is not small. */
+/** Time limits for one check, and for compiling each thousand characters of a large schema. */
 const checkMs = 1_000;
 const compileMsPerThousand = 10;
 /** Larger values take too long to send to a worker. */
@@ -28,14 +28,14 @@ const workerLimits = { values: 100_000, characters: 2_000_000 };
 
 const checkJob = jobOf<typeof checkInWorker>(import.meta.url, './check-job', 'checkInWorker');
 
-/** What is known of a schema, as long as its tool exists. `unusable`: it checks nothing. */
+/** Cached by schema object, so as long as its tool exists. `unusable`: the schema is not checked. */
 type KnownSchema = { type: 'small'; findErrors: FindErrors | undefined } | { type: 'large'; text: string } | { type: 'unusable' };
 const known = new WeakMap<JsonObject, KnownSchema>();
 
 /**
- * Checks a value against a foreign JSON Schema. What takes at most a few hundred microseconds, by a bound on schema and value together, is done
- * at once; all else in a worker thread with a time limit. A schema that is too large or cannot be compiled checks nothing: the receiver of the value
- * checks it too.
+ * Checks a value against an untrusted JSON Schema: on the main thread if an upper bound says that it takes at most a few hundred microseconds, otherwise
+ * in a worker with a time limit. With a schema that is too large or cannot be compiled every value fits, because the receiver of the value checks it
+ * too.
  * @throws the signal's reason
  */
 export async function checkValue(value: JsonValue, schema: JsonObject, { caller, signal }: CheckingFor): Promise<ValueCheck> {
@@ -65,7 +65,7 @@ function toCheck(errors: string[]): ValueCheck {
 
 let lastCompiled: Promise<unknown> = Promise.resolve();
 
-/** One schema in one turn of the event loop: a round of calls may bring dozens of new ones, of a few milliseconds each. */
+/** Compiles one schema per turn of the event loop: a round of calls may need dozens of new ones, of a few milliseconds each. */
 function compileInTurn(schema: JsonObject): Promise<FindErrors | undefined> {
   const compiling = lastCompiled.then(() => {
     const facts = known.get(schema);

@@ -4,7 +4,7 @@ import { RE2JS } from 're2js';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 
-/** What is wrong with a value, a sentence a field that a model can act on; empty when it fits. May throw where a schema leads in a circle. */
+/** Returns one sentence for each invalid field, which a model can act on; empty if the value is valid. May throw for a schema with circular references. */
 export type FindErrors = (value: JsonValue) => string[];
 
 const shownErrors = 5;
@@ -13,25 +13,24 @@ export const patternCharacters = 500;
 export const testedCharacters = 10_000;
 
 /**
- * Schemas come from strangers' documents. Each has a compiler of its own: a shared one keeps every schema for ever, and lets the `$id` of one
- * and the patterns of another meet. Unknown keywords and formats are ignored instead of refused. Undefined for a
- * schema that cannot be compiled.
+ * Compiles an untrusted schema, with its own Ajv instance: a shared one would keep every schema for ever, and mix up their `$id`s and patterns. Unknown
+ * keywords and formats are ignored. Undefined for a schema that cannot be compiled.
  */
 export function compileSchema(schema: JsonObject): FindErrors | undefined {
   try {
     const ajv = new Ajv2020({
       strict: false,
       allErrors: true,
-      // What an object inherits (`toString`, `constructor`) is no property of it: else an argument of that name could not be left out.
+      // Ignore inherited properties (`toString`, `constructor`): otherwise an optional argument of such a name would always count as present.
       ownProperties: true,
       validateFormats: false,
       validateSchema: false,
       logger: false,
-      // Definitions that are referred to again and again would be written out each time, and the optimizer reads all code once a name.
+      // Inlining would repeat definitions for each reference, and the optimizer traverses all code once per name.
       inlineRefs: false,
       code: { optimize: false, regExp: Object.assign(linearRegExp, { code: 'linearRegExp' }) },
     });
-    const validate = ajv.compile(withoutMachinery(schema) as JsonObject);
+    const validate = ajv.compile(withoutRemovedKeywords(schema) as JsonObject);
     return (value) => {
       const isValid: unknown = validate(value);
       return isValid === true ? [] : (validate.errors ?? []).slice(0, shownErrors).map(sentence);
@@ -41,8 +40,8 @@ export function compileSchema(schema: JsonObject): FindErrors | undefined {
   }
 }
 
-/** `$async` would make validation a promise that nobody awaits; `$id` and its kin would rename what references point at. */
-const machinery: ReadonlySet<string> = new Set([
+/** Keywords that are removed: `$async` would make validation return a promise, `$id` and the like would change the targets of references. */
+const removedKeywords: ReadonlySet<string> = new Set([
   '$async',
   '$id',
   '$schema',
@@ -55,22 +54,22 @@ const machinery: ReadonlySet<string> = new Set([
   'id',
 ]);
 
-/** The value without such keywords, where a schema may stand; below `properties` and `$defs` keys are names and stay. */
-function withoutMachinery(value: JsonValue, isNames = false): JsonValue {
-  if (Array.isArray(value)) return value.map((entry) => withoutMachinery(entry));
+/** Removes these keywords from all subschemas. Keys below `properties`, `$defs` and the like are names and stay. */
+function withoutRemovedKeywords(value: JsonValue, isNames = false): JsonValue {
+  if (Array.isArray(value)) return value.map((entry) => withoutRemovedKeywords(entry));
   if (!isJsonObject(value)) return value;
   const kept = Object.entries(value).flatMap(([key, child]): [string, JsonValue][] => {
-    if (child === undefined || (!isNames && machinery.has(key))) return [];
+    if (child === undefined || (!isNames && removedKeywords.has(key))) return [];
     if (!isNames && (key === 'enum' || key === 'const' || key === 'default')) return [[key, child]];
-    return [[key, withoutMachinery(child, !isNames && namedSchemas.has(key))]];
+    return [[key, withoutRemovedKeywords(child, !isNames && namedSchemas.has(key))]];
   });
   return Object.fromEntries(kept);
 }
 const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 
 /**
- * A `pattern` written for backtracking could block the event loop for seconds, so patterns run on RE2. Those it does not know (look-around,
- * back references) match everything. Ajv tells patterns apart by `toString`.
+ * Patterns run on RE2, because backtracking could block the event loop for seconds. Patterns that RE2 does not support (look-around, back references)
+ * match everything. Ajv identifies patterns by `toString`.
  */
 function linearRegExp(pattern: string): { test(text: string): boolean; toString(): string } {
   const expression = pattern.length > patternCharacters ? undefined : compilePattern(pattern);
@@ -89,24 +88,24 @@ function compilePattern(pattern: string): RE2JS | undefined {
 }
 
 function sentence(error: ErrorObject): string {
-  const place = error.instancePath.slice(1).replaceAll('/', '.');
+  const path = error.instancePath.slice(1).replaceAll('/', '.');
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
     case 'required':
-      return `${join(place, String(params['missingProperty']))}: is required`;
+      return `${join(path, String(params['missingProperty']))}: is required`;
     case 'additionalProperties':
-      return `${join(place, String(params['additionalProperty']))}: is not an argument of this function`;
+      return `${join(path, String(params['additionalProperty']))}: is not an argument of this function`;
     case 'const':
-      return `${place}: must be ${JSON.stringify(params['allowedValue']).slice(0, 1_000)}`;
+      return `${path}: must be ${JSON.stringify(params['allowedValue']).slice(0, 1_000)}`;
     case 'enum':
-      return `${place}: must be one of ${JSON.stringify(params['allowedValues']).slice(0, 1_000)}`;
+      return `${path}: must be one of ${JSON.stringify(params['allowedValues']).slice(0, 1_000)}`;
     case 'type':
-      return `${place === '' ? 'arguments' : place}: must be ${String(params['type'])}`;
+      return `${path === '' ? 'arguments' : path}: must be ${String(params['type'])}`;
     default:
-      return `${place === '' ? 'arguments' : place}: ${error.message ?? 'is invalid'}`;
+      return `${path === '' ? 'arguments' : path}: ${error.message ?? 'is invalid'}`;
   }
 }
 
-function join(place: string, key: string): string {
-  return place === '' ? key : `${place}.${key}`;
+function join(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
 }

@@ -11,14 +11,14 @@ const smallSchemaInstructions = 5_000;
 
 /** A step stands for at most about 0.1 µs of the compiled check. */
 const cheapSteps = 5_000;
-/** Schemas within schemas at one place and below it; a reference may lead to itself. */
+/** Nesting of visited schemas; a reference may lead to itself. */
 const maxDepth = 400;
 
 /** Keywords below which keys are names and not keywords. */
 const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 const annotations: ReadonlySet<string> = new Set(['title', 'description', '$comment']);
 
-/** What is left; negative when there was more to do. */
+/** Remaining steps; negative when the budget was exceeded. */
 interface Budget {
   left: number;
 }
@@ -55,18 +55,18 @@ export function isSmallSchema(schema: JsonObject): boolean {
   return nodes.left >= 0 && characters.left >= 0 && instructions.left >= 0;
 }
 
-/** About how many instructions RE2 makes of a pattern: a counted repetition is written out. */
+/** Estimates the RE2 instructions of a pattern: RE2 expands counted repetitions. */
 function instructionsOf(pattern: string): number {
   if (pattern.length > patternCharacters) return 1;
   let factor = 1;
   for (const [, least, most] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) factor *= Math.max(1, Number(least), Number(most ?? 0));
-  // RE2 refuses more than a thousand repetitions, nested ones multiplied.
+  // RE2 refuses more than a thousand repetitions, with nested ones multiplied.
   return pattern.length * Math.min(factor, 1_000);
 }
 
 /**
- * Whether checking the value takes at most a few hundred microseconds. Walks through schema and value together as the compiled check does, counts
- * what that would do at most, and stops where the steps are used up: recursive combinators multiply here as there.
+ * Whether checking the value takes at most a few hundred microseconds. Traverses schema and value together like the compiled check, counts its steps in
+ * the worst case, and stops when the budget is used up: recursive combinators multiply the steps here as they do there.
  */
 export function isCheapCheck(schema: JsonObject, value: JsonValue): boolean {
   const walk = { root: schema, left: cheapSteps, depth: 0 };
@@ -88,7 +88,7 @@ function visit(schema: JsonValue | undefined, value: JsonValue, walk: Walk): voi
     walk.left -= 1;
     if (walk.left < 0) break;
     const argument = schema[keyword];
-    visitAtPlace(keyword, argument, { value, walk });
+    visitInPlace(keyword, argument, { value, walk });
     if (Array.isArray(value)) visitItems(keyword, argument, { value, walk });
     else if (isJsonObject(value)) visitFields(keyword, argument, { schema, value, walk });
     else if (typeof value === 'string') countText(keyword, argument, { value, walk });
@@ -96,8 +96,8 @@ function visit(schema: JsonValue | undefined, value: JsonValue, walk: Walk): voi
   walk.depth -= 1;
 }
 
-/** Keywords that look at the value as a whole, or apply further schemas to it. */
-function visitAtPlace(keyword: string, argument: JsonValue | undefined, { value, walk }: { value: JsonValue; walk: Walk }): void {
+/** Keywords that apply to the value as a whole, or apply further schemas to it. */
+function visitInPlace(keyword: string, argument: JsonValue | undefined, { value, walk }: { value: JsonValue; walk: Walk }): void {
   switch (keyword) {
     case 'allOf':
     case 'anyOf':
@@ -112,7 +112,7 @@ function visitAtPlace(keyword: string, argument: JsonValue | undefined, { value,
       if (typeof argument !== 'string') return;
       walk.left -= argument.length / 32;
       visit(findByPointer(walk.root, argument), value, walk);
-      // Errors so far are copied.
+      // Ajv copies the errors so far.
       walk.left -= (cheapSteps - walk.left) / 64;
       return;
     case 'enum':
@@ -196,7 +196,7 @@ function countMatch(pattern: string, text: string, walk: Walk): void {
   if (text.length <= testedCharacters) walk.left -= ((text.length + 1) * instructionsOf(pattern)) / 4;
 }
 
-/** Takes a step for each value, and for each so many characters. */
+/** Takes one step for each value, and one for every `charactersPerStep` characters. */
 function countValues(value: JsonValue | undefined, budget: Budget, charactersPerStep = 64): void {
   budget.left -= 1;
   if (budget.left < 0) return;
@@ -213,7 +213,7 @@ function eachItem(items: readonly JsonValue[], budget: Budget, look: (item: Json
   for (let index = 0; index < items.length && budget.left >= 0; index += 1) look(items[index] ?? null, index);
 }
 
-/** Whether the value has at most so many values and characters. */
+/** Whether a value consists of at most this many values and characters. */
 export function isWithin(value: JsonValue, { values, characters }: { values: number; characters: number }): boolean {
   const budget = { left: values };
   countValues(value, budget, characters / values);

@@ -3,20 +3,20 @@ import { hasMoreValuesThan, isTextDeeperThan } from '../shared/json-depth.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 
-/** What is to be parsed, and the limits on what comes back: receiving a value costs time for each part of it once more. */
+/** The source, and the limits on the parsed value: receiving it from the worker takes time for each part again. */
 export interface ParseTask {
   source: string | Uint8Array;
   maxDepth: number;
   maxValues: number;
-  /** Different names of fields. */
+  /** Different field names. */
   maxFieldNames: number;
-  /** Numbers directly in lists; they do not count as values. */
+  /** Numbers directly in arrays, which do not count as values. */
   maxNumbers: number;
-  /** What a field `__proto__` or `constructor` with a prototype does. */
+  /** What to do with a field `__proto__`, or `constructor` with a prototype. */
   prototypes: 'refuse' | 'remove';
   /**
-   * Paths of documents: names of fields, with `*` for the entries of a list, such as `tool_servers.*.openapi`. They come back as JSON text, which
-   * costs next to nothing to receive, and do not count.
+   * Paths of documents: field names, with `*` for the entries of an array, such as `tool_servers.*.openapi`. Documents come back as JSON text, which
+   * is cheap to receive, and do not count towards the limits.
    */
   documents: readonly string[];
 }
@@ -24,18 +24,18 @@ export interface ParseTask {
 export type ParsedJson = { type: 'value'; value: JsonValue } | { type: 'invalid'; message: string } | { type: 'too_deep' } | TooMuch;
 export interface TooMuch {
   type: 'too_much';
-  /** What there are too many of. */
+  /** What exceeded its limit. */
   of: 'values' | 'field names' | 'numbers';
 }
 
-/** Documents and numbers included: about 250 MB. */
+/** All values, including documents and numbers; they take about 250 MB. */
 const maxValuesInAll = 3_000_000;
 
-/** The job of `parseJsonAside`. Never throws for what is wrong with the text. */
+/** The job of `parseJsonAside`. Never throws for invalid text. */
 export function parseJsonJob(task: ParseTask): ParsedJson {
   const text = typeof task.source === 'string' ? task.source : new TextDecoder().decode(task.source);
   if (isTextDeeperThan(text, task.maxDepth)) return { type: 'too_deep' };
-  // `JSON.parse` cannot be interrupted, and ends the process when it needs more memory than there is.
+  // `JSON.parse` cannot be interrupted, and running out of memory in it ends the whole process.
   if (hasMoreValuesThan(text, maxValuesInAll)) return { type: 'too_much', of: 'values' };
   const action = task.prototypes === 'refuse' ? 'error' : 'remove';
   let value: JsonValue;

@@ -8,8 +8,8 @@ export type { ParsedJson, ParseTask, TooMuch } from './parse-json-job.ts';
 const job = jobOf<typeof parseJsonJob>(import.meta.url, './parse-json-job', 'parseJsonJob');
 
 /**
- * Parses JSON in a thread, and gives it back only within the task's limits, so that receiving it takes a few milliseconds. A buffer is handed over:
- * whoever gave it does not use it again.
+ * Parses JSON in a worker thread, and returns it only within the task's limits, so that receiving it takes a few milliseconds. A buffer is transferred,
+ * so the calling code must not use it afterwards.
  * @throws as `runAside`
  */
 export function parseJsonAside(

@@ -1,7 +1,7 @@
 import { createWorkerPool, type JobRun } from './worker-pool.ts';
 
 /**
- * The pool of the whole process for short work, such as checks and parsing. What may take many seconds has a pool of its own, because all short
+ * The pool of the whole process for short work, such as checks and parsing. Work that may take many seconds needs its own pool, because all short
  * work would wait for it.
  */
 const shortWork = createWorkerPool({ threads: 2, megabytes: 384 });

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 export interface Job<Data, Result> {
   url: URL;
   name: string;
-  /** Only for the compiler. */
+  /** Only for type inference. */
   types?: (data: Data) => Result;
 }
 
@@ -13,13 +13,13 @@ export interface Job<Data, Result> {
 export interface JobRun<Data, Result> {
   job: Job<Data, Result>;
   data: Data;
-  /** Transferred instead of copied: `MessagePort`s (which must be listed) and buffers that this side does not use again. */
+  /** Transferred instead of copied: `MessagePort`s (which must be listed) and buffers that are not used again on this side. */
   transfer?: readonly Transferable[];
-  /** Threads are shared out among callers. */
+  /** For fairness: threads are shared among callers. */
   caller: string;
   /** Ends the work at once, whether it waits or runs. */
   signal?: AbortSignal | undefined;
-  /** From the moment at which the job begins; waiting for a thread and starting one do not count. */
+  /** Time limit from the start of the job; waiting for a thread and starting one do not count. */
   timeoutMs: number;
 }
 
@@ -35,7 +35,7 @@ export interface WorkerPool {
 
 export interface WorkerPoolLimits {
   threads: number;
-  /** The JavaScript heap of each thread; buffers lie outside of it. */
+  /** The JavaScript heap of each thread, without buffers. */
   megabytes: number;
   /** An idle thread ends after this time. */
   idleMs?: number;
@@ -60,8 +60,8 @@ export class TooManyWaiting extends Error {
 }
 
 /**
- * A function that a worker thread is to run, by the module beside `importer` (its `import.meta.url`) and its name. Without an extension: the
- * module is TypeScript where the importer is, and JavaScript in a build.
+ * A function for a worker thread, by its module, relative to `importer` (its `import.meta.url`), and its name. `module` has no extension: it is
+ * TypeScript if the importer is, and JavaScript in a build.
  */
 export function jobOf<Run extends (data: never) => unknown>(
   importer: string,
@@ -72,7 +72,7 @@ export function jobOf<Run extends (data: never) => unknown>(
   return { url: new URL(`${module}.${extension}`, importer), name };
 }
 
-/** What a thread is sent, and what it answers. `begun`: its module is loaded, and the time runs. */
+/** Messages to and from a thread. `begun`: the module is loaded, and the time limit starts. */
 export interface ToWorker {
   url: string;
   name: string;
@@ -89,7 +89,7 @@ export interface WorkerJobEvent {
 }
 const jobEvents = channel('toolwharf.worker-job');
 
-/** Loading the module of a job, beside the job's own limit: many times what it takes on a busy machine. */
+/** Time for loading the module of a job, in addition to the job's limit: many times what it takes on a busy machine. */
 const startMs = 10_000;
 
 interface PendingRun {
@@ -102,7 +102,7 @@ interface PendingRun {
 interface CallerShare {
   waiting: PendingRun[];
   running: number;
-  /** Counts up with each start, so that who was served longest ago is served next. */
+  /** The number of the last start, so that the caller who was served longest ago is served next. */
   servedAt: number;
 }
 
@@ -110,13 +110,13 @@ interface Thread {
   worker: Worker;
   pending: PendingRun | undefined;
   timer: NodeJS.Timeout | undefined;
-  /** It is being terminated, and counts as a thread until it has ended. */
+  /** True while it is being terminated; it counts as a thread until it has ended. */
   isEnding: boolean;
 }
 
 /**
- * A pool of persistent threads for work that would hold up everybody else. A thread starts when it is needed; it is terminated with a job that
- * exceeds its time or memory, or whose signal fires. Fair among callers: as long as a pool has more than one thread, no caller holds all of
+ * A pool of persistent threads for work that would block the event loop. Threads start on demand; a thread is terminated with a job that
+ * exceeds its time or memory limit, or is aborted. Fair among callers: if a pool has more than one thread, no caller gets all of
  * them, and a free one goes to the caller that was served longest ago.
  */
 export function createWorkerPool({
@@ -205,7 +205,7 @@ export function createWorkerPool({
     try {
       thread.worker.postMessage(message, [...transfer]);
     } catch (error) {
-      // What cannot be copied: nothing has begun.
+      // The data cannot be cloned, so the job has not started.
       fail(thread, error as Error);
     }
   }
@@ -225,7 +225,7 @@ export function createWorkerPool({
     }
   }
 
-  /** The result may have arrived while this side was busy: messages are read after timers. */
+  /** Messages are read after timers, so the result may have arrived already; check once more after reading messages. */
   function endLate(thread: Thread, pending: PendingRun): void {
     setImmediate(() => {
       if (thread.pending === pending) end(thread, new TookTooLong(`The work took longer than ${pending.run.timeoutMs} ms.`));
@@ -267,7 +267,7 @@ export function createWorkerPool({
     }, idleMs).unref();
   }
 
-  function leave(pending: PendingRun, reason: Error): void {
+  function abort(pending: PendingRun, reason: Error): void {
     pending.stopListening();
     const thread = [...threads].find((one) => one.pending === pending);
     if (thread !== undefined) return end(thread, reason);
@@ -285,7 +285,7 @@ export function createWorkerPool({
     run<Data, Result>(run: JobRun<Data, Result>) {
       return new Promise<Awaited<Result>>((resolve, reject) => {
         run.signal?.throwIfAborted();
-        const onAbort = (): void => leave(pending, run.signal?.reason as Error);
+        const onAbort = (): void => abort(pending, run.signal?.reason as Error);
         const pending: PendingRun = {
           run: run as JobRun<unknown, unknown>,
           resolve,

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import type { FromWorker, ToWorker } from './worker-pool.ts';
 
-/** The body of each thread of `worker-pool.ts`: one job after the other. */
+/** The code of each thread of `worker-pool.ts`: runs one job after the other. */
 parentPort?.on('message', (message: ToWorker) => void runJob(message));
 
 async function runJob({ url, name, data }: ToWorker): Promise<void> {

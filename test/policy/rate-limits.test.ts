@@ -58,14 +58,14 @@ describe('requests under way', () => {
     first();
     first();
     await limiter.admit(caller);
-    await expect(limiter.admit(caller)).rejects.toThrow('2 requests under way');
+    await expect(limiter.admit(caller)).rejects.toThrow('2 requests active');
   });
 
   test('that are refused use up no request of the minute', async () => {
     const { limiter } = counter();
     const caller = callerOf({ concurrentRuns: 1, requestsPerMinute: 2 });
     const release = await limiter.admit(caller);
-    await expect(limiter.admit(caller)).rejects.toThrow('under way');
+    await expect(limiter.admit(caller)).rejects.toThrow('active');
     release();
     await limiter.admit(caller);
   });

@@ -10,7 +10,7 @@ describe('the connection limit', () => {
     const door = openDoor({ connectTimeoutMs: 60, lookup: () => {} });
     await expect(door.send({ url: 'http://tools.example/' })).rejects.toMatchObject({
       failure: 'timeout',
-      message: 'http://tools.example does not accept a connection in time. Is it running, and does a firewall let it through?',
+      message: 'http://tools.example did not accept a connection in time. Is it running, and does a firewall block it?',
     });
   });
 

@@ -13,18 +13,18 @@ import type { RememberedApprovals } from './remembered-approvals.ts';
 export interface ApprovalGateOptions {
   sendElicitation: SendElicitation;
   remembered: RememberedApprovals;
-  /** Why arguments that a human has changed do not match the function's schema; undefined where they do. */
+  /** Why edited arguments do not match the function's schema; undefined if they do. */
   objectionTo: (args: JsonObject, spec: ToolSpec, run: RunContext) => Promise<string | undefined>;
-  /** How long a session may take, each time it is asked. */
+  /** How long a session may take for each answer. */
   timeoutMs: number;
 }
 
 /**
- * Decides whether a call may run: at once where nobody has to be asked or somebody has decided before, by asking the run's session, or in
- * another request where the run can wait. Everything else, such as a malformed answer, is no approval.
+ * Decides whether a call may run: at once if it needs no approval or was decided before, by asking the run's session, or in
+ * another request if the run can be suspended. Everything else, such as a malformed answer, is a rejection.
  */
 export function createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs }: ApprovalGateOptions): ApprovalGate {
-  /** Asks again about arguments that do not match the schema, so that a typing error can be corrected; the last reply counts as it is. */
+  /** Asks again if edited arguments do not match the schema, so that a typo can be corrected; the last reply is final. */
   async function askUntilValid(request: ApprovalRequest): Promise<ElicitationReply & { objection?: string | undefined }> {
     const { run, signal, tool } = request;
     let params = request.args;
@@ -54,7 +54,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
     }
     if (reply.type !== 'answered') return undefined;
     if (reply.objection !== undefined) {
-      const message = `The user changed the arguments of '${request.tool.spec.name}' to some that do not fit, so it was not run: ${reply.objection}`;
+      const message = `The user changed the arguments of '${request.tool.spec.name}' to invalid ones, so it was not run: ${reply.objection}`;
       emitResponse(request, { id: callId, decision: 'reject', message: reply.objection });
       return { type: 'refused', code: 'approval_rejected', message };
     }
@@ -67,11 +67,11 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
   return {
     async decide(request) {
       const { run, tool, callId, args } = request;
-      // Before anything is awaited, so that calls with the same id take their decisions in their order.
+      // Before any `await`, so that calls with the same id take their decisions in order.
       const decided = run.wait?.resumed?.takeDecision(callId, args);
       if (decided !== undefined) {
         if (decided.call.definition === definitionOf(tool)) return toDecision(decided.answer, request);
-        const message = `The function '${decided.call.tool}' has changed since its call was shown for approval, so it was not run. Call it again as it is now.`;
+        const message = `The function '${decided.call.tool}' has changed since its call was shown for approval, so it was not run. Call it again with its current definition.`;
         return { type: 'refused', code: 'definition_changed', message };
       }
       if (!(await needsApproval(request))) return { type: 'approved' };
@@ -102,7 +102,7 @@ function namesOf({ spec, label, otherNames = [] }: Tool): string[] {
   return [spec.name, label, ...otherNames];
 }
 
-/** Only `approve` itself approves. */
+/** Anything but `approve` is a rejection. */
 function toAnswer(data: JsonObject): ApprovalAnswer {
   const params = ownValue(data, 'params');
   const message = ownValue(data, 'message');

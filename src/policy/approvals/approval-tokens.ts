@@ -15,7 +15,7 @@ export interface TokenScope {
   args: JsonObject;
 }
 
-/** Signed with HMAC-SHA-256. That a token is used once is up to the store, which takes one decision for each call. */
+/** Tokens signed with HMAC-SHA-256. The store ensures single use: it accepts one decision for each call. */
 export interface ApprovalTokens {
   /** `expires` in milliseconds since 1970. */
   sign(scope: TokenScope, expires: number): string;

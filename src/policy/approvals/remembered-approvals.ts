@@ -3,7 +3,7 @@ import type { NoteStore } from '../../core/note-store.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool } from '../../core/tool.ts';
 
-/** What a caller has decided for a function for the rest of a chat, for a day at most. */
+/** A caller's decisions on functions for the rest of a chat, for a day at most. */
 export interface RememberedApprovals {
   /** Does nothing without a chat. */
   remember(scope: ApprovalScope, decision: 'approve' | 'reject'): Promise<void>;
@@ -13,14 +13,14 @@ export interface RememberedApprovals {
 export interface ApprovalScope {
   callerId: string;
   chatId: string | undefined;
-  /** As `definitionOf` gives it: a function that has changed needs another approval. */
+  /** From `definitionOf`: a function that has changed needs another approval. */
   definition: string;
 }
 
 export interface RememberedOptions {
   store: NoteStore;
   now: () => number;
-  /** Called where the store fails: then the user is asked again, which is safe. */
+  /** Called when the memory fails; then the user is asked again, which is safe. */
   onFault: (error: unknown) => void;
 }
 
@@ -43,14 +43,14 @@ export function createRememberedApprovals({ store, now, onFault }: RememberedOpt
   };
 }
 
-/** A digest, because a definition holds a whole schema. */
+/** A digest, because a definition contains a whole schema. */
 function idOf({ callerId, chatId, definition }: ApprovalScope): string {
   return createHash('sha256')
     .update(JSON.stringify([callerId, chatId, definition]))
     .digest('base64');
 }
 
-/** What identifies a function: its name, what a model reads of it, and where it runs. */
+/** Identifies a function by its name, its description and parameters, and where it runs. */
 export function definitionOf({ spec, label, server, kind, endpoint }: Tool): string {
   return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind, ...(endpoint === undefined ? [] : [endpoint])]);
 }

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 
 import type { Trust } from '../../core/outbound.ts';
 
-/** What an operator decided about tool servers that come with a request. */
+/** The operator's rules for tool servers that a request supplies. */
 export interface EgressRules {
   /** `TOOL_SERVER_EGRESS`: public addresses, any, or no server that is not in `allow`. */
   mode: 'public' | 'any' | 'none';
@@ -11,8 +11,8 @@ export interface EgressRules {
 }
 
 /**
- * `private` is what only a local network routes (RFC 1918, RFC 4193, RFC 6598), `loopback` this host, `metadata` a cloud's service that hands
- * out credentials, `other` what no server has (multicast, documentation, reserved). Only `public` is routed everywhere.
+ * `private`: routed only in a local network (RFC 1918, RFC 4193, RFC 6598). `loopback`: this host. `metadata`: a cloud service that hands
+ * out credentials. `other`: no server has such an address (multicast, documentation, reserved). Only `public` is routed everywhere.
  */
 export type AddressClass = 'public' | 'private' | 'loopback' | 'link-local' | 'metadata' | 'other';
 
@@ -42,8 +42,8 @@ const translationPositions = [
 ];
 
 /**
- * The class of an address as a parser, a resolver or a socket gives it. Judged by its bytes, with IPv4 addresses inside IPv6 ones decoded,
- * because a rule on the text is passed by the next spelling. What is no address is `other`.
+ * The class of an address from a parser, resolver or socket. Decided by its bytes, including IPv4 addresses within IPv6 ones, because rules on the
+ * text could be bypassed by another spelling. Anything that is not an address is `other`.
  */
 export function classifyAddress(ip: string): AddressClass {
   if (!ipaddr.isValid(ip)) return 'other';
@@ -74,7 +74,7 @@ function classifyIPv6(address: ipaddr.IPv6): AddressClass {
   const range: string = address.range();
   if (range === 'linkLocal') return 'link-local';
   if (range === 'uniqueLocal' || range === 'deprecatedSiteLocal') return 'private';
-  // The library calls unassigned space "unicast" too.
+  // The library also reports unassigned ranges as "unicast".
   return range === 'unicast' && address.match(globalUnicast) ? 'public' : 'other';
 }
 
@@ -86,7 +86,7 @@ function embeddedIPv4(address: ipaddr.IPv6): number[] | undefined {
   return address.match(teredo) ? bytes.slice(12).map((byte) => byte ^ 0xff) : undefined;
 }
 
-/** RFC 8215 leaves the prefix length to the network, so every position is looked at; the translator itself is a local one. */
+/** RFC 8215 leaves the prefix length to the network, so every position is checked; the translator itself is local. */
 function classifyLocalTranslation(bytes: number[]): AddressClass {
   const classes = translationPositions.map((positions) => classifyIPv4(positions.map((position) => bytes[position] ?? 0)));
   return classes.find((found) => found === 'metadata' || found === 'link-local') ?? 'private';
@@ -98,8 +98,8 @@ export function isReachable(addressClass: AddressClass, reach: Reach): boolean {
 }
 
 /**
- * Whether a call may leave, and how far. Decides finally for a URL whose host is an address; for a name it says what its addresses
- * have to be (`isReachable`), since only the connection knows them. The message names the setting that would allow it.
+ * Whether a request may be sent, and to which addresses. The decision is final for a URL whose host is an IP address; for a name, its addresses must
+ * be checked with `reach` (`isReachable`) once they are resolved. The message names the setting that would allow it.
  */
 export function decideEgress(url: URL, trust: Trust, rules: EgressRules): EgressDecision {
   const decision = trust.kind === 'configured' ? decideConfigured(url, trust.origin) : decideRequested(url, trust.mayReachPrivate, rules);
@@ -130,22 +130,22 @@ function decideRequested(url: URL, mayReachPrivate: boolean, rules: EgressRules)
   return { isAllowed: true, reach: rules.mode === 'any' || mayReachPrivate ? 'private' : 'public' };
 }
 
-/** The class is told, the address behind a name is not: a refusal must not answer questions about the local network. */
+/** Names the class but not the address behind a name: a refusal must not reveal the local network. */
 export function explainRefusal(origin: string, addressClass: AddressClass, rules: EgressRules): string {
   if (addressClass === 'link-local' || addressClass === 'metadata') {
     const kind = addressClass === 'metadata' ? 'cloud metadata' : 'link-local';
-    return `${origin} leads to a ${kind} address. Credentials are handed out there, so it is refused to everyone, and no setting allows it.`;
+    return `${origin} leads to a ${kind} address, where credentials can be read. So it is always refused, and no setting allows it.`;
   }
   const kind = addressClass === 'other' ? 'reserved' : addressClass;
   return `${origin} leads to a ${kind} address, and servers that come with a request may only have public ones. ${cureFor(origin, rules)}`;
 }
 
 function cureFor(origin: string, rules: EgressRules): string {
-  const remark = rules.allow.length === 0 ? '' : ' (beside what it holds, separated by a comma)';
-  return `To allow it, set${remark}: TOOL_SERVER_ALLOW=${origin}`;
+  const note = rules.allow.length === 0 ? '' : ' (in addition to its current entries, separated by a comma)';
+  return `To allow it, set${note}: TOOL_SERVER_ALLOW=${origin}`;
 }
 
-/** The origin of a URL in its one spelling; undefined for what is no `http:` or `https:` URL. */
+/** The normalized origin of a URL; undefined for anything but an `http:` or `https:` URL. */
 export function originOf(url: string): string | undefined {
   const parsed = URL.parse(url);
   return parsed?.protocol === 'http:' || parsed?.protocol === 'https:' ? parsed.origin : undefined;
@@ -161,7 +161,7 @@ function literalClass(hostname: string): AddressClass | undefined {
 }
 
 /**
- * Ports of other protocols, some of which take the lines of an HTTP request for their own commands: mail would be sent in the gateway's name.
+ * Ports of other protocols, some of which would execute lines of an HTTP request as commands, for example to send mail in the gateway's name.
  * "Bad ports" of the WHATWG Fetch standard, section "Port blocking", which every browser refuses.
  */
 const blockedPorts = new Set([

@@ -7,7 +7,7 @@ interface Explanation {
   explain(origin: string): string;
 }
 
-/** By the code of the socket, the resolver, OpenSSL or undici; the first that fits. */
+/** By the error code of the socket, the resolver, OpenSSL or undici; the first match counts. */
 const beforeTheAnswer: readonly Explanation[] = [
   {
     codes: /^ECONNREFUSED$/u,
@@ -17,12 +17,12 @@ const beforeTheAnswer: readonly Explanation[] = [
   {
     codes: /^ENOTFOUND$|^ENODATA$/u,
     failure: 'unreachable',
-    explain: (origin) => `The name in ${origin} is not known. Is it spelled right?`,
+    explain: (origin) => `The host name of ${origin} does not exist. Is it spelled correctly?`,
   },
   {
     codes: /^EAI_/u,
     failure: 'unreachable',
-    explain: (origin) => `The name in ${origin} cannot be resolved now. Does this host reach its DNS server?`,
+    explain: (origin) => `The host name of ${origin} cannot be resolved at the moment. Can this host reach its DNS server?`,
   },
   {
     codes: /^EHOSTUNREACH$|^ENETUNREACH$|^EHOSTDOWN$|^ENETDOWN$/u,
@@ -32,13 +32,13 @@ const beforeTheAnswer: readonly Explanation[] = [
   {
     codes: /^UND_ERR_CONNECT_TIMEOUT$|^ETIMEDOUT$/u,
     failure: 'timeout',
-    explain: (origin) => `${origin} does not accept a connection in time. Is it running, and does a firewall let it through?`,
+    explain: (origin) => `${origin} did not accept a connection in time. Is it running, and does a firewall block it?`,
   },
   { codes: /^UND_ERR_HEADERS_TIMEOUT$/u, failure: 'timeout', explain: (origin) => `${origin} did not answer in time.` },
   {
     codes: /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/u,
     failure: 'unreachable',
-    explain: (origin) => `The certificate of ${origin} is not trusted. For an authority of your own set NODE_EXTRA_CA_CERTS.`,
+    explain: (origin) => `The certificate of ${origin} is not trusted. For your own certificate authority set NODE_EXTRA_CA_CERTS.`,
   },
   {
     codes: /^EPROTO$|^ERR_SSL_|^ERR_TLS_/u,
@@ -53,7 +53,7 @@ const beforeTheAnswer: readonly Explanation[] = [
   {
     codes: /^UND_ERR_DESTROYED$|^UND_ERR_CLOSED$/u,
     failure: 'unreachable',
-    explain: (origin) => `${origin} was not called: the gateway shuts down.`,
+    explain: (origin) => `${origin} was not called, because the gateway is shutting down.`,
   },
   { codes: /^UND_ERR_INVALID_ARG$/u, failure: 'invalid_request', explain: (origin) => `The request to ${origin} is not valid HTTP.` },
   {
@@ -63,7 +63,7 @@ const beforeTheAnswer: readonly Explanation[] = [
   },
 ];
 
-/** Turns a failure before the response's headers into one of ours. The cause keeps the details for the log. */
+/** Explains a failure before the response's headers. `cause` has the details for the log. */
 export function explainFailedRequest(error: unknown, origin: string): OutboundError {
   if (error instanceof OutboundError) return error;
   const code = codeOf(error);
@@ -72,15 +72,15 @@ export function explainFailedRequest(error: unknown, origin: string): OutboundEr
   return new OutboundError(known.failure, known.explain(origin), error);
 }
 
-/** Turns a failure amid the body into one of ours: whatever it is, the answer is not whole. */
+/** Explains a failure within the body: in any case the answer is incomplete. */
 export function explainCutBody(error: unknown, origin: string): OutboundError {
   if (error instanceof OutboundError) return error;
   const code = codeOf(error);
-  if (code === 'UND_ERR_BODY_TIMEOUT') return new OutboundError('timeout', `${origin} stopped amid its answer.`, error);
+  if (code === 'UND_ERR_BODY_TIMEOUT') return new OutboundError('timeout', `${origin} stopped in the middle of its answer.`, error);
   return new OutboundError('cut', `${origin} broke off its answer before the end.`, error);
 }
 
-/** Trying several addresses of a name gives an error of errors; the last is as telling as any. */
+/** Connecting to several addresses of a name fails with an `AggregateError`; its last error is representative. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
   if ('code' in error && typeof error.code === 'string') return error.code;

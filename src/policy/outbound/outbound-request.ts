@@ -17,34 +17,34 @@ import { ResponseReceiver } from './response-receiver.ts';
 
 export interface OutboundOptions {
   egress: EgressRules;
-  /** Calls beyond it wait for a connection, within their first-byte limit. */
+  /** Further requests wait for a connection, within their first-byte limit. */
   maxConnectionsPerOrigin?: number;
   connectTimeoutMs?: number;
   /** Resolves names; tests replace it. */
   lookup?: LookupFunction;
 }
 
-/** Enough for a thousand streams to one backend; more exhaust file descriptors. */
+/** Enough for a thousand streams to one backend; more would exhaust file descriptors. */
 const maxConnectionsPerOrigin = 1_024;
-/** Below the five seconds after which common servers close an idle connection: a request is never repeated, so it must not meet a closing one. */
+/** Below the 5 s after which common servers close an idle connection: requests are never repeated, so they must not use a connection that is closing. */
 const keepAliveMs = 4_000;
-/** Of all headers of a response; a proxy with long policies stays below. */
+/** Size of all headers of a response; even those of a proxy with long policies are smaller. */
 const responseHeaderBytes = 32 * 1024;
-/** Buffered for the reader of one stream, beside as much in its socket and the kernel's buffers. */
+/** The high-water mark of a socket. */
 const bufferedBytes = 16 * 1024;
 /**
- * What waits for the reader of an answer before its connection is paused. As much as Node reads from a socket at once (64 KiB): undici puts
- * back what it had not parsed when it was paused, and has read further meanwhile, so with less the socket's own buffer grows with every pause.
+ * Bytes of an answer that are buffered before its connection is paused. As much as Node reads from a socket at once (64 KiB): when paused, undici puts
+ * unparsed bytes back after it has read more, so with a lower value the socket's buffer would grow with every pause.
  */
 const pausedAtBytes = 64 * 1024;
-/** Decisions about addresses that are remembered; there are a handful of backends. */
+/** Cached egress decisions; there are only a handful of backends. */
 const maxDecided = 1_000;
-/** Longer addresses have arguments of a call in them: they do not come again, and a thousand of them would fill the memory. */
+/** Longer URLs contain arguments of a call, so they are not repeated, and would only fill the cache. */
 const longestDecided = 200;
-/** The last resort for a body that is neither read nor cancelled. */
+/** A fallback limit for a body that is neither read nor cancelled. */
 const abandonedBodyMs = 10 * 60 * 1000;
 
-/** An address that is not allowed. It has no message: the sender knows the origin and the rules. */
+/** An address that is not allowed. `exchange` adds the message, because it knows the origin and the rules. */
 class AddressRefused extends Error {
   readonly addressClass: AddressClass;
 
@@ -56,16 +56,17 @@ class AddressRefused extends Error {
 }
 
 /**
- * The only way out. Connections are shared per trust and reach, so that a request never uses one that was opened under looser rules.
- * A request is sent once: whether a peer acted on one that failed is unknown, and only the caller may know that repeating does no harm.
+ * The only way out to the network. Connections are shared per trust and reach, so that a request never uses one that was opened under looser rules.
+ * A request is sent only once: whether a peer acted on a failed one is unknown, and only the calling code can know whether a retry is harmless.
  * `close` ends every connection at once.
- * @throws TypeError when an entry of `egress.allow` is no origin.
+ * @throws TypeError when an entry of `egress.allow` is not an origin.
  */
 export function createOutbound(options: OutboundOptions): { send: SendOutbound; close: () => Promise<void> } {
   const wrong = options.egress.allow.find((entry) => originOf(entry) === undefined);
-  if (wrong !== undefined) throw new TypeError(`TOOL_SERVER_ALLOW holds ${JSON.stringify(wrong)}, which is no http or https origin.`);
+  if (wrong !== undefined)
+    throw new TypeError(`TOOL_SERVER_ALLOW contains ${JSON.stringify(wrong)}, which is not an http or https origin.`);
   const agents = new Map<string, Agent>();
-  /** For configured origins, to which the same address is requested again and again; by origin and address. */
+  /** Only for configured origins, where the same URLs are requested repeatedly; by origin and URL. */
   const decided = new LRUCache<string, Destination>({ max: maxDecided });
   let isClosed = false;
 
@@ -90,7 +91,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
     request.signal.throwIfAborted();
     const { url, decision } = destinationOf(request);
     if (!decision.isAllowed) throw new OutboundError('denied', decision.message);
-    if (isClosed) throw new OutboundError('unreachable', `${url.origin} was not called: the gateway shuts down.`);
+    if (isClosed) throw new OutboundError('unreachable', `${url.origin} was not called, because the gateway is shutting down.`);
     return exchange(agentFor(request.trust, decision.reach), { request, url, egress: options.egress });
   }
 
@@ -132,7 +133,7 @@ async function exchange(agent: Agent, { request, url, egress }: Exchange): Promi
         method,
         headers: [...headers].flat(),
         body: request.body ?? null,
-        // The timer above ends the call; its limit counts from the beginning, connecting included.
+        // A fallback: the timer above, which includes connecting, normally ends the request first.
         headersTimeout: laterLimit(firstByteTimeoutMs),
         bodyTimeout: checkTimeLimit(idleTimeoutMs + abandonedBodyMs),
       },
@@ -154,22 +155,22 @@ async function exchange(agent: Agent, { request, url, egress }: Exchange): Promi
 }
 
 function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Map<string, string>): OutboundError | undefined {
-  // A 304 is no redirect where it was asked for (RFC 9110 section 15.4.5).
+  // A 304 to a conditional request is not a redirect (RFC 9110 section 15.4.5).
   const isUnchanged = answer.status === 304 && (sent.has('if-none-match') || sent.has('if-modified-since'));
   if (answer.status >= 300 && answer.status < 400 && !isUnchanged) {
     const target = URL.parse(answer.headers['location'] ?? '', url.href)?.origin;
-    // The path is left out: a redirect may carry a secret in it.
+    // Without the path, which may contain a secret.
     const isUsable = answer.headers['location'] !== undefined && target !== undefined && target !== 'null';
-    const destination = !isUsable ? 'no usable address' : target === url.origin ? 'another path of its own' : target;
+    const destination = !isUsable ? 'no valid URL' : target === url.origin ? 'another path of itself' : target;
     const cure =
       target === url.origin
-        ? 'Redirects are not followed: often such a path is a login page, or the same one with or without a slash at its end.'
-        : 'Redirects are not followed: enter the final address.';
+        ? 'Redirects are not followed. Often such a path is a login page, or the same path with or without a trailing slash.'
+        : 'Redirects are not followed: configure the final URL.';
     return new OutboundError('redirected', `${url.origin} answered ${answer.status} and points to ${destination}. ${cure}`);
   }
   const encoding = answer.headers['content-encoding'] ?? 'identity';
   if (encoding.toLowerCase() !== 'identity' && sent.get('accept-encoding') === 'identity') {
-    return new OutboundError('unreachable', `${url.origin} compresses its answer although it was asked not to.`);
+    return new OutboundError('unreachable', `${url.origin} compressed its answer although the request forbids it.`);
   }
   return undefined;
 }
@@ -187,7 +188,7 @@ function createAgent(reach: Reach, options: OutboundOptions): Agent {
   return new Agent({
     connect: createConnector(reach, options),
     connections: options.maxConnectionsPerOrigin ?? maxConnectionsPerOrigin,
-    // One request after the other on a connection: an answer can then belong to no other.
+    // One request at a time on a connection, so that answers cannot be mixed up.
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: keepAliveMs,
@@ -201,7 +202,7 @@ function createAgent(reach: Reach, options: OutboundOptions): Agent {
   });
 }
 
-/** A client has one connection at a time, which it gives to the receiver of each response. */
+/** A client with one connection at a time, which it passes to the receiver of each response. */
 class SingleConnection extends Client {
   readonly #current: { socket?: Socket };
 
@@ -227,8 +228,8 @@ class SingleConnection extends Client {
 }
 
 /**
- * Checks every DNS answer before, and the peer's address after connecting, so that there is no moment between check and use in which a name
- * could change. Hosts that are addresses never reach the lookup; `decideEgress` has judged them.
+ * Checks every DNS answer before connecting, and the peer's address afterwards, so that a name cannot change between check and use. Hosts that are IP
+ * addresses skip the lookup; `decideEgress` has checked them.
  */
 function createConnector(reach: Reach, options: OutboundOptions): buildConnector.connector {
   const settings = {
@@ -236,14 +237,14 @@ function createConnector(reach: Reach, options: OutboundOptions): buildConnector
     timeout: options.connectTimeoutMs ?? limits.connectTimeoutMs,
     lookup: filterLookup(options.lookup ?? lookupByDns, reach),
     highWaterMark: bufferedBytes,
-    // Explicit, because an environment variable could switch it off.
+    // Explicit, because an environment variable could disable it.
     rejectUnauthorized: true,
   };
   const connect = buildConnector(settings);
   return (target, callback) => {
     connect(target, (error, socket) => {
       if (error !== null) return callback(error, null);
-      if (socket.remoteAddress === undefined) return callback(new Error('The peer left at once'), null);
+      if (socket.remoteAddress === undefined) return callback(new Error('The peer disconnected at once'), null);
       const addressClass = classifyAddress(socket.remoteAddress);
       if (!isReachable(addressClass, reach)) {
         socket.destroy();
@@ -255,8 +256,8 @@ function createConnector(reach: Reach, options: OutboundOptions): buildConnector
 }
 
 /**
- * undici takes a reset for the proper end of a body that only the connection's end delimits, and fails requests that merely wait for the
- * connection. With undici's own code for a broken socket the first is cut, and the others get a new connection.
+ * undici treats a reset as the proper end of a body without a length, and fails requests that are only waiting for the connection. With undici's own
+ * code for a broken socket, the body fails as cut off, and the waiting requests get a new connection.
  */
 function markResets<T extends Socket>(socket: T): T {
   return socket.on('error', (error: NodeJS.ErrnoException) => {
@@ -264,7 +265,7 @@ function markResets<T extends Socket>(socket: T): T {
   });
 }
 
-/** Keeps the answers that may be reached: a name with a link-local address beside a good one is common in home networks. */
+/** Drops forbidden addresses instead of refusing the name: names with a link-local address beside a good one are common in home networks. */
 function filterLookup(lookup: LookupFunction, reach: Reach): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, answers) => {

@@ -16,7 +16,7 @@ export interface ReceiverOptions {
   bufferedBytes: number;
 }
 
-/** What undici gives its handlers to control one response. */
+/** undici's controller of one response. */
 interface ResponseController {
   readonly paused: boolean;
   abort(reason: Error): void;
@@ -30,17 +30,17 @@ type Reading = Pick<PromiseWithResolvers<IteratorResult<Uint8Array>>, 'resolve' 
 const finished: IteratorResult<Uint8Array> = { done: true, value: undefined };
 
 /**
- * Receives one response: its head as a promise, its body as an iterator that gives together what has arrived meanwhile, for one reader.
- * It uses undici's dispatcher directly, because the stream that `request` adds costs more than all the rest of a short call.
+ * Receives one response: its head as a promise, its body as an iterator for one reader, which yields everything that has arrived since the last read.
+ * It is a handler of undici's dispatcher, because the stream of `request` would cost more than the rest of a short call.
  *
- * Leaving the loop, or the signal, closes the connection; what has arrived before a failure of the peer is read first. The idle limit counts
- * only while somebody waits for a piece, so a slow reader never looks like a slow peer. An answer that nobody starts to read within the
- * same time is dropped, because its connection would stay open for ever.
+ * Leaving the loop, or aborting the signal, closes the connection; bytes that arrived before a failure are still read first. The idle limit applies
+ * only while the reader waits, so that a slow reader is never taken for a slow peer. An answer that is not read at all within the
+ * same time is dropped, because its connection would otherwise stay open for ever.
  */
 export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undefined> {
-  /** Rejects with what ended the call before the head; the signal's reason when that was it. */
+  /** Rejects with the error that ended the request before the head; with the signal's reason if it was aborted. */
   readonly head: Promise<ResponseHead>;
-  /** On which the answer comes. Known once a connection has taken the request. */
+  /** The connection of the response; undefined until the request is dispatched on one. */
   connection: { socket?: Pick<Socket, 'destroy'> } | undefined;
   readonly #options: ReceiverOptions;
   readonly #headSettled: Pick<PromiseWithResolvers<ResponseHead>, 'resolve' | 'reject'>;
@@ -58,13 +58,13 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
     this.#options = options;
     const { promise, resolve, reject } = Promise.withResolvers<ResponseHead>();
     this.head = promise;
-    // Where the caller has left already, the rejection must not count as unhandled.
+    // If the caller no longer awaits it, the rejection must not count as unhandled.
     promise.catch(() => undefined);
     this.#headSettled = { resolve, reject };
     options.signal.addEventListener('abort', this.#leaveBySignal, { once: true });
   }
 
-  /** Ends the call with an error of ours and closes its connection; nothing happens to one that has ended. */
+  /** Ends the request with an error and closes its connection; does nothing if it has ended already. */
   fail(error: unknown): void {
     if (this.#ending !== undefined) return;
     this.#end({ type: 'failed', error });
@@ -74,12 +74,12 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
 
   onRequestStart(controller: ResponseController): void {
     this.#controller = controller;
-    // The caller left before there was a connection: undici can be told only now.
-    if (this.#ending !== undefined) controller.abort(new Error('Nobody waits for the answer'));
+    // The request was aborted before it had a connection; undici can be notified only now.
+    if (this.#ending !== undefined) controller.abort(new Error('The request was aborted'));
   }
 
   onResponseStart(_controller: ResponseController, status: number, headers: ResponseHead['headers']): void {
-    // An interim answer (RFC 9110 section 15.2) comes before the one that counts.
+    // Skip interim responses (RFC 9110 section 15.2).
     if (status < 200) return;
     this.#idleTimer = setTimeout(this.#stopIdle, this.#options.idleTimeoutMs).unref();
     this.#hasHead = true;
@@ -101,7 +101,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
   }
 
   onResponseEnd(): void {
-    // Many servers silently close the connection after such an error: the next request would be lost on it.
+    // Many servers silently close the connection after a server error, so do not reuse it.
     if (this.#isServerError) this.connection?.socket?.destroy();
     this.#end({ type: 'whole' });
   }
@@ -118,7 +118,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
     this.#isUnread = false;
     if (this.#pieces.length > 0) return Promise.resolve({ done: false, value: this.#takePieces() });
     if (this.#ending !== undefined) return this.#toResult(this.#ending);
-    // One timer for the whole body: a refresh costs less than a new one for each piece, and brings back one that has run out.
+    // One timer for the whole body: refreshing it is cheaper than creating one for each read, and restarts it if it has fired.
     this.#idleTimer?.refresh();
     const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<Uint8Array, undefined>>();
     this.#reading = { resolve, reject };
@@ -157,7 +157,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
 
   #toResult(ending: Ending): Promise<IteratorResult<Uint8Array, undefined>> {
     if (ending.type !== 'failed') return Promise.resolve(finished);
-    // Thrown once: after that the body is over, as a generator's is.
+    // Thrown once; afterwards the iterator is done, like a generator.
     this.#ending = { type: 'left' };
     const { signal, origin } = this.#options;
     return Promise.reject(signal.aborted && ending.error === signal.reason ? ending.error : explainCutBody(ending.error, origin));
@@ -168,7 +168,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
   readonly #stopIdle = (): void => {
     const { origin, idleTimeoutMs } = this.#options;
     const seconds = `${idleTimeoutMs / 1000} s`;
-    if (this.#isUnread) this.fail(new OutboundError('timeout', `Nobody read the answer of ${origin} for ${seconds}.`));
+    if (this.#isUnread) this.fail(new OutboundError('timeout', `The answer of ${origin} was not read for ${seconds}.`));
     else if (this.#reading !== undefined) this.fail(new OutboundError('timeout', `${origin} sent nothing for ${seconds}.`));
   };
 }

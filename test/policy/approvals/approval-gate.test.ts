@@ -115,7 +115,7 @@ describe('an answer over the socket', () => {
     '%j does not, however often it comes, and is not remembered',
     async (data) => {
       const { decision, told } = await decideOn(guarded, inSession, { type: 'answered', data });
-      expect(decision).toMatchObject({ type: 'refused', code: 'approval_rejected', message: expect.stringContaining('do not fit') });
+      expect(decision).toMatchObject({ type: 'refused', code: 'approval_rejected', message: expect.stringContaining('to invalid ones') });
       expect(told.map((event) => event.type)).toEqual(['approval.request', 'approval.response']);
     },
   );

@@ -211,7 +211,7 @@ describe('decideEgress', () => {
     const decision = decideEgress(new URL('https://tools.example/x'), user, rules('none', 'https://hidden.example'));
     expect(decision).toHaveProperty(
       'message',
-      expect.stringMatching(/TOOL_SERVER_EGRESS=none .*beside.*TOOL_SERVER_ALLOW=https:\/\/tools\.example$/u),
+      expect.stringMatching(/TOOL_SERVER_EGRESS=none .*in addition.*TOOL_SERVER_ALLOW=https:\/\/tools\.example$/u),
     );
     expect(decision).not.toHaveProperty('message', expect.stringContaining('hidden'));
   });

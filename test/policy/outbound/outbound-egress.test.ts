@@ -251,11 +251,11 @@ describe('redirects', () => {
   });
 
   it.each([
-    ['no location', undefined, 'no usable address'],
-    ['a script', 'javascript:alert(1)', 'no usable address'],
-    ['nonsense', 'http://[', 'no usable address'],
-    ['the same server', '/login', 'another path of its own. Redirects are not followed: often such a path is a login page'],
-    ['another server', 'https://other.test/x', 'https://other.test. Redirects are not followed: enter the final address'],
+    ['no location', undefined, 'no valid URL'],
+    ['a script', 'javascript:alert(1)', 'no valid URL'],
+    ['nonsense', 'http://[', 'no valid URL'],
+    ['the same server', '/login', 'another path of itself. Redirects are not followed. Often such a path is a login page'],
+    ['another server', 'https://other.test/x', 'https://other.test. Redirects are not followed: configure the final URL'],
   ])('are explained when they point to %s', async (_, location, place) => {
     const server = await startServer((_request, response) => response.writeHead(302, location === undefined ? {} : { location }).end());
     await expect(openDoor().send({ url: server.origin })).rejects.toThrow(place);

@@ -35,7 +35,7 @@ describe('before the answer', () => {
   });
 
   it.each([
-    ['ENOTFOUND', 'unreachable', 'not known'],
+    ['ENOTFOUND', 'unreachable', 'does not exist'],
     ['EAI_AGAIN', 'unreachable', 'cannot be resolved'],
     ['EHOSTUNREACH', 'unreachable', 'no route'],
     ['ETIMEDOUT', 'timeout', 'in time'],

@@ -149,7 +149,7 @@ describe('leaving', () => {
     await door.close();
     await expect(door.send({ url: peer.origin })).rejects.toMatchObject({
       failure: 'unreachable',
-      message: expect.stringContaining('shuts down'),
+      message: expect.stringContaining('is shutting down'),
     });
     expect(peer.connections).toHaveLength(0);
   });
@@ -201,7 +201,7 @@ describe('time', () => {
     const peer = await startPeer((socket) => socket.write(chunkedHead + chunk('one')));
     const response = await openDoor().send({ url: peer.origin, idleTimeoutMs: 40 });
     await expect.poll(() => peer.connections[0]?.destroyed, { interval: 5, timeout: 500 }).toBe(true);
-    await expect(textOf(response)).rejects.toMatchObject({ failure: 'timeout', message: expect.stringContaining('Nobody read') });
+    await expect(textOf(response)).rejects.toMatchObject({ failure: 'timeout', message: expect.stringContaining('was not read for') });
   });
 
   it('runs while a call waits for a free connection', async () => {
