@@ -3,7 +3,7 @@ import type { ErrorCode } from '../core/errors.ts';
 import type { Registry, ToolServerRecord } from '../core/registry.ts';
 
 const bundledId = 'time';
-/** Written with the record, so that a deleted one is not registered again. */
+/** Stored with the record, so that a deleted bundled server is not registered again. */
 export const bundledTimeFact = 'bundled_time_registered';
 
 export interface RunningTimeServer {
@@ -15,20 +15,20 @@ export interface BundledTimeOptions {
   store: Registry;
   /** Tool servers of the environment and the file. */
   fixed: readonly ToolServerRecord[];
-  /** `TOOLWHARF_DEMO`: true registers it at every start, false hides it, undefined only where nothing was ever configured. */
+  /** `TOOLWHARF_DEMO`: true registers it at every start, false hides it, undefined registers it only if nothing was ever configured. */
   demo: boolean | undefined;
   start: () => Promise<RunningTimeServer>;
 }
 
 export interface BundledTime {
-  /** The store, in which the bundled server has the address it has in this process. */
+  /** The store, which shows the bundled server with its URL in this process. */
   store: Registry;
   close(): Promise<void>;
 }
 
 /**
- * Registers the bundled time server in the store, at the first start without any tool server, as an entry that can be changed and deleted like
- * any other; deleted, it stays deleted. It only runs where it is registered.
+ * Registers the bundled time server in the store at the first start without any tool server. Its entry can be changed and deleted like
+ * any other, and stays deleted. The server runs only if it is registered.
  */
 export async function openBundledTimeServer({ store, fixed, demo, start }: BundledTimeOptions): Promise<BundledTime> {
   const plan = demo === false ? 'hide' : await planFor(store, fixed, demo);
@@ -51,19 +51,19 @@ async function planFor(store: Registry, fixed: readonly ToolServerRecord[], demo
     return isFirst ? 'register' : 'hide';
   } catch (error) {
     if (!isAbout(error, 'storage_unavailable')) throw error;
-    // The store may come back with the entry in it, which then has to lead somewhere.
+    // Run it, because the store may become available later and contain the entry.
     return 'run';
   }
 }
 
-/** A store that cannot be written costs the entry, not the start. */
+/** If the store cannot be written, the start continues without the entry. */
 async function register(store: Registry, server: RunningTimeServer): Promise<void> {
   try {
-    // The record first: interrupted between the two, the next start finds it and writes what is missing.
+    // The record first: if the process ends in between, the next start finds it and writes the fact.
     await store.createToolServer(bundledServer(bundledId, server.url));
     await writeRegisteredFact(store);
   } catch (error) {
-    // Another gateway with the same store was faster.
+    // `conflict`: another gateway with the same store was faster.
     if (isAbout(error, 'conflict') || isAbout(error, 'storage_unavailable')) return;
     await server.close();
     throw error;
@@ -97,11 +97,11 @@ function bundledServer(id: string, url: string): ToolServerRecord {
 }
 
 /**
- * The port of the bundled server changes with every start: records of it show the present address, whatever is stored, and a record that
- * leads there is one of it. Without a running server its records are not there.
+ * The port of the bundled server changes with every start. So its records show the current URL instead of the stored one, and records with that URL
+ * are stored as bundled. While the server does not run, its records are hidden.
  */
 function withBundledUrl(store: Registry, url: string | undefined): Registry {
-  /** One object for one record, because callers keep what they derive from one. */
+  /** The same object for the same record, because callers cache derived values by it. */
   const shown = new WeakMap<ToolServerRecord, ToolServerRecord>();
 
   function show(record: ToolServerRecord): ToolServerRecord[] {
@@ -127,7 +127,7 @@ function withBundledUrl(store: Registry, url: string | undefined): Registry {
     },
     async createToolServer(record) {
       const hidden = url === undefined ? (await store.listToolServers()).find(({ id }) => id === record.id) : undefined;
-      // An entry that is not shown must not occupy its id.
+      // A hidden entry must not block its id.
       await (hidden?.origin === 'bundled' ? store.changeToolServer(mark(record)) : store.createToolServer(mark(record)));
     },
     changeToolServer: (record) => store.changeToolServer(mark(record)),

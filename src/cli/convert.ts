@@ -10,15 +10,15 @@ import { parseToolServerConnection } from '../storage/tool-server-connection.ts'
 import { createServerInspector } from '../tools/servers/inspect-server.ts';
 import { createRegisteredServers } from '../tools/servers/registered-servers.ts';
 
-/** Documents are given this long, with everything they refer to. */
-const patienceMs = 60_000;
-/** A file has no server; its own server entry gives the path, and nothing is called. */
+/** Time limit for loading a document, with all files that it refers to. */
+const timeoutMs = 60_000;
+/** A placeholder URL for a file, which has no server; nothing is called. */
 const nowhere = 'http://127.0.0.1';
 
 const usage =
   'toolwharf convert <url or file> [--json]: shows the functions that an OpenAPI document becomes, and what is left out and why.';
 
-/** Prints what becomes of one document. Exit code 1 when nothing does. @throws ConfigError for a wrong command line */
+/** Prints the conversion report of a document. Exit code 1 if it cannot be converted. @throws ConfigError for an invalid command line */
 export async function convert(args: string[]): Promise<void> {
   const { source, isJson } = parseCommand(args);
   const report = await reportOf(source);
@@ -34,12 +34,12 @@ function parseCommand(args: string[]): { source: string; isJson: boolean } {
   } catch (error) {
     throw new ConfigError(`${error instanceof Error ? error.message : String(error)} ${usage}`);
   }
-  throw new ConfigError(`convert takes one address or file. ${usage}`);
+  throw new ConfigError(`convert takes one URL or file. ${usage}`);
 }
 
 async function reportOf(source: string): Promise<ToolServerReport> {
   const outbound = createOutbound({ egress: { mode: 'any', allow: [] } });
-  const signal = AbortSignal.timeout(patienceMs);
+  const signal = AbortSignal.timeout(timeoutMs);
   const servers = createRegisteredServers({ send: outbound.send, now: Date.now });
   try {
     return await createServerInspector({ servers, send: outbound.send }).verify(await recordOf(source), signal);
@@ -62,7 +62,7 @@ async function readDocument(file: string): Promise<string> {
   return text;
 }
 
-/** For a terminal, without colours: one line a function, then everything that was renamed, left out or changed. */
+/** The report as plain text: one line per function, then everything that was renamed, omitted or changed. */
 export function toText(report: ToolServerReport): string {
   if (!report.ok) return `Nothing could be converted: ${report.error ?? 'no reason is known.'}\n`;
   const { info, version, functions, renamed, omitted, warnings, tokens } = report;

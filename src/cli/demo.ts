@@ -4,7 +4,7 @@ import { tellRuns } from '../demo/tell-runs.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { createLogger } from '../observability/logger.ts';
 
-/** The main job from a terminal, start to finish: its own servers on free ports, three runs, exit code 1 when one of them fails. */
+/** Demonstrates tool calls end to end in a terminal: starts its own servers on free ports and does three runs. Exit code 1 if one of them fails. */
 export async function runDemo(): Promise<void> {
   const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
   const config = readConfig({ TOOLWHARF_DEMO: 'true', DRAIN_TIMEOUT_MS: '1000' }, () => undefined);

@@ -15,16 +15,16 @@ interface FaultLog {
 
 const promiseMessage = 'a promise failed without a handler, most likely in a function or hook: await it there, or catch what it throws';
 const exceptionMessage =
-  'code of tools_dir or of a hook threw outside of every call, and the gateway goes on: catch it there (of a timer, or the "error" event of a connection), or give the function worker: true';
+  'code of tools_dir or of a hook threw outside of any call, and the gateway continues: catch it there (in a timer, or the "error" event of a connection), or give the function worker: true';
 
 /**
- * Two requests begun side by side and one cancellation are enough for an operator's function to leave a failed promise behind, and a connection without
- * an `error` listener for an exception outside of every call. That must not end everybody's chats. An exception that is not known to come from there
- * may have left the gateway in any state: that ends it, as it does where no such functions are. Gives the events that are dealt with here.
+ * Keeps the gateway running when an operator's code causes an unhandled rejection (two parallel requests and a cancellation are enough) or throws outside
+ * of any call (such as a connection without an `error` listener). An exception from elsewhere may have left the gateway in any state, so it still ends
+ * the process. Returns the events that are handled here.
  */
 export function guardUserCode({ modules }: Pick<Config, 'modules'>, logger: FaultLog): 'unhandledRejection'[] {
   if (modules.toolsDir === undefined && modules.hooks.length === 0) return [];
-  /** Reading the objects of an operator's code may throw, and an exception here would end the process. */
+  /** Logging objects of an operator's code may throw, and an exception here would end the process. */
   const report = ({ err, ...fields }: FaultFields, message: string): void => {
     try {
       logger.error({ err, ...fields }, message);
@@ -33,11 +33,11 @@ export function guardUserCode({ modules }: Pick<Config, 'modules'>, logger: Faul
     }
   };
   process.on('unhandledRejection', (error) => report({ err: error }, promiseMessage));
-  // Not a listener: other listeners beside it would end the gateway.
+  // Not an event listener, because other listeners would still end the process.
   process.setUncaughtExceptionCaptureCallback((error: unknown) => {
     const module = userModuleBehind(error);
     if (module === undefined) {
-      // Thrown here, it ends the process as it would without this.
+      // Rethrown here, it ends the process as it would without this callback.
       if (!process.emit('uncaughtException', error as Error)) throw error;
     } else report({ err: error, fault_id: randomUUID(), module }, exceptionMessage);
   });

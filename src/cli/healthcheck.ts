@@ -5,12 +5,12 @@ import type { SendOutbound } from '../core/outbound.ts';
 import { readText } from '../core/outbound.ts';
 import { createOutbound } from '../policy/outbound/outbound-request.ts';
 
-/** Below the five seconds that the image gives the whole command. */
-const patienceMs = 3_000;
+/** Below the five seconds that the image allows for the whole command. */
+const timeoutMs = 3_000;
 /** `/ready` names every backend and tool server. */
 const answerBytes = 256 * 1024;
 
-/** For the image, which has no curl: exit code 0 when the gateway at the configured address is alive, 1 with a line otherwise. */
+/** For the image, which has no curl: exit code 0 if the gateway at the configured address is healthy, otherwise 1 and a line on stderr. */
 export async function healthcheck(environment: NodeJS.ProcessEnv): Promise<void> {
   addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile);
@@ -38,9 +38,9 @@ export async function getLocally(url: string, send: SendOutbound): Promise<{ sta
     method: 'GET',
     url,
     trust: { kind: 'configured', origin: new URL(url).origin },
-    signal: AbortSignal.timeout(patienceMs),
-    firstByteTimeoutMs: patienceMs,
-    idleTimeoutMs: patienceMs,
+    signal: AbortSignal.timeout(timeoutMs),
+    firstByteTimeoutMs: timeoutMs,
+    idleTimeoutMs: timeoutMs,
   });
   const { text } = await readText(body, answerBytes);
   return { status, text };

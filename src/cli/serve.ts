@@ -16,9 +16,9 @@ import { createLogger } from '../observability/logger.ts';
 import { guardUserCode } from './guard-user-code.ts';
 import { version } from '../app/version.ts';
 
-/** Every chat reads the registry. Nobody who changes the file from another process notices so short a delay. */
+/** Every chat reads the registry. Changes by another process become visible after this delay. */
 const registryCacheMs = 200;
-/** Closing what is left after the drain takes no longer. */
+/** Time limit for closing everything after the drain. */
 const closingMs = 5_000;
 
 /** Reads the configuration, starts the gateway with its bundled time tool server, and ends both on SIGTERM or SIGINT. */
@@ -26,9 +26,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const envFile = addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile, process.stdout.isTTY);
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
-  if (envFile !== undefined) logger.info({ file: envFile }, `settings of ${envFile} are in force where the environment has none`);
+  if (envFile !== undefined) logger.info({ file: envFile }, `settings of ${envFile} apply unless the environment sets them`);
   const file = databaseFile(config.databaseUrl);
-  // Before anything is read or made there.
+  // Before anything is read or created there.
   await requireAnsweringDisks({ dataDir: config.dataDir, databaseFile: file });
   const dataFolder = openDataFolder(config.dataDir);
   if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
@@ -61,12 +61,12 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   }
   address = await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (text) => announcement(text, isOpen) });
   if (isOpen) showStartKey(app.startKey, address);
-  // Only now: a start that fails at its address must not leave a key behind that was shown once. Until then nobody can use the gateway.
+  // Only after `listen`: if that fails, no key must exist that is shown only once. Until then nobody can use the gateway.
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
 
   const skip = guardUserCode(config, logger);
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
-    if (err !== undefined) logger.fatal({ err }, 'an error that nothing caught ends the gateway');
+    if (err !== undefined) logger.fatal({ err }, 'uncaught error: the gateway exits');
     else logger.info({ signal }, 'shutting down: running answers may finish');
     await app.close();
     await time.close();
@@ -76,7 +76,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   });
 }
 
-/** Reachable from elsewhere without a key would be open to everybody. Straight to the terminal: a log is stored and read by others. */
+/** A gateway that other machines can reach needs a key. Printed to the terminal instead of the log, which is stored and read by others. */
 function showFirstKey(key: string | undefined, host: string): void {
   if (key === undefined) return;
   process.stdout.write(
@@ -85,7 +85,7 @@ function showFirstKey(key: string | undefined, host: string): void {
   );
 }
 
-/** A fragment stays in the browser: it reaches neither a proxy nor a log. Straight to the terminal, as above. */
+/** The key is in the URL's fragment, which browsers send to no proxy and no server. Printed to the terminal, not to the log. */
 function showStartKey(key: string | undefined, address: string): void {
   if (key === undefined) return;
   process.stdout.write(

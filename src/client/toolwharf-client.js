@@ -14,7 +14,7 @@
  */
 
 const protocol = 'toolwharf.v1';
-// Closed for good: misbehaved, wrong key, taken up by another connection.
+// Closed for good: misbehaved, wrong key, taken over by another connection.
 const finalCodes = new Set([1008, 4401, 4409]);
 // Browsers say "Failed to fetch" to all of this. The request may have been carried out all the same.
 const noAnswer =

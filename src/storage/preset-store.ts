@@ -77,10 +77,7 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
 
   function requireStored(presets: readonly PresetRecord[], id: string): PresetRecord {
     if (isFixed(id))
-      throw new GatewayError(
-        'read_only',
-        `The preset "${id}" comes from the configuration file. Change it there and restart the gateway.`,
-      );
+      throw new GatewayError('read_only', `The preset "${id}" comes from the configuration file. Change it there and restart the gateway.`);
     const found = presets.find((preset) => preset.id === id);
     if (found === undefined) throw new GatewayError('not_found', `There is no preset "${id.slice(0, 100)}".`);
     return found;

@@ -30,22 +30,22 @@ import { version } from '../../app/version.ts';
 /** What tests replace. */
 export interface DoctorParts {
   readFile: ReadFile;
-  /** Default: what is stored, behind what the environment and the file hold, read-only. */
+  /** Default: the stored records, read-only, with those of the environment and the file in front. */
   openRegistry?: (config: Config) => Promise<Registry>;
   isContainer?: boolean;
   importModule?: ImportModule;
 }
 
 /**
- * Prints what is in force and what is wrong, and ends the process: a module of functions may have begun something that never ends. Exit code 1 when
- * something is broken. @throws ConfigError for a wrong setting, GatewayError for a data folder that does not answer
+ * Prints the effective configuration and all problems, then ends the process, because a module of functions may have started something that never ends.
+ * Exit code 1 if something is broken. @throws ConfigError for an invalid setting, GatewayError for a data folder that does not answer
  */
 export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   const leftBehind: Finding[] = [];
   addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile);
   await requireAnsweringDisks({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
-  // As in the gateway: a promise or exception that a module leaves behind must not end the report.
+  // As in the gateway: an unhandled rejection or exception of a module must not end the process.
   guardUserCode(config, {
     error: ({ err, module = 'a module' }, message) => void leftBehind.push(warning(`${module} leaves behind: ${String(err)}`, message)),
   });
@@ -55,7 +55,7 @@ export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   process.stdout.write(text, () => process.exit(countBroken(sections) > 0 ? 1 : 0));
 }
 
-/** Requests to tool servers with `auth_type: "session"`, as the gateway sends them; the servers can fetch its public key only while it runs. */
+/** Adds session tokens to requests, as the gateway does. Tool servers can fetch the public key only while the gateway runs. */
 function withTokens(config: Config, send: SendOutbound): SendOutbound {
   const secret = findSecret(config.dataDir, config.secret);
   if (secret === undefined) return send;
@@ -63,7 +63,7 @@ function withTokens(config: Config, send: SendOutbound): SendOutbound {
   return withSessionTokens(send, createSessionTokens({ secret, issuer, now: Date.now }));
 }
 
-/** Examines everything the gateway would use, with the modules that serve chats, and changes nothing. */
+/** Examines everything that the gateway would use, with the gateway's own modules, and changes nothing. */
 export async function examineGateway(environment: NodeJS.ProcessEnv, parts: DoctorParts): Promise<Section[]> {
   const config = readConfig(environment, parts.readFile);
   const { openRegistry = openStored, isContainer = isInContainer() } = parts;
@@ -96,7 +96,7 @@ export async function examineGateway(environment: NodeJS.ProcessEnv, parts: Doct
   }
 }
 
-/** `/ready` needs no key, and no other program's has these two lists. */
+/** `/ready` needs no key, and no other program answers it with these two lists. */
 async function isGateway(config: Config, send: SendOutbound): Promise<boolean> {
   try {
     const { text } = await getLocally(`${localUrl(config)}/ready`, send);

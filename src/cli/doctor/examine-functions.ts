@@ -12,7 +12,7 @@ import { readFolder } from '../../tools/functions/load/read-folder.ts';
 import type { FolderModule } from '../../tools/functions/load/read-folder.ts';
 import type { ToolsetVersion } from '../../tools/functions/load/open-toolset.ts';
 
-/** Of one module; a report is for reading. */
+/** Function names of one module that the report lists. */
 const shownNames = 10;
 
 export interface FunctionExamination {
@@ -21,8 +21,8 @@ export interface FunctionExamination {
 }
 
 /**
- * Whether the modules of `tools_dir` and the hooks can be loaded, and what they offer. Loading runs their top level, as a start does; toolsets are not
- * set up, because that opens connections.
+ * Whether the modules of `tools_dir` and the hooks can be loaded, and what they offer. Loading runs their top-level code, as at a start; toolsets are
+ * not set up, because that would open connections.
  */
 export async function examineFunctions(
   { modules }: Pick<Config, 'modules'>,

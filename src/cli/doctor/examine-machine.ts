@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { broken, note, ok } from './finding.ts';
 import type { Finding } from './finding.ts';
 
-/** The release that the tests run on. */
+/** The major version of Node.js that the tests run on. */
 const testedNode = 24;
 
 export function examineNode(version: string): Finding {
@@ -15,7 +15,7 @@ export function examineNode(version: string): Finding {
   return note(`Node.js ${version} runs toolwharf, which is tested on Node.js ${testedNode}`, `Install Node.js ${testedNode}.`);
 }
 
-/** Whether the data folder can be written: by writing, because permissions alone say nothing about read-only file systems and full disks. */
+/** Whether the data folder is writable. Writes a file, because permissions say nothing about read-only file systems and full disks. */
 export async function examineFolder(folder: string): Promise<Finding> {
   const path = resolve(folder);
   try {
@@ -32,7 +32,7 @@ export async function examineFolder(folder: string): Promise<Finding> {
 function folderCure(code: string): string {
   if (code === 'EROFS')
     return `The file system is read-only: mount a volume there, or set TOOLWHARF_DATA_DIR to a folder that can be written.`;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full: make room.';
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full: free some space.';
   if (code === 'ENOTDIR') return `There is a file in the way: delete it, or set TOOLWHARF_DATA_DIR to another folder.`;
   const user = process.getuid?.();
   const owner = user === undefined ? 'the user that runs toolwharf' : `user ${user}`;
@@ -63,7 +63,7 @@ interface Address {
   port: number;
 }
 
-/** Whether the gateway could listen there now. `isGateway` finds out whether a toolwharf listens there already. */
+/** Whether the gateway could listen on this address now. `isGateway` checks whether a toolwharf listens there already. */
 export async function examinePort({ host, port }: Address, isGateway: () => Promise<boolean>): Promise<Finding> {
   const failure = await tryToListen({ host, port });
   const where = `${host}:${port}`;

@@ -9,19 +9,19 @@ import type { Finding } from './finding.ts';
 import { createModelCatalog } from '../../models/model-catalog.ts';
 import { findUnlistedTaskModels } from '../../app/startup-warnings.ts';
 
-/** Small, and calls tools well: what a newcomer is advised to install. */
-const advisedModel = 'qwen3:4b';
-const pullCure = `On that machine: ollama pull ${advisedModel} (with the compose file: docker compose exec ollama ollama pull ${advisedModel}).`;
+/** Suggested to new users: small, and good at tool calls. */
+const suggestedModel = 'qwen3:4b';
+const pullCure = `On that machine: ollama pull ${suggestedModel} (with the compose file: docker compose exec ollama ollama pull ${suggestedModel}).`;
 
 export interface ModelExamination {
   findings: Finding[];
-  /** Of every model that is listed. */
+  /** Ids of all listed models. */
   ids: ReadonlySet<string>;
 }
 
-/** Whether each backend answers, with how many models, and whether any model is there to answer a chat. */
+/** Whether each backend answers, with how many models, and whether there is any model for chats. */
 export async function examineModels(config: Config, send: SendOutbound, isContainer: boolean): Promise<ModelExamination> {
-  // The message for clients holds neither address nor cause; an operator may read them.
+  // Messages for clients contain neither URL nor cause, which operators may read.
   const causes = new Map<string, unknown>();
   const backends = createBackends(config, send).backends.map((backend) => ({
     ...backend,
@@ -43,7 +43,7 @@ export async function examineModels(config: Config, send: SendOutbound, isContai
     if (report.state !== 'ok') {
       const cause = causes.get(report.name);
       const text = `${name}: ${cause instanceof OutboundError ? cause.message : (report.error ?? 'does not answer')}`;
-      // The Ollama at the default address is only tried, so nothing is wrong when it is not there.
+      // The Ollama at the default address is optional, so its absence is not an error.
       if (!entry.isExplicit) return note(text, 'Start Ollama, or set OLLAMA_BASE_URLS; not needed with other backends.');
       return broken(text, (isContainer && (await containerLoopbackCure(entry.url, send))) || unreachableCure(entry));
     }
@@ -51,7 +51,7 @@ export async function examineModels(config: Config, send: SendOutbound, isContai
       ? ok(`${name}: ${count(report.models, 'model')}`)
       : warning(
           `${name}: answers, but has no models`,
-          entry.kind === 'ollama' ? pullCure : 'Check what the key may use, and that the address goes up to and with /v1.',
+          entry.kind === 'ollama' ? pullCure : 'Check what the key may use, and that the URL ends with /v1.',
         );
   });
   const unlistedTaskModels = findUnlistedTaskModels(config, ids).map(({ setting, id }) =>

@@ -5,14 +5,14 @@ import type { Finding } from './finding.ts';
 import { validatePreset } from '../../admin/validate-preset.ts';
 import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 
-/** What the other examinations have found. */
+/** The names that the other examinations have found. */
 export interface KnownNames {
   models: ReadonlySet<string>;
   toolServers: readonly ToolServerRecord[];
   functions: FunctionRegistry;
 }
 
-/** Whether what each preset names is there: by name, without asking a tool server for its functions. */
+/** Whether everything that each preset names exists. Checks names only, without requesting tool servers. */
 export async function examinePresets(presets: readonly PresetRecord[], known: KnownNames): Promise<Finding[]> {
   const around = {
     presets: { list: async () => [...presets] },
@@ -46,7 +46,7 @@ function isKnown(toolId: string, presets: readonly PresetRecord[], { toolServers
       return presets.some(({ id }) => id === rest);
     case undefined:
     default:
-      // What has another form is judged where it is used.
+      // Other forms are validated where they are used.
       return true;
   }
 }

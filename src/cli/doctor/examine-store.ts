@@ -13,20 +13,20 @@ import { databaseFile } from '../../storage/sqlite/open-database.ts';
 import { createPresetStore } from '../../storage/preset-store.ts';
 import { findSecret } from '../../storage/secrets/secret-file.ts';
 
-/** What is registered, and what was wrong with it. */
+/** The stored and configured records, and problems with them. */
 export interface StoreExamination {
   toolServers: readonly ToolServerRecord[];
-  /** Stored keys, whether they work or not. */
+  /** Number of stored keys, whether they work or not. */
   keys: number;
-  /** Whether the gateway has run with this store before: a bundled server that is not there was deleted then. */
+  /** Whether the gateway has run with this store before; if so, a missing bundled server was deleted. */
   isUsed: boolean;
-  /** Of the file and stored. */
+  /** Presets of the file, and stored ones. */
   presets: readonly PresetRecord[];
   findings: Finding[];
 }
 
 /**
- * What the gateway would find at its start, without making anything: a database or a secret that is not there yet is nothing wrong.
+ * Opens what the gateway would find at its start, without creating anything: a missing database or secret is not an error.
  * @throws GatewayError `storage_unavailable`, `invalid_request` for a DATABASE_URL that names no file
  */
 export async function openStored({ databaseUrl, dataDir, secret: configured, toolServers }: Config): Promise<Registry> {
@@ -36,7 +36,7 @@ export async function openStored({ databaseUrl, dataDir, secret: configured, too
   if (secret === undefined) {
     throw new GatewayError(
       'storage_unavailable',
-      `${file} is there, but the secret of what it holds is not: restore the file "secret" of the data folder, or set TOOLWHARF_SECRET`,
+      `${file} exists, but the secret that it was encrypted with does not: restore the file "secret" of the data folder, or set TOOLWHARF_SECRET`,
     );
   }
   return createLayeredRegistry({ fixed: toolServers, store: openStores({ file, secret, isReadOnly: true }).registry });
@@ -46,11 +46,11 @@ function withoutDatabase(toolServers: readonly ToolServerRecord[]): Registry {
   return createLayeredRegistry({ fixed: toolServers, store: openStores({ file: ':memory:', secret: '' }).registry });
 }
 
-/** A store that cannot be read costs its own entries only. */
+/** If the store cannot be read, only its entries are missing. */
 export async function examineStore(config: Config, openRegistry: (config: Config) => Promise<Registry>): Promise<StoreExamination> {
   const findings: Finding[] = [];
   const report = (error: unknown): void => {
-    const text = `What is stored cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    const text = `The database cannot be read: ${error instanceof Error ? error.message : String(error)}`;
     findings.push(broken(text, 'Repair or restore the database that DATABASE_URL names, or start with an empty data folder.'));
   };
   const registry = await openRegistry(config).catch((error: unknown) => {

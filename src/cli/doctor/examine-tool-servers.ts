@@ -9,12 +9,12 @@ import { openServer } from '../../tools/servers/open-registered-server.ts';
 import type { OpenedServer, Opening } from '../../tools/servers/open-registered-server.ts';
 import { version } from '../../app/version.ts';
 
-/** Each may hold a document of megabytes while it is converted. */
+/** Servers that are examined at the same time: each may take megabytes for its document. */
 const parallelServers = 4;
-/** Of one server; a document may leave out hundreds of operations for one reason. */
+/** Omitted operations of one server that the report lists; there may be hundreds for one reason. */
 const shownOmissions = 5;
 
-/** Whether each registered server answers, and what became of its document. */
+/** Whether each registered server answers, and how its document was converted. */
 export async function examineToolServers(
   { toolServers: records, isUsed }: { toolServers: readonly ToolServerRecord[]; isUsed: boolean },
   send: SendOutbound,
@@ -33,12 +33,12 @@ export async function examineToolServers(
 
 type OpenServer = (record: ToolServerRecord, signal: AbortSignal) => Promise<Opening>;
 
-/** `sendInContainer`: undefined outside of containers. */
+/** `sendInContainer`: undefined unless the doctor runs in a container. */
 async function examineServer(record: ToolServerRecord, open: OpenServer, sendInContainer: SendOutbound | undefined): Promise<Finding[]> {
   const { id, url, isEnabled, origin, process: started } = record;
   if (!isEnabled) return [note(`${id}: disabled`)];
   if (origin === 'bundled') return [ok(`${id}: bundled, runs with the gateway`)];
-  // It has a time limit of its own and never rejects.
+  // `open` has its own time limit and never rejects.
   const opening = await open(record, new AbortController().signal);
   if (opening.type === 'opened') return describeOpened(record, opening.server);
   const text = `${id} (${addressOf(record)}): ${opening.reason}`;

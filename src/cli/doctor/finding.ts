@@ -3,7 +3,7 @@ export type Level = 'ok' | 'fact' | 'note' | 'warning' | 'broken';
 
 export interface Finding {
   level: Level;
-  /** Names the thing; holds no secret. */
+  /** Names the thing; contains no secret. */
   text: string;
   /** What to do about it. */
   cure?: string;
@@ -22,7 +22,7 @@ export interface Section {
 
 const marks: Record<Level, string> = { ok: 'ok      ', fact: '        ', note: 'note    ', warning: 'warning ', broken: 'BROKEN  ' };
 
-/** The findings as a list for a terminal, without colours, so that it can be passed on as it is. */
+/** The findings as plain text without colours, so that it can be shared. */
 export function toReport(sections: readonly Section[]): string {
   const lines = sections.flatMap(({ title, findings }) => [title, ...findings.flatMap(linesOf), '']);
   return `${[...lines, verdict(countBroken(sections))].join('\n')}\n`;
@@ -39,7 +39,7 @@ function linesOf({ level, text, cure }: Finding): string[] {
 
 function verdict(broken: number): string {
   if (broken === 0) return 'Nothing is broken.';
-  return broken === 1 ? 'One thing is broken; its cure stands below it.' : `${broken} things are broken; the cure stands below each.`;
+  return broken === 1 ? 'One thing is broken; the cure is below it.' : `${broken} things are broken; the cure is below each.`;
 }
 
 /** `1 model`, `2 models`. */

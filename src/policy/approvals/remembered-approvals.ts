@@ -20,7 +20,7 @@ export interface ApprovalScope {
 export interface RememberedOptions {
   store: NoteStore;
   now: () => number;
-  /** Called when the memory fails; then the user is asked again, which is safe. */
+  /** Called when the store fails; then the user is asked again, which is safe. */
   onFault: (error: unknown) => void;
 }
 

@@ -383,7 +383,7 @@ describe('the report', () => {
       { level: 'broken', text: 'two', cure: 'mend it' },
     ];
     expect(toReport([{ title: 'Things', findings }])).toBe(
-      'Things\n  ok      one\n  BROKEN  two\n          -> mend it\n\nOne thing is broken; its cure stands below it.\n',
+      'Things\n  ok      one\n  BROKEN  two\n          -> mend it\n\nOne thing is broken; the cure is below it.\n',
     );
   });
 
