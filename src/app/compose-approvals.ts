@@ -2,7 +2,7 @@ import type { ChatServices } from '../chat/loop/answer-chat.ts';
 import { objectionTo } from '../chat/tool-calls/prepare-tool-call.ts';
 import type { AppContext } from './app-context.ts';
 import type { Storage } from './compose-storage.ts';
-import type { RunWaits } from '../core/suspended-run.ts';
+import type { RunSuspensions } from '../core/suspended-run.ts';
 import type { SendElicitation } from '../core/elicitation.ts';
 import { createApprovalDecisions } from '../runs/approval-decisions.ts';
 import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
@@ -12,14 +12,14 @@ import type { WritingRunLog } from '../observability/run-log.ts';
 import { createApprovalTokens } from '../policy/approvals/approval-tokens.ts';
 import { createApprovalGate } from '../policy/approvals/approval-gate.ts';
 import { createRememberedApprovals } from '../policy/approvals/remembered-approvals.ts';
-import { createRunWaits } from '../chat/suspend/run-waits.ts';
+import { createRunSuspensions } from '../chat/suspend/run-suspensions.ts';
 
 export interface Approvals {
   /** Requests approvals for tool calls, and input for functions. */
   runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'elicitations'>;
   runLog: WritingRunLog;
   /** Suspends runs that wait for an approval in another request. */
-  waits: RunWaits;
+  suspensions: RunSuspensions;
   decisionsFor(runs: ActiveRuns): ApprovalDecisions;
 }
 
@@ -57,7 +57,7 @@ export function composeApprovals(
       elicitations: { ask: sendElicitation, timeoutMs },
     },
     runLog,
-    waits: createRunWaits({
+    suspensions: createRunSuspensions({
       store,
       tokens,
       flushLog: () => runLog.flush(),

@@ -33,8 +33,8 @@ export interface RunParts {
 
 /** Active work: runs, function calls outside of chats, and decisions on suspended runs. */
 export function composeRuns({ config, logger, now, newId }: AppContext, { services, storage, approvals, relay }: RunParts): Runs {
-  const { runLog, waits } = approvals;
-  const active = createActiveRuns({ services, newRunId: newId, log: runLog, waits, sessionEvents: createSessionEvents(relay) });
+  const { runLog, suspensions } = approvals;
+  const active = createActiveRuns({ services, newRunId: newId, log: runLog, suspensions, sessionEvents: createSessionEvents(relay) });
   const runs = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
   const calls = createActiveInvocations();
   const { tools, runtime } = services;

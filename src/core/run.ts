@@ -1,5 +1,5 @@
 import type { ApprovalRule } from './approval.ts';
-import type { RunWait } from './suspended-run.ts';
+import type { RunSuspension } from './suspended-run.ts';
 import type { Caller } from './caller.ts';
 import type { ChatMessage, InlineFile } from './chat.ts';
 import type { PresetRecord } from './preset.ts';
@@ -31,7 +31,7 @@ export interface RunContext {
   /** `notify` is called once when the run has ended, in whatever way. Absent when a single function is invoked. */
   readonly whenOver?: (notify: () => void) => void;
   /** Present if the run can be suspended until calls are approved; absent if its answer could not return approval tokens. */
-  readonly wait?: RunWait | undefined;
+  readonly suspension?: RunSuspension | undefined;
   /** Absent if the run is not logged. */
   readonly modelRequests?: ModelRequestLog | undefined;
 }

@@ -30,7 +30,7 @@ export interface InnerRun {
 }
 
 /** The waiting calls within a call of a preset, and the state of that preset. */
-export interface InnerWait {
+export interface InnerSuspension {
   calls: WaitingCall[];
   run: InnerRun;
 }
@@ -115,7 +115,7 @@ export interface WaitingRunStore {
 }
 
 /** Suspends a run whose caller can be asked for approvals only in its answer: it is stored, its answer ends, and another request resumes it. */
-export interface RunWait {
+export interface RunSuspension {
   /** Present in a resumed run. */
   readonly resumed?: ResumedRun;
   /** To be called after a hand-off, with the request that is answered from then on. */
@@ -141,8 +141,8 @@ export interface ResumedRun {
   setCheckpoint(loop: (() => JsonObject) | undefined): void;
 }
 
-/** Creates the `RunWait` of new and resumed runs. */
-export interface RunWaits {
-  begin(run: { id: string; callerId: string; request: ChatRequest; sources: readonly Source[] }): RunWait;
-  resume(run: WaitingRun, decided: readonly DecidedCall[], sources: readonly Source[]): RunWait;
+/** Creates the `RunSuspension` of new and resumed runs. */
+export interface RunSuspensions {
+  begin(run: { id: string; callerId: string; request: ChatRequest; sources: readonly Source[] }): RunSuspension;
+  resume(run: WaitingRun, decided: readonly DecidedCall[], sources: readonly Source[]): RunSuspension;
 }

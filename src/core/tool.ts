@@ -1,4 +1,4 @@
-import type { InnerWait, ResumedInner } from './suspended-run.ts';
+import type { InnerSuspension, ResumedInner } from './suspended-run.ts';
 import type { Caller } from './caller.ts';
 import type { ChatRequest, Usage } from './chat.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
@@ -142,7 +142,7 @@ export interface ToolContext {
   /** Ends the run after this round, without another turn of the model. */
   stop(): void;
   /** Suspends the call until calls within it are decided. It must then return the error `approval_required`, which a model reads if its run cannot wait. */
-  waitFor(inner: InnerWait): void;
+  waitFor(inner: InnerSuspension): void;
 }
 
 /** One function on offer, wherever it runs. The loop cannot tell an OpenAPI server from a browser. */

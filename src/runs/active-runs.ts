@@ -1,4 +1,4 @@
-import type { DecidedCall, RunWait, RunWaits, WaitingRun } from '../core/suspended-run.ts';
+import type { DecidedCall, RunSuspension, RunSuspensions, WaitingRun } from '../core/suspended-run.ts';
 import type { Caller } from '../core/caller.ts';
 import type { ChatEvent, ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -63,7 +63,7 @@ export interface ActiveRunsOptions {
   newRunId: () => string;
   log: Pick<RunLog, 'begin' | 'resume' | 'find'>;
   /** Absent: no run can be suspended for an approval. */
-  waits?: RunWaits;
+  suspensions?: RunSuspensions;
   /** Sends the events of an HTTP chat to the websocket session that it names. */
   sessionEvents?: SessionEvents;
 }
@@ -88,7 +88,7 @@ interface RunningRun {
   end: RunEnd;
 }
 
-export function createActiveRuns({ services, newRunId, log, waits, sessionEvents }: ActiveRunsOptions): ActiveRuns {
+export function createActiveRuns({ services, newRunId, log, suspensions, sessionEvents }: ActiveRunsOptions): ActiveRuns {
   const running = new Map<string, RunningRun>();
   const drain = new Drain(
     () => running.size,
@@ -117,19 +117,19 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
     caller: Caller;
     controller: AbortController;
     recorder: RunRecorder;
-    waitWith: (sources: readonly Source[]) => RunWait | undefined;
+    suspensionWith: (sources: readonly Source[]) => RunSuspension | undefined;
   }
 
-  function launch(request: ChatRequest, { runId, caller, controller, recorder, waitWith }: RunStart): StartedRun {
+  function launch(request: ChatRequest, { runId, caller, controller, recorder, suspensionWith }: RunStart): StartedRun {
     const { chatId, messageId, sessionId } = request;
     const calls = createCancellableCalls();
     const end = new RunEnd();
     const sources: Source[] = [];
-    const wait = waitWith(sources);
+    const suspension = suspensionWith(sources);
     const stats = new RunStats(services.now);
     const modelRequests = stats.counting(recorder.modelRequests);
     const ids = { runId, chatId, messageId, sessionId };
-    const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver: end.whenOver, wait, modelRequests };
+    const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver: end.whenOver, suspension, modelRequests };
     running.set(runId, { callerId: caller.id, controller, calls, end });
     function finish(): void {
       running.delete(runId);
@@ -144,22 +144,22 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
         recorder.record(event);
         stats.note(event);
         if (event.type === 'run-event') session?.send(event.event);
-        if (event.type === 'source' && wait !== undefined) sources.push(event.source);
+        if (event.type === 'source' && suspension !== undefined) sources.push(event.source);
       },
       onEnd(ending) {
-        const isSuspended = wait?.isSuspended === true;
+        const isSuspended = suspension?.isSuspended === true;
         // Its approval tokens may have been sent already, so the suspended run must be closed before one can be used.
         const isAbandoned = isSuspended && isCancelled(controller.signal);
         const actual = isAbandoned ? endingOf(undefined, controller.signal) : ending;
         stats.ending = isSuspended && !isAbandoned ? { status: 'waiting' } : actual;
         recorder.end(stats.ending);
         session?.end(actual);
-        if (isAbandoned) void wait.abandon().then(finish);
+        if (isAbandoned) void suspension.abandon().then(finish);
         else finish();
       },
     };
     const stream = (emit: Emit<ChatEvent>): Promise<void> =>
-      reportRun(wait?.resumed === undefined ? answer : (passOn) => keepFailedRun(answer, run, passOn), {
+      reportRun(suspension?.resumed === undefined ? answer : (passOn) => keepFailedRun(answer, run, passOn), {
         signal: controller.signal,
         observer,
         emit,
@@ -174,9 +174,9 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
       const runId = newRunId();
       const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
       // Only an answer over HTTP can carry approval tokens.
-      const waitWith = (sources: readonly Source[]): RunWait | undefined =>
-        request.reply === undefined ? undefined : waits?.begin({ id: runId, callerId: caller.id, request, sources });
-      return launch(request, { runId, caller, controller, recorder, waitWith });
+      const suspensionWith = (sources: readonly Source[]): RunSuspension | undefined =>
+        request.reply === undefined ? undefined : suspensions?.begin({ id: runId, callerId: caller.id, request, sources });
+      return launch(request, { runId, caller, controller, recorder, suspensionWith });
     },
     async resume(run, decided, { caller, controller }) {
       const { id: runId, model, request } = run;
@@ -193,10 +193,16 @@ export function createActiveRuns({ services, newRunId, log, waits, sessionEvents
         if (error instanceof GatewayError && error.code === 'run_cancelled') throw error;
         // The decision is recorded and must not be lost: sending it again resumes the run.
         recorder?.end({ status: 'waiting' });
-        await waits?.resume(run, decided, run.sources).keepForRetry();
+        await suspensions?.resume(run, decided, run.sources).keepForRetry();
         throw error;
       }
-      return launch(request, { runId, caller, controller, recorder, waitWith: (sources) => waits?.resume(run, decided, sources) });
+      return launch(request, {
+        runId,
+        caller,
+        controller,
+        recorder,
+        suspensionWith: (sources) => suspensions?.resume(run, decided, sources),
+      });
     },
     requireReady,
     async whenOver(runId, timeoutMs) {

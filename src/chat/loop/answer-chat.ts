@@ -84,7 +84,7 @@ export async function answerChat(
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
   const preparation = { request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop };
   const handoff = isPlain ? await passThrough(preparation, emit) : await withFallback(preparation, choice, emit);
-  const status = run.wait?.isSuspended === true ? 'waiting' : 'completed';
+  const status = run.suspension?.isSuspended === true ? 'waiting' : 'completed';
   if (handoff === undefined) await emit([{ type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } }]);
   return handoff;
 }

@@ -24,7 +24,7 @@ export async function runAsPreset(
   let functionsBefore: readonly string[] | undefined;
   for (let handoffs = 0; ; handoffs += 1) {
     requireModel(run.caller, request.model);
-    run.wait?.answers(request);
+    run.suspension?.answers(request);
     const applied = await applyPresets(request, services.presets);
     const preset = actingPreset(applied.presets);
     const rule = strictestRule(request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));

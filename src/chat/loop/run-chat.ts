@@ -155,12 +155,12 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
 async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise<NextStep> {
   const { chat, emit, tools, budget, separator } = loop;
   const { settings, finder } = chat;
-  const { wait, signal } = settings.run;
+  const { suspension, signal } = settings.run;
   const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
   const gatewayCalls = calls.filter((call) => !chat.callerNames.has(call.name));
   // The client is gone: approved calls have not started yet, and can be resumed later.
-  if (wait?.resumed !== undefined) signal.throwIfAborted();
-  wait?.resumed?.setCheckpoint(undefined);
+  if (suspension?.resumed !== undefined) signal.throwIfAborted();
+  suspension?.resumed?.setCheckpoint(undefined);
   const round = {
     tools,
     settings,
@@ -171,7 +171,7 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
   };
   const results = await runRound(gatewayCalls, round, emit);
   if (results.some(({ suspended }) => suspended !== undefined)) {
-    const isSuspended = await suspendRun({ wait, turn, calls, results, loop: loopState(loop), separator }, emit);
+    const isSuspended = await suspendRun({ suspension, turn, calls, results, loop: loopState(loop), separator }, emit);
     if (isSuspended) return { type: 'suspended' };
   }
   loop.messages.push(...messagesOfRound(turn, calls, results));
@@ -252,7 +252,7 @@ function addedMessages({ messages, historyLength }: Loop): ChatMessage[] {
 
 /** If a resumed run fails, it continues from here, with the next model request. */
 function keepCheckpoint(loop: Loop): void {
-  loop.chat.settings.run.wait?.resumed?.setCheckpoint(() => betweenRounds(loopState(loop)));
+  loop.chat.settings.run.suspension?.resumed?.setCheckpoint(() => betweenRounds(loopState(loop)));
 }
 
 function loopState({ chat, messages, historyLength, tools, scope, budget, isChoiceOpen }: Loop): LoopState {

@@ -30,9 +30,9 @@ export function createSubAgentRunner(servicesOf: () => ChatServices & { presets:
     if (refusal !== undefined) return refusal;
     const output: NestedOutput = { text: resumed?.run.text ?? '', called: [] };
     const request = resumed?.run.request ?? requestTo(preset, invocation);
-    const wait = run.wait === undefined ? undefined : nestedSuspension(request, resumed, () => output.text);
+    const suspension = run.suspension === undefined ? undefined : nestedSuspension(request, resumed, () => output.text);
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
-    const inner: RunContext = { ...run, presetPath: path, preset, signal, wait, ...(calls && { calls }) };
+    const inner: RunContext = { ...run, presetPath: path, preset, signal, suspension, ...(calls && { calls }) };
     const services = servicesOf();
     const thinking = pauseWhileAsked(context);
     const outside = { callId: invocation.callId, context, thinking, now: services.now };
@@ -40,7 +40,7 @@ export function createSubAgentRunner(servicesOf: () => ChatServices & { presets:
       await runAsPreset(
         request,
         { run: inner, services },
-        forwardEvents(output, outside, () => wait?.isSuspended === true),
+        forwardEvents(output, outside, () => suspension?.isSuspended === true),
       );
     } catch (error) {
       signal.throwIfAborted();
@@ -49,9 +49,9 @@ export function createSubAgentRunner(servicesOf: () => ChatServices & { presets:
     } finally {
       thinking.end();
     }
-    if (wait?.waiting !== undefined) {
-      context?.waitFor(wait.waiting);
-      const tools = wait.waiting.calls.map(({ tool }) => `'${tool}'`).join(', ');
+    if (suspension?.waiting !== undefined) {
+      context?.waitFor(suspension.waiting);
+      const tools = suspension.waiting.calls.map(({ tool }) => `'${tool}'`).join(', ');
       const message = `The assistant has to wait for a human's approval of ${tools}, which is not possible just now; it has not finished.`;
       return { ...failure(`${message}${describeCalls(output)}`, output), code: 'approval_required' };
     }

@@ -11,7 +11,7 @@ import { asSentence } from '../loop/as-sentence.ts';
  */
 export async function keepFailedRun(
   answer: (emit: Emit<ChatEvent>) => Promise<void>,
-  { wait, signal }: RunContext,
+  { suspension, signal }: RunContext,
   emit: Emit<ChatEvent>,
 ): Promise<void> {
   let isOver = false;
@@ -21,8 +21,8 @@ export async function keepFailedRun(
       return emit(events);
     });
   } catch (error) {
-    const mayKeep = !isOver && !isCancelled(signal) && wait?.isSuspended !== true;
-    if (!mayKeep || !(await wait?.keepForRetry())) throw error;
+    const mayKeep = !isOver && !isCancelled(signal) && suspension?.isSuspended !== true;
+    if (!mayKeep || !(await suspension?.keepForRetry())) throw error;
     const message = 'The run failed after its calls were decided. Their results are stored: send the same decision again to continue.';
     await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'kept_for_retry', message } } }]);
     throw signal.aborted ? error : withCure(error);

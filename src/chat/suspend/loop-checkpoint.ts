@@ -49,7 +49,7 @@ export function amidRound(
   { turn: { text, thought }, calls, results }: { turn: Turn; calls: ToolCall[]; results: readonly ToolCallResult[] },
 ): JsonObject {
   const inner = results.flatMap(({ suspended, args = {} }, index) =>
-    suspended?.type === 'inner' ? [{ index, args, run: suspended.wait.run }] : [],
+    suspended?.type === 'inner' ? [{ index, args, run: suspended.suspension.run }] : [],
   );
   return toJson({
     ...loop,
@@ -75,8 +75,8 @@ function toSettledCall({ call: _call, outcome: { usage: _usage, ...outcome }, ..
 }
 
 /** Takes the checkpoint of a resumed run with its sources; only the first caller gets it. @throws GatewayError `conflict` */
-export function takeLoopCheckpoint({ wait }: RunContext): { loop: LoopCheckpoint; sources: readonly Source[] } | undefined {
-  const taken = wait?.resumed?.takeCheckpoint();
+export function takeLoopCheckpoint({ suspension }: RunContext): { loop: LoopCheckpoint; sources: readonly Source[] } | undefined {
+  const taken = suspension?.resumed?.takeCheckpoint();
   if (taken === undefined) return undefined;
   if (taken.loop['version'] !== 2)
     throw new GatewayError(
@@ -99,7 +99,7 @@ export function turnOf({ turn: { calls, ...said } }: LoopCheckpoint): Turn {
 export function resumedRound(
   loop: LoopCheckpoint | undefined,
   calls: readonly ToolCall[],
-  { wait }: RunContext,
+  { suspension }: RunContext,
 ): Pick<ToolRound, 'resumed' | 'inner'> {
   if (loop === undefined) return {};
   const resumed = new Map<number, ToolCallResult>();
@@ -109,7 +109,7 @@ export function resumedRound(
   }
   const inner = new Map<number, InnerCall>();
   for (const { index, args, run } of loop.inner ?? [])
-    inner.set(index, { args, run, decided: wait?.resumed?.takeInnerDecisions(index) ?? [] });
+    inner.set(index, { args, run, decided: suspension?.resumed?.takeInnerDecisions(index) ?? [] });
   return { resumed, inner };
 }
 
@@ -127,7 +127,7 @@ export function toWaitingCalls(results: readonly ToolCallResult[]): WaitingCall[
     if (suspended?.type === 'approval') return [{ ...suspended.waiting, id: unique(call.id) }];
     if (suspended?.type !== 'inner') return [];
     const outer = { index, callId: call.id };
-    return suspended.wait.calls.map((inner) => ({
+    return suspended.suspension.calls.map((inner) => ({
       ...inner,
       id: unique(idWithin(call.id, inner.id)),
       within: [outer, ...(inner.within ?? [])],

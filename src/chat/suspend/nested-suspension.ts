@@ -1,10 +1,10 @@
-import type { InnerWait, RunWait, ResumedInner } from '../../core/suspended-run.ts';
+import type { InnerSuspension, RunSuspension, ResumedInner } from '../../core/suspended-run.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import { createResumedRun } from './resumed-run.ts';
 
-export interface NestedSuspension extends RunWait {
+export interface NestedSuspension extends RunSuspension {
   /** What the nested run waits for, once it is suspended. */
-  readonly waiting: InnerWait | undefined;
+  readonly waiting: InnerSuspension | undefined;
 }
 
 /**
@@ -13,7 +13,7 @@ export interface NestedSuspension extends RunWait {
  */
 export function nestedSuspension(request: ChatRequest, resumed: ResumedInner | undefined, textSoFar: () => string): NestedSuspension {
   let answered = request;
-  let waiting: InnerWait | undefined;
+  let waiting: InnerSuspension | undefined;
   return {
     // The outer run keeps the sources.
     ...(resumed && { resumed: createResumedRun({ loop: resumed.run.loop, sources: [] }, resumed.decided) }),

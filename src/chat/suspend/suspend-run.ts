@@ -2,7 +2,7 @@ import type { ChatEvent, ToolCall } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { eventIdOf, withinOf } from './nested-call-ids.ts';
 import type { PendingApproval } from '../../core/approval.ts';
-import type { RunWait, WaitingCall } from '../../core/suspended-run.ts';
+import type { RunSuspension, WaitingCall } from '../../core/suspended-run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { Turn } from '../loop/request-model.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
@@ -12,7 +12,7 @@ import { amidRound, toWaitingCalls } from './loop-checkpoint.ts';
 import type { LoopState } from './loop-checkpoint.ts';
 
 export interface RoundToSuspend {
-  wait: RunWait | undefined;
+  suspension: RunSuspension | undefined;
   turn: Turn;
   /** The calls of the turn that may run. */
   calls: ToolCall[];
@@ -28,12 +28,12 @@ const shownCharacters = 200;
  * Suspends a run whose round has waiting calls, and emits that. Returns false if it cannot be stored: then those calls are reported as not run, and
  * the run continues.
  */
-export async function suspendRun({ wait, loop, separator, ...round }: RoundToSuspend, emit: Emit<ChatEvent>): Promise<boolean> {
+export async function suspendRun({ suspension, loop, separator, ...round }: RoundToSuspend, emit: Emit<ChatEvent>): Promise<boolean> {
   const calls = toWaitingCalls(round.results);
   let approval: PendingApproval;
   try {
-    if (wait === undefined) throw new GatewayError('conflict', 'This run cannot wait.');
-    approval = await wait.suspend(calls, amidRound(loop, round));
+    if (suspension === undefined) throw new GatewayError('conflict', 'This run cannot wait.');
+    approval = await suspension.suspend(calls, amidRound(loop, round));
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     await emit(refusalEvents(error, calls, round.results));

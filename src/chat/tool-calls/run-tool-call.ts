@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import type { InnerWait, WaitingCall } from '../../core/suspended-run.ts';
+import type { InnerSuspension, WaitingCall } from '../../core/suspended-run.ts';
 import type { FollowUp, ToolContext, ToolOutcome } from '../../core/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
@@ -167,16 +167,16 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
   const durationMs = Math.max(0, Math.round(settings.now() - started));
   const result = toToolCallResult({ prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }) }, scope);
   // A call that was ended meanwhile does not wait for approval.
-  const wait = judged.type === 'error' && judged.code === 'approval_required' ? said.inner : undefined;
-  return wait === undefined ? result : { ...result, suspended: { type: 'inner', wait } };
+  const suspension = judged.type === 'error' && judged.code === 'approval_required' ? said.inner : undefined;
+  return suspension === undefined ? result : { ...result, suspended: { type: 'inner', suspension } };
 }
 
 /** The `ToolContext` of a running call. Nothing has an effect once it has settled. */
 function createContext(
   { call, tool, args }: ReadyCall,
   { settings, scope, supervision }: Circumstances,
-): { context: ToolContext; said: { isStopped: boolean; inner?: InnerWait } } {
-  const said: { isStopped: boolean; inner?: InnerWait } = { isStopped: false };
+): { context: ToolContext; said: { isStopped: boolean; inner?: InnerSuspension } } {
+  const said: { isStopped: boolean; inner?: InnerSuspension } = { isStopped: false };
   let shown = 0;
   async function showProgress(data: JsonObject): Promise<void> {
     if (supervision.isOver) return;

@@ -1,5 +1,5 @@
 import type { ToolCall } from '../../core/chat.ts';
-import type { InnerWait, ResumedInner, WaitingCall } from '../../core/suspended-run.ts';
+import type { InnerSuspension, ResumedInner, WaitingCall } from '../../core/suspended-run.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/result-store.ts';
@@ -19,7 +19,10 @@ import type { RunHooks } from '../hooks/run-hooks.ts';
 /**
  * Why a call continues in another request. `approval`: it needs a decision. `inner`: nested calls need one. `blocked`: an earlier call is suspended.
  */
-export type Suspension = { type: 'approval'; waiting: Omit<WaitingCall, 'id'> } | { type: 'inner'; wait: InnerWait } | { type: 'blocked' };
+export type Suspension =
+  | { type: 'approval'; waiting: Omit<WaitingCall, 'id'> }
+  | { type: 'inner'; suspension: InnerSuspension }
+  | { type: 'blocked' };
 
 /** How one call of a run ended. Plain data, except for `suspended`. */
 export interface ToolCallResult {

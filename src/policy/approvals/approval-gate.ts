@@ -68,7 +68,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
     async decide(request) {
       const { run, tool, callId, args } = request;
       // Before any `await`, so that calls with the same id take their decisions in order.
-      const decided = run.wait?.resumed?.takeDecision(callId, args);
+      const decided = run.suspension?.resumed?.takeDecision(callId, args);
       if (decided !== undefined) {
         if (decided.call.definition === definitionOf(tool)) return toDecision(decided.answer, request);
         const message = `The function '${decided.call.tool}' has changed since its call was shown for approval, so it was not run. Call it again with its current definition.`;
@@ -80,11 +80,11 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
         emitResponse(request, { id: callId, decision: known, remembered: true });
         return toDecision({ decision: known }, request);
       }
-      if (run.sessionId === undefined && run.wait === undefined) return cannotAsk(tool.spec.name);
+      if (run.sessionId === undefined && run.suspension === undefined) return cannotAsk(tool.spec.name);
       request.emit({ type: 'approval.request', data: { id: callId, tool: tool.spec.name, args, server: tool.server } });
       const decision = run.sessionId === undefined ? undefined : await askSession(request);
       if (decision !== undefined) return decision;
-      if (run.wait !== undefined) return { type: 'waiting', definition: definitionOf(tool) };
+      if (run.suspension !== undefined) return { type: 'waiting', definition: definitionOf(tool) };
       emitResponse(request, { id: callId, decision: 'unavailable' });
       return cannotAsk(tool.spec.name);
     },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunWait } from '../../../src/core/suspended-run.ts';
+import type { RunSuspension } from '../../../src/core/suspended-run.ts';
 import type { ChatEvent } from '../../../src/core/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { keepFailedRun } from '../../../src/chat/suspend/keep-failed-run.ts';
@@ -34,7 +34,7 @@ const stopped = new Error('nobody reads on');
 async function read(steps: Step[], { reason, count = 10, hasPlace = true, isSuspended = false }: Reading = {}): Promise<Seen> {
   const seen: Seen = { isKept: false, events: [] };
   const leave = new AbortController();
-  const wait: RunWait = {
+  const suspension: RunSuspension = {
     answers: () => undefined,
     suspend: () => Promise.reject(new Error('not here')),
     keepForRetry: async () => (seen.isKept = hasPlace),
@@ -53,7 +53,7 @@ async function read(steps: Step[], { reason, count = 10, hasPlace = true, isSusp
       await emitInner([step]);
     }
   };
-  await keepFailedRun(answer, runContext({ wait, signal: leave.signal }), emit).catch((error: unknown) => (seen.error = error));
+  await keepFailedRun(answer, runContext({ suspension, signal: leave.signal }), emit).catch((error: unknown) => (seen.error = error));
   return seen;
 }
 

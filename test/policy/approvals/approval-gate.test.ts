@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { definitionOf } from '../../../src/policy/approvals/remembered-approvals.ts';
 import type { ApprovalAnswer } from '../../../src/core/approval.ts';
-import type { RunWait } from '../../../src/core/suspended-run.ts';
+import type { RunSuspension } from '../../../src/core/suspended-run.ts';
 import type { ElicitationReply } from '../../../src/core/elicitation.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { PresetRecord } from '../../../src/core/preset.ts';
@@ -47,7 +47,7 @@ function preset(needsApproval: PresetRecord['needsApproval']): RunContext {
 function resumedWith(answer: ApprovalAnswer, fields: { args?: JsonObject; definition?: string } = {}): RunContext {
   const shown = { id: 'call', callId: 'call', tool: 'pay', label: 'server/pay', parameters: {} };
   const call = { ...shown, args: fields.args ?? args, definition: fields.definition ?? definitionOf(guarded) };
-  const wait: RunWait = {
+  const suspension: RunSuspension = {
     resumed: createResumedRun({ loop: {}, sources: [] }, [{ call, answer }]),
     answers: () => undefined,
     suspend: () => Promise.reject(new Error('not here')),
@@ -55,7 +55,7 @@ function resumedWith(answer: ApprovalAnswer, fields: { args?: JsonObject; defini
     abandon: async () => undefined,
     isSuspended: false,
   };
-  return runContext({ wait });
+  return runContext({ suspension });
 }
 
 describe('who has to be asked', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { RunWait, WaitingRun } from '../../../src/core/suspended-run.ts';
+import type { RunSuspension, WaitingRun } from '../../../src/core/suspended-run.ts';
 import { limits } from '../../../src/core/limits.ts';
-import { createRunWaits } from '../../../src/chat/suspend/run-waits.ts';
+import { createRunSuspensions } from '../../../src/chat/suspend/run-suspensions.ts';
 import { memoryWaitingRuns } from '../../_support/memory-stores.ts';
 import { chatRequest } from '../../_support/tools.ts';
 import { noBounds, waitingCall, waitingRun } from '../../storage/waiting-run-contract.ts';
@@ -9,7 +9,7 @@ import { noBounds, waitingCall, waitingRun } from '../../storage/waiting-run-con
 function openWaits() {
   const steps: string[] = [];
   const store = memoryWaitingRuns();
-  const waits = createRunWaits({
+  const suspensions = createRunSuspensions({
     store: {
       prune: (time) => store.prune(time),
       close: (id) => store.close(id),
@@ -25,16 +25,16 @@ function openWaits() {
     newId: () => 'wait',
     now: () => 1_000,
   });
-  return { waits, store, steps };
+  return { suspensions, store, steps };
 }
 
 test('a run is written down, and its log too, before a token is made', async () => {
-  const { waits, store, steps } = openWaits();
-  const wait = waits.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
-  expect(wait.isSuspended).toBe(false);
-  const approval = await wait.suspend([waitingCall('one')], { version: 1 });
+  const { suspensions, store, steps } = openWaits();
+  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  expect(suspension.isSuspended).toBe(false);
+  const approval = await suspension.suspend([waitingCall('one')], { version: 1 });
   expect(steps).toEqual(['keep wait', 'flush', 'sign one']);
-  expect(wait.isSuspended).toBe(true);
+  expect(suspension.isSuspended).toBe(true);
   expect(approval).toEqual({
     run_id: 'run-a',
     calls: [{ id: 'one', tool: 'pay', arguments: { amount: 5 }, token: 'token of one' }],
@@ -44,39 +44,39 @@ test('a run is written down, and its log too, before a token is made', async () 
 });
 
 test('a run that is too large, or one too many, is not kept and gets no token', async () => {
-  const { waits, store, steps } = openWaits();
-  const wait = waits.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  const { suspensions, store, steps } = openWaits();
+  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
   const huge = { text: 'x'.repeat(limits.waitingRunCharacters) };
-  await expect(wait.suspend([waitingCall('one')], huge)).rejects.toMatchObject({ code: 'overloaded' });
-  expect([wait.isSuspended, steps, await store.find('run-a')]).toEqual([false, ['keep wait'], undefined]);
+  await expect(suspension.suspend([waitingCall('one')], huge)).rejects.toMatchObject({ code: 'overloaded' });
+  expect([suspension.isSuspended, steps, await store.find('run-a')]).toEqual([false, ['keep wait'], undefined]);
 });
 
 test('what was handed over is what goes on, under the model that was asked for', async () => {
-  const { waits, store } = openWaits();
-  const wait = waits.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
-  wait.answers(chatRequest({ model: 'other' }));
-  await wait.suspend([waitingCall('one')], {});
+  const { suspensions, store } = openWaits();
+  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  suspension.answers(chatRequest({ model: 'other' }));
+  await suspension.suspend([waitingCall('one')], {});
   expect(await store.find('run-a')).toMatchObject({ run: { model: 'model', request: { model: 'other' } } });
 });
 
 test('a resumed run gives its loop once, and each decision to the call that it is for, once', () => {
   const run: WaitingRun = waitingRun({ calls: [waitingCall('one'), { ...waitingCall('one-2'), callId: 'one', args: { amount: 6 } }] });
   const decided = run.calls.map((call) => ({ call, answer: { decision: 'approve' as const } }));
-  const { resumed } = openWaits().waits.resume(run, decided, []);
+  const { resumed } = openWaits().suspensions.resume(run, decided, []);
   expect([resumed?.takeCheckpoint(), resumed?.takeCheckpoint()]).toEqual([{ loop: run.loop, sources: [] }, undefined]);
   const idOf = (amount: number): string | undefined => resumed?.takeDecision('one', { amount })?.call.id;
   expect([idOf(7), idOf(6), idOf(6), idOf(5), idOf(5)]).toEqual([undefined, 'one-2', undefined, 'one', undefined]);
 });
 
 test('runs that have failed after their decision leave room for those that wait for one', async () => {
-  const { waits, store } = openWaits();
+  const { suspensions, store } = openWaits();
   const bounds = { ...noBounds, maxOfCaller: limits.waitingRunsPerCaller, maxCharacters: limits.waitingRunsCharacters };
-  const failed = (): RunWait => waits.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], []);
+  const failed = (): RunSuspension => suspensions.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], []);
   expect(await failed().keepForRetry()).toBe(true);
   for (let number = 0; number < limits.retriedRunsPerCaller; number += 1)
     await store.keep(waitingRun({ id: `run-${number}`, callerId: 'ada' }), bounds);
   await store.close('failed');
   expect([await failed().keepForRetry(), (await store.find('failed'))?.type]).toEqual([false, 'closed']);
-  const wait = waits.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
-  expect((await wait.suspend([waitingCall('one')], {})).calls).toHaveLength(1);
+  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  expect((await suspension.suspend([waitingCall('one')], {})).calls).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-import type { DecidedCall, RunWait, RunWaits, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
+import type { DecidedCall, RunSuspension, RunSuspensions, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
 import type { PendingApproval } from '../../core/approval.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -11,7 +11,7 @@ export interface ApprovalTokenSigner {
   sign(call: { runId: string; waitId: string; callId: string; args: JsonObject }, expires: number): string;
 }
 
-export interface RunWaitsOptions {
+export interface RunSuspensionsOptions {
   store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
   tokens: ApprovalTokenSigner;
   /** Called with runs that were evicted because the store was full and their caller had the most in it. Never rejects. */
@@ -25,14 +25,14 @@ export interface RunWaitsOptions {
   now: () => number;
 }
 
-type RunOnItsWay = Parameters<RunWaits['begin']>[0];
+type RunOnItsWay = Parameters<RunSuspensions['begin']>[0];
 
 /** Suspends runs until a decision: the run is stored first, then the tokens are emitted. */
-export function createRunWaits(options: RunWaitsOptions): RunWaits {
-  function waitOf(
+export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspensions {
+  function suspensionOf(
     run: RunOnItsWay & { model: string },
     before?: { waited: WaitingRun; decided: DecidedCall[]; resumed: TrackedRun },
-  ): RunWait {
+  ): RunSuspension {
     let { request } = run;
     let isSuspended = false;
     return {
@@ -77,17 +77,17 @@ export function createRunWaits(options: RunWaitsOptions): RunWaits {
   }
 
   return {
-    begin: (run) => waitOf({ ...run, model: run.request.model }),
+    begin: (run) => suspensionOf({ ...run, model: run.request.model }),
     resume(waited, decided, sources) {
       const resumed = createResumedRun(waited, decided);
       // A second retry uses the decisions of the first.
-      return waitOf({ ...waited, sources }, { waited, decided: waited.again?.decided ?? [...decided], resumed });
+      return suspensionOf({ ...waited, sources }, { waited, decided: waited.again?.decided ?? [...decided], resumed });
     },
   };
 }
 
 /** @throws GatewayError `overloaded` if the store is full */
-async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onGivenUp, now }: RunWaitsOptions): Promise<void> {
+async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onGivenUp, now }: RunSuspensionsOptions): Promise<void> {
   await store.prune(now());
   const { waitingRunCharacters: maxRunCharacters, waitingRunsCharacters: maxCharacters } = limits;
   const kept = await store.keep(run, { maxRunCharacters, maxOfCaller, maxCharacters });
