@@ -45,7 +45,10 @@ describe('a model that fails after an approved call has run', () => {
       const failed = await decide(gateway, asked);
       expect([failed.statusCode, failed.json().error]).toEqual([
         502,
-        expect.objectContaining({ code: 'upstream_unreachable', message: expect.stringContaining('send the same decision once more') }),
+        expect.objectContaining({
+          code: 'upstream_unreachable',
+          message: expect.stringContaining('send the same decision again to continue'),
+        }),
       ]);
       const run = await readRun(gateway, asked);
       expect([run.status, run.events.at(-1)]).toEqual(['waiting', { ...run.events.at(-1), type: 'warning' }]);
@@ -76,7 +79,7 @@ describe('a model that fails after an approved call has run', () => {
     const asked = approvalIn((await gateway.ask()).raw);
     const failed = await decide(gateway, asked);
     expect([failed.statusCode, readSeen(failed.body).text]).toEqual([200, 'Pai']);
-    expect(failed.body).toContain('send the same decision once more');
+    expect(failed.body).toContain('send the same decision again to continue');
     expect(readSeen((await decide(gateway, asked)).body).text).toBe('Paid.');
     expect(pathsSent(gateway)).toEqual(['/pay']);
   });
