@@ -19,7 +19,7 @@ import type { Continuations } from '../suspend/continuations.ts';
 import { expandTemplate, createTemplateBudget, templateValues } from './expand-template.ts';
 import { withModelHooks } from '../hooks/hook-model.ts';
 import { reportModelRequests } from './report-model-requests.ts';
-import { isLessonOnModel } from '../modes/learn-no-tools.ts';
+import { isRefusalByModel } from '../modes/learn-no-tools.ts';
 import { runChat } from './run-chat.ts';
 import type { ChatRun, Handoff } from './run-chat.ts';
 import { injectFileContext } from '../results/inject-file-context.ts';
@@ -153,7 +153,7 @@ function withFallback(preparation: Preparation, choice: ModeChoice, emit: Emit<C
 }
 
 function learnNoTools(refusal: GatewayError, { request, offer, services, model }: Preparation): void {
-  if (isLessonOnModel(refusal, request, offer)) services.models.rememberNoTools(model.record.id);
+  if (isRefusalByModel(refusal, request, offer)) services.models.rememberNoTools(model.record.id);
 }
 
 async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {

@@ -12,20 +12,20 @@ import { replayReasoning } from '../loop/replay-reasoning.ts';
 export interface ModeBackendOptions {
   model: FoundModel;
   models: ModelFinder;
-  /** For other models than `model`, which has been through it. */
+  /** Adds request logging to the backends of other models; `model` already has it. */
   reporting: ReportingBackend;
   settings: { taskModel: string | undefined; taskModelExternal: string | undefined; selectionTemplate: string };
   /** Values for the selection's template. */
   variables: ReadonlyMap<string, string>;
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   newCallId: () => string;
-  /** Another preset has handed the conversation over: the result at its end answers no call of this one. */
+  /** Another preset handed the conversation over, so a tool result at its end belongs to a call of that preset. */
   isHandover: boolean;
   caller: { readonly id: string };
   signal: AbortSignal;
 }
 
-/** The model's backend in the form that the loop knows: one that makes calls, whichever way they are chosen. For one run. */
+/** Wraps the model's backend so that the loop receives tool calls from it in every mode. One wrapper serves one run. */
 export async function backendInMode(
   options: ModeBackendOptions,
   { path, isSingleCall }: ModeChoice,
@@ -41,7 +41,7 @@ export async function backendInMode(
   return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller });
 }
 
-/** The selection's own model where one is set and known: a small one is enough to choose, and saves the large one's time. */
+/** The task model that is configured for selections, if it is available: a small model chooses tools faster than the chat model. */
 async function taskModel(
   { model, models, reporting, settings, signal }: ModeBackendOptions,
   emit: Emit<ChatEvent>,

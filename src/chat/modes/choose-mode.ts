@@ -25,16 +25,16 @@ export function parseMode(name: string): Mode {
   });
 }
 
-/** How one run chooses: over the model's own calls, by a selection pass, or in rounds of thought and action; and with how many calls at most. */
+/** How one run chooses its tools: by native calls, by a selection prompt, or by ReAct steps. */
 export interface ModeChoice {
   path: 'native' | 'prompt' | 'react';
-  /** Whether a refusal of tools by the backend may move this run to the selection pass. */
+  /** Whether the run may change to the selection prompt when the backend refuses tools. */
   mayFallBack: boolean;
-  /** `simple`: one call, then the answer. */
+  /** At most one tool call before the answer (mode `simple`). */
   isSingleCall: boolean;
 }
 
-/** A model that says nothing about itself is taken to be able; a refusal corrects that. */
+/** A model of unknown abilities is assumed to support native calls; `mayFallBack` covers the case that it does not. */
 export function chooseMode(mode: Mode, model: FoundModel): ModeChoice {
   const isSingleCall = mode === 'simple';
   if (mode === 'native') return { path: 'native', mayFallBack: false, isSingleCall };

@@ -4,9 +4,9 @@ import { jobOf } from '../../workers/worker-pool.ts';
 import { compactTexts, isActionQuotedIn, isQuotedIn } from '../parse-tool-calls/quoted-calls.ts';
 import type { CompactTexts, QuoteCheck } from '../parse-tool-calls/quoted-calls.ts';
 
-/** Characters that are prepared in place, in about ten milliseconds. */
+/** Up to this many characters are prepared on the main thread, which takes about ten milliseconds. */
 const inPlaceCharacters = 200_000;
-/** Many times what the longest conversation takes. */
+/** Many times what the longest possible conversation needs. */
 const preparingMs = 5_000;
 const preparingJob = jobOf<typeof compactTexts>(import.meta.url, '../parse-tool-calls/quoted-calls', 'compactTexts');
 
@@ -17,14 +17,14 @@ export interface EarlierTextsOptions {
 }
 
 /**
- * The messages before an answer, in which its calls are looked for: what occurs there is repeated, not called. They are prepared by the first
- * check. Those of a long conversation are prepared in a thread, and each check has a turn of the event loop for itself: the
- * parser pauses (`isAwaited`), and goes on (`resume`) after `prepare`.
+ * The messages before an answer. A call whose text occurs in them is a repetition (of a web page, for example) and must not run. The first check
+ * prepares them for comparison. For a long conversation a worker thread does that, and each check gets its own turn of the event loop: the parser
+ * pauses (`isAwaited`), and its user calls `prepare` and then the parser's `resume`.
  */
 export class EarlierTexts implements QuoteCheck {
   readonly #texts: readonly string[];
   readonly #options: EarlierTextsOptions;
-  /** `unreadable`: they could not be prepared, so that anything may stand in them. */
+  /** `unreadable`: preparing failed, so every call counts as quoted, to be safe. */
   #prepared: CompactTexts | 'unreadable' | undefined;
   #isLong: boolean | undefined;
   #mayCheck = false;
@@ -35,7 +35,7 @@ export class EarlierTexts implements QuoteCheck {
     this.#options = options;
   }
 
-  /** The parser has paused for them. */
+  /** The parser has paused until `prepare` is done. */
   get isAwaited(): boolean {
     return this.#isAwaited;
   }
@@ -48,34 +48,34 @@ export class EarlierTexts implements QuoteCheck {
   };
 
   readonly isQuoted = (text: string): boolean => {
-    const prepared = this.#use();
+    const prepared = this.#preparedTexts();
     return prepared === 'unreadable' || isQuotedIn(prepared, text);
   };
 
-  /** An action with its labels; call `mayCheck` before. */
+  /** For an action that is written with ReAct labels. Requires that `mayCheck` has returned true. */
   isActionQuoted(name: string, input: string): boolean {
-    const prepared = this.#use();
+    const prepared = this.#preparedTexts();
     return prepared === 'unreadable' || isActionQuotedIn(prepared, { name, input });
   }
 
   /**
-   * Makes one more check possible.
+   * Allows one more check.
    * @throws the signal's reason
    */
   async prepare(): Promise<void> {
-    if (this.#prepared === undefined) this.#prepared = await this.#prepareAside();
+    if (this.#prepared === undefined) this.#prepared = await this.#prepareInWorker();
     else await nextTurn();
     this.#mayCheck = true;
     this.#isAwaited = false;
   }
 
-  #use(): CompactTexts | 'unreadable' {
+  #preparedTexts(): CompactTexts | 'unreadable' {
     this.#mayCheck = false;
     this.#prepared ??= compactTexts({ texts: this.#texts, isReact: this.#options.isReact });
     return this.#prepared;
   }
 
-  async #prepareAside(): Promise<CompactTexts | 'unreadable'> {
+  async #prepareInWorker(): Promise<CompactTexts | 'unreadable'> {
     const { isReact, caller, signal } = this.#options;
     try {
       const data = { texts: this.#texts, isReact };

@@ -4,10 +4,11 @@ import type { ToolOffer } from '../../core/tool.ts';
 import { findToolsRefusal } from '../../shared/tools-refusal.ts';
 
 /**
- * Whether a backend's refusal of tools may be remembered for everybody who uses the model. Backends repeat what was wrong in a request, so words that
- * stand in the request itself say nothing about the model: one caller could take the tools of all others away.
+ * Whether a backend's refusal of tools may be remembered for the model, and so for all callers. Backends quote parts of a bad request in their
+ * error messages. If the words that look like a refusal occur in the request itself, they prove nothing about the model; otherwise one caller could
+ * disable tools for everybody.
  */
-export function isLessonOnModel({ message }: GatewayError, request: ChatRequest, offer: ToolOffer): boolean {
+export function isRefusalByModel({ message }: GatewayError, request: ChatRequest, offer: ToolOffer): boolean {
   const words = findToolsRefusal(message);
   if (words === undefined) return true;
   const { model, messages, callerFunctions, hostedTools, toolChoice, parameters } = request;
@@ -15,7 +16,7 @@ export function isLessonOnModel({ message }: GatewayError, request: ChatRequest,
   return !mentions([model, messages, callerFunctions, hostedTools, toolChoice, parameters, specs], words);
 }
 
-/** In any text or key, as deep as requests may be. */
+/** Searches all strings and keys. The recursion is bounded by the nesting limit of requests. */
 function mentions(value: unknown, words: string): boolean {
   if (typeof value === 'string') return value.includes(words);
   if (typeof value !== 'object' || value === null) return false;

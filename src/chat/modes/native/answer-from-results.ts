@@ -8,14 +8,14 @@ import { inlineToolResults } from '../../results/inline-tool-results.ts';
 
 export interface LateRefusal {
   backend: ModelBackend;
-  /** Answers in place of a backend that refuses functions, or results, after it has called some. */
+  /** Answers without functions when `backend` refuses functions or tool results after it has made calls. */
   plain: ModelBackend;
   onRefusal: (refusal: GatewayError) => void;
 }
 
 /**
- * A backend that takes functions with a message and refuses them behind their results (a proxy in front of several models does). To begin again
- * would call them again, so that the model answers from what they gave, which then stands with the question.
+ * For backends that accept functions at first and refuse them once the conversation holds tool results, as a proxy in front of several models may.
+ * Restarting the run would repeat its calls, so the model answers from their results, which are put into the user's message.
  */
 export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): ModelBackend {
   return {
@@ -34,7 +34,7 @@ export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): M
           },
         });
       } catch (error) {
-        // A refusal of tools would begin the run again.
+        // With the code `tools_unsupported` the error would restart the run.
         throw isRefusal(error) ? new GatewayError('upstream_rejected', error.message, { cause: error }) : error;
       }
     },
@@ -45,7 +45,7 @@ function isRefusal(error: unknown): error is GatewayError {
   return error instanceof GatewayError && error.code === 'tools_unsupported';
 }
 
-/** By the number of its round too: a hook may have put other messages behind the results. */
+/** Checks the round too, because a hook may have added messages after the results. */
 function hasCalled({ messages, purpose }: ModelRequest): boolean {
   return messages.at(-1)?.role === 'tool' || purpose?.type === 'last_answer' || (purpose?.round ?? 1) > 1;
 }

@@ -22,8 +22,8 @@ export interface RecoveryOptions {
 }
 
 /**
- * Recovers calls that a model with native calls leaks into its text. Only where functions are on offer, calls are allowed, and the caller has asked
- * for no form of the answer; and by the careful rules of the parser: what a page or an earlier message says never acts.
+ * Recovers calls that a model with native calls leaks into its text. Does nothing when no functions are offered, when calls are forbidden, or when
+ * the caller demands an output format. The parser's strict rules apply (`isNative`): text repeated from a page or an earlier message never runs.
  */
 export function recoverLeakedCalls({ backend, newCallId, caller }: RecoveryOptions): ModelBackend {
   return {
@@ -38,14 +38,14 @@ export function recoverLeakedCalls({ backend, newCallId, caller }: RecoveryOptio
   };
 }
 
-/** `{"type": "text"}` asks for nothing. */
+/** `{"type": "text"}` is the default and demands no format. */
 function isPlainText(form: unknown): boolean {
   return typeof form === 'object' && form !== null && 'type' in form && form.type === 'text';
 }
 
 interface LeakedCall {
   name: string;
-  /** As of a native call: raw text. */
+  /** Raw JSON text, as in a native call. */
   arguments: string;
 }
 
@@ -63,14 +63,14 @@ async function answerWithLeakedCalls(
 
   function add(pieces: readonly AnswerPiece[]): void {
     for (const piece of pieces) {
-      // One more than may run is kept, so that the loop sees that there are too many.
+      // One call above the limit is kept, so that the loop notices the excess.
       const isFull = leaked.length > limits.callsPerRound && (piece.type === 'call' || piece.type === 'damaged');
       if (piece.type === 'reasoning') read.push({ type: 'reasoning', text: piece.text });
       else if (piece.type === 'text' || isFull) read.push({ type: 'text', text: piece.text });
       else if (piece.type === 'call') leaked.push({ name: piece.name, arguments: JSON.stringify(piece.arguments) });
       else if (piece.type === 'damaged' && isMeant(piece, request.tools))
         leaked.push({ name: piece.name ?? '', arguments: `unreadable: ${piece.text}` });
-      // What came before was thought, and thoughts do not act.
+      // All text so far turned out to be thinking, whose calls must not run.
       else if (piece.type === 'retraction') leaked = [];
       else read.push(...leftAsText(piece));
     }
@@ -116,7 +116,7 @@ async function answerWithLeakedCalls(
 
   await backend.answer(request, (events) => runSteps(readEvents(events)));
   await runSteps(addWithPauses(parser.flush({ isCut: finish === 'length' })));
-  const recovered = await withoutGiven(leaked, native);
+  const recovered = await withoutNativeCalls(leaked, native);
   for (const call of recovered) {
     const message = `The model wrote a call of "${call.name}" into its text. It is taken as a call.`;
     read.push({ type: 'run-event', event: { type: 'warning', data: { code: 'call_rescued', message } } });
@@ -126,12 +126,12 @@ async function answerWithLeakedCalls(
   await emitRead();
 }
 
-/** A damaged call of one of the gateway's functions: the loop never runs it, and tells the model what is wrong with it, as it does with a native one. */
+/** Whether a damaged call is passed on for one of the gateway's functions. The loop never runs it, but reports to the model what is wrong with it. */
 function isMeant({ name, reason }: DamagedCall, specs: readonly ToolSpec[]): boolean {
   return reason !== 'unknown_name' && reason !== 'too_large' && specs.some((spec) => spec.name === name);
 }
 
-/** What is meant as a call and is not one stays what it is: nothing that a model says is lost. */
+/** A call that cannot be recovered stays in the text, so that nothing of the answer is lost. */
 function leftAsText(piece: Exclude<AnswerPiece, { type: 'text' | 'reasoning' | 'call' | 'retraction' }>): ModelEvent[] {
   const text: ModelEvent = { type: 'text', text: piece.text };
   if (piece.type !== 'damaged') return [text];
@@ -140,28 +140,31 @@ function leftAsText(piece: Exclude<AnswerPiece, { type: 'text' | 'reasoning' | '
   return [{ type: 'run-event', event: { type: 'warning', data: { code: 'call_not_rescued', message } } }, text];
 }
 
-/** Some servers give a call in both ways. Each call is read once, and in a turn of the event loop of its own, because its arguments may be long. */
-async function withoutGiven(leaked: readonly LeakedCall[], native: readonly ToolCall[]): Promise<LeakedCall[]> {
+/**
+ * Drops leaked calls that were also made natively: some servers send a call both ways. Each call is parsed in its own turn of the event loop,
+ * because its arguments may be long.
+ */
+async function withoutNativeCalls(leaked: readonly LeakedCall[], native: readonly ToolCall[]): Promise<LeakedCall[]> {
   const names = new Set(leaked.map(({ name }) => name));
-  const given = new Set<string>();
-  // Behind a full round of native calls nothing runs that was rescued.
+  const nativeKeys = new Set<string>();
+  // If the native calls fill the round, no recovered call runs, so the rest need not be compared.
   for (const call of native.slice(0, limits.callsPerRound)) {
     if (!names.has(call.name)) continue;
     await nextTurn();
     const key = keyOf(call);
-    if (key !== undefined) given.add(key);
+    if (key !== undefined) nativeKeys.add(key);
   }
-  if (given.size === 0) return [...leaked];
-  const rescued: LeakedCall[] = [];
+  if (nativeKeys.size === 0) return [...leaked];
+  const recovered: LeakedCall[] = [];
   for (const call of leaked) {
     await nextTurn();
     const key = keyOf(call);
-    if (key === undefined || !given.has(key)) rescued.push(call);
+    if (key === undefined || !nativeKeys.has(key)) recovered.push(call);
   }
-  return rescued;
+  return recovered;
 }
 
-/** The same for calls that differ only in the order of keys; undefined for one that is refused for its arguments anyway. */
+/** Independent of the order of keys. Undefined when the arguments are too long, too deep or no JSON: the loop refuses such a call anyway. */
 function keyOf({ name, arguments: text }: LeakedCall): string | undefined {
   if (text.length > limits.argumentsBytes) return undefined;
   try {

@@ -11,8 +11,8 @@ export interface SelectionBounds {
 }
 
 /**
- * The answer to the selection prompt as a schema: what a model that follows the template writes, and nothing else. A name stands before its
- * parameters, so that the parameters of this function alone can follow it.
+ * The JSON Schema of the answer that the selection prompt asks for. `name` comes before `parameters`, so that constrained decoding, once the name
+ * is written, allows only the parameters of that function.
  */
 export function selectionForm(specs: readonly ToolSpec[], bounds: SelectionBounds): OutputForm {
   const forms: ({ name: string } & ParameterForms)[] = [];
@@ -20,7 +20,7 @@ export function selectionForm(specs: readonly ToolSpec[], bounds: SelectionBound
   for (const { name, parameters } of specs) {
     const form = formsOf(parameters);
     characters += name.length + form.characters;
-    // What does not fit in any case is not narrowed: there may be many, and large ones.
+    // Stop early: narrowing the remaining functions, possibly many and large, would be wasted.
     if (characters > limits.selectionFormCharacters) return openForm(specs, bounds);
     forms.push({ name, ...form });
   }
@@ -39,11 +39,11 @@ function openForm(specs: readonly ToolSpec[], bounds: SelectionBounds): OutputFo
 interface ParameterForms {
   loose: JsonObject;
   strict: JsonObject | undefined;
-  /** Of the loose one as JSON. */
+  /** Length of `loose` as JSON. */
   characters: number;
 }
 
-/** The functions of a server are the same objects in every request. */
+/** A cache by identity: a tool server's functions are the same objects in every request. */
 const known = new WeakMap<JsonObject, ParameterForms>();
 
 function formsOf(parameters: JsonObject): ParameterForms {

@@ -1,26 +1,27 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 
-/** Deeper, larger or longer parts become "anything": the arguments are checked against the whole schema in any case. */
+/** Parts of a schema beyond these limits become `{}`, which allows anything. That is safe: arguments are validated against the full schema later. */
 const maxDepth = 5;
 const maxNodes = 400;
 const maxChoices = 100;
 const maxHops = 8;
 const maxRequired = 1_000;
-/** Names and choices, written out once for each reference to them. */
+/** Total length of property names and enum values; what is referenced twice counts twice, because references are expanded. */
 const maxCharacters = 40_000;
 const types = new Set(['string', 'number', 'integer', 'boolean', 'null', 'object', 'array']);
 
-/** Where in the schema, and what may still be spent. */
 interface Narrowing {
+  /** Holds the definitions that references point to. */
   root: JsonObject;
+  /** What is left of `maxNodes` and `maxCharacters`, shared by all parts. */
   left: { nodes: number; characters: number };
   depth: number;
 }
 
 /**
- * A function's parameters in the few words that grammars and structured outputs have in common: types, choices, properties, items. It allows at
- * least what the schema allows. Patterns, lengths and bounds are left to the check afterwards.
+ * Reduces a function's parameters to the keywords that grammars and structured outputs have in common: types, enums, properties, items. The result
+ * allows at least what the schema allows. Patterns, lengths and bounds are validated afterwards.
  */
 export function narrowParameters(parameters: JsonObject): JsonObject {
   const narrowed = narrow(parameters, { root: parameters, left: { nodes: maxNodes, characters: maxCharacters }, depth: 0 });
@@ -63,7 +64,7 @@ function isSpent({ left }: Narrowing): boolean {
   return left.nodes < 0 || left.characters < 0;
 }
 
-/** The types of the choices go along, because OpenAI asks for them. */
+/** States the types beside the enum, because OpenAI's structured outputs require them. */
 function choice(list: JsonValue[], scope: Narrowing): JsonObject {
   if (list.some((value) => typeof value === 'object' && value !== null)) return {};
   for (const value of list) scope.left.characters -= typeof value === 'string' ? value.length : 1;
@@ -98,7 +99,7 @@ function objectOf({ properties, required, additionalProperties: more }: JsonObje
   return isOpen ? { ...object, additionalProperties: true } : object;
 }
 
-/** Whoever leaves such an argument out gets its default, required or not. */
+/** An argument with a default may be left out even if the schema requires it. */
 function hasDefault(schema: JsonValue | undefined): boolean {
   return isJsonObject(schema) && ownValue(schema, 'default') !== undefined;
 }
@@ -112,8 +113,8 @@ function deeper(scope: Narrowing): Narrowing {
 }
 
 /**
- * A narrowed schema as OpenAI's strict mode takes it. Undefined where it has parts of no type, open objects, or optional properties for which
- * null already means something: nobody could tell afterwards what was left out.
+ * Converts a narrowed schema for OpenAI's strict mode, which requires every property; optional ones become nullable, and null stands for "left out".
+ * Undefined when the schema has parts without a type, open objects, or optional properties that are nullable already, because then null is ambiguous.
  */
 export function toStrict(narrowed: JsonObject): JsonObject | undefined {
   return strict(narrowed, false);

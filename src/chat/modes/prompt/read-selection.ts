@@ -12,7 +12,7 @@ import { findSelection } from '../../parse-tool-calls/parse-selection.ts';
 import type { Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
 import { argumentProblems, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 
-/** One call of a selection: it fits, or its function is known and it must not run as it is. */
+/** One call of a selection whose function is offered: with valid arguments (`fits`), or with problems that keep it from running (`faulty`). */
 export type SelectedEntry =
   | { type: 'fits'; spec: ToolSpec; args: JsonObject }
   | { type: 'faulty'; spec: ToolSpec; problems: string[]; isCut: boolean };
@@ -21,9 +21,9 @@ export interface ReadSelection {
   /** In the order of the answer. */
   entries: SelectedEntry[];
   dropped: DroppedCall[];
-  /** What had to be mended, for the run's `selection` event. */
+  /** Descriptions of repairs, for the run's `selection` event. */
   repaired: string[];
-  /** False when no selection could be read at all, which is not the same as an empty one. */
+  /** False when the answer holds no selection at all; an explicitly empty selection is readable. */
   isReadable: boolean;
 }
 
@@ -41,7 +41,7 @@ const damageInWords: Readonly<Record<DamageReason, string>> = {
 };
 
 /**
- * Reads an answer to the selection prompt and fits its calls to the functions on offer: shortened names and near types are understood.
+ * Reads an answer to the selection prompt and matches its calls to the offered functions, tolerating shortened names and similar types.
  * @throws the run signal's reason
  */
 export async function readSelection(
@@ -49,7 +49,7 @@ export async function readSelection(
   specs: readonly ToolSpec[],
   { isCut, run, earlierTexts = [] }: { isCut: boolean; run: CallingRun; earlierTexts?: readonly string[] },
 ): Promise<ReadSelection> {
-  const found = await findInTurn({ answer, tools: specs, isCut, earlierTexts }, run);
+  const found = await findSelectionInWorker({ answer, tools: specs, isCut, earlierTexts }, run);
   const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
   for (const call of found.calls) await addCall(read, call, { specs, run });
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
@@ -59,14 +59,14 @@ export async function readSelection(
   return read;
 }
 
-/** What is read in place, in about twenty milliseconds: of the answer, and of the conversation in which its calls are looked for. */
+/** Maximal characters of the answer and of the earlier messages that are read on the main thread, which takes about twenty milliseconds. */
 const inPlaceCharacters = { answer: 8_000, earlier: 200_000 };
-/** Many times what the longest answer takes. */
+/** Many times what the longest possible answer needs. */
 const readingMs = 5_000;
 const readingJob = jobOf<typeof findSelection>(import.meta.url, '../../parse-tool-calls/parse-selection', 'findSelection');
 
-/** Long answers and conversations are read in a thread: in one full of beginnings of calls, each of them has to be looked into. */
-async function findInTurn(given: SelectionAnswer, run: CallingRun): Promise<Selection> {
+/** Uses a worker thread for long texts: a hostile one with many false starts of calls takes long to read. */
+async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): Promise<Selection> {
   const { answer, earlierTexts } = given;
   const earlier = earlierTexts.reduce((sum, text) => sum + text.length, 0);
   if (answer.length <= inPlaceCharacters.answer && earlier <= inPlaceCharacters.earlier) return findSelection(given);

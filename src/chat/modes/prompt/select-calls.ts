@@ -15,16 +15,16 @@ import { canonicalJson } from '../../tool-calls/canonical-json.ts';
 import { demandMessage, repairMessage, selectionMessages } from './selection-prompt.ts';
 
 export interface SelectionRequest {
-  /** The conversation, results of earlier calls folded into it. */
+  /** The conversation, with tool results inlined into its texts. */
   messages: readonly ChatMessage[];
   offered: readonly ToolSpec[];
-  /** Who chooses. */
+  /** The model that chooses. */
   task: { backend: ModelBackend; model: string };
-  /** How the model is run; nothing that would cut or form its answer. */
+  /** Model options such as the temperature, but none that limit or format the answer. */
   parameters: JsonObject;
   template: string;
   variables: ReadonlyMap<string, string>;
-  /** At most so many calls; beyond them the selection is cut, and says so. */
+  /** Calls beyond this number are dropped, with a reason in the `selection` event. */
   maxCalls: number;
   /** The request demands a call. */
   isForced: boolean;
@@ -41,11 +41,11 @@ export interface ChosenCall {
 
 export interface Selection {
   calls: ChosenCall[];
-  /** Calls of offered functions that must not run: the answering model is told. */
+  /** Calls of offered functions that must not run. They are reported to the answering model. */
   refused: DroppedCall[];
 }
 
-/** What the run's `selection` event will say. */
+/** Collects the data of the run's `selection` event. */
 interface SelectionLog {
   requests: number;
   dropped: DroppedCall[];
@@ -62,8 +62,9 @@ interface SelectionAnswer extends ReadSelection {
 const nothing: Selection = { calls: [], refused: [] };
 
 /**
- * Has a model choose calls, by one model request; by two when many functions are offered (their names first); and by one more when arguments do not fit
- * or a demanded call is missing. What does not fit then is dropped. A selection that fails costs the tools, not the answer: the event says why.
+ * Has a model choose calls in one model request, or in two when many functions are offered (names first, then arguments). One repair request follows
+ * when arguments are invalid or a demanded call is missing; what is still invalid is dropped. When a selection fails, the answer is given without
+ * tools, and the `selection` event states the reason.
  */
 export async function selectCalls(request: SelectionRequest): Promise<Selection> {
   const log: SelectionLog = { requests: 0, dropped: [], repaired: [], more: {} };
@@ -92,7 +93,7 @@ async function choose(request: SelectionRequest, log: SelectionLog): Promise<Sel
   const isMany = request.offered.length > limits.selectedAtOnce;
   const chosen = isMany ? await chooseNames(request, log) : request.offered;
   if (chosen.length === 0) return nothing;
-  if (isMany && chosen.every((spec) => takesNothing(spec))) {
+  if (isMany && chosen.every((spec) => hasNoParameters(spec))) {
     const calls = chosen.slice(0, request.maxCalls).map(({ name }) => ({ name, args: {} }));
     return { calls, refused: [] };
   }
@@ -100,32 +101,32 @@ async function choose(request: SelectionRequest, log: SelectionLog): Promise<Sel
   const messages = selectionMessages(request.messages, specs, request);
   if (messages === undefined) return nothing;
   const answer = await requestSelection(request, { purpose: 'selection', messages, specs, log });
-  note(log, answer);
+  addToLog(log, answer);
   if (answer.isCut) return nothing;
   const entries = withinBounds(answer.entries, request, log);
   const isMissing = request.isForced && entries.length === 0;
   const faulty = entries.flatMap((entry) => (entry.type === 'faulty' && !entry.isCut ? [entry] : []));
-  if (faulty.length === 0 && !isMissing) return settled(entries);
+  if (faulty.length === 0 && !isMissing) return toSelection(entries);
   const repair = isMissing ? demandMessage(specs) : repairMessage(faulty.map(({ spec, problems }) => ({ name: spec.name, problems })));
-  const said: ChatMessage[] = answer.text.trim() === '' ? [] : [{ role: 'assistant', content: answer.text, toolCalls: [] }];
-  const second = await requestRepair(request, {
+  const firstAnswer: ChatMessage[] = answer.text.trim() === '' ? [] : [{ role: 'assistant', content: answer.text, toolCalls: [] }];
+  const repaired = await requestRepair(request, {
     purpose: 'selection_repair',
-    messages: [...messages, ...said, repair],
+    messages: [...messages, ...firstAnswer, repair],
     specs: isMissing ? specs : specs.filter((spec) => faulty.some((entry) => entry.spec === spec)),
     log,
   });
-  return settled(isMissing ? second.slice(0, request.maxCalls) : withRepairs(entries, second));
+  return toSelection(isMissing ? repaired.slice(0, request.maxCalls) : withRepairs(entries, repaired));
 }
 
-/** The functions that are to be called, as often and in the order that the model names them. */
+/** The functions that the model names, in its order; one that is to be called twice occurs twice. */
 async function chooseNames(request: SelectionRequest, log: SelectionLog): Promise<ToolSpec[]> {
   const specs = request.offered.map((spec) => ({ ...spec, parameters: { type: 'object', properties: {} } }));
   const messages = selectionMessages(request.messages, specs, request);
   if (messages === undefined) return [];
   const step: SelectionStep = { purpose: 'selection_names', messages, specs, log };
   const answer = await requestSelection(request, step);
-  // What it wrote as arguments was written without their schemas.
-  note(log, { ...answer, repaired: answer.repaired.filter((repair) => repair.startsWith('name:')) });
+  // Repairs of arguments are irrelevant here: the model has not seen the schemas yet.
+  addToLog(log, { ...answer, repaired: answer.repaired.filter((repair) => repair.startsWith('name:')) });
   if (answer.isCut) return [];
   const isMissing = request.isForced && answer.entries.length === 0;
   const entries = isMissing ? await requestRepair(request, { ...step, messages: [...messages, demandMessage(specs)] }) : answer.entries;
@@ -160,12 +161,12 @@ async function requestSelection(request: SelectionRequest, { purpose, messages, 
     purpose: { type: purpose, functions: specs.map(({ name }) => name), toolChoice: isForced ? 'required' : undefined },
   };
   const { text, isCut } = await collectText(task.backend, modelRequest, emit);
-  // What users, pages and results say does not act through a model that repeats it.
+  // A call that the model merely repeats from a user, a page or a tool result must not run.
   const earlierTexts = request.messages.map((message) => textOf(message.content));
   return { text, isCut, ...(await readSelection(text, specs, { isCut, run: request, earlierTexts })) };
 }
 
-/** A repair that cannot be had leaves what was there before. */
+/** Empty when the request fails or its answer is truncated. */
 async function requestRepair(request: SelectionRequest, step: SelectionStep): Promise<SelectedEntry[]> {
   try {
     const { entries, repaired, isCut } = await requestSelection(request, step);
@@ -178,7 +179,7 @@ async function requestRepair(request: SelectionRequest, step: SelectionStep): Pr
   }
 }
 
-function note(log: SelectionLog, { dropped, repaired, isCut, isReadable, text }: SelectionAnswer): void {
+function addToLog(log: SelectionLog, { dropped, repaired, isCut, isReadable, text }: SelectionAnswer): void {
   log.dropped.push(...dropped);
   log.repaired.push(...repaired);
   if (isCut || !isReadable) log.more = { unreadable: text.slice(0, 500), ...(isCut && { cut: true }) };
@@ -190,7 +191,7 @@ function withinBounds(entries: readonly SelectedEntry[], { maxCalls }: Selection
   return entries.slice(0, maxCalls);
 }
 
-/** Each faulty call is replaced by a call of the same function that fits and is not there yet; nothing else of a repair runs. */
+/** Replaces each faulty call by a valid call of the same function that is not a duplicate. Nothing else in the repair runs. */
 function withRepairs(entries: readonly SelectedEntry[], repairs: readonly SelectedEntry[]): SelectedEntry[] {
   const taken = new Set(entries.flatMap((entry) => (entry.type === 'fits' ? [keyOf(entry)] : [])));
   return entries.map((entry) => {
@@ -206,7 +207,7 @@ function keyOf(entry: Extract<SelectedEntry, { type: 'fits' }>): string {
   return `${entry.spec.name} ${canonicalJson(entry.args)}`;
 }
 
-function settled(entries: readonly SelectedEntry[]): Selection {
+function toSelection(entries: readonly SelectedEntry[]): Selection {
   return {
     calls: entries.flatMap((entry) => (entry.type === 'fits' ? [{ name: entry.spec.name, args: entry.args }] : [])),
     refused: entries.flatMap((entry) => {
@@ -219,7 +220,7 @@ function settled(entries: readonly SelectedEntry[]): Selection {
 /** Keywords that may hold parameters beside `properties`. */
 const otherKeywords = ['oneOf', 'anyOf', 'allOf', 'patternProperties', '$ref'];
 
-function takesNothing({ parameters }: ToolSpec): boolean {
+function hasNoParameters({ parameters }: ToolSpec): boolean {
   const { properties, additionalProperties: more } = parameters;
   if (otherKeywords.some((keyword) => Object.hasOwn(parameters, keyword))) return false;
   return more !== true && Object.keys(typeof properties === 'object' ? (properties ?? {}) : {}).length === 0;

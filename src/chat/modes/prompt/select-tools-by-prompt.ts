@@ -12,32 +12,32 @@ import type { SelectionRequest } from './select-calls.ts';
 
 export interface SelectionOptions {
   backend: ModelBackend;
-  /** Who chooses: the task model where one is set, else the chat model itself. */
+  /** The model that chooses: the task model if one is set, else the chat model. */
   task: { backend: ModelBackend; model: string };
   template: string;
   /** Values for placeholders of the template beside `{{TOOLS}}`. */
   variables: ReadonlyMap<string, string>;
-  /** `simple`: one call. */
+  /** At most one call per selection (mode `simple`). */
   isSingleCall: boolean;
-  /** Puts inline files before the model for its answer; the choice is made without them. */
+  /** Adds inline files to the messages of the answer. The selection does not see them. */
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   newCallId: () => string;
-  /** The tool result at the end of the first request is another preset's. */
+  /** The tool result at the end of the first request belongs to a call of another preset. */
   isHandover: boolean;
   caller: { readonly id: string };
 }
 
 /**
- * Gives a model without native calls the port of one that has them: a first model request chooses functions, and what was executed is
- * put into the user's message for the answer. The loop above cannot tell the difference. For one run.
+ * Makes a model without native calls look like one that has them: a selection chooses the calls, and their results are put into the user's message
+ * for the answer. The loop sees no difference. One wrapper serves one run.
  */
 export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   let refused: readonly DroppedCall[] = [];
-  let isOthers = options.isHandover;
+  let isResultOfOtherPreset = options.isHandover;
   return {
     async answer(request, emit) {
-      const isAnswering = !isOthers && request.messages.at(-1)?.role === 'tool';
-      isOthers = false;
+      const isAnswering = !isResultOfOtherPreset && request.messages.at(-1)?.role === 'tool';
+      isResultOfOtherPreset = false;
       const selecting = isAnswering || request.toolChoice === 'none' ? undefined : selectionRequest(request, options, emit);
       if (selecting !== undefined && selecting.offered.length > 0) {
         const selection = await selectCalls(selecting);
@@ -75,14 +75,14 @@ function selectionRequest(request: ModelRequest, options: SelectionOptions, emit
   };
 }
 
-/** With another context or another way of thinking a local model would be loaded twice for one answer. */
+/** Kept for a selection by the chat model itself: a local server may reload a model whose context size or options change between requests. */
 const runningKeys = new Set(['temperature', 'seed', 'user', 'reasoning_effort', 'think', 'chat_template_kwargs', 'keep_alive', 'num_ctx']);
 
 function runningParameters(parameters: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(parameters).filter(([key]) => runningKeys.has(key)));
 }
 
-/** The conversation with its results, without tools. Calls that could not be made are named to the model, so that it does not claim them. */
+/** The conversation with inlined results, without tools. Refused calls are reported to the model, so that it does not claim to have made them. */
 function answerRequest(request: ModelRequest, refused: readonly DroppedCall[], { withFiles }: SelectionOptions): ModelRequest {
   const messages = inlineToolResults(withFiles(request.messages));
   for (const { name, reason } of refused) appendToLastUser(messages, `\n\nTool \`${name}\` Output: ${JSON.stringify({ error: reason })}`);

@@ -27,11 +27,11 @@ The format for the JSON response is strictly:
   ]
 }`;
 
-/** Messages before the query that a selection may look at. */
+/** Number of messages before the query that a selection sees. */
 const earlierMessages = 3;
 
 /**
- * The two messages of a selection pass: the template with all function specs, and the conversation's end as
+ * The two messages of a selection: the template with all function specs, and the end of the conversation as
  * `Query: History:\n<ROLE>: """…"""\nQuery: <query>`. Undefined when there is no user message to choose for.
  */
 export function selectionMessages(
@@ -53,7 +53,7 @@ export function selectionMessages(
   ];
 }
 
-/** Asks once more for calls whose arguments do not fit, with what is wrong field by field. */
+/** Requests corrected arguments, listing the problems of each call. */
 export function repairMessage(faulty: readonly { name: string; problems: readonly string[] }[]): ChatMessage {
   const lines = faulty.map(({ name, problems }) => `- ${name}: ${problems.join('; ')}`);
   const content = [
@@ -64,14 +64,14 @@ export function repairMessage(faulty: readonly { name: string; problems: readonl
   return { role: 'user', content: content.join('\n') };
 }
 
-/** Asks once more where the request demands a call and the selection holds none. */
+/** Demands a call when `tool_choice` requires one and the selection holds none. */
 export function demandMessage(specs: readonly ToolSpec[]): ChatMessage {
   const names = specs.slice(0, 20).map((spec) => spec.name);
   const content = `A call is demanded: answer with one JSON object of the form above that calls ${names.length === 1 ? names.join('') : `one of ${names.join(', ')}`}.`;
   return { role: 'user', content };
 }
 
-/** Text parts of user and assistant messages; system messages and tool results are not what a user asked. */
+/** Text parts of user and assistant messages. System messages and tool results are left out. */
 function historyLine(message: ChatMessage): string[] {
   if (message.role !== 'user' && message.role !== 'assistant') return [];
   const text = textOf(message.content);

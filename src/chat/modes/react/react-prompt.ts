@@ -3,7 +3,7 @@ import { textOf } from '../../../core/chat.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
 import { appended } from '../../results/inline-tool-results.ts';
 
-/** The instructions before the first step. The demo model knows it by its first line. */
+/** The system prompt of a ReAct run. The demo model recognises the mode by the first line. */
 function instructions(specs: readonly ToolSpec[]): string {
   const flat = specs.map(({ name, description, parameters }) => ({ name, description, parameters }));
   return `Available Functions: ${JSON.stringify(flat)}
@@ -21,11 +21,11 @@ Thought: why this is the answer
 Final Answer: the whole answer for the user`;
 }
 
-const lastWords = 'No further function can be called. Give the whole answer now, after the label "Final Answer:".';
+const finalAnswerRequest = 'No further function can be called. Give the whole answer now, after the label "Final Answer:".';
 
 /**
- * A conversation for a model that reasons in text: the functions in the system message, earlier steps as it wrote them, results as observations.
- * @param steps what the model wrote for a call, by the call's id; what is missing there is written anew.
+ * The conversation in ReAct form: functions in the system message, earlier calls as labelled steps, tool results as observations.
+ * @param steps the model's own text for each call, by call id; a step that is missing is generated from the call.
  */
 export function reactMessages(
   messages: readonly ChatMessage[],
@@ -34,26 +34,26 @@ export function reactMessages(
 ): ChatMessage[] {
   const rewritten: ChatMessage[] = [];
   for (const message of messages) {
-    if (message.role === 'tool') observe(rewritten, textOf(message.content));
+    if (message.role === 'tool') addObservation(rewritten, textOf(message.content));
     else if (message.role === 'assistant' && message.toolCalls.length > 0)
       rewritten.push({ role: 'assistant', content: stepOf(message, steps), toolCalls: [] });
     else rewritten.push(message);
   }
   if (specs.length > 0) return withSystem(rewritten, instructions(specs));
-  addToLast(rewritten, lastWords);
+  addToLast(rewritten, finalAnswerRequest);
   return rewritten;
 }
 
 function stepOf({ content, toolCalls }: AssistantMessage, steps: ReadonlyMap<string, string>): string {
   const known = toolCalls.flatMap((call) => steps.get(call.id) ?? []);
   if (known.length === toolCalls.length) return known.join('\n');
-  const said = textOf(content);
+  const text = textOf(content);
   const written = toolCalls.map((call) => `Action: ${call.name}\nAction Input: ${call.arguments}`);
-  return [...(said === '' ? [] : [`Thought: ${said}`]), ...written].join('\n');
+  return [...(text === '' ? [] : [`Thought: ${text}`]), ...written].join('\n');
 }
 
-/** Several results in a row are one message: many chat templates refuse two messages of a user. */
-function observe(rewritten: ChatMessage[], text: string): void {
+/** Consecutive results share a message, because many chat templates reject two user messages in a row. */
+function addObservation(rewritten: ChatMessage[], text: string): void {
   addToLast(rewritten, `Observation: ${text}`);
 }
 

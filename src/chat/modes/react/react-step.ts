@@ -5,31 +5,31 @@ import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts'
 import type { EarlierTexts } from '../earlier-texts.ts';
 
 export interface ReactStep {
-  /** Both add to `read`, and pause where they yield a promise. */
+  /** `push` and `end` append to the option `read`. Each promise that they yield must be awaited before the next iteration. */
   push(text: string): Iterable<Promise<void>>;
   end(isCut: boolean): Iterable<Promise<void>>;
-  /** The first action; what comes after it is invention. */
+  /** The first action. Everything after it is ignored: the model has invented the observation. */
   readonly call: { name: string; arguments: string } | undefined;
-  /** The thoughts and the action as they are shown to the model in its next step. */
+  /** The thoughts and the action, as the next prompt repeats them to the model. */
   readonly written: string;
   /** Characters after the first action. */
   readonly invented: number;
 }
 
 export interface StepOptions {
-  /** The answer is requested separately. */
+  /** Emit no text, because the answer is requested separately. */
   withholdsText: boolean;
-  /** No step came before it in this run. */
+  /** This is the first step of the run. */
   isFirst: boolean;
-  /** Takes what was read. */
+  /** Receives the events. */
   read: ModelEvent[];
-  /** An action that occurs in them with its labels is a thought. */
+  /** An action that is quoted from an earlier message counts as a thought. */
   earlier: EarlierTexts;
 }
 
 /**
- * One answer of a model that reasons in labelled text: thoughts become reasoning, what follows "Final Answer:" text. Text without a label is held
- * back for a while, because before an action it is a thought.
+ * Reads one ReAct answer: thoughts become reasoning, and what follows "Final Answer:" becomes text. Text without a label is held back up to
+ * `limits.unlabelledCharacters`, because it is a thought if an action follows.
  */
 export function createStep(parser: ToolCallParser, { withholdsText, isFirst, earlier, read: events }: StepOptions): ReactStep {
   let held = '';
@@ -54,7 +54,7 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, ear
     return [{ type: 'reasoning', text: isNext ? `\n\n${shown}` : shown }];
   }
 
-  /** Once a label has come, what was held before it is known to be a thought. */
+  /** Emits the text that was held back: as a thought when a label has followed, else as text. */
   function release(asThought: boolean): ModelEvent[] {
     const text = held;
     held = '';
@@ -77,7 +77,7 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, ear
         return release(true);
       case 'damaged':
         if (piece.name === undefined) return [];
-        // A text that is no JSON: the loop refuses it, and the model reads why.
+        // Deliberately no JSON: the loop refuses the call and reports the reason to the model.
         call = { name: piece.name, arguments: `unreadable: ${piece.text}` };
         return release(true);
       case 'nothing-chosen':
@@ -93,7 +93,7 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, ear
     }
   }
 
-  /** What the parser gives, also where it pauses for the earlier messages. */
+  /** Reads the pieces, and resumes the parser each time that it paused for the earlier messages. */
   function* readWithPauses(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
     let isPaused = earlier.isAwaited;
     yield* readAll(pieces);
@@ -113,7 +113,7 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, ear
     *end(isCut) {
       yield* readWithPauses(parser.flush({ isCut }));
       if (isHolding) events.push(...release(false));
-      // A model that ends with a thought has said what it had to say.
+      // A model that ends with a thought and no final answer: its thought is the answer.
       if (call === undefined && !hasText && thoughts.trim() !== '') events.push(...toText(thoughts.trim()));
     },
     get call() {
@@ -129,7 +129,7 @@ export function createStep(parser: ToolCallParser, { withholdsText, isFirst, ear
   };
 }
 
-/** The labels, which the piece does not hold, belong to what is shown. */
+/** Restores the labels, which are not part of the piece. */
 function asWritten({ name, text }: { name: string; text: string }): string {
   return text.includes(name) ? `\nAction: ${text}\n` : `\nAction: ${name}\nAction Input: ${text}\n`;
 }

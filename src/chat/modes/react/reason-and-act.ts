@@ -23,19 +23,19 @@ export interface ReasoningOptions {
   caller: { readonly id: string };
 }
 
-/** OpenAI takes four; the caller's come after this one. */
+/** OpenAI's maximum. The caller's stop sequences come after `observationStop`. */
 const maxStops = 4;
 const observationStop = '\nObservation:';
 
 /**
- * Gives a model without native calls the port of one that has them: it reasons in labelled text (Thought, Action, Action Input, Observation,
- * Final Answer), and its actions become calls. Thoughts are reasoning, the final answer is text. For one run, whose steps it remembers.
+ * Makes a model without native calls look like one that has them: it writes labelled text (Thought, Action, Action Input, Observation, Final Answer),
+ * and its actions become tool calls. Thoughts become reasoning, the final answer becomes text. One wrapper serves one run, whose steps it stores.
  */
 export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): ModelBackend {
   const steps = new Map<string, string>();
   let takesStop = true;
 
-  /** With the stop that a step needs; a backend that knows no stop gets none. */
+  /** Adds a stop sequence before observations, unless the backend has refused `stop`. */
   function requestStep(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
     if (!takesStop) return backend.answer(request, emit);
     return withRemedies(withStop(request), (next, emitNext: Emit<ModelEvent>) => backend.answer(next, emitNext), {
@@ -50,15 +50,15 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
 
   async function takeStep(request: ModelRequest, specs: readonly ToolSpec[], emit: Emit<ModelEvent>): Promise<void> {
     const form = answerForm(request.parameters);
-    const inLabels = inPrompt(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
-    // What a page, a result or an earlier message says must not act through a model that repeats it, in whatever form.
+    const inLabels = withLoggedOffer(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
+    // A call that the model merely repeats from a page, a result or a message must not run, in whatever form it is written.
     const texts = request.messages.map((message) => textOf(message.content));
     const earlier = new EarlierTexts(texts, { isReact: true, caller, signal: request.signal });
     const parser = createToolCallParser({ tools: specs, isReact: true, quotes: earlier });
     const withholdsText = form !== undefined && specs.length > 0;
     const read: ModelEvent[] = [];
     const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, earlier, read });
-    const enough = new StopReading();
+    const stopReading = new StopReading();
     let finish = 'stop' as FinishReason;
 
     function* readText(text: string): Generator<Promise<void> | undefined, void> {
@@ -76,8 +76,8 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
         if (event.type === 'finish') finish = event.reason;
         else if (event.type === 'text') yield* readText(event.text);
         else read.push(event);
-        // A model that is not stopped goes on with invented observations.
-        if (step.invented > limits.inventedCharacters) throw enough;
+        // Without a working stop sequence the model would go on inventing observations.
+        if (step.invented > limits.inventedCharacters) throw stopReading;
       }
       yield emit(read.splice(0));
     }
@@ -85,7 +85,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
     try {
       await requestStep(inLabels, (events) => runSteps(readEvents(events)));
     } catch (error) {
-      if (error !== enough) throw error;
+      if (error !== stopReading) throw error;
     }
     for (const pause of step.end(finish === 'length')) await pause;
     await emit(read);
@@ -98,7 +98,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
         { type: 'finish', reason: finish === 'length' ? 'length' : 'tool_calls' },
       ]);
     }
-    // Labels and a form that the caller wants for the answer exclude each other: the answer is requested apart.
+    // The caller's output format rules out labels, so the answer is requested separately.
     if (form !== undefined && specs.length > 0)
       return backend.answer({ ...plainRequest(request), purpose: { type: 'answer', reason: 'form_demanded' } }, emit);
     return emit([{ type: 'finish', reason: finish }]);
@@ -116,7 +116,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
   };
 }
 
-/** The caller's own form of the answer, in OpenAI's field or Ollama's. */
+/** The output format that the caller demands, in OpenAI's field or Ollama's. */
 function answerForm(parameters: JsonObject): JsonValue | undefined {
   return parameters['response_format'] ?? parameters['format'] ?? undefined;
 }
@@ -126,12 +126,12 @@ function stepRequest(request: ModelRequest, messages: ChatMessage[]): ModelReque
   return { ...withoutFunctions(request), messages, parameters };
 }
 
-/** For the log, because what the prompt offers and demands is no field of the request. */
-function inPrompt(step: ModelRequest, { toolChoice, purpose }: ModelRequest, specs: readonly ToolSpec[]): ModelRequest {
+/** Records functions and tool choice for the log: they are part of the prompt, not of the model request. */
+function withLoggedOffer(step: ModelRequest, { toolChoice, purpose }: ModelRequest, specs: readonly ToolSpec[]): ModelRequest {
   return { ...step, purpose: { type: 'round', ...purpose, toolChoice, functions: specs.map(({ name }) => name) } };
 }
 
-/** As if there were no steps: results stand in the user's message. */
+/** Without labels: tool results are inlined into the user's message. */
 function plainRequest(request: ModelRequest): ModelRequest {
   return { ...withoutFunctions(request), messages: inlineToolResults(request.messages) };
 }
