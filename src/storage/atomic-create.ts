@@ -3,12 +3,12 @@ import { closeSync, constants, copyFileSync, fsyncSync, linkSync, mkdirSync, ope
 import { dirname } from 'node:path';
 import { errorCodeOf } from './storage-fault.ts';
 
-/** File systems without hard links (FAT, some network mounts) answer with one of these. */
-const withoutLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+/** What `link` fails with on file systems without hard links (FAT, some network mounts). */
+const noHardLinkCodes = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * Creates a file, and its folder, with its whole content or not at all, even when the process is killed meanwhile: `write` writes a draft, which
- * then gets the name. Does nothing when the name is taken: of two processes at once, one wins and both see the same file.
+ * Creates a file (and its folder) with its complete content or not at all, even if the process is killed meanwhile: `write` fills a temporary
+ * file, which is then linked to the final name. Does nothing if the file exists, so of two processes that race, one wins and both see its file.
  * @throws the file system's error, and what `write` throws
  */
 export function createAtomically(file: string, write: (draft: string) => void): void {
@@ -31,7 +31,7 @@ function linkOrCopy(draft: string, file: string): void {
   try {
     linkSync(draft, file);
   } catch (error) {
-    if (!withoutLinks.has(errorCodeOf(error))) throw error;
+    if (!noHardLinkCodes.has(errorCodeOf(error))) throw error;
     copyFileSync(draft, file, constants.COPYFILE_EXCL);
     syncFile(file);
   }
@@ -46,7 +46,7 @@ function syncFile(path: string): void {
   }
 }
 
-/** Without this a power cut may lose the name of a file whose content is safe. Systems that do not open folders need no such call. */
+/** Makes the directory entry durable: a power failure could otherwise lose it. Windows cannot open folders, and needs no sync. */
 function syncFolder(path: string): void {
   let handle: number | undefined;
   try {

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 
-/** Longer timers overflow and fire at once. */
+/** The maximum delay of Node.js timers; a longer one overflows and fires at once. */
 const longestDelayMs = 2 ** 31 - 1;
 
-/** In a connection, its `config` and its `info` each: every one may have to be encrypted by itself. */
+/** Of a connection, of its `config` and of its `info`, each: every value may have to be encrypted separately. */
 const maxKeys = 1_000;
 
-/** RFC 9110, section 5.6.2. */
+/** A token as in RFC 9110, section 5.6.2. */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Set by the HTTP client; a fixed value would break the request or smuggle a second one into it. */
@@ -18,7 +18,7 @@ const reservedHeaders = new Set(['host', 'connection', 'content-length', 'transf
 const oneLine = z.string().regex(/^[^\r\n\0]*$/, 'must be one line of text');
 const text = z.string().max(10_000).nullish();
 
-/** `null` and the empty text are what forms send for "not set". */
+/** HTML forms send `null` or an empty string for "not set". */
 const optionalLine = oneLine.max(10_000).nullish();
 
 const httpUrl = z
@@ -39,7 +39,7 @@ function urlProblem(value: string): string | undefined {
 
 const serverUrl = httpUrl.refine((value) => !/[?#]/.test(value), 'must not have a query or fragment; auth_type "query" adds a key');
 
-/** A path below the server, or another full address. */
+/** A path relative to the server's URL, or an absolute URL. */
 const documentPath = z
   .string()
   .trim()
@@ -70,7 +70,7 @@ const config = z.looseObject({
   tags: z.array(z.string()).nullish(),
   timeout_ms: z.int().min(1).max(longestDelayMs).nullish(),
   max_result_bytes: z.int().min(1).max(limits.documentBytes).nullish(),
-  /** Kept in `extra`, where the catalogue reads them; checked here, because a typing error in them must not lift a protection. */
+  /** These stay in `extra`, where the catalog reads them. They are validated here because a typing error must not switch a protection off. */
   needs_approval: z.union([z.boolean(), z.array(z.string())]).nullish(),
   read_only: z.boolean().nullish(),
   parallel: z.boolean().nullish(),
@@ -80,7 +80,7 @@ const config = z.looseObject({
 
 const info = z.looseObject({ id: text, name: text, description: text });
 
-/** A connection as an operator writes it: Open WebUI's fields, and the gateway's beside them. Unknown fields pass. */
+/** A connection as an operator writes it: Open WebUI's fields plus the gateway's. Unknown fields are accepted. */
 export const connectionSchema = z
   .looseObject({
     id: text,
@@ -119,7 +119,7 @@ const line = z
   .regex(/^[^\0]*$/, 'must not hold a null character')
   .max(10_000);
 
-/** What starts an MCP server as a process. */
+/** How to start an MCP server as a child process (stdio transport). */
 export const processSchema = z.object({
   id: z.string('is required for a server that is started by a command').min(1, 'is required for a server that is started by a command'),
   command: line.min(1),

@@ -4,22 +4,22 @@ import { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../core/errors.ts';
 import { errorCodeOf, faultKindOf } from './storage-fault.ts';
 
-/** Empty; only the lock on it matters. */
+/** Stays empty; only the lock on it matters. */
 const lockFile = 'serving.lock';
-/** What the gateway writes into its data folder, and what file systems and the doctor leave there. */
+/** Files of the gateway and of `toolwharf doctor`, and what file systems put into every folder. */
 const knownFiles = /^(?:secret(?:\..*)?|toolwharf\.db.*|serving\.lock.*|\.doctor-.*|lost\+found)$/;
 
 export interface DataFolder {
-  /** What the operator should know about the folder's rights. */
+  /** Set when other users can access the folder. */
   warning?: string;
-  /** Lets another process serve from the folder; the end of this process does the same. */
+  /** Releases the lock, as the end of the process does. */
   release: () => void;
 }
 
 /**
- * Creates the data folder where it is missing, closes it to other users, and locks it until this process ends, however it ends: two that serve from
- * one folder would each trust their own memory of keys and runs. It is a lock of the operating system on a file, as SQLite takes it, so that every
- * process of the machine sees it, in containers too, and it never stays behind.
+ * Creates the data folder if it is missing, makes it private to its owner, and locks it until this process ends: two gateways on one folder would
+ * each rely on their own cache of keys and runs. SQLite takes the lock as an operating-system file lock, so every process on the machine sees it,
+ * even in containers, and a crash cannot leave it behind.
  * @throws GatewayError `storage_unavailable` when another process serves from the folder, or when nothing can be written there.
  */
 export function openDataFolder(folder: string): DataFolder {
@@ -34,8 +34,8 @@ export function openDataFolder(folder: string): DataFolder {
 }
 
 /**
- * Locks a database that exists: `DATABASE_URL` may name that of another folder, by any path.
- * @returns releases the lock
+ * Locks an existing database. The lock on the data folder is not enough: `DATABASE_URL` may name a database in a folder that another gateway uses.
+ * @returns a function that releases the lock
  * @throws GatewayError `storage_unavailable` when another process serves from the database.
  */
 export function lockDatabase(file: string): () => void {
@@ -54,7 +54,7 @@ export function lockDatabase(file: string): () => void {
 function takeLock(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: 0 });
   try {
-    // Nothing is written, so nothing is left to repair after a crash.
+    // Nothing is written in this transaction, so a crash leaves nothing to recover.
     database.exec('BEGIN EXCLUSIVE');
     return database;
   } catch (error) {
@@ -63,12 +63,12 @@ function takeLock(file: string): DatabaseSync {
   }
 }
 
-/** A folder that also holds other things is left to its owner, who may want others to read those. */
+/** Leaves a folder with other files in it as it is: its owner may want other users to read those. */
 function restrictToOwner(folder: string): string | undefined {
   const { mode, uid } = statSync(folder);
   if (process.getuid === undefined || (mode & 0o077) === 0) return undefined;
-  const isOwn = uid === process.getuid() && readdirSync(folder).every((name) => knownFiles.test(name));
-  if (isOwn) {
+  const isOnlyOurs = uid === process.getuid() && readdirSync(folder).every((name) => knownFiles.test(name));
+  if (isOnlyOurs) {
     chmodSync(folder, 0o700);
     return undefined;
   }
@@ -91,6 +91,6 @@ function toFault(error: unknown, folder: string): GatewayError {
 }
 
 function reasonOf(error: unknown): string {
-  const isOfSystem = error instanceof Error && 'syscall' in error;
-  return isOfSystem ? errorCodeOf(error) : error instanceof Error ? error.message : String(error);
+  const isSystemError = error instanceof Error && 'syscall' in error;
+  return isSystemError ? errorCodeOf(error) : error instanceof Error ? error.message : String(error);
 }

@@ -2,11 +2,11 @@ import { GatewayError } from '../core/errors.ts';
 import type { Origin, Registry, ToolServerRecord } from '../core/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
 
-/** How often a store that is down is reported: every chat reads it. */
+/** Minimum time between two reports that the store is down, which every chat would otherwise repeat. */
 const faultReportMs = 60_000;
 
 export interface LayeredRegistryOptions {
-  /** From the environment and the configuration file. They come first, and hide stored ones of the same id. */
+  /** From the environment and the configuration file. They are listed first and override stored ones with the same id. */
   fixed: readonly ToolServerRecord[];
   store: Registry;
   /** Called at most once a minute while the store fails and only the fixed tool servers are listed. */
@@ -16,9 +16,9 @@ export interface LayeredRegistryOptions {
 }
 
 /**
- * Fixed tool servers over stored ones. Keys and facts are the store's alone.
- * When the store fails, the fixed tool servers are listed without it, unless all are needed; everything else passes its error on.
- * @throws GatewayError `read_only` for a change to a fixed one, saying where it is changed.
+ * A registry of fixed tool servers on top of stored ones; keys and facts come from the store only.
+ * When the store fails, only the fixed tool servers are listed, unless the caller needs all; every other operation rejects with the store's error.
+ * @throws GatewayError `read_only` for a change to a fixed tool server; the message says where to change it.
  */
 export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }: LayeredRegistryOptions): Registry {
   const fixedById = new Map(fixed.map((record) => [record.id, deepFreeze(structuredClone(record))]));
@@ -55,9 +55,9 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
     },
     findToolServer: async (id) => fixedById.get(id) ?? store.findToolServer(id),
     createToolServer: async (record) => {
-      const fixedOne = fixedById.get(record.id);
-      if (fixedOne !== undefined)
-        throw new GatewayError('conflict', `There is a tool server "${record.id}" already: it comes from ${origins[fixedOne.origin]}.`);
+      const conflicting = fixedById.get(record.id);
+      if (conflicting !== undefined)
+        throw new GatewayError('conflict', `There is a tool server "${record.id}" already: it comes from ${origins[conflicting.origin]}.`);
       await store.createToolServer(record);
     },
     changeToolServer: async (record) => {
@@ -70,12 +70,12 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
     },
     replaceToolServers: async (records) => {
       for (const record of records) {
-        const fixedOne = fixedById.get(record.id);
-        if (fixedOne !== undefined && fixedOne.url !== record.url) throw readOnly(fixedOne);
+        const conflicting = fixedById.get(record.id);
+        if (conflicting !== undefined && conflicting.url !== record.url) throw readOnly(conflicting);
       }
-      // Stored ones that a fixed one hides are not in the list that is replaced; they come back when the fixed one is removed.
-      const hidden = (await store.listToolServers('all')).filter((record) => fixedById.has(record.id));
-      await store.replaceToolServers([...records.filter((record) => !fixedById.has(record.id)), ...hidden]);
+      // Keep stored tool servers that a fixed one overrides: they are not in the list being replaced, and reappear once the fixed one is removed.
+      const overridden = (await store.listToolServers('all')).filter((record) => fixedById.has(record.id));
+      await store.replaceToolServers([...records.filter((record) => !fixedById.has(record.id)), ...overridden]);
     },
   };
 }

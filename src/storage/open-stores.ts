@@ -12,11 +12,11 @@ import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from './sqlite/sqlite-waiting-runs.ts';
 
 export interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
-  /** Encrypts credentials, waiting runs and what is remembered about chats. */
+  /** Encrypts credentials, suspended runs and notes about chats. */
   secret: string;
   /** Milliseconds since 1970. */
   now?: () => number;
-  /** As for the registry. */
+  /** See `SqliteRegistryOptions`. */
   cacheMs?: number;
 }
 
@@ -26,19 +26,19 @@ export interface Stores {
   waitingRuns: WaitingRunStore;
   noteStores: NoteStores;
   chats: ChatStore;
-  /** Shared by all of them; the registry closes it. */
+  /** Shared by all stores; closed with the registry. */
   connection: DatabaseConnection;
 }
 
-/** All stores over one connection to one database, which is opened at the first use. The file `:memory:` is gone with the process. */
+/** Creates all stores on one database connection, which is opened on first use. With the file `:memory:`, nothing outlives the process. */
 export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }: StoresOptions): Stores {
   const connection = createDatabaseConnection({ ...database, now });
-  const notesOf = (kind: NoteKind): NoteStore => createSqliteNotes(connection, secret, kind);
+  const createNotes = (kind: NoteKind): NoteStore => createSqliteNotes(connection, secret, kind);
   return {
     registry: createSqliteRegistry(connection, { secret, now, cacheMs }),
     runs: createSqliteRuns(connection),
     waitingRuns: createSqliteWaitingRuns(connection, secret),
-    noteStores: { approval: notesOf('approval'), state: notesOf('state'), continuation: notesOf('continuation') },
+    noteStores: { approval: createNotes('approval'), state: createNotes('state'), continuation: createNotes('continuation') },
     chats: createSqliteChats(connection, { now }),
     connection,
   };

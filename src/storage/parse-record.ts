@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { GatewayError } from '../core/errors.ts';
 import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
 
-/** What people write, by its schema. `path` leads to it in the body or file. @throws GatewayError `invalid_request`, see `invalidField` */
+/** Validates user input. `path` is where the value is in the request body or file. @throws GatewayError `invalid_request`, see `invalidField` */
 export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, path: readonly PropertyKey[] = []): Value {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -10,14 +10,14 @@ export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, pat
   throw invalidField([...path, ...(issue?.path ?? [])], describeSchemaIssue(issue));
 }
 
-/** Names the field, in the message and as `param`, and never its value, which may be a secret. */
+/** Names the field in the message and as `param`, but never repeats its value, which may be a secret. */
 export function invalidField(path: readonly PropertyKey[], problem: string): GatewayError {
   const param = path.join('.');
   if (param === '') return new GatewayError('invalid_request', `the value ${problem}`);
   return new GatewayError('invalid_request', `${param}: ${problem}`, { param });
 }
 
-/** The fields that have a value: forms send `null` and the empty text for "not set". */
+/** The fields that are set: HTML forms send `null` or an empty string for "not set". */
 export function filledFields<Fields extends object>(
   fields: Fields,
 ): { [Name in keyof Fields]?: Exclude<Fields[Name], null | undefined | ''> } {

@@ -25,16 +25,16 @@ const schema = z.strictObject({
   needs_approval: z.union([z.boolean(), z.array(z.string().max(256)).max(1_000)]).nullish(),
 });
 
-/** What is nested deeper cannot be walked later, and would fail every request of the preset. */
+/** Deeper nesting would fail later, in every request that uses the preset. */
 function isParams(value: unknown): boolean {
   return isJsonObject(value) && !isDeeperThan(value, limits.jsonDepth);
 }
 
-/** What a frontend may send along from an answer of ours. */
-const shownOnly = ['origin', 'created', 'object', 'warnings'];
+/** Fields of responses, which a frontend may send back; they are ignored. */
+const readOnlyFields = ['origin', 'created', 'object', 'warnings'];
 
-/** What stands in a request or its `params` and is no parameter of a model, with what to write instead. */
-const foreignParams: ReadonlyMap<string, string> = new Map([
+/** Fields of a chat request that are not model parameters, each with what to do instead. */
+const rejectedParams: ReadonlyMap<string, string> = new Map([
   ['function_calling', 'write function_calling beside params'],
   ['max_tool_rounds', 'write max_tool_rounds beside params'],
   ['tool_timeout_ms', 'write tool_timeout_ms beside params'],
@@ -50,7 +50,7 @@ const foreignParams: ReadonlyMap<string, string> = new Map([
 
 type Origin = Pick<PresetRecord, 'origin' | 'createdAt'>;
 
-/** A preset as people write it. @throws GatewayError `invalid_request` that names the field, `unknown_mode` */
+/** Validates a preset from a request or the configuration file. @throws GatewayError `invalid_request`, which names the field, or `unknown_mode` */
 export function parsePreset(value: unknown, origin: Origin): PresetRecord {
   const preset = toPreset(value, origin);
   const { mode, params } = preset;
@@ -58,21 +58,24 @@ export function parsePreset(value: unknown, origin: Origin): PresetRecord {
     const message = `function_calling: "${mode}" is no mode. Use one of: ${modeNames.join(', ')}.`;
     throw new GatewayError('unknown_mode', message, { param: 'function_calling' });
   }
-  const foreign = Object.keys(params).find((name) => foreignParams.has(name));
-  if (foreign === undefined) return preset;
-  throw invalidField(['params', foreign], `is no parameter of a model here; ${foreignParams.get(foreign) ?? ''}.`);
+  const rejected = Object.keys(params).find((name) => rejectedParams.has(name));
+  if (rejected === undefined) return preset;
+  throw invalidField(['params', rejected], `is no parameter of a model here; ${rejectedParams.get(rejected) ?? ''}.`);
 }
 
-/** A preset as it was stored. An older gateway accepted more; one wrong word must not cost all of them. @throws GatewayError `invalid_request` */
+/**
+ * Reads a stored preset. Drops parameters that earlier releases accepted: one invalid preset would make all of them unreadable.
+ * @throws GatewayError `invalid_request`
+ */
 export function parseStoredPreset(value: unknown, origin: Origin): PresetRecord {
   const preset = toPreset(value, origin);
-  const params = Object.entries(preset.params).filter(([name]) => !foreignParams.has(name));
+  const params = Object.entries(preset.params).filter(([name]) => !rejectedParams.has(name));
   return { ...preset, params: Object.fromEntries(params) };
 }
 
 function toPreset(value: unknown, { origin, createdAt }: Origin): PresetRecord {
   if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'A preset must be an object with id and base_model.');
-  const data = parseRecord(schema, Object.fromEntries(Object.entries(value).filter(([key]) => !shownOnly.includes(key))));
+  const data = parseRecord(schema, Object.fromEntries(Object.entries(value).filter(([key]) => !readOnlyFields.includes(key))));
   return {
     id: data.id,
     origin,
@@ -93,7 +96,7 @@ function toPreset(value: unknown, { origin, createdAt }: Origin): PresetRecord {
   };
 }
 
-/** The shape that `parsePreset` takes; `null` where nothing is set. */
+/** The shape that `parsePreset` accepts, with `null` for what is not set. */
 export function toPresetWire(preset: PresetRecord): JsonObject {
   const { id, origin, createdAt, baseModel, subAgents, params, name = null, description = null, system = null, tools = null } = preset;
   const { mode = null, maxToolRounds = null, toolTimeoutMs = null, needsApproval = null } = preset;

@@ -7,11 +7,11 @@ import type { Registry } from '../core/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
 import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
 
-/** Presets that can be changed. Every change is durable when it resolves. */
+/** Every change is durable when its promise resolves. */
 export interface PresetStore extends PresetBook {
-  /** A body as people write it. @throws GatewayError `invalid_request`, `conflict` for an id that is taken or too many presets */
+  /** @throws GatewayError `invalid_request`; `conflict` if the id is taken or there are too many presets */
   create(value: unknown): Promise<PresetRecord>;
-  /** What is absent stays, what is null goes. @throws GatewayError `not_found`, `read_only`, `invalid_request` */
+  /** Absent fields keep their value, `null` removes it. @throws GatewayError `not_found`, `read_only`, `invalid_request` */
   change(id: string, value: unknown): Promise<PresetRecord>;
   /** @throws GatewayError `not_found`, `read_only` */
   delete(id: string): Promise<void>;
@@ -23,22 +23,22 @@ export interface PresetStoreOptions {
   fixed: readonly PresetRecord[];
   /** Milliseconds since 1970. */
   now: () => number;
-  /** How long what was read is used without reading again; changes by this process show at once. Default 0. */
+  /** How long presets are cached, in milliseconds; changes by this process show at once. Default 0. */
   cacheMs?: number;
 }
 
-/** They are few and belong together, so they are stored as one fact. */
+/** All presets are one fact in the registry: they are few, and are read together. */
 const factName = 'presets';
 
 export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetStoreOptions): PresetStore {
-  const fixedOnes = fixed.map((preset) => deepFreeze(structuredClone(preset)));
-  const isFixed = (id: string): boolean => fixedOnes.some((preset) => preset.id === id);
+  const fixedPresets = fixed.map((preset) => deepFreeze(structuredClone(preset)));
+  const isFixed = (id: string): boolean => fixedPresets.some((preset) => preset.id === id);
   let text: string | undefined;
   let stored: PresetRecord[] = [];
   let readAt = -Infinity;
-  let last: Promise<unknown> = Promise.resolve();
+  let lastChange: Promise<unknown> = Promise.resolve();
 
-  /** `isStaleAllowed`: a store that is down costs only presets that it has not given before, and not all chats. Changes must not begin with that. */
+  /** `isStaleAllowed`: fall back to the last presets read when the store is down, so that chats go on. A change must not start from stale presets. */
   async function readStored({ isStaleAllowed = false } = {}): Promise<PresetRecord[]> {
     const time = now();
     if (time >= readAt && time - readAt < cacheMs) return stored;
@@ -57,7 +57,7 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
 
   async function list(): Promise<PresetRecord[]> {
     const others = await readStored({ isStaleAllowed: true });
-    return [...fixedOnes, ...others.filter(({ id }) => !isFixed(id))];
+    return [...fixedPresets, ...others.filter(({ id }) => !isFixed(id))];
   }
 
   async function save(presets: readonly PresetRecord[]): Promise<void> {
@@ -65,14 +65,14 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
     await registry.writeFact(factName, JSON.stringify(presets.map(toStored)));
   }
 
-  /** One change after the other: each begins with what the one before has left. */
-  function inTurn<Value>(change: (presets: readonly PresetRecord[]) => Promise<Value>): Promise<Value> {
-    const turn = last.then(async () => {
+  /** Runs changes one at a time, each on the result of the one before. */
+  function inSequence<Value>(change: (presets: readonly PresetRecord[]) => Promise<Value>): Promise<Value> {
+    const result = lastChange.then(async () => {
       readAt = -Infinity;
       return change(await readStored());
     });
-    last = turn.catch(() => undefined);
-    return turn;
+    lastChange = result.catch(() => undefined);
+    return result;
   }
 
   function requireStored(presets: readonly PresetRecord[], id: string): PresetRecord {
@@ -87,7 +87,7 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
     list,
     find: async (id) => (await list()).find((preset) => preset.id === id),
     create: (value) =>
-      inTurn(async (presets) => {
+      inSequence(async (presets) => {
         const preset = parsePreset(value, { origin: 'database', createdAt: now() });
         if (isFixed(preset.id) || presets.some(({ id }) => id === preset.id))
           throw new GatewayError('conflict', `There is a preset "${preset.id}" already. Change it, or choose another id.`, { param: 'id' });
@@ -97,7 +97,7 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
         return preset;
       }),
     change: (id, value) =>
-      inTurn(async (presets) => {
+      inSequence(async (presets) => {
         const before = requireStored(presets, id);
         if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be an object with the fields to change.');
         const merged: JsonObject = { ...toPresetWire(before), ...value, id };
@@ -106,7 +106,7 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
         return preset;
       }),
     delete: (id) =>
-      inTurn(async (presets) => {
+      inSequence(async (presets) => {
         const before = requireStored(presets, id);
         await save(presets.filter((other) => other !== before));
       }),
@@ -117,7 +117,7 @@ function toStored(preset: PresetRecord): JsonObject {
   return { ...toPresetWire(preset), created: preset.createdAt };
 }
 
-/** @throws GatewayError `storage_unavailable`, so that what cannot be read is never written over. */
+/** @throws GatewayError `storage_unavailable` for unreadable presets, so that a change never overwrites them. */
 function parseStored(text: string | undefined): PresetRecord[] {
   if (text === undefined) return [];
   try {

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
 
-/** A disk that has to spin up answers within this time; a network drive whose server is gone never does. */
+/** Long enough for a disk to spin up; a network drive whose server is gone never answers. */
 const answerMs = 5_000;
-/** For the other process to begin, on a machine that is busy starting everything at once. */
-const beginningMs = 20_000;
+/** For the child process to start, on a machine that is busy booting. */
+const childStartMs = 20_000;
 
-/** Names each path before it touches it. What is wrong with a path that answers shows later, and with a better message. */
-const reader = `
+/** Prints each path before opening it. Ignores errors: they are reported later, with a better message. */
+const readerScript = `
 const fs = require('node:fs');
 for (const path of process.argv.slice(1)) {
   fs.writeSync(1, path + '\\n');
@@ -24,8 +24,8 @@ export interface StoragePaths {
 }
 
 /**
- * Reads the beginning of every file that a start reads from the data folder, in another process: whoever opens a file on a drive that does not answer
- * waits for ever, cannot be interrupted, and cannot even end its process.
+ * Checks in a child process that every file the gateway opens at its start can be read: a process that opens a file on a hung drive blocks for ever,
+ * cannot be interrupted, and cannot even exit.
  * @throws GatewayError `storage_unavailable` naming the path that does not answer within five seconds
  */
 export async function requireAnsweringDisks({ dataDir, databaseFile }: StoragePaths): Promise<void> {
@@ -38,35 +38,35 @@ export async function requireAnsweringDisks({ dataDir, databaseFile }: StoragePa
     `${databaseFile}-shm`,
     `${databaseFile}.serving.lock`,
   ];
-  const silent = await findSilent([dataDir, ...files]);
-  if (silent === undefined) return;
+  const hungPath = await findHungPath([dataDir, ...files]);
+  if (hungPath === undefined) return;
   throw new GatewayError(
     'storage_unavailable',
-    `${silent} does not answer: reading it has taken longer than ${answerMs / 1000} seconds. Check the disk or network drive it lies on, or set TOOLWHARF_DATA_DIR (and DATABASE_URL) to another folder.`,
+    `${hungPath} does not answer: reading it has taken longer than ${answerMs / 1000} seconds. Check the disk or network drive it lies on, or set TOOLWHARF_DATA_DIR (and DATABASE_URL) to another folder.`,
   );
 }
 
-/** The path at which the reader has stopped; undefined when it has read them all. */
-function findSilent(paths: readonly string[]): Promise<string | undefined> {
+/** The path at which the child process hangs; undefined when it has tried all of them. */
+function findHungPath(paths: readonly string[]): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const child = spawn(process.execPath, ['-e', reader, '--', ...paths], { stdio: ['ignore', 'pipe', 'ignore'] });
-  let named = '';
+  const child = spawn(process.execPath, ['-e', readerScript, '--', ...paths], { stdio: ['ignore', 'pipe', 'ignore'] });
+  let output = '';
   const giveUp = (): void => {
-    // It may not end even so; nothing here waits for that.
+    // A process that is blocked on a drive may survive even SIGKILL, so do not wait for it.
     child.kill('SIGKILL');
     child.stdout.destroy();
     child.unref();
-    // One that has named nothing has not begun, which says nothing about any drive.
-    resolve(named.trimEnd().split('\n').at(-1) || undefined);
+    // No output means that the child process did not start, which says nothing about any drive.
+    resolve(output.trimEnd().split('\n').at(-1) || undefined);
   };
-  let timer = setTimeout(giveUp, beginningMs);
+  let timer = setTimeout(giveUp, childStartMs);
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    named += text;
+    output += text;
     clearTimeout(timer);
     timer = setTimeout(giveUp, answerMs);
   });
   child.once('close', () => resolve(undefined));
-  // Without the other process there is no look beforehand.
+  // If the child process cannot be started, the check is skipped.
   child.once('error', () => resolve(undefined));
   return promise.finally(() => clearTimeout(timer));
 }

@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
 
-/** SQLite's primary result codes (https://www.sqlite.org/rescode.html) that say something about the file rather than about our statements. */
+/** SQLite's primary result codes (https://www.sqlite.org/rescode.html) that mean a problem with the file rather than with the gateway's SQL. */
 const resultCodes = {
   5: 'locked',
   6: 'locked',
@@ -14,7 +14,7 @@ const resultCodes = {
   26: 'damaged',
 } as const;
 
-/** The same for the file system. */
+/** The same for the file system's error codes. */
 const systemCodes: Record<string, FaultKind> = {
   EACCES: 'unopenable',
   EPERM: 'unopenable',
@@ -32,15 +32,15 @@ const systemCodes: Record<string, FaultKind> = {
 
 export type FaultKind = (typeof resultCodes)[keyof typeof resultCodes];
 
-/** What an error says about the file; undefined when it is about something else, such as a bug of the gateway. */
+/** Which fault of the file an error means; undefined for another error, such as a bug in the gateway. */
 export function faultKindOf(error: unknown): FaultKind | undefined {
   if (error instanceof Error && 'errcode' in error) return resultCodes[(Number(error.errcode) & 0xff) as keyof typeof resultCodes];
   return systemCodes[errorCodeOf(error)];
 }
 
-/** One line for operators: the file, what is wrong with it, and the cure. */
+/** An error whose one-line message tells operators which file, what is wrong with it, and how to fix it. */
 export function toStorageFault(kind: FaultKind, file: string, cause?: unknown): GatewayError {
-  // A lock is soon gone, so that a client may retry; the other faults need a person first.
+  // Locks are short-lived, so clients may retry; the other faults need an operator.
   return new GatewayError('storage_unavailable', describe(kind, file), { cause, ...(kind === 'locked' && { retryAfter: '1' }) });
 }
 
@@ -74,7 +74,7 @@ function obstacleOf(file: string): string {
   return 'the system refuses it; check the path and the limit of open files';
 }
 
-/** Undefined: there is nothing of that name, or it cannot be seen. */
+/** Undefined if nothing exists at the path, or it cannot be accessed. */
 function isFolder(path: string): boolean | undefined {
   try {
     return statSync(path).isDirectory();

@@ -6,18 +6,18 @@ import { connectionSchema, processSchema } from './connection-schema.ts';
 import type { Connection } from './connection-schema.ts';
 import { filledFields, invalidField, parseRecord } from './parse-record.ts';
 
-/** How answers name a process, without its arguments and its environment. */
+/** The URL that responses show for a process is `stdio:<command>`, without arguments and environment, which may hold secrets. */
 const processScheme = 'stdio:';
-/** Stands for the URL of a process while its connection is parsed; nothing is ever sent there. */
+/** Satisfies the schema while the connection of a process is parsed; nothing is ever sent there. */
 const placeholderUrl = 'http://process.invalid';
 const longestUrl = 4_000;
 
-/** Every chat goes through all of them. */
+/** Every chat iterates over all connections. */
 const maxConnections = 1_000;
 
 const maxIdLength = 64;
 
-/** Fields with a column of the record, and `access_control`, which the gateway's keys replace; everything else in `config` goes into `extra`. */
+/** Fields with a property in the record, and `access_control`, which the gateway ignores because it has keys. The rest of `config` goes into `extra`. */
 const knownConfigKeys = new Set([
   'enable',
   'default',
@@ -44,7 +44,7 @@ const knownKeys = new Set([
   'process',
 ]);
 
-/** What the id of a connection without one is made from. */
+/** From what an id is derived for a connection that has none. */
 export interface IdSource {
   /** The title of the server's document. */
   title?: string | undefined;
@@ -53,9 +53,9 @@ export interface IdSource {
 }
 
 /**
- * One connection in the gateway's or Open WebUI's shape. Its id is `id`, else `info.id`, else made from the title of its document, where that is
- * known, else from the URL; one that was made gets a number where it is taken.
- * @throws GatewayError `invalid_request`; message and `param` name the field, and no value is repeated.
+ * Parses one connection in the gateway's or Open WebUI's shape. Its id is `id`, else `info.id`, else derived from the title of its document if known,
+ * else from the URL. A derived id that is taken gets a number appended.
+ * @throws GatewayError `invalid_request`; message and `param` name the field, never its value.
  */
 export function parseToolServerConnection(value: unknown, origin: Origin, { title, taken = new Set() }: IdSource = {}): ToolServerRecord {
   const connection = parseConnection(value, { path: [], origin });
@@ -64,9 +64,11 @@ export function parseToolServerConnection(value: unknown, origin: Origin, { titl
 }
 
 /**
- * A list of connections; `titles` has those of their documents by index, where they are known. An `id` that is there twice is an error; ids that were derived get a number instead, so that a list from elsewhere works.
- * @param taken ids of records from elsewhere.
- * @throws GatewayError `invalid_request`, its path beginning with the entry's index.
+ * Parses a list of connections. A duplicate `id` is an error; a duplicate `info.id` or derived id gets a number appended, so that imported lists
+ * work.
+ * @param taken ids of records outside the list.
+ * @param titles titles of the connections' documents, by index, as far as they are known.
+ * @throws GatewayError `invalid_request`, whose `param` begins with the entry's index.
  */
 export function parseToolServerConnections(
   value: unknown,
@@ -77,7 +79,7 @@ export function parseToolServerConnections(
   if (value.length > maxConnections) throw invalidField([], `must not have more than ${maxConnections} connections`);
   const connections = value.map((entry: unknown, index) => parseConnection(entry, { path: [index], origin }));
   const used = new Set(taken);
-  // All explicit ids first: an earlier entry without one must not take the id of a later entry.
+  // Reserve all explicit ids first: an earlier entry without one must not be given the id of a later entry.
   for (const [index, connection] of connections.entries()) {
     if (!connection.id) continue;
     const id = legalId(connection.id);
@@ -102,7 +104,7 @@ function parseConnection(value: unknown, context: ConnectionContext): ParsedConn
   const fields = isJsonObject(value) && value['type'] === 'mcp' ? value : {};
   if ('command' in fields) return parseProcess(fields, context);
   const { url } = fields;
-  // As answers show a process, sent back: it names one and starts none.
+  // A process as responses show it, sent back by a client. The command in the URL is only shown, and never run.
   if (typeof url === 'string' && url.startsWith(processScheme) && URL.canParse(url))
     return { ...parseFields({ ...fields, url: placeholderUrl }, context), url: url.slice(0, longestUrl) };
   const connection = parseFields(value, context);
@@ -110,8 +112,8 @@ function parseConnection(value: unknown, context: ConnectionContext): ParsedConn
 }
 
 /**
- * An MCP server that is started by a command. Whoever may name a command runs what he likes with the gateway's rights: only the configuration file
- * may, whatever key a request shows.
+ * An MCP server that is started by a command. Only the configuration file may define one, never a request, whatever its key: the command
+ * runs with the gateway's permissions.
  */
 function parseProcess({ command, args, env, ...fields }: JsonObject, context: ConnectionContext): ParsedConnection {
   const { path, origin } = context;
@@ -124,13 +126,13 @@ function parseProcess({ command, args, env, ...fields }: JsonObject, context: Co
   return { ...parseFields({ ...fields, id, url: placeholderUrl }, context), process: { ...started, environment } };
 }
 
-/** Unknown fields pass the schema; `process` would start what it names. */
+/** Drops `process`: the schema accepts unknown fields, and the record would start the command in it. */
 function parseFields(value: unknown, { path }: ConnectionContext): Connection {
-  const { process: _foreign, ...connection }: Connection = parseRecord(connectionSchema, value, path);
+  const { process: _untrusted, ...connection }: Connection = parseRecord(connectionSchema, value, path);
   return connection;
 }
 
-/** Empty where the connection names none that could be used. */
+/** Empty if the connection has no usable id. */
 function explicitId(connection: Connection): string {
   return legalId(connection.id ?? '') || legalId(connection.info?.id ?? '');
 }
@@ -159,7 +161,7 @@ function freeId(wanted: string, used: Set<string>): string {
 function toRecord(connection: ParsedConnection, id: string, origin: Origin): ToolServerRecord {
   const { config, info, process } = connection;
   const named = connection.id || info?.id;
-  // Open WebUI sends the text of a document beside an address, and `spec_type` says which of the two counts.
+  // Open WebUI may send both a URL and the text of a document; `spec_type` says which of the two applies.
   const spec = connection.spec_type === 'url' ? undefined : connection.spec;
   return {
     id,

@@ -5,25 +5,26 @@ import { GatewayError } from '../../core/errors.ts';
 import { createAtomically } from '../atomic-create.ts';
 import { errorCodeOf } from '../storage-fault.ts';
 
-/** 256 random bits in hex: what is written and expected. */
-const secretForm = /^[0-9a-f]{64}$/;
+/** 256 random bits in hex. */
+const secretPattern = /^[0-9a-f]{64}$/;
 
 /**
- * The secret that signs and encrypts: the configured one, else the one in `<data dir>/secret`, created at the first use with rights for its owner only.
- * Processes that start at the same time end with the same one.
- * @throws GatewayError `storage_unavailable` when it can be neither read nor made, or is damaged; a new one would lock away every stored credential.
+ * The configured secret, else the one in `<data dir>/secret`, which is created on first use and readable only by its owner. Processes that start at
+ * the same time get the same secret.
+ * @throws GatewayError `storage_unavailable` if the file is damaged, or can be neither read nor created. A damaged one is never replaced, because a new
+ *   secret would make every stored credential undecryptable.
  */
 export function loadSecret(dataDir: string, configured: string | undefined): string {
   if (configured !== undefined) return configured;
-  return inFile(join(dataDir, 'secret'), (file) => readSecret(file) ?? createSecret(file));
+  return withFileErrors(join(dataDir, 'secret'), (file) => readSecret(file) ?? createSecret(file));
 }
 
-/** The same without making one: undefined where the first start would. @throws GatewayError `storage_unavailable` */
+/** Like `loadSecret`, but undefined where that would create a secret. @throws GatewayError `storage_unavailable` */
 export function findSecret(dataDir: string, configured: string | undefined): string | undefined {
-  return configured ?? inFile(join(dataDir, 'secret'), readSecret);
+  return configured ?? withFileErrors(join(dataDir, 'secret'), readSecret);
 }
 
-function inFile<Value>(file: string, work: (file: string) => Value): Value {
+function withFileErrors<Value>(file: string, work: (file: string) => Value): Value {
   try {
     return work(file);
   } catch (error) {
@@ -38,13 +39,13 @@ function inFile<Value>(file: string, work: (file: string) => Value): Value {
 
 function createSecret(file: string): string {
   createAtomically(file, (draft) => writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' }));
-  // Read again, because another process may have been first.
+  // Read it back, because another process may have created it first.
   return readSecret(file) ?? createSecret(file);
 }
 
 function readSecret(file: string): string | undefined {
   const text = readText(file)?.trim();
-  if (text === undefined || secretForm.test(text)) return text;
+  if (text === undefined || secretPattern.test(text)) return text;
   throw new GatewayError(
     'storage_unavailable',
     `${file} does not hold 64 hexadecimal digits. Restore it from a backup, or set TOOLWHARF_SECRET.`,

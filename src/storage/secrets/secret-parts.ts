@@ -4,23 +4,23 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import { isSecretUrl, redactUrl } from '../../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../../shared/secrets/secret-fields.ts';
 
-/** A tool server as the database stores it in the clear: without its key, its headers, and what is secret in its `path` and `extra`. */
+/** The part of a tool server that is stored unencrypted: without its key, its headers, and the secrets in its `path` and `extra`. */
 export type StoredRecord = Omit<ToolServerRecord, 'key' | 'headers'>;
 
-/** Objects of `extra` whose fields are encrypted one by one, so that settings of the gateway within them stay readable. */
-const openedFields = new Set(['config', 'info']);
-/** The whole path of the document: a parameter within it may be a key. */
+/** Objects in `extra` whose fields are encrypted individually, so that settings of the gateway in them stay readable. */
+const nestedFields = new Set(['config', 'info']);
+/** The document's path is encrypted as a whole, because a query parameter in it may be an API key. */
 const pathField = partField('path');
 
-/** Splits off what is secret: by `key`, `header:<name>`, and `part:<JSON of the path>` with the JSON of the value. */
+/** Separates the secrets, by field: `key`, `header:<name>`, and `part:<JSON of the path>` with the value as JSON. */
 export function splitSecrets({ key, headers, ...record }: ToolServerRecord): { shown: StoredRecord; secrets: Map<string, string> } {
   const secrets = new Map(Object.entries(headers).map(([name, value]) => [`header:${name}`, value]));
   if (key !== undefined) secrets.set('key', key);
-  // What is redacted in answers has to be encrypted here, so both follow the same rule.
+  // Whatever responses redact must be encrypted here, so both use the same rule.
   const extra = redactSecretFields(record.extra);
-  for (const [name, value] of hiddenFields(record.extra, extra)) {
+  for (const [name, value] of redactedFields(record.extra, extra)) {
     const shown = ownValue(extra, name);
-    const inner = openedFields.has(name) && isJsonObject(value) && isJsonObject(shown) ? hiddenFields(value, shown) : undefined;
+    const inner = nestedFields.has(name) && isJsonObject(value) && isJsonObject(shown) ? redactedFields(value, shown) : undefined;
     if (inner === undefined) secrets.set(partField(name), JSON.stringify(value));
     for (const [field, child] of inner ?? []) secrets.set(partField(name, field), JSON.stringify(child));
   }
@@ -47,13 +47,13 @@ export function joinSecrets(shown: StoredRecord, secrets: ReadonlyMap<string, st
   return { ...record, headers: Object.fromEntries(headers), extra: Object.fromEntries(extra) };
 }
 
-/** Whether a record shows a secret part as the one before showed it without its secret: then it brings no new value. */
+/** Whether a field is the same redacted value as in the previous record, which means that the caller gave no new secret. */
 export function isUntouchedPart(field: string, record: StoredRecord, before: StoredRecord): boolean {
   const value = partOf(record, field);
   return value !== undefined && JSON.stringify(value) === JSON.stringify(partOf(before, field));
 }
 
-/** As answers and messages name it: `key`, `headers.x-token`, `oauth`, `config.webhook`, `path`. */
+/** The field as responses and messages name it: `key`, `headers.x-token`, `oauth`, `config.webhook`, `path`. */
 export function describeField(field: string): string {
   if (field === 'key') return field;
   return field.startsWith('header:') ? `headers.${nameOf(field)}` : pathOf(field).join('.');
@@ -71,8 +71,8 @@ function pathOf(field: string): string[] {
   return JSON.parse(nameOf(field)) as string[];
 }
 
-/** What was redacted: everything else is the same value in both. */
-function hiddenFields(fields: JsonObject, shown: JsonObject): [string, JsonValue][] {
+/** The fields that were redacted: all others have the identical value in `shown`. */
+function redactedFields(fields: JsonObject, shown: JsonObject): [string, JsonValue][] {
   return Object.entries(fields).flatMap(([name, value]): [string, JsonValue][] =>
     value === undefined || ownValue(shown, name) === value ? [] : [[name, value]],
   );
