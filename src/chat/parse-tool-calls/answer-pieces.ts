@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../shared/json.ts';
 
-/** Why something that is plainly meant as a call must not run. */
+/** Why something that is clearly intended as a call must not run. */
 export type DamageReason =
   /** The answer ended inside the call. */
   | 'truncated'
@@ -20,18 +20,18 @@ export interface ReadCall {
   arguments: JsonObject;
   /** The call's own text, without the marks around it. */
   text: string;
-  /** What had to be mended, in words for the run's log. */
+  /** Descriptions of repairs, for the run's log. */
   repairs: string[];
-  /** No unmistakable marks stand around it. */
+  /** Not enclosed in marks that only a call can have. */
   isBare?: boolean;
 }
 
 export interface DamagedCall {
   type: 'damaged';
   reason: DamageReason;
-  /** As far as it can be seen. */
+  /** Absent if it cannot be read. */
   name?: string;
-  /** Present when they were read, which is the case for an unknown name. */
+  /** Present for the reason `unknown_name`. */
   arguments?: JsonObject;
   text: string;
   isBare?: boolean;
@@ -52,11 +52,11 @@ export type AnswerPiece =
    */
   | { type: 'retraction' };
 
-/** What a reader found. */
+/** The result of trying to read a call at a position. */
 export type Reading =
   /** No call begins here; `at` is as far as it looked. */
   | { type: 'none'; at: number }
-  /** Sound JSON that is no call: what it holds is data. */
+  /** Valid JSON that is no call. Nothing inside it is searched for calls. */
   | { type: 'data'; end: number }
   | Entries;
 
@@ -79,7 +79,7 @@ export function entryTo(end: number, entry: ReadEntry): Entries {
   return entriesTo(end, [entry]);
 }
 
-/** Calls with the marks around them, up to `end`. */
+/** Extends the text of calls to the marks around them, up to `end`. */
 export function withText(reading: Entries, text: string, end: number): Entries {
   return entriesTo(
     end,
@@ -95,7 +95,7 @@ export function damagedCall(reason: DamageReason, text: string, name?: string): 
   return { type: 'damaged', reason, ...(name !== undefined && { name }), text };
 }
 
-/** Without the name space and the counter that some templates add (`functions.get_time:0`, Gemma's `default_api.get_time`), and without Markdown's escapes. */
+/** Removes the namespace and the counter that some templates add (`functions.get_time:0`, Gemma's `default_api.get_time`), and Markdown's escapes. */
 export function plainName(written: string): string {
   const trimmed = written.includes('\\') ? written.trim().replaceAll('\\_', '_') : written.trim();
   return trimmed.replace(/^(?:functions|default_api)\./, '').replace(/:\d{1,6}$/, '');

@@ -25,7 +25,7 @@ export interface AnswerReaderOptions {
   quotes?: QuoteCheck;
 }
 
-/** Text that is passed on as it comes, up to one of some marks. */
+/** Text that is passed on as it arrives, up to one of the marks in `ends`. */
 interface Passage {
   as: 'text' | 'reasoning';
   ends: readonly string[];
@@ -33,7 +33,7 @@ interface Passage {
   end: 'skip' | 'write' | 'leave';
 }
 
-/** What is read next. The sections are those of labelled answers. */
+/** What is read next; 'section' is the text after a ReAct label such as "Thought:". */
 type State = 'beginning' | 'header' | 'first label' | 'words' | 'section' | 'action' | 'final answer' | OpenPassage;
 
 interface OpenPassage extends Passage {
@@ -42,8 +42,8 @@ interface OpenPassage extends Passage {
   next: State;
 }
 
-/** Where something began, what was read there, and whether no unmistakable marks stand around it. */
-interface Settling {
+/** What was read from the position `at` on. `isBare` as in `ReadCall`. */
+interface ReadAt {
   at: number;
   reading: Reading;
   isBare: boolean;
@@ -51,16 +51,16 @@ interface Settling {
 
 const plain: Enclosure = { ...bare, allowsPlainCalls: true };
 
-/** Rereading after false starts may cost this many characters and `rereadingShare` times the text, so that hostile text stays linear. */
+/** Budget for rereading after false starts: this many characters plus `rereadingShare` times the text. It keeps the work on hostile text linear. */
 const freeRereading = 64 * 1024;
 const rereadingShare = 4;
 
-/** Most brackets in prose begin nothing: what may stand behind one that does. */
+/** A bracket with a first character that a call can have. It rules out most brackets in prose. */
 const openingBracket = /\[[\sA-Za-z_"'/\\[\]{}\u0100-\uffff]|\{[\sA-Za-z_"'/\\}\u0100-\uffff]/y;
 
 /**
- * Goes through an answer once, from one beginning of something to the next. What stands between is passed on at once; from a beginning on the text is held
- * back until it is clear what it is: `NeedsMoreText` ends the step, which is taken again when more has arrived.
+ * A state machine that goes through an answer from one possible beginning of a call to the next. Text in between is passed on at once. From such a
+ * beginning on, text is held back until it is decided: `NeedsMoreText` aborts the step, which is repeated when more has arrived.
  */
 export class AnswerReader {
   readonly #context: ReadContext;
@@ -69,14 +69,14 @@ export class AnswerReader {
   readonly #options: AnswerReaderOptions;
   readonly #isNative: boolean;
   #state: State = 'beginning';
-  /** The block that is held back; it keeps the calls that are whole. */
+  /** The undecided block. It stores its complete calls, so that repeating the step does not read them again. */
   #block: BlockReader | undefined;
-  /** How many calls of what is held back have been looked for in the earlier messages. */
+  /** How many calls of the undecided text have already been checked and are not quoted from earlier messages. */
   #notQuoted = 0;
   #plainReadAt: number | undefined;
   #hasThought = false;
   #isHarmony = false;
-  /** Characters that were looked at again after a false start. */
+  /** Characters read again so far: see `freeRereading`. */
   #reread = 0;
 
   constructor(context: ReadContext, writer: PieceWriter, options: AnswerReaderOptions) {
@@ -87,7 +87,7 @@ export class AnswerReader {
     this.#isNative = options.isNative === true;
   }
 
-  /** Reads on, as far as the text goes that has arrived. */
+  /** Reads as far as the text that has arrived allows. */
   read(): void {
     try {
       let goesOn = true;
@@ -98,12 +98,12 @@ export class AnswerReader {
     this.#release();
   }
 
-  /** Lets go of the text that is in pieces, but not under a block, which knows its positions. */
+  /** Frees text that has been emitted as pieces, unless a block is being read: it refers to positions in the text. */
   #release(): void {
     if (this.#block === undefined) this.#writer.release();
   }
 
-  /** Changes nothing before it has all the text that it needs; false when nothing is left to do. */
+  /** Must not change any state before all the text that it needs is there, because it may be repeated. False when nothing is left to do. */
   #step(): boolean {
     const state = this.#state;
     if (typeof state === 'object') return this.#passOn(state);
@@ -137,7 +137,7 @@ export class AnswerReader {
     return true;
   }
 
-  /** To the next beginning of something, and what begins there. */
+  /** Emits text up to the next possible beginning, and reads what begins there. */
   #readWords(): boolean {
     const writer = this.#writer;
     const { isSelection } = this.#context;
@@ -176,9 +176,9 @@ export class AnswerReader {
     const end = at + mark.open.length;
     switch (mark.kind) {
       case 'block':
-        return void this.#settle({ at, reading: this.#readBlock(at, end - mark.keeps, mark.enclosure), isBare: false });
+        return void this.#emitReading({ at, reading: this.#readBlock(at, end - mark.keeps, mark.enclosure), isBare: false });
       case 'wrapper':
-        if (!this.#isNative) return void this.#settle({ at, reading: this.#readBlock(at, end, mark.enclosure), isBare: true });
+        if (!this.#isNative) return void this.#emitReading({ at, reading: this.#readBlock(at, end, mark.enclosure), isBare: true });
         return writer.isFresh ? void this.#readWhole(at, end, mark.enclosure) : undefined;
       case 'foreign':
         return this.#pass({ as: 'text', ends: [mark.close], end: 'write' });
@@ -195,7 +195,7 @@ export class AnswerReader {
     }
   }
 
-  /** A closing tag without an opening one counts once, where a thought may end: at the edge of a line or behind a sentence. */
+  /** A closing tag without an opening one counts once, and only where a thought may end: at the start or end of a line, or after a sentence. */
   #endThought(end: number): void {
     const isAtEdge =
       ['', '\r', '\n'].includes(this.#input.at(end)) ||
@@ -242,7 +242,7 @@ export class AnswerReader {
     if (message.type === 'none') return;
     this.#isHarmony = true;
     this.#hasThought = true;
-    if (message.type === 'call') return void this.#settle({ at, reading: message.reading, isBare: false });
+    if (message.type === 'call') return void this.#emitReading({ at, reading: message.reading, isBare: false });
     this.#writer.skip(message.end);
     if (message.type === 'reasoning')
       this.#pass({ as: 'reasoning', ends: ['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'], end: 'leave' });
@@ -250,12 +250,12 @@ export class AnswerReader {
 
   #readLabel(lineStart: number): boolean {
     const label = labelAt(this.#input, lineStart);
-    if (label !== undefined) this.#follow(label);
+    if (label !== undefined) this.#enterLabel(label);
     return label !== undefined;
   }
 
-  /** Thoughts and observations are reasoning (an observation that the model wrote itself is invention), a final answer is text to the end. */
-  #follow({ label, end }: Label): void {
+  /** Thoughts and observations (which the model has invented) are reasoning; a final answer is text up to the end. */
+  #enterLabel({ label, end }: Label): void {
     this.#writer.skip(end);
     this.#state = label === 'action' || label === 'final answer' ? label : 'section';
   }
@@ -274,7 +274,7 @@ export class AnswerReader {
     for (const entry of entries) this.#writer.put(entry);
     this.#writer.skip(end);
     this.#state = 'section';
-    if (next !== undefined) this.#follow(next);
+    if (next !== undefined) this.#enterLabel(next);
     return true;
   }
 
@@ -284,12 +284,12 @@ export class AnswerReader {
     const isLookedInto = fence.mayHoldCalls && (!this.#isNative || (this.#writer.isFresh && !fence.isProgram));
     if (isLookedInto && this.#readFenced(at, fence)) return;
     this.#writer.text(at + fence.mark.length);
-    // What stands in code explains something; it is no call of this answer.
+    // A call inside code is an explanation and must not run.
     if (this.#isNative || fence.isProgram)
       this.#pass({ as: 'text', ends: fence.mark.length < 3 ? [fence.mark, '\n'] : [`\n${fence.mark}`], end: 'write' });
   }
 
-  /** In a program all of the fence has to be calls: one that stands among other statements shows how something is done. */
+  /** In a fence with program code, calls count only if the fence holds nothing else: a call among other statements is sample code. */
   #readFenced(at: number, { mark, start, isProgram, isToolCode }: Fence): boolean {
     const enclosure: Enclosure = { ...plain, closes: [mark], allowsComments: isProgram, allowsPrint: isToolCode };
     if (this.#isNative) return this.#readWhole(at, start, enclosure);
@@ -298,23 +298,23 @@ export class AnswerReader {
     let reading = this.#context.isSelection ? this.#inSelection(at, start, block) : block;
     if (isProgram) {
       const isWhole = reading.type === 'entries' && (reading.end >= text.length || text.slice(0, reading.end).endsWith(mark));
-      // What was read for nothing costs its share of what may be read again.
+      // Report how far was read, so that rereading is charged to the budget.
       if (!isWhole) reading = noCall(reading.type === 'none' ? reading.at : reading.end);
     } else if (reading !== block && reading.type !== 'none') {
-      // The fence's end belongs to what was read in it.
+      // Include the closing fence.
       const end = spaceEnd(text, reading.end);
       if (text.startsWith(mark, end)) reading = { ...reading, end: end + mark.length };
     }
-    return this.#settle({ at, reading, isBare: true });
+    return this.#emitReading({ at, reading, isBare: true });
   }
 
-  /** Calls without anything around them, at the beginning of an answer and behind each call while nothing else was written. */
+  /** Reads calls without any marks, at the beginning of an answer and directly after other calls. */
   #readPlainCalls(): void {
     const at = spaceEnd(this.#input.text, this.#writer.cursor);
     if (at >= this.#input.text.length || at === this.#plainReadAt) return;
     this.#plainReadAt = at;
     const reading = readPlainCalls(this.#context, at);
-    if (reading.type === 'entries') this.#settle({ at, reading, isBare: true });
+    if (reading.type === 'entries') this.#emitReading({ at, reading, isBare: true });
   }
 
   #readBare(at: number): void {
@@ -325,10 +325,10 @@ export class AnswerReader {
       const mangled = readMangledAnswer(this.#context, at);
       if (mangled.type === 'entries') reading = mangled;
     }
-    this.#settle({ at, reading, isBare: true });
+    this.#emitReading({ at, reading, isBare: true });
   }
 
-  /** The name of the function may stand on the line before; and what is assigned or passed on is part of a program. */
+  /** Rules for selections: a value that is assigned, passed or returned is program code, and the name of the function may be on the line before its JSON. */
   #inSelection(at: number, start: number, reading: Reading): Reading {
     const { text } = this.#input;
     if (reading.type === 'entries')
@@ -350,11 +350,11 @@ export class AnswerReader {
     return this.#block.read();
   }
 
-  /** What has to be the whole message: only tokens of templates may stand behind it. */
+  /** Accepts calls only if they are the whole message; nothing but template tokens may follow. */
   #readWhole(at: number, start: number, enclosure: Enclosure): boolean {
     const reading = this.#readBlock(at, start, enclosure);
     const isWhole = reading.type !== 'entries' || this.#skipNoise(reading.end) >= this.#input.text.length;
-    return this.#settle({ at, reading: isWhole ? reading : noCall(at + 1), isBare: true });
+    return this.#emitReading({ at, reading: isWhole ? reading : noCall(at + 1), isBare: true });
   }
 
   #skipNoise(from: number): number {
@@ -367,11 +367,11 @@ export class AnswerReader {
     }
   }
 
-  /** Turns what was read into pieces; false when it was nothing, and its first character is text. */
-  #settle({ at, reading, isBare }: Settling): boolean {
+  /** Emits what was read as pieces. False when it was no call; its first character is then text. */
+  #emitReading({ at, reading, isBare }: ReadAt): boolean {
     const writer = this.#writer;
     const isNative = this.#isNative;
-    if (reading.type === 'none') return this.#settleFalseStart(at, Math.max(reading.at, this.#input.searchedTo));
+    if (reading.type === 'none') return this.#emitFalseStart(at, Math.max(reading.at, this.#input.searchedTo));
     const asText = (end: number): boolean => {
       writer.text(end);
       return true;
@@ -389,17 +389,17 @@ export class AnswerReader {
       writer.put({ type: 'nothing-chosen', text });
     }
     const mark = isBare && this.#context.isSelection ? { isBare } : {};
-    // A single damaged call holds the marks around it too, because it may be shown as it was written.
+    // The text of a single damaged call includes the marks around it, because it may be shown to the user.
     if (only?.type === 'damaged' && others.length === 0) writer.put({ ...only, ...mark, text });
     else for (const entry of entries) writer.put({ ...entry, ...mark });
     writer.skip(end);
-    // A damaged call may have cost a long search for its end; what that search saw is read again only within the budget.
+    // The search for the end of a damaged call may have gone far; that text is read again only within the budget.
     const { searchedTo } = this.#input;
     return searchedTo <= end || this.#mayReread(end, searchedTo) || asText(searchedTo);
   }
 
-  /** The text of a false start is looked at again, as long as that does not add up. */
-  #settleFalseStart(at: number, failedAt: number): boolean {
+  /** Rereads the text of a false start if the budget allows it; otherwise all of it becomes text. */
+  #emitFalseStart(at: number, failedAt: number): boolean {
     if (this.#mayReread(at, failedAt)) return false;
     this.#writer.text(Math.max(failedAt, at + 1));
     return true;
@@ -412,13 +412,13 @@ export class AnswerReader {
     return true;
   }
 
-  /** In a native answer only a name that is offered exactly as written may run. */
+  /** In a native answer a call may run only if its name is offered exactly as written. */
   #withExactName(entry: ReadEntry): ReadEntry {
     if (entry.type === 'damaged' || this.#context.isOffered(entry.name)) return entry;
     return { ...damagedCall('unknown_name', entry.text, entry.name), arguments: entry.arguments };
   }
 
-  /** Of calls in a native answer without marks around them. */
+  /** Whether a call without marks in a native answer is rejected. */
   #isForbidden(entry: ReadEntry): boolean {
     if (entry.type === 'damaged') return entry.reason === 'unknown_name' || entry.reason === 'ambiguous';
     return findPlaceholder(entry.arguments, this.#context.parametersOf(entry.name) ?? {}) !== undefined;

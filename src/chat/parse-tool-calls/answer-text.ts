@@ -1,43 +1,46 @@
 import { limits } from '../../core/limits.ts';
 
 /**
- * Thrown where a reader would look behind the text that has arrived. The answer reader catches it, holds the text back and reads it again later.
- * Always the same object: the stack of a new one would cost more than the reading.
+ * Thrown when a reader needs text that has not arrived yet. `AnswerReader` catches it, holds the text back and reads it again later.
+ * A single shared instance, because capturing a stack trace each time would cost more than the reading.
  */
 export class NeedsMoreText extends Error {}
 const needsMoreText = new NeedsMoreText('The text that has arrived ends here.');
 
-/** Up to so many characters a text is read again with every arrival; a longer one when it has grown by a sixth, so that all readings of it go through seven times its length at most. */
+/**
+ * Characters. Up to this length an undecided text is read again with every arrival; a longer one only when it has grown by a sixth, so that all
+ * readings together cover at most seven times its length.
+ */
 const smallText = 512;
 const worthwhileShare = 1 / 6;
 
 const spaces = /\s*/y;
-/** What function names consist of (`functions.get_time`, `time/get_time`), also escaped as in Markdown (`get\_time`). Longer names are none. */
+/** A function name (`functions.get_time`, `time/get_time`), possibly with Markdown escapes (`get\_time`), of at most 257 characters. */
 const name = /(?:[\w./-]|[^\0-\u00ff\s]|\\_){0,257}/y;
 
-/** `find`: not within the distance. */
+/** Result of `find`: the mark does not occur within the distance. */
 export const tooFar = -1;
-/** `find`: the answer ended before. */
+/** Result of `find`: the answer ended within the distance. */
 export const cutOff = -2;
 
 /**
- * The part of an answer that is not decided yet. Whoever looks at a position goes through its methods: they throw `NeedsMoreText` while what stands
- * there has not arrived, so that what is read depends on the characters alone, never on how they arrived.
+ * The undecided part of an answer. Readers must access positions through its methods, which throw `NeedsMoreText` if the text there has not arrived.
+ * This is what makes a result independent of how the answer was split into chunks.
  */
 export class AnswerText {
   text = '';
   isEnded = false;
   /** Ended by the token limit. Known only once `isEnded` is true. */
   isCut = false;
-  /** How far marks were searched for in vain: what counts as the end of a false start. */
+  /** The furthest position that an unsuccessful search has reached. The cost of a false start is counted up to here. */
   searchedTo = 0;
   /** Characters that were dropped in front of `text`. */
   dropped = 0;
   #waiting = '';
-  /** What a search waits for: before its last character, or the search's limit, no reader would get further. */
+  /** An unfinished search: reading again is pointless until this character arrives or the text reaches the limit. */
   #awaited: { character: string; limit: number } | undefined;
 
-  /** True when it is worth reading on: a long text is read again, and copied, only when it has grown by its share. */
+  /** True when it is worth reading again: see `smallText`. */
   append(piece: string): boolean {
     this.#waiting += piece;
     const length = this.text.length + this.#waiting.length;
@@ -64,7 +67,7 @@ export class AnswerText {
     if (position >= this.text.length && !this.isEnded) throw needsMoreText;
   }
 
-  /** For what cannot be decided now although the text is there. */
+  /** Ends the step although the text is there, because a check of earlier messages is not possible yet. */
   pause(): never {
     throw needsMoreText;
   }
@@ -77,7 +80,7 @@ export class AnswerText {
 
   startsWith(mark: string, position: number): boolean {
     const { text } = this;
-    // One character tells nearly always.
+    // Fast path: the first character nearly always decides.
     if (position < text.length && text.charCodeAt(position) !== mark.charCodeAt(0)) return false;
     if (text.length < position + mark.length && mark.startsWith(text.slice(position))) this.need(position + mark.length - 1);
     return text.startsWith(mark, position);
@@ -95,7 +98,7 @@ export class AnswerText {
     return end;
   }
 
-  /** Where the name that begins at a position ends: there, if none does. */
+  /** The end of the name that begins at a position, or the position itself if there is no name. */
   nameEnd(start: number): number {
     const end = matchEnd(name, this.text, start) ?? start;
     this.need(this.text[end] === '\\' ? end + 1 : end);
@@ -105,7 +108,7 @@ export class AnswerText {
   /** Where a mark stands at or after a position, within the distance; else `tooFar` or `cutOff`, both below 0. */
   find(mark: string, from: number, maxDistance: number): number {
     const stop = from + maxDistance + mark.length;
-    // A slice, because the search must not go on behind the distance.
+    // `indexOf` on the whole text would search beyond the distance.
     const found = this.text.slice(from, stop).indexOf(mark);
     if (found !== -1) return from + found;
     this.#await(mark.charAt(mark.length - 1), stop - 1);
@@ -129,7 +132,7 @@ export class AnswerText {
     return cutOff;
   }
 
-  /** Needs the text up to the limit, or a character before. */
+  /** Waits until the character arrives or the text reaches the limit. */
   #await(character: string, limit: number): void {
     if (limit < this.text.length || this.isEnded) return;
     this.#awaited = { character, limit };

@@ -9,13 +9,13 @@ export interface Fence {
   start: number;
   /** Calls may stand in it. */
   mayHoldCalls: boolean;
-  /** Its language is one that programs are written in: what stands there is a call only if nothing else stands there. */
+  /** It is tagged with a programming language: its contents are calls only if it holds nothing but calls. */
   isProgram: boolean;
   /** Gemma's fence for calls. */
   isToolCode: boolean;
 }
 
-/** Languages of fences in which models write calls as data. All others are taken for programs. */
+/** Language tags under which models write calls as data. All others count as programming languages. */
 const dataLanguages = new Set(
   ' json jsonc json5 jsonl xml text txt plaintext tool_code tool_call tool_calls function_call tool yaml'.split(' '),
 );

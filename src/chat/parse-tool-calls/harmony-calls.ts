@@ -3,13 +3,13 @@ import type { Reading } from './answer-pieces.ts';
 import { readJsonArguments } from './json-calls.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** What a header announces: a call, thinking, or text for the reader. `end`: where the message's own words begin. */
+/** What a header announces: a call, thinking, or text for the user. `end`: where the body of the message begins. */
 export type HarmonyMessage = { type: 'none' } | { type: 'call'; reading: Reading } | { type: 'reasoning' | 'text'; end: number };
 
 const messageMark = '<|message|>';
 const maxHeader = 512;
 const maxLeadingSpace = 40;
-/** How far behind a fault the end of the message is looked for. */
+/** Characters after a fault within which the end of the message is searched for. */
 const maxDamage = 4096;
 const recipient = /\bto=([\w.\-/:]{1,256})/;
 
@@ -31,7 +31,7 @@ export function readHarmonyMessage(context: ReadContext, at: number): HarmonyMes
   return { type: 'call', reading: entryTo(stop, damagedCall('malformed', input.text.slice(at, stop), name)) };
 }
 
-/** The rest of a header whose `<|start|>assistant` the chat template has written: ` to=functions.f<|channel|>…`. Where it begins, or undefined. */
+/** The position of a header whose `<|start|>assistant` was part of the prompt, so that the answer begins with ` to=functions.f<|channel|>…`. */
 export function headerWithoutStart({ input }: ReadContext, start: number): number | undefined {
   let at = start;
   while (at < start + maxLeadingSpace && /\s/.test(input.at(at))) at += 1;

@@ -29,7 +29,7 @@ const firstCallKeys: ReadonlySet<string> = new Set([
 const writtenName = /(?:name|function|tool|action)["']?\s{0,9}:\s{0,9}["']([^"'{}]{1,128})["']/;
 const callList = /^(?:\[|\{\s{0,99}["']?(?:tool_calls?|function_calls?)["']?\s{0,99}:)/;
 
-/** The name of the function, as far as it can be seen in JSON that cannot be read. */
+/** Guesses the name of the function in unreadable JSON. */
 export function visibleName(text: string): string | undefined {
   return writtenName.exec(text.slice(0, 2000))?.[1];
 }
@@ -69,12 +69,12 @@ function callsOfText(
   return callsOfValue(parsed.value, { text, repairs, isMarked, context });
 }
 
-/** Who escapes keys as Markdown does (`"tool\_calls":`) escapes everything. */
+/** A model that escapes keys as in Markdown (`"tool\_calls":`) escapes everything. */
 function withoutMarkdown(text: string): string {
   return /\\_[\w\\]{0,99}["']\s{0,9}:/.test(text) ? text.replaceAll('\\_', '_') : text;
 }
 
-/** The answer ended inside. Whole members of a list may run when the model stopped by itself; what was cut never does. */
+/** JSON that the answer ended in. Complete members of a list may run if the model stopped by itself, but not if the token limit cut it off. */
 function readUnclosed(
   context: ReadContext,
   { isMarked }: Enclosure,
@@ -92,7 +92,7 @@ function readUnclosed(
   return entriesTo(end, [...calls, ...(isOnlyBracket ? [] : [damagedCall('truncated', rest)])]);
 }
 
-/** Reads the members of a list one by one, so that a bad one takes none of the others with it. */
+/** Reads the members of a list separately, so that one bad member does not invalidate the others. */
 function salvageItems(context: ReadContext, { extent, text }: { extent: JsonExtent; text: string }): ReadEntry[] {
   if (!callList.test(text)) return [];
   const entries = extent.items.flatMap(({ start, end, isMendable }): ReadEntry[] => {
@@ -118,7 +118,7 @@ export function readQuotedJson(context: ReadContext, at: number, { isMarked }: E
   return entries === undefined ? noCall(end) : entriesTo(end, entries);
 }
 
-/** Only the arguments of a function whose name stands elsewhere, as an object or as an object in a string. */
+/** Reads arguments alone, an object or a string that holds one; the name of the function was written elsewhere. */
 export function readJsonArguments({ input }: ReadContext, at: number, name: string): Reading {
   const extent = input.text[at] === '"' ? stringExtent(at, input.stringEnd(at)) : findJsonExtent(input, at);
   if (extent.type === 'failed') return noCall(extent.at);
@@ -137,13 +137,13 @@ function stringExtent(at: number, end: number): ReturnType<typeof findJsonExtent
 
 const mangledBeginning = /^\{\s{0,99}\\?["']?(?:name|tool_calls?)\\?["']?\s{0,99}:/;
 const maxMangledBeginning = 256;
-/** A value that begins with a letter is a variable or an expression, and the repair would make text of it. */
+/** An unquoted value that begins with a letter is a variable or an expression; the repair would wrongly turn it into a string. */
 const unquotedValue = /["']\s{0,99}:\s{0,99}(?!(?:true|false|null|True|False|None)\b)[\p{L}_$]/u;
 const nameKey = /\\?["']?\bname\\?["']?\s{0,99}:/g;
 
 /**
- * The last attempt at an answer that is one call in broken JSON (quotes inside a string, everything escaped once too often): only when it is the
- * whole answer, was not cut, names one offered function once, and ends with a brace.
+ * The last resort for broken JSON (unescaped quotes in a string, everything escaped twice). Requires that a single call is the whole answer, was not
+ * cut off, names one offered function once, and ends with a brace.
  */
 export function readMangledAnswer(context: ReadContext, at: number): Reading {
   const { input } = context;
@@ -165,12 +165,12 @@ export function readMangledAnswer(context: ReadContext, at: number): Reading {
 interface ValueSource {
   text: string;
   repairs: string[];
-  /** Marks around it say that it is a call: arguments may be absent, and a name without them is no mere data. */
+  /** Marks or a key such as `tool_calls` identify it as a call, so a name without arguments is enough. */
   isMarked: boolean;
   context: ReadContext;
 }
 
-/** The calls that a JSON value stands for, in order; an empty list for an explicit nothing; undefined when it is something else. */
+/** The calls in a JSON value, in order. Empty for an explicit empty selection; undefined if the value is something else. */
 function callsOfValue(value: JsonValue, source: ValueSource): ReadEntry[] | undefined {
   if (Array.isArray(value)) return callsOfList(value, source);
   if (!isJsonObject(value)) return undefined;
@@ -183,7 +183,7 @@ function callsOfValue(value: JsonValue, source: ValueSource): ReadEntry[] | unde
   return callsOfObject(value, source);
 }
 
-/** An empty list is a choice of nothing; a list without a single call is something else. */
+/** An empty list is an explicit empty selection; a list with members but without calls is undefined. */
 function callsOfList(list: JsonValue[], source: ValueSource): ReadEntry[] | undefined {
   const calls = list.flatMap((entry) => {
     const ofEntry = list.length === 1 ? source : { ...source, text: JSON.stringify(entry) };
@@ -215,12 +215,12 @@ function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undef
   return callOfArguments(name, args ?? null, source);
 }
 
-/** The function's own description, repeated by a model that shows its tools, is no call. */
+/** A function's definition rather than a call: models list their tools on request. */
 function isDescription(value: JsonObject, args: JsonValue | undefined): boolean {
   return isJsonObject(args) && Object.hasOwn(value, 'description') && isJsonObject(ownValue(args, 'properties'));
 }
 
-/** The call of a function whose name stood before its arguments. */
+/** A call from a name and the value that was written as its arguments. */
 function callOfArguments(name: string, written: JsonValue, { text, repairs }: { text: string; repairs: string[] }): ReadEntry {
   if (name === '') return damagedCall('ambiguous', text);
   const args = toArguments(written);
@@ -230,8 +230,8 @@ function callOfArguments(name: string, written: JsonValue, { text, repairs }: { 
 }
 
 /**
- * `{"get_time": {"zone": "UTC"}}`. Each key has to be an offered name; and without marks around it each value to be arguments of that function, because
- * data may look the same.
+ * `{"get_time": {"zone": "UTC"}}`. Each key must be an offered name. Without marks, each value must also fit the parameters of that function, because
+ * ordinary data may look the same.
  */
 function callsOfKeys(value: JsonObject, { isMarked, context, text, repairs }: ValueSource): ReadEntry[] | undefined {
   const entries = Object.entries(value);

@@ -8,15 +8,15 @@ export interface JsonExtent {
   end: number;
   /** False when the answer ended inside. */
   isClosed: boolean;
-  /** What is no valid JSON, in words. */
+  /** Deviations from valid JSON, in words. */
   faults: string[];
-  /** False when no reading of it would be more than a guess (`NaN`, `undefined`, `-`, and words that may be variables: `{"city": city}`). */
+  /** False if a repair would have to guess a value (`NaN`, `undefined`, `-`, or words that may be variables: `{"city": city}`). */
   isMendable: boolean;
-  /** Extents of the containers that stand in a list: the calls, when it is a list of calls. */
+  /** Extents of the objects and lists that are members of a list: the calls, if it is a list of calls. */
   items: { start: number; end: number; isMendable: boolean }[];
 }
 
-/** `missing`: the brackets that would close it where it failed, when a value had just ended there. */
+/** `missing`: the brackets that would complete the JSON at `at`; present only if a value had just ended there. */
 export type NoJsonExtent = { type: 'failed'; at: number; missing?: string };
 
 const maxComment = 4096;
@@ -27,15 +27,15 @@ const bareWord = /\d(?:[\w\-+.$:]|[^\0-\u00ff\s]){0,511}|(?:[\w\-+.$]|[^\0-\u00f
 const maxWord = 512;
 const constants = new Set(['true', 'false', 'null']);
 const pythonConstants = new Set(['True', 'False', 'None']);
-/** No number, or the beginning of one (`-`, `1e`), which a repair would complete. */
+/** Not a number, or the beginning of one (`-`, `1e`) that a repair would complete by guessing. */
 const meaningless = /^(?:[+-]?(?:nan|inf|infinity|undefined|\d[\d.]{0,400}e[+-]?)|[+-])$/i;
-/** A word that a program could stand for: taken for text it would be another value. */
+/** May be the name of a variable, whose value is unknown; reading it as a string would be wrong. */
 const variable = /^[\p{L}_$][\p{L}\p{N}_$.]*$/u;
 const numberForm = /^-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:e[+-]?\d{1,5})?$/i;
 
 /**
- * Finds the end of the object or list that opens at `start`, in one pass, aware of strings. It goes along with what models get wrong
- * (single quotes, bare keys, Python's constants, comments, a comma too many or too few) and gives up at the first character that fits nothing,
+ * Finds the end of the object or list that opens at `start`, in one pass, aware of strings. It tolerates the usual mistakes of models
+ * (single quotes, bare keys, Python's constants, comments, a comma too many or too few) and gives up at the first unexpected character,
  * so that prose with a brace costs little. Nothing is completed: an extent that is not closed ends with the answer.
  * @param firstKeys it fails when the first key is none of these
  */
@@ -50,7 +50,7 @@ class JsonScanner {
   readonly #faults = new Set<string>();
   readonly #items: JsonExtent['items'] = [];
   readonly #stack: { isList: boolean; start: number }[] = [];
-  /** Where the last value stands that no repair can read. */
+  /** The position of the last value that cannot be repaired. */
   #unmendableAt = -1;
   #expected: 'value' | 'key' | 'colon' | 'comma' = 'value';
   #isAfterComma = false;
@@ -71,7 +71,7 @@ class JsonScanner {
     }
   }
 
-  /** One token and the space before it; what was found, once that is clear. */
+  /** Reads one token and the space before it. Returns the result once it is decided. */
   #readToken(): JsonExtent | NoJsonExtent | undefined {
     const { text } = this.#input;
     const last = this.#start + limits.argumentsBytes;

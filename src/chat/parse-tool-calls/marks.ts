@@ -9,9 +9,9 @@ import { tagOpenings } from './tag-calls.ts';
 export type Mark = { open: string } & (
   | /** A block of calls between unmistakable marks. `keeps`: characters of the mark that belong to the first call. */
     { kind: 'block'; enclosure: Enclosure; keeps: number }
-  /** A tag that also surrounds other things. */
+  /** A tag that may also enclose things other than calls. */
   | { kind: 'wrapper'; enclosure: Enclosure }
-  /** What stands between these is somebody else's words. */
+  /** Encloses text of another role, such as a tool result. Calls in it must not run. */
   | { kind: 'foreign'; close: string }
   | { kind: 'thought'; close: string; isToken: boolean }
   | { kind: 'thought-end' }
@@ -118,7 +118,7 @@ export const marks: Mark[] = [
 export const marksByOpen: ReadonlyMap<string, Mark> = new Map(marks.toReversed().map((mark) => [mark.open, mark]));
 const longestMark = Math.max(...marks.map(({ open }) => open.length));
 const markStarts = new Set(marks.map(({ open }) => open.charAt(0)));
-/** What marks begin with, as far as a text that goes on may end. */
+/** All proper prefixes of marks: text that ends with one may continue as a mark. */
 const markBeginnings = new Set(marks.flatMap(({ open }) => Array.from(open, (_, index) => open.slice(0, index)).slice(1)));
 
 const anyMark = marks.map(({ open }) => open.replaceAll(/[[|\].?*+(){}^$/]/g, String.raw`\$&`)).join('|');
@@ -126,8 +126,8 @@ const beginnings = new RegExp(`${anyMark}|[[{"\`~]`, 'g');
 const beginningsAndLines = new RegExp(`${anyMark}|[[{"\`~\n]`, 'g');
 
 /**
- * Where at or after `from` something may begin, and with what: a mark, a bracket, a quote, a fence, a line break. `open` is empty where nothing does
- * as far as the text goes; then `at` is its end, or where it ends within what may become a mark.
+ * Finds the first possible beginning at or after `from`: a mark, bracket, quote, fence or (with labels) line break. If there is none, `open` is empty
+ * and `at` is the end of the text, or the start of a possible incomplete mark at its end.
  */
 export function findBeginning({ text, isEnded }: AnswerText, from: number, hasLabels: boolean): { at: number; open: string } {
   const pattern = hasLabels ? beginningsAndLines : beginnings;

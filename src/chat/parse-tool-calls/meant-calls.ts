@@ -2,20 +2,20 @@ import type { AnswerPiece } from './answer-pieces.ts';
 
 export interface MeantPieces {
   pieces: AnswerPiece[];
-  /** Calls that show how one would look. */
+  /** Names of calls that are only examples. */
   examples: string[];
 }
 
 /**
- * What of an answer to the selection prompt may run. A model that has said that it chooses nothing, or that no function fits, shows with a call
- * behind that how one would look; amid words it repeats what stands in the conversation; within a sentence it speaks of a call; and in a turn of
- * somebody else it plays that somebody. Calls between unmistakable marks are always meant.
+ * Separates the calls of a selection that may run from those that are only examples or quotations. A call does not run when it follows a refusal
+ * or an explicit empty selection, repeats the conversation amid prose, is part of a sentence, or belongs to an invented turn of another role.
+ * Calls between unmistakable marks always run.
  */
 export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string) => boolean): MeantPieces {
   const meant: MeantPieces = { pieces: [], examples: [] };
   let said = '';
   let isDecided = false;
-  /** Found out once for what was said: a list may hold thousands of calls. */
+  /** Computed once per text before a call: a list may hold thousands of calls. */
   let isAnnounced: boolean | undefined;
   for (const [index, piece] of all.entries()) {
     if (piece.type === 'text') {
@@ -64,7 +64,7 @@ function textAfter(all: readonly AnswerPiece[], index: number): string {
   return text;
 }
 
-/** What is said of the call right behind it. */
+/** Text directly after a call that says that it is an example, or asks whether to run it. */
 const takingBack =
   /^[\s`"'*]{0,20}(?:[^\n]{0,150}\?\s*$|(?:this|that|it|the (?:above|call))\b[^.\n]{0,60}\b(?:only an? (?:example|illustration)|(?:is|was|must|should|will|has) not (?:be |been |yet )*(?:executed|run|called|made)|not be (?:executed|run|called))|do(?:n['’]t| not) (?:execute|run|call))/iu;
 const programLine = /^\s*(?:(?:if|elif|else|for|while|with|def|class|try|except)\b[^\n]{0,150}:[ \t]*(?:\n|$)|import \w|from \w+ import)/;
@@ -79,23 +79,23 @@ function isMentioned(said: string, after: string): boolean {
   return leadsIn || /^[`"')]{0,3}[ \t]*\?|^[`"')]{0,3}(?:[ \t]+(?!or\b)\p{Ll}|, (?:which|that|but|so)\b)/u.test(after);
 }
 
-/** How templates and models mark, at the beginning of a line, that somebody speaks. */
+/** How templates and models mark the beginning of a turn in a dialogue. */
 const turnBeginning =
   /(?:^|\n)[ \t]*(?:#{2,4} ?(?:instructions?|human|user|question|input|query|response|assistant|task|example)\b|(?:user|human|question|query|student|assistant)[ \t]*:)|<\|im_start\|>[ \t]*(?:user|system|tool|assistant)|<\|?start_header_id\|>|<\|(?:user|assistant|system|endoftext|eot_id)\|>|<start_of_turn>|\[\/?INST\]/gi;
 
-/** Of these the turn is never the model's, also at the very beginning of the answer. */
-const othersTurn = /^\s*(?:(?:user|human|observation|tool|system)[ \t]*:|<\/?(?:user|human|system)>)/i;
+/** Headers of turns that are never the model's, even at the very beginning of the answer. */
+const turnOfOtherRole = /^\s*(?:(?:user|human|observation|tool|system)[ \t]*:|<\/?(?:user|human|system)>)/i;
 
-/** Any other header at the very beginning of the answer is the answer's own. */
+/** Any other header at the very beginning introduces the model's answer itself. */
 function beginsTurn(text: string, hasBegun: boolean): boolean {
-  if (!hasBegun && othersTurn.test(text)) return true;
+  if (!hasBegun && turnOfOtherRole.test(text)) return true;
   return Array.from(text.matchAll(turnBeginning)).some(({ index }) => hasBegun || text.slice(0, index).trim() !== '');
 }
 
-/** Characters before a call that are looked at. */
+/** Characters before a call that are examined. */
 const maxSaid = 4000;
 
-/** Ways to answer with nothing that differ from the form that was asked for; behind the first answer stands no second one. */
+/** Explicit empty selections in forms that the prompt does not ask for. Calls after one are examples. */
 const explicitNothing =
   /^\s*(?:(?:answer|output|calls?):\s{0,9})?(?:[`~]{1,9}(?:json)?\s{0,9}|["'])?\{\s{0,99}(?:"(?:tool_?calls?|calls|functions?)"\s{0,9}:\s{0,9}(?:null|\{\s{0,9}\}|\[\s{0,9}\])\s{0,99})?\}/i;
 
@@ -104,9 +104,9 @@ function announcesExample(said: string): boolean {
   const last = said.slice(-maxSaid);
   const sentence = lastSentenceOf(last);
   if (/[\p{L}\p{N})"’] ?[?？]["*]{0,9}$/u.test(sentence)) return true;
-  // An intention that waits for something is none yet.
+  // A call that is announced under a condition must not run yet.
   if (lastIndexOf(conditional, sentence) !== -1) return true;
-  if (lastIndexOf(doubting, sentence) > lastIndexOf(intending, sentence)) return true;
+  if (lastIndexOf(dissuading, sentence) > lastIndexOf(intending, sentence)) return true;
   const declined = lastIndexOf(declining, last);
   return declined !== -1 && declined > lastIndexOf(intending, last);
 }
@@ -139,9 +139,9 @@ const declining = [
   /\b(?:does|do|did|is|are|would)(?: not|n't|n’t) (?:\w+ ){0,4}?(?:match|provide|answer|support|fit|have|contain|include|apply|cover|help|allow|exist|related?|require|need|suitable|call)\b/gi,
   /\b(?:won['’]t|will not|(?:should|must|shall)(?:n['’]t| not)|do(?:n['’]t| not) (?:run|call|execute|use)|refuse|decline|never|instead of|no need|dangerous|injection|lacks?|wrong)\b/gi,
   /^\s*(?:none|null|n\/a|nothing)\b/gi,
-  // Questions, and what is to come only then.
+  // Questions, and calls that depend on their answers.
   /\b(?:(?:should|shall|may) i|would you like|do you want|need more information|please (?:confirm|provide|specify|tell)|once (?:you|provided|confirmed|the user)|after (?:your|you|confirmation)|(?<!\bno )(?:confirmation|approval|consent|permission) (?:is|will be) (?:\w+ )?(?:required|needed|necessary|missing|pending)|(?:needs?|requires?|await(?:s|ing)?|wait(?:s|ing)? for|ask(?:s|ing)? for) (?:(?!no\b)\w+ ){0,2}(?:confirmation|approval|consent|permission)|(?:must|(?:has|have|needs?) to) (?:agree|confirm|approve))\b/gi,
-  // What was, and what is described.
+  // Calls of the past, and documentation.
   /\b(?:earlier|previous(?:ly)?|already|documentation|usage|syntax)\b/gi,
   /(?:^|\n)(?:POST|PUT|PATCH|DELETE|GET) \S+/g,
   // Examples and conditions.
@@ -155,14 +155,14 @@ const declining = [
   /(?:抱歉|无法|無法|不能|没有[^。]{0,12}(?:函数|工具|功能)|沒有[^。]{0,12}(?:函數|工具)|不适合|不適合|例如|比如|示例|举例|如果|残念|できません|ありません|適していません|例えば|例：|もし|죄송|할 수 없|없습니다|예를 들어|만약)/gu,
 ] as const;
 
-/** A sentence with one of these says when the call is to come: not now. */
+/** Conditions that postpone a call. */
 const conditional = [
   /\b(?:once|until|as soon as|when|after) (?:(?:provided|confirmed|approved|given|known|supplied|specified|received)\b|(?:you|the user|they) (?:have |has )?(?:send|provide|give|tell|confirm|approve|agree|name|specify|share|reply|answer)|[^.!?\n,;:]{1,60}? (?:is|are|has been|have been) (?:provided|confirmed|approved|given|known|supplied|specified|received|granted|available)\b)/gi,
   /\b(?:(?:once|until|as soon as) i (?:have|know|get|receive|hear)|provided that)\b/gi,
 ] as const;
 
-/** What a sentence that leads to a call that is not to run says of it: a negation, a doubt, somebody else's words, a pattern. */
-const doubting = [
+/** Words in the sentence before a call that speak against running it: negation, uncertainty, quotation, template. */
+const dissuading = [
   /\b(?:not|never|without|maybe|perhaps|avoid|ignor\w+|skip\w*|omit\w*|forbidden|prohibited|malicious|harmful|template|sample outputs?|demonstrat\w+|illustrat\w+|yourself|said|says|wrote|contains|contained|what if|confirm\w*|permission|missing)\b|n['’]t\b/giu,
   // A result that is quoted.
   /\b(?:results?|outputs?|responses?|reply|replies|contents?) (?:of|from) (?:the|my|that|this|an?) [^.!?\n:]{1,60}? (?:was|were|read|said)\b|\bsearch results?:|\baccording to the (?:search|page|file|document|website|e-?mail)\s?:?$|\b(?:search|query|lookup|page|file|document|website|e-?mail|tool|server|api|command)(?: \w+){0,2} (?:returned|answered|replied|responded|showed|stated|reported|yielded|reads|had|gave back|found was)(?: \w+){0,3}\s?:?$/giu,

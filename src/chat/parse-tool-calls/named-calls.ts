@@ -10,14 +10,14 @@ import { readPythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from './read-context.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 
-/** What a single call of Kimi or DeepSeek begins with. DeepSeek writes full-width bars; distilled models write ASCII ones. */
+/** Marks that begin a single call of Kimi or DeepSeek. DeepSeek writes full-width bars; distilled models write ASCII ones. */
 export const namedOpenings = ['<｜tool▁call▁begin｜>', '<|tool▁call▁begin|>', '<|tool_call_begin|>'];
 const callEnds = ['<｜tool▁call▁end｜>', '<|tool▁call▁end|>', '<|tool_call_end|>'];
 const separators = ['<｜tool▁sep｜>', '<|tool▁sep|>'];
 const argumentMarks = ['[ARGS]', '<|tool_call_argument_begin|>'];
 
 const maxKey = 256;
-/** How far the closing brace of unreadable arguments is looked for. */
+/** Characters within which the closing brace of unreadable arguments is searched for. */
 const maxUnreadable = 1024;
 
 interface NamedCall {
@@ -52,7 +52,7 @@ export function readNamedCall(context: ReadContext, at: number, enclosure: Enclo
   return isWhole ? entryTo(position, readCall(name, {}, input.text.slice(at, position))) : noCall(position);
 }
 
-/** The arguments, in a fence or not, with the mark that ends a call. */
+/** Reads the arguments, possibly in a fence, and the mark that ends the call. */
 function readArguments(context: ReadContext, { at, name, start }: NamedCall): Reading {
   const { input } = context;
   const reading = readJsonArguments(context, start, name);
@@ -65,7 +65,7 @@ function readArguments(context: ReadContext, { at, name, start }: NamedCall): Re
   return withText(reading, input.text.slice(at, end), end);
 }
 
-/** A call that cannot be read is left behind up to the mark that ends it, so that the next one is found. */
+/** Skips an unreadable call up to its closing mark, so that the next one is found. */
 function skipDamaged({ input }: ReadContext, { at, name, start }: NamedCall): Reading {
   const damagedTo = (end: number): Reading => entryTo(end, damagedCall('malformed', input.text.slice(at, end), name));
   const isDeepSeek = input.text.slice(at, start).includes('▁');
@@ -111,7 +111,7 @@ function readKeysAndValues(context: ReadContext, { at, name, start }: NamedCall,
     position = input.skipSpace(value.end);
   }
   const isAtEnd = position >= input.text.length;
-  // The closing mark may have been taken for a stop word, but not where the answer was cut.
+  // A missing closing mark may have been a stop sequence, which servers remove, unless the token limit cut the answer off.
   if (input.firstOf(closes, position) === undefined && (!isAtEnd || input.isCut))
     return damagedTo(position, isAtEnd ? 'truncated' : 'malformed');
   return entryTo(position, readCall(name, objectOfEntries(args), input.text.slice(at, position)));

@@ -4,7 +4,7 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 
-/** The repair takes time that grows with the square of the text in the worst case; longer texts are read strictly or not at all. */
+/** Characters. Repair takes quadratic time in the worst case, so longer texts are parsed strictly or not at all. */
 export const maxMendable = 32 * 1024;
 
 export interface ParsedJson {
@@ -14,7 +14,7 @@ export interface ParsedJson {
 
 const withoutPrototypes = { protoAction: 'remove', constructorAction: 'remove' } as const;
 
-/** JSON as the standard has it, without prototype keys, infinite numbers and bottomless nesting. Undefined when it is none. */
+/** Parses standard JSON and drops prototype keys. Undefined if it is invalid, nested too deep, or has numbers that overflow to infinity. */
 export function parseStrictly(text: string): JsonValue | undefined {
   try {
     const value = parse(text, undefined, withoutPrototypes) as JsonValue;
@@ -24,13 +24,13 @@ export function parseStrictly(text: string): JsonValue | undefined {
   }
 }
 
-/** A backslash before what is no escape (`\d`, `C:\Users`) is meant as itself. The repair would drop it, and the call would run with another value. */
+/** A backslash that begins no escape (`\d`, `C:\Users`) is kept literally. The repair would drop it, and the call would run with another value. */
 const strayBackslash = /\\(?:(["\\/bfnrt'\n\r]|u[\da-fA-F]{4})|(?=.))/g;
 
-/** A template string of JavaScript as a value, in which something is to be filled in: the repair would take it for a text. */
+/** A JavaScript template literal with a substitution as a value: the repair would turn it into a plain string. */
 const filledInText = /["']\s{0,9}:\s{0,9}`[^`\n]{0,999}\$\{/;
 
-/** First as it stands, then repaired. The text has to be whole: the repair would complete a truncated one, and half a call must not run. */
+/** Parses strictly, then with repair. The text must be complete: the repair would complete a truncated call, which must not run. */
 export function parseTolerantly(text: string): ParsedJson | undefined {
   const strict = parseStrictly(text);
   if (strict !== undefined) return { value: strict, isRepaired: false };
@@ -43,7 +43,7 @@ export function parseTolerantly(text: string): ParsedJson | undefined {
   }
 }
 
-/** Arguments as they are, JSON text decoded once, nothing as an empty object; undefined for everything else. */
+/** An object as it is, a JSON string decoded once, null or nothing as an empty object; undefined for everything else. */
 export function toArguments(value: JsonValue | undefined): JsonObject | undefined {
   if (isJsonObject(value)) return value;
   if (value === undefined || value === null) return {};
@@ -55,18 +55,18 @@ export function toArguments(value: JsonValue | undefined): JsonObject | undefine
   return isJsonObject(decoded) ? decoded : undefined;
 }
 
-/** `JSON.parse` makes `1e999` infinite, which no JSON could say again. */
+/** `JSON.parse` reads `1e999` as Infinity, which JSON cannot represent. */
 function isSound(value: JsonValue, depth: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;
   if (depth <= 0) return false;
   if (Array.isArray(value)) return value.every((child) => isSound(child, depth - 1));
-  // `for…in`, because a list of the values takes five times as long; JSON inherits nothing that it could find.
+  // `for…in` is five times as fast as `Object.values`, and safe: parsed JSON has no inherited enumerable properties.
   for (const key in value) if (!isSound(value[key] ?? null, depth - 1)) return false;
   return true;
 }
 
-/** Arguments that were not written as JSON, without `__proto__` as those of JSON. */
+/** Builds arguments that were not written as JSON; drops `__proto__`, as `parseStrictly` does. */
 export function objectOfEntries(entries: [string, JsonValue][]): JsonObject {
   return Object.fromEntries(entries.filter(([key]) => key !== '__proto__'));
 }

@@ -14,15 +14,15 @@ export interface SelectedCall {
 
 export interface Selection {
   calls: SelectedCall[];
-  /** What had to be mended, for the run's `selection` event. */
+  /** Descriptions of repairs, for the run's `selection` event. */
   repairs: string[];
-  /** Names of calls that were left out because the answer states its selection once more. */
+  /** Names of calls that were left out because the answer had stated them before. */
   restated: string[];
-  /** What was meant as a call and must not run. */
+  /** Clearly intended as calls, but must not run. */
   damaged: { name?: string; reason: DamageReason }[];
-  /** Names of calls that only show how one would look: see `meantPieces`. */
+  /** Names of calls that are only examples or quotations: see `meantPieces`. */
   examples: string[];
-  /** False when no selection could be read at all, which is not the same as an empty one. */
+  /** False when the answer holds no selection at all; an explicitly empty selection is readable. */
   isReadable: boolean;
 }
 
@@ -31,17 +31,17 @@ export interface SelectionAnswer {
   answer: string;
   tools: readonly ToolSpec[];
   isCut: boolean;
-  /** What stands in the conversation: amid words it is repeated, not called. */
+  /** The texts of the conversation: a call that occurs in them, with prose around it, is a quotation. */
   earlierTexts: readonly string[];
 }
 
 /**
- * Reads an answer to the selection prompt (see `parseSelection`), and once more where it may be meant otherwise: what follows a thought alone, and the
- * labels of thought and action that some models write instead of JSON.
+ * Reads an answer to the selection prompt in up to three ways: only the text after a closing thinking tag without an opening one, then the whole
+ * answer (see `parseSelection`), then the ReAct labels that some models write instead of JSON.
  */
 export function findSelection({ answer, tools, isCut, earlierTexts }: SelectionAnswer): Selection {
   const reading = { tools, isCut, isQuoted: quotesOf(earlierTexts) };
-  const rest = behindThought(answer);
+  const rest = textAfterThinking(answer);
   const decided = rest === undefined ? undefined : parseSelection(rest, reading);
   if (decided !== undefined && decided.calls.length > 0) return decided;
   const plain = parseSelection(answer, reading);
@@ -57,10 +57,10 @@ const thoughtEnd = /<\/(?:think|thinking|reason|reasoning|thought)>/i;
 const thoughtBeginning = /<(?:think|thinking|reason|reasoning|thought)>/i;
 
 /**
- * What stands behind the end of a thought whose beginning the chat template wrote. Nobody reads a selection but the gateway, so that wherever such an
- * end stands, calls behind it outweigh those before it.
+ * The text after a closing thinking tag whose opening tag was part of the prompt. No user sees a selection, so calls after such a tag take
+ * precedence wherever it occurs.
  */
-function behindThought(answer: string): string | undefined {
+function textAfterThinking(answer: string): string | undefined {
   const end = thoughtEnd.exec(answer);
   return end === null || thoughtBeginning.test(answer.slice(0, end.index)) ? undefined : answer.slice(end.index + end[0].length);
 }
@@ -70,14 +70,14 @@ export interface SelectionReading {
   tools?: readonly ToolSpec[];
   /** The answer was ended by the token limit. */
   isCut?: boolean;
-  /** Whether a text stands in the conversation (see `quotesOf`): amid words it is repeated, not called. */
+  /** Whether a text occurs in the conversation (see `quotesOf`): a call with prose around it is then a quotation. */
   isQuoted?: (text: string) => boolean;
 }
 
 /**
  * Reads the answer to the selection prompt: `{"tool_calls":[{"name","parameters"}]}`, or calls in any of the forms that models were trained on,
- * with thinking, fences and prose around it. Nothing inside a thinking block is ever a call. Equal calls of one list are all meant; those that an
- * answer states again, behind words ("so the call is …") or as a whole selection, are the same ones.
+ * with thinking, fences and prose around it. Nothing inside a thinking block is ever a call. Equal calls in one list all count; calls that the
+ * answer repeats after prose ("so the call is …") or in another complete selection count once.
  */
 export function parseSelection(answer: string, { tools = [], isCut = false, isQuoted = () => false }: SelectionReading = {}): Selection {
   const parser = createToolCallParser({ tools, isSelection: true });
@@ -103,7 +103,7 @@ interface StatedCalls {
   inThisList: Set<string>;
 }
 
-/** A selection of a single call stands in the piece as a whole, with what is around it. */
+/** For a selection of a single call, the text of the piece is the whole selection object. */
 const wholeSelection = /^\s*\{\s*"tool_calls"/;
 
 function endList({ before, inThisList }: StatedCalls): void {

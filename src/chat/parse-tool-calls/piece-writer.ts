@@ -1,12 +1,12 @@
 import type { AnswerPiece } from './answer-pieces.ts';
 import type { AnswerText } from './answer-text.ts';
 
-/** Most arrivals inside a call decide nothing. */
+/** Shared, because most chunks that arrive inside a call produce no pieces. */
 const none: readonly AnswerPiece[] = [];
 
-/** Turns the text in front of the cursor into pieces. Everything between two positions is given exactly once: as text, as reasoning, or as a call. */
+/** Turns text into pieces and moves the cursor forward. Every character ends up in exactly one place: text, reasoning, a call, or a skipped mark. */
 export class PieceWriter {
-  /** First character of `input.text` that is in no piece yet. */
+  /** Position in `input.text` of the first character that is in no piece yet. */
   cursor = 0;
   /** Nothing but white space, reasoning and calls so far: the next thing may be the whole message. */
   isFresh = true;
@@ -38,7 +38,7 @@ export class PieceWriter {
     if (text !== '') this.#join('reasoning', text);
   }
 
-  /** Marks, and the text of calls, which their pieces hold. */
+  /** Moves past marks and the text of calls, which the pieces of the calls contain. */
   skip(end: number): void {
     this.#take(end);
     this.lastCharacter = '';
@@ -50,7 +50,7 @@ export class PieceWriter {
     this.entries += 1;
   }
 
-  /** Lets go of the text that is in pieces. */
+  /** Frees the text in front of the cursor. */
   release(): void {
     if (this.input.isEnded) return;
     this.input.drop(this.cursor);

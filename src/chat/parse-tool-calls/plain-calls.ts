@@ -6,16 +6,16 @@ import { readJsonArguments } from './json-calls.ts';
 import { calledName, continuesExpression, findBracketEnd, parsePythonicCall } from './pythonic-calls.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** What may stand before the first call: a label, a bullet, a quotation mark of Markdown. */
+/** What may precede a call: a bullet or number, a label such as "Call:", quotes. */
 const lead = /(?:(?:[-*•]|\d{1,2}[.)])[ \t]{1,9})?(?:(?:function |tool )?(?:calls?|answer|output):\s{0,99})?["'`]{0,3}/iy;
 const writtenName = /(?:[\p{L}_]|\\_)(?:[\p{L}\p{N}_./-]|\\_){0,255}/uy;
-/** Between calls: nothing but separators, a comment, and tokens of templates; else the line is prose. */
+/** What may separate calls: punctuation, a comment, template tokens. With anything else the line is prose. */
 const separator =
   /(?:[ \t]|[,;`"']|\\(?=\n)|<\|[a-z_]{1,20}\|>|<\/s>|(?:#|\/\/)[^\n]{0,4096})*(?:$|\n\s*|(?<=[,;)][ \t]{0,9})(?=[\p{L}_]))/uy;
 
 /**
- * Calls without anything around them, with which a selection may begin: `f(a=1); g(b=2)` on one line or several, or a name on a line of its own and
- * its arguments as JSON. The answer has ended.
+ * Reads calls without any marks at the beginning of a selection: `f(a=1); g(b=2)` on one or several lines, or a name on a line by itself and its
+ * arguments as JSON. Requires that the answer has ended.
  */
 export function readPlainCalls(context: ReadContext, at: number): Reading {
   const { text } = context.input;

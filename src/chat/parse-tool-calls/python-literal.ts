@@ -5,15 +5,15 @@ import { objectOfEntries } from './parse-json.ts';
 
 /** A literal, or undefined. */
 export function parsePythonLiteral(text: string): JsonValue | undefined {
-  return unlessNoLiteral(() => new LiteralReader(text).readWhole());
+  return undefinedIfNoLiteral(() => new LiteralReader(text).readWhole());
 }
 
-/** What stands between the brackets of a call with keyword arguments, or undefined. */
+/** Parses the text between the brackets of a call with keyword arguments; undefined if it is anything else. */
 export function parsePythonArguments(text: string): JsonObject | undefined {
-  return unlessNoLiteral(() => new LiteralReader(text).readArguments());
+  return undefinedIfNoLiteral(() => new LiteralReader(text).readArguments());
 }
 
-function unlessNoLiteral<Value>(read: () => Value): Value | undefined {
+function undefinedIfNoLiteral<Value>(read: () => Value): Value | undefined {
   try {
     return read();
   } catch (error) {

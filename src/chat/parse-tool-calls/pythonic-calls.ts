@@ -6,7 +6,7 @@ import type { AnswerText } from './answer-text.ts';
 import { parsePythonArguments } from './python-literal.ts';
 import type { Enclosure, ReadContext } from './read-context.ts';
 
-/** `[f(a='x'), g()]`. A member with a fault does not take the others with it; what is written around or between calls (`f(a=1) + f(a=2)`) makes its member no call. */
+/** `[f(a='x'), g()]`. A bad member does not invalidate the others. A member that is more than a single call, such as `f(a=1) + f(a=2)`, is damaged. */
 export function readPythonicList(context: ReadContext, at: number, enclosure: Enclosure): Reading {
   const { input } = context;
   const first = input.skipSpace(at + 1);
@@ -30,7 +30,7 @@ export function readPythonicList(context: ReadContext, at: number, enclosure: En
   return entries.length > 0 && isList ? entriesTo(end, entries) : noCall(end);
 }
 
-/** `name(a='x', b=1)`, also `name.call(…)`. Part of an expression (`f(a=1) + f(a=2)`, `f(a=1) if ready else g()`) it is damaged. */
+/** `name(a='x', b=1)`, also `name.call(…)`. As part of an expression (`f(a=1) + f(a=2)`, `f(a=1) if ready else g()`) it is damaged. */
 export function readPythonicCall(context: ReadContext, at: number, enclosure: Enclosure): Reading {
   const { input } = context;
   const nameEnd = input.nameEnd(at);
@@ -53,7 +53,7 @@ export function readPrintedCall(context: ReadContext, at: number, enclosure: Enc
   return isAlone ? { ...reading, end: close + 1 } : noCall(close);
 }
 
-/** A name before a bracket. Without marks around it the name has to be known. */
+/** Whether a name and a bracket may begin a call. Without marks around it the name must be known. */
 function mayBeCall(
   { input, isKnown }: ReadContext,
   { isMarked }: Enclosure,
@@ -63,7 +63,7 @@ function mayBeCall(
   return isMarked || isKnown(calledName(input.text.slice(start, nameEnd)));
 }
 
-/** Where a bracket is surely a call's, an operator in a value is a fault of that call, and no sign of prose. */
+/** Whether an operator inside the brackets makes the call damaged; elsewhere it shows that the text is prose. */
 function takesExpressions(context: ReadContext, { isMarked }: Enclosure): boolean {
   return isMarked || context.isSelection;
 }
@@ -81,7 +81,7 @@ export interface BracketEnd {
   commas: number[];
 }
 
-/** Outside strings only what literals consist of may stand in the bracket at `start`, or expressions; anything else shows that it is prose. */
+/** Finds the end of the bracket at `start`. Outside strings it may hold only literals or, with `takesOperators`, expressions; otherwise it is prose. */
 export function findBracketEnd(input: AnswerText, start: number, takesOperators: boolean): BracketEnd {
   const { text } = input;
   const last = start + limits.argumentsBytes;
@@ -113,11 +113,11 @@ export function findBracketEnd(input: AnswerText, start: number, takesOperators:
   return { end, isClosed: true, commas };
 }
 
-/** Spaces and the longest operator or word that is looked for behind a call. */
+/** Characters of the longest match of `continuation`. */
 const longestContinuation = 12;
 const continuation = /[ \t]{0,4}(?:[-+*%=&^?.(]|\/(?!\/)|\|\||[<>]=?[ \t]|!=|(?:if|and|or|for|in|is|not|else)\b)/y;
 
-/** Whether what stands behind a call, on its line, makes it a part of something larger. */
+/** Whether the text after a call, on the same line, makes it part of a larger expression. */
 export function continuesExpression(input: AnswerText, at: number): boolean {
   input.need(at + longestContinuation);
   return matchEnd(continuation, input.text, at) !== undefined;
@@ -126,7 +126,7 @@ export function continuesExpression(input: AnswerText, at: number): boolean {
 const nameAndBracket = /(?:[\w./-]|[^\0-\u00ff\s]|\\_){1,256}\(/y;
 const markdownEscape = /\\([_*[\]])/g;
 
-/** The one call that a text consists of; damaged when it is something else. */
+/** Parses a text that should be exactly one call; otherwise the result is a damaged call. */
 export function parsePythonicCall(text: string): ReadEntry {
   const start = matchEnd(nameAndBracket, text, 0);
   if (start === undefined) return damagedCall('malformed', text);
@@ -136,7 +136,7 @@ export function parsePythonicCall(text: string): ReadEntry {
   return args === undefined ? damagedCall('malformed', text, name) : readCall(name, args, text);
 }
 
-/** Who escapes a name as Markdown does escapes everything. */
+/** A model that escapes the name as in Markdown escapes everything. */
 function parseArguments(inside: string, name: string): ReturnType<typeof parsePythonArguments> {
   if (!inside.includes('\\')) return parsePythonArguments(inside);
   const plain = inside.replaceAll(markdownEscape, '$1');
@@ -144,7 +144,7 @@ function parseArguments(inside: string, name: string): ReturnType<typeof parsePy
   return parsePythonArguments(inside) ?? (plain === inside ? undefined : parsePythonArguments(plain));
 }
 
-/** A name before a bracket. */
+/** The name of the function as written before a bracket, without `.call`. */
 export function calledName(written: string): string {
   return plainName(written).replace(/\.call$/, '');
 }

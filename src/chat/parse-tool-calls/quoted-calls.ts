@@ -1,8 +1,8 @@
-/** Knows the earlier messages of the conversation. */
+/** Checks texts against the earlier messages of the conversation. */
 export interface QuoteCheck {
   /**
-   * Whether a text occurs in an earlier message of the conversation: what a page, a file or a tool's result says must not act through a model
-   * that repeats it. See `quotesOf`.
+   * Whether a text occurs in an earlier message. Prevents prompt injection: a call in a page, a file or a tool result must not run because the model
+   * repeats it. See `quotesOf`.
    */
   isQuoted: (text: string) => boolean;
   /** Whether `isQuoted` may be called now; until it may, the parser pauses. Absent: always. */
@@ -10,7 +10,7 @@ export interface QuoteCheck {
 }
 
 /**
- * Whether a text occurs in one of the earlier messages, however white space, quotes, invisible characters, and the escapes of JSON and HTML differ.
+ * Whether a text occurs in an earlier message, ignoring differences in white space, quotes, invisible characters, and JSON and HTML escapes.
  * The messages are prepared by the first check, because most answers need none.
  */
 export function quotesOf(earlierTexts: Iterable<string>): (text: string) => boolean {
@@ -21,7 +21,7 @@ export function quotesOf(earlierTexts: Iterable<string>): (text: string) => bool
   };
 }
 
-/** Earlier messages as they are compared: see `quotesOf`, and `isActionQuotedIn` for `labelled`, which only the mode `react` needs. */
+/** Earlier messages, normalised for comparison. `labelled` is for `isActionQuotedIn` and only filled in the mode `react`. */
 export interface CompactTexts {
   plain: string[];
   labelled: string[];
@@ -31,14 +31,14 @@ export function compactTexts({ texts, isReact }: { texts: readonly string[]; isR
   return { plain: texts.map(compact), labelled: isReact ? texts.map((text) => compact(withPlainLabels(text))) : [] };
 }
 
-/** As `quotesOf`, in messages that are prepared. */
+/** As `quotesOf`, but with messages that are already normalised. */
 export function isQuotedIn({ plain }: CompactTexts, text: string): boolean {
   return isInAny(plain, compact(text));
 }
 
 /**
- * The same for actions written with labels, whose marks around labels and input a model may leave away: with its input, or, where it has none, as
- * the text behind the label.
+ * The same for actions with ReAct labels, ignoring Markdown around labels and input. `input` is the text after "Action Input:" or, for an action
+ * without that label, the text after "Action:".
  */
 export function isActionQuotedIn({ labelled }: CompactTexts, { name, input }: { name: string; input: string }): boolean {
   const forms = [`Action: ${name}\nAction Input: ${input}`, `Action: ${input}`].map((form) => compact(withPlainLabels(form)));
@@ -52,11 +52,11 @@ function withPlainLabels(text: string): string {
     .replaceAll(/action\b[ \d]{0,9}(?:\binput\b[ \d]{0,9})?:/gi, (label) => label.replaceAll(/[ \d]/g, '').toLowerCase());
 }
 
-/** What all spellings of one text have in common. Only ever compared: that different texts may become the same leaves a call as text, no more. */
+/** Normalises a text for comparison only. If different texts become equal, the worst outcome is a call that is left as text. */
 function compact(text: string): string {
   return (
     text
-      // One of each run first: a pattern for a run and what follows it would begin anew at each of them.
+      // Collapse runs first: a pattern for a run and what follows it would take quadratic time.
       .replaceAll(/\\+/g, '\\')
       .replaceAll(/\\[nrt]/g, '')
       .replaceAll(/\\u([\da-f]{4})/gi, (_, code: string) => characterOf(code, 16))
@@ -75,12 +75,12 @@ function characterOf(code: string, radix: 10 | 16): string {
   return point <= 0x10ffff ? String.fromCodePoint(point) : '';
 }
 
-/** What is looked for by the engine's own search, which takes this many steps a character at most; what it finds is compared here. */
+/** Length of the prefix that `indexOf` searches for, at no more than this many steps per character. The rest is matched by our algorithm. */
 const headCharacters = 8;
 
 /**
- * Whether one of the texts contains `wanted`, in time that grows with their lengths. `String.prototype.includes` takes the product of the two for texts
- * that repeat themselves (15 seconds for 9 MB of `a` and 10,000 characters), and whoever writes a conversation chooses both.
+ * Whether one of the texts contains `wanted`, in linear time. `String.prototype.includes` takes the product of the two lengths for repetitive texts
+ * (15 seconds for 9 MB of `a` and 10,000 characters), and an attacker can choose both.
  * Knuth, Morris and Pratt, "Fast Pattern Matching in Strings" (1977).
  */
 export function isInAny(texts: readonly string[], wanted: string): boolean {
@@ -106,7 +106,7 @@ function contains(text: string, wanted: string, borders: Uint32Array): boolean {
   return false;
 }
 
-/** For each beginning of a text the length of its longest proper beginning that is also its end. */
+/** The failure function of the algorithm: for each prefix, the length of its longest proper prefix that is also a suffix. */
 function bordersOf(text: string): Uint32Array {
   const borders = new Uint32Array(text.length);
   let matched = 0;

@@ -7,7 +7,7 @@ import type { Enclosure, ReadContext } from './read-context.ts';
 
 const labels = ['thought', 'action', 'action input', 'observation', 'final answer'] as const;
 const maxLabel = 40;
-/** Characters of the line that names a function, and of arguments that are no JSON. */
+/** Maximal characters of the line that names a function and, below, of arguments that are no JSON. */
 const maxNameLine = 4096;
 const maxInputLine = 64 * 1024;
 
@@ -17,7 +17,7 @@ export interface Label {
   end: number;
 }
 
-/** A label at the beginning of a line, with `**` and the like around it. */
+/** A label at the beginning of a line, possibly with Markdown such as `**` around it. */
 export function labelAt(input: AnswerText, lineStart: number): Label | undefined {
   let words = '';
   for (let position = lineStart; position - lineStart < maxLabel; position += 1) {
@@ -40,7 +40,7 @@ function starsEnd(input: AnswerText, from: number): number {
   return end;
 }
 
-/** The calls behind the label "Action", where they end, and the label that follows directly. */
+/** The calls after the label "Action", where they end, and the label that follows directly. */
 export interface Action {
   entries: ReadEntry[];
   end: number;
@@ -49,7 +49,7 @@ export interface Action {
 
 const marked: Enclosure = { isMarked: true, closes: [] };
 
-/** What stands behind the label "Action" at `from`: JSON, a call with its arguments, or a name, with its input behind the next label. */
+/** Reads what follows the label "Action" at `from`: JSON, a call with arguments, or a name whose input follows the next label. */
 export function readAction(context: ReadContext, from: number): Action {
   const { input } = context;
   const start = input.skipSpace(from);
@@ -76,7 +76,7 @@ function readCalls(context: ReadContext, { from, start, enclosure }: { from: num
   return reading.type === 'entries' ? { entries: reading.entries, end: reading.end } : { entries: [], end: from };
 }
 
-/** What stands behind the label "Action Input": JSON, in a fence or not, or nothing. */
+/** Reads what follows the label "Action Input": JSON, possibly in a fence, or nothing. */
 function readInput(context: ReadContext, name: string, from: number): Action {
   const { input } = context;
   let start = input.skipSpace(from);

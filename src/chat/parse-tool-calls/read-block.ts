@@ -8,18 +8,18 @@ import { readPrintedCall, readPythonicCall, readPythonicList } from './pythonic-
 import type { Enclosure, ReadContext } from './read-context.ts';
 import { readTagCall, tagOpenings } from './tag-calls.ts';
 
-/** How far behind a fault the mark that ends the block is looked for. */
+/** Characters after a fault within which the closing mark is searched for. */
 const maxRecovery = 1024;
 
-/** Characters of white space, comments, separators and opening fences before a call. Without a limit a fence that is never closed is held back until the answer ends. */
+/** Maximal characters of white space, comments, separators and opening fences before a call. Without it, an unclosed fence would hold back all text. */
 const maxBetweenCalls = 16 * 1024;
 
-/** Of a selection no more is read: what is beyond `limits.callsPerRound` does not run anyway. */
+/** Number of calls after which a selection is read no further; those beyond `limits.callsPerRound` do not run anyway. */
 export const maxSelected = 2 * limits.callsPerRound;
 
 /**
- * Reads calls one after another, in any of the forms, up to the closing mark of the block or to what is no call. Where the text ends amid a call, `read`
- * throws; called again with more text it goes on behind the last whole call.
+ * Reads calls one after another, in any form, up to the closing mark of the block or to something that is no call. If the text ends inside a call,
+ * `read` throws `NeedsMoreText`; called again with more text, it continues after the last complete call.
  */
 export class BlockReader {
   readonly #context: ReadContext;
@@ -46,7 +46,7 @@ export class BlockReader {
     }
   }
 
-  /** One call, or what stands between two; what the block is, once that is clear. */
+  /** Reads one call or separator. Returns the result of the block once it is decided. */
   #readOn(): Reading | undefined {
     const { input, isSelection } = this.#context;
     const { isMarked, open, closes, allowsComments } = this.#enclosure;
@@ -56,7 +56,7 @@ export class BlockReader {
     const close = input.firstOf(closes, position);
     if (close !== undefined && this.#isRead) return whole(position + close.length);
     if (position >= input.text.length) return whole(position);
-    // Who has chosen nothing does not choose behind that.
+    // After an explicit empty selection no call counts.
     const isNothing = this.#isRead && entries.length === 0 && !isMarked;
     if (position - this.#end > maxBetweenCalls || (isSelection && entries.length > maxSelected) || isNothing) return whole(this.#end);
     const character = input.at(position);
@@ -104,7 +104,7 @@ function readInAnyForm(context: ReadContext, at: number, enclosure: Enclosure): 
   return allowsPlainCalls === true ? readPythonicCall(context, at, enclosure) : noCall(at);
 }
 
-/** JSON between marks that cannot be read is a damaged call up to the closing mark, so that the next block is found. */
+/** Turns unreadable JSON between marks into a damaged call up to the closing mark, so that the next block is found. */
 function skipDamaged(
   { input }: ReadContext,
   { open, closes }: Enclosure,
@@ -113,7 +113,7 @@ function skipDamaged(
   const mark = closes[0];
   if (!'{["'.includes(input.at(position))) return undefined;
   const close = mark === undefined ? -1 : input.find(mark, position, failedAt - position + maxRecovery);
-  // Where the closing mark was forgotten, the next block is no part of this one.
+  // If the closing mark is missing, stop before the next block.
   const next = close < 0 || open === undefined ? -1 : input.text.slice(failedAt, close).indexOf(open);
   const stop = next !== -1 ? failedAt + next : close < 0 ? failedAt : close;
   const end = stop === close && mark !== undefined ? close + mark.length : stop;

@@ -4,12 +4,12 @@ import type { ToolSpec } from '../../core/tool.ts';
 import { findOfferedName } from '../tool-calls/find-offered-name.ts';
 import type { AnswerText } from './answer-text.ts';
 
-/** What the forms know: the text, and the functions on offer. */
+/** What the readers of all forms share: the text, and the offered functions. */
 export interface ReadContext {
   input: AnswerText;
   /** Offered under exactly this name. */
   isOffered: (name: string) => boolean;
-  /** Understood as the name of one offered function. */
+  /** Matches the name of one offered function, possibly shortened: see `findOfferedName`. */
   isKnown: (name: string) => boolean;
   /** Schema of one parameter; undefined where nothing is known. */
   schemaOf: (name: string, parameter: string) => JsonObject | undefined;
@@ -21,17 +21,17 @@ export interface ReadContext {
   isSelection: boolean;
 }
 
-/** What stands around calls: marks, a fence, or nothing. */
+/** What encloses calls: marks, a fence, or nothing. */
 export interface Enclosure {
   /** Unmistakable marks stand around it. */
   isMarked: boolean;
-  /** The mark that began the block: where it stands again, another block begins. */
+  /** The mark that began the block; if it occurs again, another block begins. */
   open?: string;
   /** Marks that end the block. */
   closes: readonly string[];
-  /** A whole answer, a fence or the like: `name(…)` may stand by itself. */
+  /** `name(…)` counts as a call, as in a fence or a whole answer. */
   allowsPlainCalls?: boolean;
-  /** JSON has to begin with a key of a call, else it is given up at once. */
+  /** Reject JSON at once if its first key is not one that calls have. */
   needsCallKey?: boolean;
   /** Lines that begin with `#` or `//` may stand between calls. */
   allowsComments?: boolean;
@@ -39,7 +39,7 @@ export interface Enclosure {
   allowsPrint?: boolean;
 }
 
-/** Nothing stands around it. */
+/** Nothing encloses the call. */
 export const bare: Enclosure = { isMarked: false, closes: [] };
 
 export function createReadContext(input: AnswerText, tools: readonly ToolSpec[], isSelection: boolean): ReadContext {

@@ -10,7 +10,7 @@ import { objectOfEntries, parseStrictly } from './parse-json.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Marks of one spelling of a call in tags. Names end with `nameEnd`, and the tag that holds one with `>`. */
+/** The tags of one notation. A name inside a tag ends at `nameEnd`, the tag itself at `>`. */
 interface TagForm {
   open: string;
   nameEnd: '>' | '"';
@@ -38,7 +38,7 @@ const forms = [
   tagForm('invoke', '"', '|DSML|'),
 ];
 
-/** What a call in tags begins with. */
+/** The beginnings of calls in tags. */
 export const tagOpenings = forms.map((form) => form.open);
 
 const maxTagName = 256;
@@ -79,14 +79,14 @@ function readParameters(context: ReadContext, call: OpenCall, start: number): Re
       if (parameter === 'truncated') return truncated();
       entries.push([parameter.key, parameter.value]);
       position = parameter.end;
-      // The closing tags may have been taken for a stop word, but not where the answer was cut.
+      // Missing closing tags may have been a stop sequence, which servers remove, unless the token limit cut the answer off.
     } else if (position >= input.text.length) return entries.length > 0 && !input.isCut ? whole(position) : truncated();
     else if (entries.length === 0) return noCall(position);
     else return input.startsWith('</', position) ? whole(position) : skipDamaged(input, call);
   }
 }
 
-/** `<parameter=key>value</parameter>`; where the closing tag was forgotten, the next known parameter ends the value. */
+/** `<parameter=key>value</parameter>`; if the closing tag is missing, the next known parameter ends the value. */
 function readParameter(
   context: ReadContext,
   at: number,
@@ -119,7 +119,7 @@ function readTag(
   return /[\n<>{}]/.test(name) ? 'malformed' : { name: name.trim(), attributes: input.text.slice(stop, end), end: end + 1 };
 }
 
-/** A call that cannot be read is left behind up to its closing tag, so that the next one is found. */
+/** Skips an unreadable call up to its closing tag, so that the next one is found. */
 function skipDamaged(input: AnswerText, { at, form, name }: OpenCall): Reading {
   const close = input.find(form.close, at, limits.argumentsBytes);
   if (close < 0) return noCall(at + 1);
@@ -127,7 +127,7 @@ function skipDamaged(input: AnswerText, { at, form, name }: OpenCall): Reading {
   return entryTo(end, damagedCall('malformed', input.text.slice(at, end), name));
 }
 
-/** One parameter `arguments` that the function does not have holds all the arguments. */
+/** A single parameter `arguments` that the function does not have contains the actual arguments. */
 function unwrapped(entries: [string, JsonValue][], context: ReadContext, name: string): JsonObject {
   const all = objectOfEntries(entries);
   const inner = entries.length === 1 && context.schemaOf(name, 'arguments') === undefined ? ownValue(all, 'arguments') : undefined;

@@ -7,30 +7,30 @@ import type { QuoteCheck } from './quoted-calls.ts';
 import { createReadContext } from './read-context.ts';
 
 export interface ToolCallParserOptions {
-  /** Functions on offer: their names tell calls from data, their schemas type what is written as bare text. */
+  /** Offered functions: their names distinguish calls from data, and their schemas give the types of values written as bare text. */
   tools: readonly ToolSpec[];
   /**
-   * A native answer, whose text holds a call only where it leaked: a form with unmistakable marks may stand anywhere outside code, bare or fenced JSON
-   * has to be the whole message, and names have to be offered exactly. Absent: everything that reads as a call is one.
+   * A native answer, whose text contains calls only by mistake, so the rules are strict: calls with unmistakable marks count anywhere outside code,
+   * bare or fenced JSON must be the whole message, and names must be offered exactly as written. Absent: everything that looks like a call is one.
    */
   isNative?: boolean;
   /**
-   * The answer to a selection prompt: nobody reads it, and it is there to hold calls, so that forms are understood which anywhere else might be prose
-   * (`f(a=1)` by itself, `["f(a=1)"]`, a name on a line before its JSON). It is read when it has ended.
+   * The answer to a selection prompt. No user sees it and its only purpose is to hold calls, so forms count that might be prose elsewhere (`f(a=1)`
+   * by itself, `["f(a=1)"]`, a name on a line before its JSON). Nothing is read before the answer has ended.
    */
   isSelection?: boolean;
   /** The chat template has already opened a thinking block. */
   isThinkingOpen?: boolean;
   /** Thought / Action / Action Input labels are understood. */
   isReact?: boolean;
-  /** Calls that stand in an earlier message are text. Labelled actions are for the caller to judge. */
+  /** Calls that occur in an earlier message become text. Labelled actions are not checked here; the user of the parser has to. */
   quotes?: QuoteCheck;
 }
 
 export interface ToolCallParser {
-  /** Pieces that are decided by now. */
+  /** The pieces that are decided so far. */
   push(text: string): readonly AnswerPiece[];
-  /** Goes on where it paused because `mayCheck` said no, also after `flush`; until then nothing more may be pushed. */
+  /** Continues after a pause (`mayCheck` returned false), also one during `flush`. Nothing may be pushed before that. */
   resume(): readonly AnswerPiece[];
   /** The rest. `isCut`: the answer was ended by the token limit. Call it once, at the end. */
   flush(end: { isCut: boolean }): readonly AnswerPiece[];
@@ -40,7 +40,7 @@ export interface ToolCallParser {
  * Reads the calls out of a model's answer while it arrives, in any of the forms that are known.
  *
  * The pieces, neighbouring texts joined, depend on the text alone, never on how it was cut. Text is held back only while it may be a mark or a call.
- * Nothing inside thinking or a tool's repeated result is a call. What was truncated never is one: see `DamageReason`.
+ * Nothing inside thinking or a repeated tool result is a call. A truncated call never runs: see `DamageReason`.
  */
 export function createToolCallParser(options: ToolCallParserOptions): ToolCallParser {
   const input = new AnswerText();

@@ -4,8 +4,8 @@ import { parseStrictly } from './parse-json.ts';
 import { parsePythonLiteral } from './python-literal.ts';
 
 /**
- * The value of a parameter that was written as bare text between tags. Where the schema wants text it stays text, whatever it looks like;
- * otherwise JSON, then a Python literal, then the text itself, which validation will judge.
+ * The value of a parameter that was written as bare text between tags. If the schema says string, it stays text, whatever it looks like;
+ * otherwise JSON, then a Python literal, then the text itself, which validation accepts or rejects.
  */
 export function typeParameter(text: string, schema: JsonObject | undefined): JsonValue {
   const types = schema === undefined ? [] : statedTypes(schema);
@@ -44,7 +44,7 @@ function isOfType(value: JsonValue, type: string): boolean {
   return typeof value === type;
 }
 
-/** Without at most one line break at each end: models set values on lines of their own. */
+/** Removes at most one line break at each end, because models put values on separate lines. */
 export function withoutOuterBreaks(text: string): string {
   return text.replace(/^\r?\n/, '').replace(/\r?\n$/, '');
 }
