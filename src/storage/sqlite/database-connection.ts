@@ -6,37 +6,37 @@ import type { OpenDatabase } from './open-database.ts';
 import { readPragma } from './migrations.ts';
 import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 
-/** How long a locked database is tried again: longer than a backup locks it, shorter than a person waits. */
+/** How long to retry while the database is locked: longer than a backup locks it, shorter than users are willing to wait. */
 const defaultLockTimeoutMs = 2_000;
-/** Between two attempts. SQLite's own waiting would block the event loop instead. */
+/** Between two attempts. SQLite's own busy timeout would block the event loop. */
 const retryDelayMs = 20;
-/** After a failed opening: reading a large damaged file for each request would block everything else. */
+/** After opening failed: checking a large damaged file again for every request would block the event loop. */
 const reopenPauseMs = 1_000;
-/** Writes that wait for a lock; more are refused, because then something writes in a loop. */
+/** Writes in the queue; more are refused, because only a runaway loop queues so many. */
 const maxWaitingWrites = 100;
 
 export interface ConnectionOptions {
-  /** Created with its folder when it is not there; `:memory:` keeps nothing. Opened at the first use. */
+  /** Created with its folder if it does not exist, and opened on first use. `:memory:` is lost with the process. */
   file: string;
   now: () => number;
   lockTimeoutMs?: number;
   maxBytes?: number;
-  /** Creates nothing: the file has to exist, and every write fails. */
+  /** The file has to exist, and every write fails. */
   isReadOnly?: boolean;
 }
 
 export interface DatabaseConnection {
-  /** `work` may run again after a failure, then with another database object where the file was reopened. */
+  /** `work` may be retried after a failure, with another database object if the file was reopened. */
   read<Value>(work: (database: DatabaseSync) => Value): Promise<Value>;
-  /** Runs `work` in a transaction, one after the other in the order of the calls. Resolves when it is on the disk. */
+  /** Runs `work` in a transaction; writes run one at a time, in the order of the calls. Resolves when the commit is on disk. */
   write<Value>(work: (database: DatabaseSync) => Value): Promise<Value>;
-  /** Waits for the writes before it. */
+  /** Waits for queued writes. */
   close(): Promise<void>;
 }
 
 /**
- * One connection, opened when it is first used and reopened after a fault, so that the gateway recovers without a restart.
- * @throws GatewayError `storage_unavailable`; what `work` throws otherwise is passed on.
+ * One connection, opened on first use and reopened after a fault, so that the gateway recovers without a restart.
+ * @throws GatewayError `storage_unavailable`; other errors of `work` are passed on.
  */
 export function createDatabaseConnection({
   file,
@@ -58,7 +58,7 @@ export function createDatabaseConnection({
     try {
       dropped?.database.close();
     } catch {
-      // A connection to a broken file may fail to close; it is dropped all the same.
+      // Closing may fail for a broken file; the connection is abandoned anyway.
     }
   }
 
@@ -80,7 +80,7 @@ export function createDatabaseConnection({
     if (current === undefined) return reopen();
     const identity = identityOf(file, current.isImmutable);
     if (identity === current.identity) return current;
-    // Reads from a file that was deleted are still right; writes to it would be lost.
+    // A deleted file that is still open can be read; writes to it would be lost.
     if (identity === undefined && access === 'read') return current;
     if (identity === undefined) throw toStorageFault('unopenable', file);
     drop();
@@ -96,7 +96,7 @@ export function createDatabaseConnection({
       const kind = faultKindOf(error);
       if (kind === undefined || kind === 'locked' || kind === 'full') throw error;
       drop();
-      // The fault may be over since this connection was opened. A write is repeated only where it cannot have taken effect.
+      // The fault may be gone since the connection was opened, so retry once on a new one. Retry a write only if it cannot have taken effect.
       if (before !== open || (access === 'write' && kind !== 'readonly')) throw error;
       return runOnce(access, work);
     }
@@ -155,13 +155,13 @@ function rollBack(database: DatabaseSync): void {
   try {
     if (database.isTransaction) database.exec('ROLLBACK');
   } catch {
-    // The first error says what is wrong; a transaction that cannot be rolled back ends with its connection.
+    // The caller throws the first error, which is the cause. The transaction ends with the connection at the latest.
   }
 }
 
 /**
- * Moves what was written from the log beside the file into the file. So a copy of the file alone is a whole backup, and no old log is
- * applied to a file that is put in its place. The transaction is safe already: failing here loses nothing.
+ * Moves the write-ahead log into the database file. A copy of the file alone is then a complete backup, and an old log is never applied to a
+ * database that an operator restores. The transaction is already durable, so a failure here loses nothing.
  */
 function checkpoint(database: DatabaseSync): void {
   try {
@@ -172,12 +172,12 @@ function checkpoint(database: DatabaseSync): void {
 }
 
 /**
- * For the start: opens the database and writes to it. One that is only locked just now may be free in a moment.
+ * Checks at startup that the database can be opened and written. A locked one passes, because locks are short-lived.
  * @throws GatewayError `storage_unavailable` for a database that is damaged, of another program or a newer release, or cannot be written
  */
 export async function requireUsableDatabase({ write }: Pick<DatabaseConnection, 'write'>): Promise<void> {
   try {
-    // What is there already, because SQLite begins a transaction even where it cannot write.
+    // Write the value that is there already: beginning a transaction does not show whether the file is writable.
     await write((database) => database.exec(`PRAGMA user_version = ${readPragma(database, 'user_version')}`));
   } catch (error) {
     if (error instanceof GatewayError && faultKindOf(error.cause) === 'locked') return;

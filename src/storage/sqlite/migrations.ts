@@ -5,8 +5,8 @@ import { GatewayError } from '../../core/errors.ts';
 const applicationId = 0x74_77_68_66;
 
 /**
- * The steps from an empty database to today's, in order; the number of steps taken is SQLite's `user_version`.
- * A released step is never edited: databases that took it exist. A change of the schema is another step at the end.
+ * The steps from an empty database to the current schema, in order; `user_version` counts the steps that were applied.
+ * Never edit a released step, because existing databases have applied it: append a new one.
  */
 export const migrations: readonly string[] = [
   `
@@ -93,7 +93,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX chat_memory_by_end ON chat_memory (kind, expires);
   CREATE INDEX chat_memory_of_caller ON chat_memory (caller_id, kind);
   `,
-  // What each caller stores is summed up from the index alone: rows hold whole runs.
+  // Covering indexes: each caller's total is computed without reading the rows, which contain whole runs.
   `
   DROP INDEX runs_of_caller;
   CREATE INDEX runs_of_caller ON runs (caller_id, created, id, finished, characters);
@@ -101,7 +101,7 @@ export const migrations: readonly string[] = [
   DROP INDEX chat_memory_of_caller;
   CREATE INDEX chat_memory_of_caller ON chat_memory (kind, caller_id, position, characters);
   `,
-  // The rest of a waiting run that is too large to be written at once.
+  // Further parts of a suspended run that is too large for one write.
   `
   ALTER TABLE waiting_runs ADD COLUMN parts_id TEXT NOT NULL DEFAULT '';
   CREATE TABLE waiting_run_parts (
@@ -116,13 +116,13 @@ export const migrations: readonly string[] = [
 ];
 
 export interface MigrationOptions {
-  /** For messages. */
+  /** For error messages. */
   file: string;
   steps?: readonly string[];
 }
 
 /**
- * Refuses what this release must not touch; writes nothing.
+ * Rejects databases that this release must not change, without writing to them.
  * @throws GatewayError `storage_unavailable` for a database of a newer release, and for one of another program.
  */
 export function requireKnownSchema(database: DatabaseSync, { file, steps = migrations }: MigrationOptions): void {
@@ -138,13 +138,13 @@ export function requireKnownSchema(database: DatabaseSync, { file, steps = migra
   );
 }
 
-/** Takes the missing steps, all of them or none; does nothing when there are none. A second process that migrates meanwhile makes it wait. */
+/** Applies the missing steps in one transaction. @throws as `requireKnownSchema`; SQLite's error 5 (SQLITE_BUSY) while another process migrates. */
 export function migrate(database: DatabaseSync, options: MigrationOptions): void {
   const { steps = migrations } = options;
   if (readPragma(database, 'user_version') === steps.length) return;
   database.exec('BEGIN IMMEDIATE');
   try {
-    // Again, under the lock: another process may have taken the steps in between.
+    // Check again under the lock: another process may have migrated in between.
     requireKnownSchema(database, options);
     for (const step of steps.slice(readPragma(database, 'user_version'))) database.exec(step);
     database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}; COMMIT`);
@@ -154,7 +154,7 @@ export function migrate(database: DatabaseSync, options: MigrationOptions): void
   }
 }
 
-/** An integer setting of SQLite; `name` is never input. */
+/** An integer PRAGMA. */
 export function readPragma(database: DatabaseSync, name: 'user_version' | 'application_id' | 'data_version' | 'page_size'): number {
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
 }

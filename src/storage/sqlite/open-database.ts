@@ -6,30 +6,30 @@ import { createAtomically } from '../atomic-create.ts';
 import { migrate, readPragma, requireKnownSchema } from './migrations.ts';
 import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 
-/** A thousand tool servers with documents of one megabyte; more comes from a loop that writes. */
+/** A thousand tool servers with documents of one megabyte; only runaway writes need more. */
 const maxDatabaseBytes = 1024 * 1024 * 1024;
 
-/** SQLite's name for a database that is gone with its connection. */
+/** SQLite's name for a database in memory, which is lost when its connection closes. */
 export const inMemory = ':memory:';
 
 export interface OpenDatabase {
   database: DatabaseSync;
   /** Changes when another file takes the place of the one that was opened; see `identityOf`. */
   identity: string;
-  /** SQLite neither locks it nor reads its side files: for a folder that cannot be written. */
+  /** Opened with `immutable=1`, for a folder that is not writable: SQLite then uses no locks and no -wal or -shm file. */
   isImmutable: boolean;
 }
 
 export interface OpenDatabaseOptions {
   file: string;
-  /** False only at the first opening: a file that vanishes later must not be replaced by an empty one. */
+  /** False only when opening for the first time: a file that disappears later must not be replaced by an empty one. */
   mustExist: boolean;
   maxBytes?: number;
 }
 
 /**
  * Opens the database, creates it where that is allowed and it does not exist, and runs the missing migrations.
- * Never waits: a lock is SQLite's error 5, for the caller to try again.
+ * Does not wait for locks: it throws SQLite's error 5 (SQLITE_BUSY), and the caller retries.
  * @throws SQLite's and the file system's errors; GatewayError `storage_unavailable` for a file that is no database of this release.
  */
 export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: OpenDatabaseOptions): OpenDatabase {
@@ -38,10 +38,10 @@ export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: O
   try {
     return openAs(file, 'write', maxBytes);
   } catch (error) {
-    // With content beside the file, the file alone would be an older state.
+    // If the -wal file has content, the database file alone would be an outdated state.
     if (!isUnwritable(error) || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw error;
     try {
-      // Reads go on in a folder where SQLite cannot create its side files.
+      // Keep reads working in a folder where SQLite cannot create its -wal and -shm files.
       return openAs(file, 'immutable');
     } catch (secondError) {
       throw secondError instanceof GatewayError ? secondError : error;
@@ -56,16 +56,16 @@ function openInMemory(maxBytes: number): OpenDatabase {
 }
 
 /**
- * Opens the database only to read, while another process may use it, and creates nothing: neither the file nor SQLite's side files.
+ * Opens the database read-only, while another process may be using it. Creates no file, not even -wal and -shm.
  * @throws as `openDatabase`
  */
 export function openToRead(file: string): OpenDatabase {
   if (statSync(file).size === 0) throw toStorageFault('damaged', file);
-  const isInUse = [`${file}-wal`, `${file}-shm`].every((beside) => statSync(beside, { throwIfNoEntry: false }) !== undefined);
+  const isInUse = [`${file}-wal`, `${file}-shm`].every((sideFile) => statSync(sideFile, { throwIfNoEntry: false }) !== undefined);
   try {
     return openAs(file, isInUse ? 'read' : 'immutable');
   } catch (error) {
-    // The side files were left behind by a process that was killed: to read them they would have to be repaired.
+    // A killed process left the -wal and -shm files behind, and recovering them would need write access.
     if (isUnwritable(error)) return openAs(file, 'immutable');
     throw error;
   }
@@ -80,7 +80,7 @@ function openAs(file: string, access: 'write' | 'read' | 'immutable', maxBytes =
   const isImmutable = access === 'immutable';
   const address = pathToFileURL(file);
   if (isImmutable) address.searchParams.set('immutable', '1');
-  // Never creates: an empty database must not replace one that was removed this moment.
+  // Neither mode creates the file: an empty database must not replace one that was removed just now.
   else address.searchParams.set('mode', access === 'read' ? 'ro' : 'rw');
   const identity = identityOf(file, isImmutable);
   const database = new DatabaseSync(address, { readOnly: access !== 'write' });
@@ -97,23 +97,23 @@ function openAs(file: string, access: 'write' | 'read' | 'immutable', maxBytes =
 }
 
 function prepare(database: DatabaseSync, { file, maxBytes }: { file: string; maxBytes: number }): void {
-  // FULL: a commit is on the disk before it is acknowledged, also through a power cut.
+  // FULL: a commit that was acknowledged survives a power failure.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
-  // Overwrites what is deleted where its page is written anyway.
+  // Overwrites deleted content with zeros where that needs no additional writes.
   database.exec('PRAGMA secure_delete = FAST');
   database.exec(`PRAGMA max_page_count = ${Math.floor(maxBytes / readPragma(database, 'page_size'))}`);
   migrate(database, { file });
 }
 
 /**
- * SQLite takes a file that is empty, or shorter than a page, for a new database. The gateway never leaves one (see `createDatabase`): a file that looks
- * new was truncated or replaced, and without its keys the gateway would be open.
+ * SQLite treats a file that is empty or shorter than a page as a new database. The gateway never creates such a file (see `createDatabase`), so it must
+ * have been truncated or replaced. Accepting it would lose all keys, and with them all access control.
  */
 function requireCreatedByGateway(database: DatabaseSync, file: string): void {
   if (readPragma(database, 'user_version') === 0) throw toStorageFault('damaged', file);
 }
 
-/** Reads every page once, so that damage shows when the file is opened and not during a chat. */
+/** Reads every page, so that damage is found when the file is opened and not during a chat. */
 function requireIntact(database: DatabaseSync, file: string): void {
   const report = database.prepare('PRAGMA quick_check(1)').get();
   if (report?.['quick_check'] !== 'ok') throw toStorageFault('damaged', file, new Error(String(report?.['quick_check'])));
@@ -131,7 +131,7 @@ function createDatabase(file: string): void {
   });
 }
 
-/** Which file has this name now; undefined: none. Of an immutable one the content's age counts too, since SQLite does not look again. */
+/** Identifies the file that has this name now; undefined if there is none. Includes size and time for an immutable one, where SQLite detects no changes. */
 export function identityOf(file: string, isImmutable: boolean): string | undefined {
   if (file === inMemory) return inMemory;
   const found = statSync(file, { bigint: true, throwIfNoEntry: false });
@@ -140,8 +140,8 @@ export function identityOf(file: string, isImmutable: boolean): string | undefin
 }
 
 /**
- * The file of a `sqlite:` address: `sqlite:<path>`, or the form with slashes of other programs: `sqlite:///relative`, `sqlite:////absolute`.
- * @throws GatewayError `invalid_request` for another kind of address, and for a database in memory, which would keep nothing.
+ * The file of a `sqlite:` URL: `sqlite:<path>`, or `sqlite:///relative` and `sqlite:////absolute` as in SQLAlchemy.
+ * @throws GatewayError `invalid_request` for another kind of URL, and for a database in memory, which would be lost with the process.
  */
 export function databaseFile(databaseUrl: string): string {
   const path = databaseUrl.startsWith('sqlite:') ? databaseUrl.slice('sqlite:'.length).replace(/^\/\/\//, '') : '';

@@ -22,20 +22,20 @@ export interface SqliteChatsOptions {
 }
 
 /**
- * Chats in the gateway's SQLite file, over the registry's connection (see `createSqliteRuns`). Words are found in `chat_words`, whose rowid is
- * the chat's `position`. They are split here and not by SQLite, which takes a sentence in Chinese for one word.
+ * Stored chats, on the registry's connection (see `createSqliteRuns`). The full-text index is `chat_words`, whose rowid is the chat's `position`. Text
+ * is split into words here, because SQLite's tokenizer takes a Chinese sentence for one word.
  */
 export function createSqliteChats(
   connection: DatabaseConnection,
   { now = Date.now, bounds = defaultBounds }: SqliteChatsOptions = {},
 ): ChatStore {
-  const oldest = (): number => now() - bounds.ageMs;
+  const oldestCreated = (): number => now() - bounds.ageMs;
 
-  /** Looks first: mostly there is nothing to remove, and a write would wait for locks. */
+  /** Reads first: usually there is nothing to remove, and a write would have to wait for locks. */
   async function removeAny(condition: string, value: SQLInputValue): Promise<void> {
     const sql = `SELECT 1 FROM chats WHERE ${condition} LIMIT 1`;
-    const isAny = await connection.read((database) => selectFirst(database, sql, value) !== undefined);
-    if (isAny) await connection.write((database) => remove(database, condition, value));
+    const hasMatch = await connection.read((database) => selectFirst(database, sql, value) !== undefined);
+    if (hasMatch) await connection.write((database) => remove(database, condition, value));
   }
 
   return {
@@ -43,27 +43,27 @@ export function createSqliteChats(
       connection.write((database) => {
         remove(database, 'id = ?', chat.id);
         insert(database, chat);
-        remove(database, 'created < ?', oldest());
-        makeRoom(database, chat.callerId, bounds);
+        remove(database, 'created < ?', oldestCreated());
+        enforceBounds(database, chat.callerId, bounds);
       }),
 
     find: (callerId, id) =>
       connection.read((database) => {
-        const row = selectFirst<ChatRow>(database, `SELECT * FROM chats ${ownOne}`, id, callerId, oldest());
+        const row = selectFirst<ChatRow>(database, `SELECT * FROM chats ${whereOwned}`, id, callerId, oldestCreated());
         return row && toChat(row);
       }),
 
-    list: (callerId, page) => connection.read((database) => list(database, page, [callerId, oldest()])),
+    list: (callerId, page) => connection.read((database) => list(database, page, [callerId, oldestCreated()])),
 
     changeMetadata: (callerId, id, metadata) =>
       connection.write((database) => {
-        const sql = `UPDATE chats SET metadata = ? ${ownOne}`;
-        return database.prepare(sql).run(JSON.stringify(metadata), id, callerId, oldest()).changes > 0;
+        const sql = `UPDATE chats SET metadata = ? ${whereOwned}`;
+        return database.prepare(sql).run(JSON.stringify(metadata), id, callerId, oldestCreated()).changes > 0;
       }),
 
     delete: (callerId, id) =>
       connection.write((database) => {
-        const found = selectFirst<ChatPlace>(database, `SELECT id, created FROM chats ${ownOne}`, id, callerId, oldest());
+        const found = selectFirst<ChatPlace>(database, `SELECT id, created FROM chats ${whereOwned}`, id, callerId, oldestCreated());
         if (found !== undefined) remove(database, 'id = ?', id);
         return found;
       }),
@@ -74,17 +74,17 @@ export function createSqliteChats(
       connection.read((database) => {
         const words = queryWordsOf(query).map(({ word, isPrefix }) => `"${word}"${isPrefix ? '*' : ''}`);
         if (words.length === 0) return [];
-        return selectAll<ChatHit>(database, searchSql, words.join(' OR '), callerId, oldest(), limit);
+        return selectAll<ChatHit>(database, searchSql, words.join(' OR '), callerId, oldestCreated(), limit);
       }),
 
-    prune: () => removeAny('created < ?', oldest()),
+    prune: () => removeAny('created < ?', oldestCreated()),
   };
 }
 
-const ownOne = 'WHERE id = ? AND caller_id = ? AND created >= ?';
+const whereOwned = 'WHERE id = ? AND caller_id = ? AND created >= ?';
 /**
- * A word of the question counts for more than one of the answer. `bm25` is lower for a better match. `CROSS JOIN`, because SQLite would otherwise
- * search the words again for each chat, which takes seconds. Texts are read last, and so only those that are returned.
+ * Words of the question weigh three times as much as words of the answer; a lower `bm25` is a better match. `CROSS JOIN` fixes the join order:
+ * otherwise SQLite may search the index again for each chat, which takes seconds. The outer query reads texts only of the chats that are returned.
  */
 export const searchSql = `SELECT chats.id, chats.created, chats.question, chats.answer FROM (
     SELECT chats.position, chats.created, chats.id, bm25(chat_words, 3, 1) AS score
@@ -109,14 +109,14 @@ function insert(database: DatabaseSync, { id, callerId, created, model, texts, .
     .run(position, wordsOf(texts.question).join(' '), wordsOf(texts.answer).join(' '));
 }
 
-/** `condition` is never input. */
+/** `condition` becomes part of the SQL, so it must never come from a request. */
 function remove(database: DatabaseSync, condition: string, value: SQLInputValue): void {
   database.prepare(`DELETE FROM chat_words WHERE rowid IN (SELECT position FROM chats WHERE ${condition})`).run(value);
   database.prepare(`DELETE FROM chats WHERE ${condition}`).run(value);
 }
 
-/** Each caller has bounds; beyond what all may have together, the oldest of the caller who has the most go. */
-function makeRoom(database: DatabaseSync, callerId: string, { chatsPerCaller, charactersPerCaller, characters }: ChatBounds): void {
+/** Enforces the bounds of one caller, then the total size: the caller with the most loses its oldest chats first. */
+function enforceBounds(database: DatabaseSync, callerId: string, { chatsPerCaller, charactersPerCaller, characters }: ChatBounds): void {
   const ofCaller = `SELECT position, row_number() OVER newest AS rank, sum(characters) OVER newest AS total FROM chats INDEXED BY chats_of_caller
     WHERE caller_id = ? WINDOW newest AS (ORDER BY created DESC, id DESC ROWS UNBOUNDED PRECEDING)`;
   const surplusSql = `SELECT position FROM (${ofCaller}) WHERE rank > ? OR total > ?`;
@@ -151,7 +151,7 @@ function list(
     ORDER BY created ${order}, id ${order} LIMIT ?`;
   const chats: ListedChat[] = [];
   let characters = 0;
-  // One more than the limit, to know whether there is another page. Row by row: a page of large answers must not be read whole.
+  // One more than the limit, to know whether there is another page. Row by row, so that reading stops at the page's size limit.
   for (const row of database.prepare(sql).iterate(...values, limit + 1) as Iterable<unknown> as Iterable<ListedRow>) {
     characters += row.completion.length;
     if (chats.length === limit || (chats.length > 0 && characters > limits.chatPageCharacters)) return { chats, hasMore: true };

@@ -6,7 +6,7 @@ import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
-/** Notes of one kind, each encrypted, over the connection of the registry (see `createSqliteRuns`). */
+/** Notes of one kind, encrypted one by one, on the registry's connection (see `createSqliteRuns`). */
 export function createSqliteNotes(connection: DatabaseConnection, secret: string, kind: NoteKind): NoteStore {
   const cipher = createSecretCipher(secret, 'chat_memory');
   return {
@@ -17,7 +17,7 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
         database
           .prepare('INSERT INTO chat_memory (kind, id, caller_id, expires, characters, value) VALUES (?, ?, ?, ?, ?, ?)')
           .run(kind, id, callerId, expires, encrypted.length, encrypted);
-        makeRoom(database, kind, bounds);
+        enforceBounds(database, kind, bounds);
       });
     },
 
@@ -33,7 +33,7 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
     },
 
     async forgetAllOf(callerId) {
-      // Most keys have no notes, and a write would wait for locks.
+      // Read first: most keys have no notes, and a write would have to wait for locks.
       const find = 'SELECT 1 FROM chat_memory WHERE caller_id = ? AND kind = ? LIMIT 1';
       if ((await connection.read((database) => database.prepare(find).get(callerId, kind))) === undefined) return;
       await connection.write((database) =>
@@ -43,7 +43,7 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
   };
 }
 
-function makeRoom(database: DatabaseSync, kind: NoteKind, { maxNotes, maxCharacters }: NoteBounds): void {
+function enforceBounds(database: DatabaseSync, kind: NoteKind, { maxNotes, maxCharacters }: NoteBounds): void {
   const shares = sharesIn(database, { table: 'chat_memory', id: 'position', where: 'kind = ?', values: [kind], order: 'position' });
   const remove = database.prepare('DELETE FROM chat_memory WHERE position = ?');
   for (const { id } of chooseLosses(shares, { entries: maxNotes, characters: maxCharacters })) remove.run(id);

@@ -9,13 +9,13 @@ import { selectAll, selectFirst } from './select.ts';
 import { readToolServerRow, toToolServerRow } from './tool-server-row.ts';
 import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
 
-/** Records by id, beside the rows that they were read from. */
+/** Records by id, with the rows that they were parsed from. */
 type RecordCache<Value> = ReadonlyMap<string, { row: ToolServerRow; value: Value }>;
 
-/** Everything as of one state of the database. */
+/** All records, from one state of the database. */
 interface Snapshot {
   database: DatabaseSync;
-  /** SQLite's `data_version`: another process wrote when it differs. */
+  /** SQLite's `data_version`, which changes when another connection writes. */
   version: number;
   toolServers: RecordCache<ReadToolServer>;
   keys: RecordCache<KeyRecord>;
@@ -27,13 +27,13 @@ export interface SqliteRegistryOptions {
   secret: string;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** How long what was read is used before the file is checked for changes by another process. Changes by this one show at once. */
+  /** How long records are cached, in milliseconds, before checking for changes by another process. Changes by this one show at once. */
   cacheMs: number;
 }
 
 /**
- * The registry in the gateway's SQLite database; closing it closes the connection. A tool server whose secrets were stored under another secret is listed
- * without them and with `extra.unreadable_secrets`; `findToolServer` refuses it. Changing such a server keeps what cannot be read, unless a new value is given.
+ * The registry; closing it closes the connection. A tool server whose credentials were encrypted with another secret is listed without them and with
+ * `extra.unreadable_secrets`; `findToolServer` throws. Changing such a server keeps the unreadable values unless new ones are given.
  */
 export function createSqliteRegistry(connection: DatabaseConnection, { secret, now, cacheMs }: SqliteRegistryOptions): Registry {
   const cipher = createSecretCipher(secret);
@@ -42,7 +42,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
   let checkedAt = -Infinity;
 
   function readSnapshot(database: DatabaseSync): Snapshot {
-    // First the version, then the rows: what is written in between shows the next time.
+    // Read the version before the rows: a write in between then shows as a change at the next check.
     const version = readPragma(database, 'data_version');
     if (!isStale && snapshot?.database === database && snapshot.version === version) return snapshot;
     const toolServerRows = selectAll<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers ORDER BY position');
@@ -61,7 +61,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
     return snapshot;
   }
 
-  /** Every chat reads: checking the file each time costs more than everything else that a chat does before its model request. */
+  /** Cached, because every chat reads the registry: checking the file each time would cost more than all its other work before the model request. */
   async function read(): Promise<Snapshot> {
     const time = now();
     if (!isStale && snapshot !== undefined && time >= checkedAt && time - checkedAt < cacheMs) return snapshot;
@@ -154,8 +154,8 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
 }
 
 /**
- * A row that is the same as before gives the same object as before, so that callers may keep what they derived from one.
- * @throws GatewayError `storage_unavailable` for a row that cannot be understood, naming it.
+ * Returns the same object for an unchanged row, so that callers can cache by identity what they derive from a record.
+ * @throws GatewayError `storage_unavailable` for a row that cannot be parsed, naming it.
  */
 function readRecords<Value>(
   rows: readonly ToolServerRow[],
@@ -186,7 +186,7 @@ function findToolServerRow(database: DatabaseSync, id: string): ToolServerRow | 
   return selectFirst<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers WHERE id = ?', id);
 }
 
-/** `changedId`: of the key that is being changed, and may keep its id and hash. */
+/** `changedId`: the key that is being changed, which may keep its id and hash; empty for a new key. */
 function requireFreeKey(database: DatabaseSync, { id, hash }: KeyRecord, changedId: string): void {
   const sql = 'SELECT id FROM keys WHERE (id = ? OR hash = ?) AND id <> ?';
   const other = selectFirst<{ id: string }>(database, sql, id, hash, changedId);

@@ -8,8 +8,8 @@ import { selectAll, selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
 /**
- * Runs, over the connection of the registry: saved over another one, each run would look to the registry like a change by another process, and make
- * it read everything again.
+ * Logs of runs, on the registry's connection. On a connection of its own, each saved run would look to the registry like a change by another process,
+ * and make it read all records again.
  */
 export function createSqliteRuns(connection: DatabaseConnection): RunStore {
   return {
@@ -44,11 +44,11 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
     async endInterrupted(time, waitingIds) {
       type Unfinished = Pick<KeptRun, 'id' | 'status'>;
       const isInterrupted = (run: Unfinished): boolean => statusAfterInterruption(run, waitingIds) !== undefined;
-      // Mostly no run was interrupted, and a write would wait for locks.
-      const isAny = await connection.read((database) =>
+      // Read first: usually no run was interrupted, and a write would have to wait for locks.
+      const hasInterrupted = await connection.read((database) =>
         selectAll<Unfinished>(database, `SELECT id, status ${unfinished}`).some(isInterrupted),
       );
-      if (!isAny) return;
+      if (!hasInterrupted) return;
       await connection.write((database) => {
         const statement = database.prepare(upsert);
         for (const row of selectAll<RunRow>(database, `SELECT ${columns}, events ${unfinished}`).filter(isInterrupted)) {
@@ -79,7 +79,7 @@ interface SummaryRow {
   status: RunStatus;
   created: number;
   finished: number | null;
-  /** JSON of what no column has. */
+  /** JSON of the fields without a column. */
   summary: string;
 }
 

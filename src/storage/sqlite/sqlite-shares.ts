@@ -2,22 +2,22 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Share } from '../../shared/fair-shares.ts';
 import { selectAll } from './select.ts';
 
-/** A table with the columns `caller_id` and `characters`. No text is input. */
+/** A table with the columns `caller_id` and `characters`. All strings become part of the SQL, so none may come from a request. */
 export interface SharedTable {
   table: 'chat_memory' | 'chats' | 'runs' | 'waiting_runs';
   /** The column by which an entry is deleted. */
   id: 'id' | 'position';
-  /** What counts, with its values. */
+  /** A condition for the rows that count, with the values of its placeholders. */
   where: string;
   values?: readonly SQLInputValue[];
-  /** The oldest first. */
+  /** The columns of ORDER BY, oldest row first. */
   order: string;
 }
 
-/** Mostly one entry has to be removed. */
+/** Small, because usually only one entry has to be removed. */
 const rowsPerPage = 100;
 
-/** The share of each caller in a table. The table must not change before the losses are chosen. */
+/** Each caller's share of a table. The rows are read lazily, so the table must not change before the losses are chosen. */
 export function sharesIn(database: DatabaseSync, shared: SharedTable): Share<string | number>[] {
   const { table, id, where, values = [], order } = shared;
   const sums = `SELECT caller_id AS owner, count(*) AS entries, sum(characters) AS characters FROM ${table} WHERE ${where} GROUP BY caller_id`;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { ApprovalAnswer } from '../../core/approval.ts';
 import type { DecisionEffect, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
 import { chooseLossesOfOthers } from '../../shared/fair-shares.ts';
@@ -11,15 +11,15 @@ import type { SecretCipher, SecretField } from '../secrets/encrypt-secrets.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
-/** How much of a run's JSON is encrypted, written, read or deleted in one turn of the event loop, in UTF-16 code units of at most three bytes each. */
+/** How much of a run's JSON is encrypted, written or read in one turn of the event loop, in UTF-16 code units (up to three bytes each). */
 const partCharacters = 512 * 1024;
 
 /**
- * Runs that wait for approvals, over the connection of the registry (see `createSqliteRuns`). The whole run is encrypted: its request may hold keys of
- * tool servers, and the conversation is private.
+ * Suspended runs, on the registry's connection (see `createSqliteRuns`). The whole run is encrypted: its request may contain keys of tool servers, and
+ * the conversation is private.
  *
- * A large run is written in parts, so that it does not block the event loop: its row holds the first part and is written last, as the commit. Parts
- * without a row, which a killed process leaves, are removed when their run would have expired.
+ * A large run is written in parts, so that it does not block the event loop. Its row holds the first part and is written last, which commits the run.
+ * A process that is killed in between leaves parts without a row; they are removed when the run would have expired.
  */
 export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: string): WaitingRunStore {
   const cipher = createSecretCipher(secret, 'waiting_run');
@@ -27,9 +27,9 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
     async keep(run, bounds) {
       const text = JSON.stringify(run);
       if (text.length > bounds.maxRunCharacters) return { type: 'too_large' };
-      // Before anything is written. The encrypted text is longer, so the transaction checks again.
-      const early = await connection.read((database) => chooseLossesFor(database, run, { ...bounds, characters: text.length }));
-      if (early === undefined) return { type: 'refused' };
+      // Check before writing anything. The encrypted text is longer, so the transaction checks again.
+      const earlyLosses = await connection.read((database) => chooseLossesFor(database, run, { ...bounds, characters: text.length }));
+      if (earlyLosses === undefined) return { type: 'refused' };
       const [first = '', ...rest] = splitText(text);
       const partsId = rest.length === 0 ? '' : randomUUID();
       const encrypted = cipher.encrypt(first, fieldOf(run, 'run', partsId));
@@ -37,10 +37,10 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
       let obsolete = [partsId];
       try {
         for (const [position, part] of rest.entries()) {
-          await nextTurn();
+          await yieldToEventLoop();
           const encryptedPart = cipher.encrypt(part, fieldOf(run, 'run', partsId, position));
           characters += encryptedPart.length;
-          await nextTurn();
+          await yieldToEventLoop();
           await connection.write((database) => {
             database.prepare(insertPart).run(partsId, position, run.expires, encryptedPart);
           });
@@ -48,14 +48,14 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
         const written = await connection.write((database) => {
           const losses = chooseLossesFor(database, run, { ...bounds, characters });
           if (losses === undefined) return undefined;
-          const givenUp = losses.map((loss) => String(loss.id));
-          const partsIds = [run.id, ...givenUp].flatMap((id) => close(database, id) ?? []);
+          const closedIds = losses.map((loss) => String(loss.id));
+          const partsIds = [run.id, ...closedIds].flatMap((id) => close(database, id) ?? []);
           database.prepare(insert).run(run.id, run.callerId, run.waitId, run.expires, characters, encrypted, partsId);
-          return { givenUp, partsIds };
+          return { closedIds, partsIds };
         });
         if (written === undefined) return { type: 'refused' };
         obsolete = written.partsIds;
-        return { type: 'kept', givenUp: written.givenUp };
+        return { type: 'kept', givenUp: written.closedIds };
       } finally {
         await removeParts(connection, obsolete);
       }
@@ -103,9 +103,11 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
       }),
 
     async prune(time) {
-      // Mostly there is nothing to remove, and a write would wait for locks.
-      const isAny = await connection.read((database) => database.prepare('SELECT 1 FROM waiting_runs WHERE expires < ? LIMIT 1').get(time));
-      if (isAny !== undefined) {
+      // Read first: usually there is nothing to remove, and a write would have to wait for locks.
+      const expiredRun = await connection.read((database) =>
+        database.prepare('SELECT 1 FROM waiting_runs WHERE expires < ? LIMIT 1').get(time),
+      );
+      if (expiredRun !== undefined) {
         await connection.write((database) => {
           database.prepare('DELETE FROM waiting_answers WHERE run_id IN (SELECT id FROM waiting_runs WHERE expires < ?)').run(time);
           database.prepare('DELETE FROM waiting_runs WHERE expires < ?').run(time);
@@ -130,9 +132,9 @@ interface Row {
   callerId: string;
   waitId: string;
   isOpen: 0 | 1;
-  /** Its first part, encrypted. No two are alike, even of the same run: each is encrypted with a random vector. */
+  /** The first part. Identifies one stored version of the run, because the random initialization vector makes every ciphertext unique. */
   encrypted: string;
-  /** Empty where there is no other part. */
+  /** Empty if the run has only one part. */
   partsId: string;
 }
 
@@ -141,7 +143,7 @@ function findRow(database: DatabaseSync, id: string): Row | undefined {
   return selectFirst<Row>(database, `SELECT ${columns} FROM waiting_runs WHERE id = ?`, id);
 }
 
-/** The run is undefined where it is closed, lacks a part, or cannot be read with this secret. */
+/** The run is undefined if it is closed, a part is missing, or it cannot be decrypted with this secret. */
 async function load(connection: DatabaseConnection, cipher: SecretCipher, id: string): Promise<{ row?: Row; run?: WaitingRun }> {
   for (;;) {
     const row = await connection.read((database) => findRow(database, id));
@@ -149,7 +151,7 @@ async function load(connection: DatabaseConnection, cipher: SecretCipher, id: st
     if (row.isOpen === 0) return { row };
     const text = await readText(connection, cipher, row);
     const now = await connection.read((database) => findRow(database, id));
-    // Its parts may have been removed while they were read.
+    // Parts may have been removed while they were read, so start again if the row has changed.
     if (now?.encrypted !== row.encrypted) continue;
     try {
       return { row, run: JSON.parse(text) as WaitingRun };
@@ -159,7 +161,7 @@ async function load(connection: DatabaseConnection, cipher: SecretCipher, id: st
   }
 }
 
-/** Ends before the first part that is missing or cannot be read: the start of a JSON object is no JSON. */
+/** Stops at the first part that is missing or cannot be decrypted; parsing the incomplete text then fails. */
 async function readText(connection: DatabaseConnection, cipher: SecretCipher, row: Row): Promise<string> {
   const sql = 'SELECT part FROM waiting_run_parts WHERE parts_id = ? AND position = ?';
   let text = '';
@@ -168,19 +170,19 @@ async function readText(connection: DatabaseConnection, cipher: SecretCipher, ro
     text += part;
     const next = await connection.read((database) => selectFirst<{ part: string }>(database, sql, row.partsId, position));
     if (next === undefined) break;
-    await nextTurn();
+    await yieldToEventLoop();
     part = cipher.decrypt(next.part, fieldOf(row, 'run', row.partsId, position));
   }
   return text;
 }
 
-/** Removes parts that no row refers to. Never rejects: what is left is encrypted, and removed once it has expired. */
+/** Removes parts that no row refers to. Never rejects: parts that remain are encrypted, and are removed once they have expired. */
 async function removeParts(connection: DatabaseConnection, partsIds: readonly string[]): Promise<void> {
   try {
     for (const partsId of partsIds.filter((id) => id !== '')) {
-      for (let isAny = true; isAny;) {
-        await nextTurn();
-        isAny = await connection.write((database) => Number(database.prepare(deletePart).run(partsId).changes) > 0);
+      for (let hasMore = true; hasMore;) {
+        await yieldToEventLoop();
+        hasMore = await connection.write((database) => Number(database.prepare(deletePart).run(partsId).changes) > 0);
       }
     }
   } catch {
@@ -195,7 +197,7 @@ function splitText(text: string): string[] {
   const parts: string[] = [];
   for (let start = 0; start < text.length;) {
     let end = start + partCharacters;
-    // Not within a surrogate pair: half of one has no UTF-8.
+    // Never split a surrogate pair: half of one cannot be encoded as UTF-8.
     if ((text.codePointAt(end - 1) ?? 0) > 0xff_ff) end -= 1;
     parts.push(text.slice(start, end));
     start = end;
@@ -203,7 +205,7 @@ function splitText(text: string): string[] {
   return parts;
 }
 
-/** What one more decision means for a run, beside the answers that are stored already. */
+/** What one more decision means for a run, given the decisions stored so far. */
 function effectOf(
   run: WaitingRun,
   answers: ReadonlyMap<string, ApprovalAnswer>,
@@ -233,7 +235,7 @@ function answersOf(database: DatabaseSync, run: WaitingRun, cipher: SecretCipher
   return answers;
 }
 
-/** Gives the id of its parts, which are then to be removed; undefined where it was not open. */
+/** Returns the id of its parts, which the caller has to remove; undefined if the run was not open. */
 function close(database: DatabaseSync, id: string): string | undefined {
   database.prepare('DELETE FROM waiting_answers WHERE run_id = ?').run(id);
   const open = findRow(database, id);
@@ -242,7 +244,7 @@ function close(database: DatabaseSync, id: string): string | undefined {
   return open.partsId;
 }
 
-/** Undefined where the run's caller has too many, or the most. */
+/** The runs to close to make space for this one; undefined if it has to be refused because its caller has too many, or uses the most space. */
 function chooseLossesFor(
   database: DatabaseSync,
   { id, callerId }: WaitingRun,
@@ -250,12 +252,12 @@ function chooseLossesFor(
 ): Loss<string | number>[] | undefined {
   const where = 'is_open = 1 AND id <> ?';
   const shares = sharesIn(database, { table: 'waiting_runs', id: 'id', where, values: [id], order: 'expires, id' });
-  const own = shares.find(({ owner }) => owner === callerId);
-  if (own !== undefined && own.entries >= maxOfCaller) return undefined;
+  const ownShare = shares.find(({ owner }) => owner === callerId);
+  if (ownShare !== undefined && ownShare.entries >= maxOfCaller) return undefined;
   return chooseLossesOfOthers({ owner: callerId, characters }, shares, { entries: Infinity, characters: maxCharacters });
 }
 
-/** What is encrypted for one part or answer can be read as no other one, and not in a later wait of the same run. */
+/** Binds a ciphertext to one part or decision of one suspension: it cannot be decrypted as another one, or in a later suspension of the same run. */
 function fieldOf({ id, waitId }: Pick<WaitingRun, 'id' | 'waitId'>, ...[kind, ...names]: (string | number)[]): SecretField {
   return { id, field: [kind, waitId, ...names].filter((name) => name !== '').join(':') };
 }

@@ -18,14 +18,14 @@ export interface ToolServerRow {
 interface EncryptedSecrets {
   key?: string | undefined;
   headers: Record<string, string>;
-  /** Of fields that the gateway does not know, and of the path; by the JSON of their path in the record. */
+  /** Secrets in `path`, and in fields that the gateway does not know; the key is the JSON of the path in the record. */
   parts?: Record<string, string> | undefined;
 }
 
 export interface ReadToolServer {
   /** Frozen. */
   record: ToolServerRecord;
-  /** Empty when all is well. */
+  /** Fields whose secret cannot be decrypted. */
   unreadable: readonly string[];
 }
 
@@ -44,8 +44,8 @@ export function readToolServerRow({ id, record: text, secrets }: ToolServerRow, 
 }
 
 /**
- * A record as a row. Secrets that did not change stay encrypted as they are, so that an unchanged record stays an unchanged row. Those that
- * cannot be read stay too, unless the record brings a new value: with the right secret they can be read again.
+ * Converts a record to a row. Unchanged secrets keep their ciphertext, so that an unchanged record gives an unchanged row. Secrets that cannot be
+ * decrypted are kept unless the record has a new value, because they are readable again once the right secret is configured.
  */
 export function toToolServerRow(record: ToolServerRecord, before: ToolServerRow | undefined, cipher: SecretCipher): ToolServerRow {
   const { id } = record;
@@ -53,24 +53,24 @@ export function toToolServerRow(record: ToolServerRecord, before: ToolServerRow 
   const { shown, secrets } = splitSecrets({ ...record, extra });
   const encrypted = new Map<string, string>();
   const stored = before === undefined ? shown : (JSON.parse(before.record) as StoredRecord);
-  // What cannot be read now must not go to another origin once it can be read again.
+  // An unreadable secret must not be sent to another origin once it is readable again.
   const isSameOrigin = originOf(stored.url) === originOf(record.url);
-  const old = before !== undefined && isSameOrigin ? parseSecrets(before.secrets) : new Map<string, string>();
+  const storedSecrets = before !== undefined && isSameOrigin ? parseSecrets(before.secrets) : new Map<string, string>();
   for (const [field, secret] of secrets) {
-    const same = old.get(field);
-    const isSame = same !== undefined && cipher.decrypt(same, { id, field }) === secret;
-    encrypted.set(field, isSame ? same : cipher.encrypt(secret, { id, field }));
+    const ciphertext = storedSecrets.get(field);
+    const isUnchanged = ciphertext !== undefined && cipher.decrypt(ciphertext, { id, field }) === secret;
+    encrypted.set(field, isUnchanged ? ciphertext : cipher.encrypt(secret, { id, field }));
   }
-  const given = new Set(Array.from(secrets.keys(), (field) => field.toLowerCase()));
-  for (const [field, secret] of old) {
+  const givenNames = new Set(Array.from(secrets.keys(), (field) => field.toLowerCase()));
+  for (const [field, secret] of storedSecrets) {
     const isPart = field.startsWith('part:');
-    const isReplaced = isPart ? secrets.has(field) || !isUntouchedPart(field, shown, stored) : given.has(field.toLowerCase());
+    const isReplaced = isPart ? secrets.has(field) || !isUntouchedPart(field, shown, stored) : givenNames.has(field.toLowerCase());
     if (!isReplaced && cipher.decrypt(secret, { id, field }) === undefined) encrypted.set(field, secret);
   }
   return { id, record: JSON.stringify(shown), secrets: formatSecrets(encrypted) };
 }
 
-/** By the field for which each is encrypted. */
+/** Ciphertexts by `SecretField.field`. */
 function parseSecrets(text: string): Map<string, string> {
   const { key, headers, parts = {} } = JSON.parse(text) as EncryptedSecrets;
   return new Map([
