@@ -1,6 +1,6 @@
 import { buildApp } from '../app/build-app.ts';
 import { readConfig } from '../app/config/config.ts';
-import { tellRuns } from '../demo/tell-runs.ts';
+import { runDemonstration } from '../demo/tell-runs.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { createLogger } from '../observability/logger.ts';
 
@@ -12,7 +12,7 @@ export async function runDemo(): Promise<void> {
   const gatewayUrl = await app.server.listen({ host: '127.0.0.1', port: 0 });
   try {
     const print = (line: string): void => void process.stdout.write(`${line}\n`);
-    const isComplete = await tellRuns({ gatewayUrl, timeServerUrl: time.url, print, useColor: process.stdout.isTTY });
+    const isComplete = await runDemonstration({ gatewayUrl, timeServerUrl: time.url, print, useColor: process.stdout.isTTY });
     print(
       isComplete
         ? '\nAll three ways work. Start the gateway with: npm start'

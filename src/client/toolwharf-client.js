@@ -1,11 +1,11 @@
 /**
- * The browser's end of toolwharf: one module without dependencies, for pages and for Node.js from version 22 on.
+ * The browser client of toolwharf: one module without dependencies, for pages and for Node.js from version 22 on.
  * It keeps a session, runs tools with the page's own credentials, and streams chats.
  * @typedef {{ type: string, data: Record<string, any> }} Frame
  * @typedef {{ headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>), credentials?: RequestCredentials }} ServerAccess
  * @typedef {(params: any, context: { signal: AbortSignal, call: any }) => unknown} PageFunction
  * @typedef {(question: any, signal: AbortSignal) => unknown} Ask
- * What each option is for stands in docs/browser-tools.md:
+ * The options are documented in docs/browser-tools.md:
  * @typedef {{ url?: string, token?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
  *   functions?: Record<string, PageFunction>, confirm?: Ask, input?: Ask,
  *   onSession?: (sessionId: string, isResumed: boolean) => void, onFrame?: (frame: Frame) => void,
@@ -14,9 +14,9 @@
  */
 
 const protocol = 'toolwharf.v1';
-// Closed for good: misbehaved, wrong key, taken over by another connection.
+// Close codes after which reconnecting is useless: protocol violation, wrong key, session taken over by another connection.
 const finalCodes = new Set([1008, 4401, 4409]);
-// Browsers say "Failed to fetch" to all of this. The request may have been carried out all the same.
+// Browsers report all of these as "Failed to fetch". The server may have executed the request all the same.
 const noAnswer =
   'gave no answer that this page may read; whether the call took effect is unknown. It has to run, answer without redirects, and allow the origin of this page (CORS).';
 
@@ -35,7 +35,7 @@ export function connect(options = {}) {
 
   function open() {
     const resume = sessionId;
-    // A key with other characters does not fit into a subprotocol, and only a frame can name the session to go on with.
+    // Not for a key with characters that a subprotocol cannot contain, nor to resume a session, which only an `auth` frame can name.
     const isInHandshake = token !== undefined && resume === undefined && /^[!#$%&'*+.^`|~\w-]+$/.test(token);
     options.onStatus?.('connecting');
     const { protocol: scheme, host, pathname } = new URL(options.url ?? '/', globalThis.location?.href);
@@ -52,7 +52,7 @@ export function connect(options = {}) {
   /** @param {number} code @param {string} reason */
   function lost(code, reason) {
     for (const abort of calls.values()) abort.abort();
-    // Nobody can say whether the gateway still got these.
+    // It is unknown whether the gateway received these.
     endChats((chat) => chat.isSent && chat.runId() === undefined, 'The connection was lost before the answer began.');
     if (isReady) ready = newPromise();
     isReady = false;
@@ -61,7 +61,7 @@ export function connect(options = {}) {
     options.onStatus?.(isFinal ? 'closed' : 'waiting', why);
     if (isFinal) ready.reject(new Error(why));
     if (isFinal) return endChats(() => true, why);
-    // Spread out, so that the pages of a gateway that restarts do not come all at once.
+    // Jitter, so that not all pages reconnect at once after the gateway restarts.
     const pauseMs = Math.min(retryMs * 2 ** attempts++, 30_000) * (0.5 + Math.random() / 2);
     retryTimer = setTimeout(() => (socket = open()), pauseMs);
   }
@@ -101,7 +101,7 @@ export function connect(options = {}) {
 
   /** @param {Record<string, any>} data @param {string | undefined} resume */
   function greet(data, resume) {
-    // An open gateway greets at once; what counts is its answer to the wish to go on.
+    // In open mode the gateway sends a first `session` frame before it has read `auth`; wait for the one that answers the request to resume.
     if (resume !== undefined && data.resumed === undefined) return;
     if (data.resumed !== true) endChats((chat) => chat.isSent, 'The session was lost.');
     sessionId = data.session_id;
@@ -131,7 +131,7 @@ export function connect(options = {}) {
     calls.set(call.id, abort);
     const timer = setTimeout(() => abort.abort(), call.timeout_ms);
     const working = call.request ? sendRequest(call.request, abort.signal, options) : runOwn(call, abort.signal);
-    // As text at once: what cannot be written as JSON is an error like any other, and every call gets its answer.
+    // Serialize here, so that a result that is not valid JSON becomes an error, and every call gets a result.
     const answer = await attempt(
       async () => JSON.stringify({ result: (await working) ?? null }),
       (error) => JSON.stringify({ error: error?.status ? { message: error.message, ...error } : String(error?.message ?? error) }),
@@ -144,17 +144,17 @@ export function connect(options = {}) {
   }
 
   return {
-    /** Resolves with the session's id while there is a session, or once there is one; rejects when there will be none. */
+    /** Resolves to the session's id as soon as there is a session; rejects if the connection is closed for good. */
     ready: () => ready.promise,
     sessionId: () => sessionId,
     cancel: (/** @type {string} */ runId) => send('cancel', { run_id: runId }),
     /**
-     * Starts a chat: `{content | messages, model, mode?, tool_servers?, tool_ids?, …}`, or its text alone.
+     * Starts a chat: `{content | messages, model, mode?, tool_servers?, tool_ids?, …}`, or only its text.
      * Iterate over its frames, or await `done`; both throw an Error with a `code` when the chat fails.
      * @param {string | Record<string, any>} message @param {{ onText?: (text: string) => void }} [handlers]
      */
     chat(message, handlers = {}) {
-      // Not randomUUID: pages without TLS do not have it.
+      // randomUUID does not exist in pages without TLS.
       const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
       const fields = { id, ...(typeof message === 'string' ? { content: message } : message) };
       const chat = createChat(handlers, (runId) => send('cancel', { run_id: runId }));
@@ -189,7 +189,7 @@ function createChat(handlers, cancelRun) {
     const { type, data } = frame;
     if (type === 'assistant_start') started.resolve((runId = data.run_id));
     if (type === 'assistant_chunk') content += data.content;
-    // The gateway's text is whole even where chunks went down with a connection.
+    // The text in this frame is complete even if chunks were lost with a connection.
     if (type === 'assistant_end') done.resolve({ ...data, content: data.content ?? content });
     if (type === 'error') done.reject(Object.assign(new Error(data.message), { code: data.code }));
     kept.push(frame);
@@ -211,7 +211,7 @@ function createChat(handlers, cancelRun) {
   return { push, frames, cancel, done: done.promise, runId: () => runId, isSent: false };
 }
 
-// Only to where this page has said so, and never along a redirect, which could lead elsewhere.
+// Sends only to servers that the page has allowed, and follows no redirect, which could lead to another server.
 /** @param {any} request @param {AbortSignal} signal @param {ConnectOptions} options */
 async function sendRequest({ method, url, headers, body: text, body_encoding }, signal, options) {
   const { headers: own, credentials = 'omit' } = findAccess(url, options);
@@ -231,7 +231,7 @@ function findAccess(url, { servers = {}, allowServer }) {
   const { origin, pathname } = new URL(url);
   const isBelow = (/** @type {URL} */ base) => base.origin === origin && `${pathname}/`.startsWith(`${base.pathname.replace(/\/$/, '')}/`);
   const known = Object.keys(servers).filter((server) => isBelow(new URL(server)));
-  // `..` in disguise: a server that decodes it would leave the path that was allowed.
+  // An encoded `..` (%2e%2e): a server that decodes it would leave the allowed path.
   const isPlain = !/(^|[/\\])\.\.([/\\]|$)/.test(decodeURIComponent(pathname));
   const [longest] = known.sort((left, right) => right.length - left.length);
   if (isPlain && longest !== undefined) return servers[longest];
@@ -241,7 +241,7 @@ function findAccess(url, { servers = {}, allowServer }) {
 
 function newPromise() {
   const parts = /** @type {PromiseWithResolvers<any>} */ (Promise.withResolvers());
-  // Whoever waits is told; nobody has to wait.
+  // Avoids an unhandled rejection if nobody awaits the promise.
   parts.promise.catch(() => undefined);
   return parts;
 }

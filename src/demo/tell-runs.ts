@@ -1,5 +1,4 @@
-/** Where the demonstration finds its two servers, and where it tells what it sees. */
-export interface DemoPlaces {
+export interface DemoOptions {
   gatewayUrl: string;
   timeServerUrl: string;
   print: (line: string) => void;
@@ -13,8 +12,8 @@ interface Chunk {
   error?: { message: string };
 }
 
-/** What one run showed; the demonstration has failed when a part of it is missing. */
-interface Seen {
+/** What one run showed; the demonstration has failed if any of it is missing. */
+interface Observed {
   calls: number;
   sources: number;
   answer: string;
@@ -23,40 +22,40 @@ interface Seen {
 const question = '請告訴現在東京的時間';
 
 /**
- * The chat request that Open WebUI sends with a tool server, three times: chosen by a prompt, over native calls, and with the call
- * run by this terminal in the place of a browser. Resolves with whether all three did what they should.
+ * Sends the chat request that Open WebUI sends with a tool server, three times: with prompt-based selection, with native tool calls, and with this
+ * process running the call in place of a browser. Resolves to whether all three runs were complete.
  */
-export async function tellRuns(places: DemoPlaces): Promise<boolean> {
-  const openapi = (await (await fetch(`${places.timeServerUrl}/openapi.json`)).json()) as { info: object };
-  const tell = createTeller(places);
-  tell.title(`toolwharf demo: gateway ${places.gatewayUrl}, time tool server ${places.timeServerUrl}`);
-  tell.note('The model "demo" is a rule-based stand-in, no language model.');
+export async function runDemonstration(options: DemoOptions): Promise<boolean> {
+  const openapi = (await (await fetch(`${options.timeServerUrl}/openapi.json`)).json()) as { info: object };
+  const printer = createPrinter(options);
+  printer.title(`toolwharf demo: gateway ${options.gatewayUrl}, time tool server ${options.timeServerUrl}`);
+  printer.note('The model "demo" is a rule-based stand-in, no language model.');
   const body = (mode: string, more: object = {}) => ({
     stream: true,
     model: 'demo',
     messages: [{ role: 'user', content: question }],
     params: { function_calling: mode },
-    tool_servers: [{ url: places.timeServerUrl, openapi, info: openapi.info }],
+    tool_servers: [{ url: options.timeServerUrl, openapi, info: openapi.info }],
     stream_options: { include_events: true },
     ...more,
   });
 
-  tell.title('1. Prompt-based: the model is asked to choose, the gateway runs the call');
-  const prompted = await ask(places, tell, body('default'));
-  tell.title('2. Native: the functions go along as tools, the gateway runs the call');
-  const native = await ask(places, tell, body('native'));
-  tell.title('3. Browser-relayed: the call goes over a websocket to the session that asked');
-  const browser = await openBrowser(places, tell);
-  const relayed = await ask(places, tell, body('native', { session_id: browser.sessionId }));
+  printer.title('1. Prompt-based: the model is asked to choose, the gateway runs the call');
+  const prompted = await runChat(options, printer, body('default'));
+  printer.title('2. Native: the functions go along as tools, the gateway runs the call');
+  const native = await runChat(options, printer, body('native'));
+  printer.title('3. Browser-relayed: the call goes over a websocket to the session that asked');
+  const browser = await openBrowser(options, printer);
+  const relayed = await runChat(options, printer, body('native', { session_id: browser.sessionId }));
   browser.close();
 
-  const isComplete = (seen: Seen): boolean => seen.calls > 0 && seen.sources > 0 && seen.answer !== '';
+  const isComplete = (observed: Observed): boolean => observed.calls > 0 && observed.sources > 0 && observed.answer !== '';
   return [prompted, native, relayed].every(isComplete) && browser.requests() === 1;
 }
 
-type Teller = ReturnType<typeof createTeller>;
+type Printer = ReturnType<typeof createPrinter>;
 
-function createTeller({ print, useColor }: DemoPlaces) {
+function createPrinter({ print, useColor }: DemoOptions) {
   const paint = (code: number, text: string): string => (useColor ? `\u001B[${code}m${text}\u001B[0m` : text);
   return {
     title: (text: string): void => print(`\n${paint(1, text)}`),
@@ -65,35 +64,35 @@ function createTeller({ print, useColor }: DemoPlaces) {
   };
 }
 
-async function ask(places: DemoPlaces, tell: Teller, body: { params: object; tool_servers: object[] }): Promise<Seen> {
-  const url = `${places.gatewayUrl}/api/chat/completions`;
-  tell.line(
+async function runChat(options: DemoOptions, printer: Printer, body: { params: object; tool_servers: object[] }): Promise<Observed> {
+  const url = `${options.gatewayUrl}/api/chat/completions`;
+  printer.line(
     'request',
     `POST /api/chat/completions  model demo, params ${JSON.stringify(body.params)}, ${body.tool_servers.length} tool server`,
   );
-  tell.line('user', question);
+  printer.line('user', question);
   const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   if (!response.ok || response.body === null) throw new Error(`The gateway answered ${response.status}: ${await response.text()}`);
-  const seen: Seen = { calls: 0, sources: 0, answer: '' };
-  for await (const chunk of readChunks(response.body)) tellChunk(chunk, seen, tell);
-  tell.line('answer', seen.answer);
-  return seen;
+  const observed: Observed = { calls: 0, sources: 0, answer: '' };
+  for await (const chunk of readChunks(response.body)) printChunk(chunk, observed, printer);
+  printer.line('answer', observed.answer);
+  return observed;
 }
 
-function tellChunk(chunk: Chunk, seen: Seen, tell: Teller): void {
+function printChunk(chunk: Chunk, observed: Observed, printer: Printer): void {
   if (chunk.error !== undefined) throw new Error(chunk.error.message);
-  seen.answer += chunk.choices[0]?.delta.content ?? '';
+  observed.answer += chunk.choices[0]?.delta.content ?? '';
   for (const { source, document } of chunk.sources ?? []) {
-    seen.sources++;
-    tell.line('source', `${source.name}: ${document.join(' ').replaceAll(/\s+/g, ' ')}`);
+    observed.sources++;
+    printer.line('source', `${source.name}: ${document.join(' ').replaceAll(/\s+/g, ' ')}`);
   }
   const { type, data } = chunk.event ?? { type: '', data: {} };
-  if (type === 'selection') tell.line('selection', `${String(data['model'])} chose ${JSON.stringify(data['found'])}`);
+  if (type === 'selection') printer.line('selection', `${String(data['model'])} chose ${JSON.stringify(data['found'])}`);
   if (type === 'tool.result')
-    tell.line('result', `${JSON.stringify(data['response'] ?? data['error'])} after ${String(data['duration_ms'])} ms`);
+    printer.line('result', `${JSON.stringify(data['response'] ?? data['error'])} after ${String(data['duration_ms'])} ms`);
   if (type !== 'tool.call') return;
-  seen.calls++;
-  tell.line('tool call', `${String(data['tool'])} ${JSON.stringify(data['args'])}`);
+  observed.calls++;
+  printer.line('tool call', `${String(data['tool'])} ${JSON.stringify(data['args'])}`);
 }
 
 async function* readChunks(body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk> {
@@ -107,9 +106,12 @@ async function* readChunks(body: ReadableStream<Uint8Array>): AsyncGenerator<Chu
   }
 }
 
-/** This terminal in the place of a browser: it connects to the gateway's socket and sends the prepared requests itself. */
-async function openBrowser(places: DemoPlaces, tell: Teller): Promise<{ sessionId: string; requests: () => number; close: () => void }> {
-  const socket = new WebSocket(`${places.gatewayUrl.replace('http', 'ws')}/ws`, ['toolwharf.v1']);
+/** Acts as a browser: connects to the gateway's websocket and sends the prepared requests of tool calls itself. */
+async function openBrowser(
+  options: DemoOptions,
+  printer: Printer,
+): Promise<{ sessionId: string; requests: () => number; close: () => void }> {
+  const socket = new WebSocket(`${options.gatewayUrl.replace('http', 'ws')}/ws`, ['toolwharf.v1']);
   const session = Promise.withResolvers<string>();
   let requests = 0;
   socket.addEventListener('error', () => session.reject(new Error('The websocket could not be opened')));
@@ -121,13 +123,13 @@ async function openBrowser(places: DemoPlaces, tell: Teller): Promise<{ sessionI
     if (type === 'session') session.resolve(data.session_id);
     if (type !== 'execute:tool') return;
     requests++;
-    tell.line('browser', `execute:tool, sends ${data.request.method} ${data.request.url}`);
+    printer.line('browser', `execute:tool, sends ${data.request.method} ${data.request.url}`);
     void sendPrepared(data.request).then((result) =>
       socket.send(JSON.stringify({ type: 'execute:tool:result', data: { id: data.id, ...result } })),
     );
   });
   const sessionId = await session.promise;
-  tell.line('browser', 'connected to /ws, has a session');
+  printer.line('browser', 'connected to /ws, has a session');
   return { sessionId, requests: () => requests, close: () => socket.close() };
 }
 

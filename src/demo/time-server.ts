@@ -6,11 +6,11 @@ import { createTimeOperations } from './time/time-operations.ts';
 import type { TimeZone } from './time/time-zones.ts';
 import { findTimeZone } from './time/time-zones.ts';
 
-/** The largest sensible body is a timestamp and two zones. */
+/** Ample for the largest valid body, a timestamp and two time zones. */
 const bodyLimitBytes = 64 * 1024;
-/** From a connection's first byte of a request to its last: a client that dribbles must not hold a connection. */
+/** For receiving a whole request: a slow client must not occupy a connection. */
 const requestTimeoutMs = 10_000;
-/** How long a browser may remember a preflight's answer. */
+/** How long a browser may cache the response to a preflight. */
 const preflightMaxAgeSeconds = 600;
 
 export interface TimeServerOptions {
@@ -30,7 +30,7 @@ export interface StartTimeServerOptions extends TimeServerOptions {
 
 /**
  * The bundled tool server: "Secure Time Utilities API", with its document at `/openapi.json`. It answers as a FastAPI server does:
- * `{"detail": …}` with 400, 404, 405 or 422. Every web page may call it: it keeps nothing, reads nothing, and knows no caller.
+ * `{"detail": …}` with 400, 404, 405 or 422. Every web page may call it: it stores nothing, reads no files, and has no users.
  * @throws when `localZone` is no IANA zone.
  */
 export function createTimeServer(options: TimeServerOptions = {}): FastifyInstance {
@@ -42,11 +42,11 @@ export function createTimeServer(options: TimeServerOptions = {}): FastifyInstan
     logger: false,
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
-    // Kept-alive connections of browsers would otherwise hold up the end.
+    // Idle keep-alive connections of browsers would otherwise delay closing.
     forceCloseConnections: true,
     exposeHeadRoutes: false,
     routerOptions: { ignoreTrailingSlash: true },
-    // A URL that cannot be decoded.
+    // For a URL that cannot be decoded.
     frameworkErrors: (_error, _request, reply: FastifyReply) => void reply.code(404).send({ detail: 'Not Found' }),
   });
   app.removeAllContentTypeParsers();
@@ -78,8 +78,8 @@ export function createTimeServer(options: TimeServerOptions = {}): FastifyInstan
 }
 
 /**
- * Listens until it is closed or its signal is aborted. The URL names a loopback address where the host is a wildcard.
- * @throws when the address cannot be had, and the signal's reason when it was aborted before.
+ * Listens until it is closed or its signal is aborted. If the host is a wildcard, the URL has a loopback address.
+ * @throws if the address is not available; the signal's reason if it was already aborted.
  */
 export async function startTimeServer(options: StartTimeServerOptions): Promise<{ url: string; close(): Promise<void> }> {
   const { host, port, signal } = options;
@@ -101,8 +101,8 @@ export async function startTimeServer(options: StartTimeServerOptions): Promise<
 }
 
 /**
- * CORS without credentials, for any origin. A preflight ends here; its headers are named back, because `*` would leave out `Authorization`.
- * Browsers also ask before a public page reaches a private address (Private Network Access).
+ * CORS without credentials, for any origin. Answers preflights, and repeats the requested headers, because `*` does not cover `Authorization`. Also
+ * grants Private Network Access, for which browsers ask before a public page reaches a private address.
  */
 async function openToEveryOrigin(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
   if (request.headers.origin === undefined) return undefined;
@@ -116,10 +116,10 @@ async function openToEveryOrigin(request: FastifyRequest, reply: FastifyReply): 
   return reply.code(200).type('text/plain; charset=utf-8').send('OK');
 }
 
-/** A system whose own zone has no IANA name (`TZ=UTC+3`, a bare container) keeps the time of UTC instead of failing. */
+/** UTC on a system whose time zone has no IANA name (`TZ=UTC+3`, a minimal container). */
 function findLocalZone(name: string | undefined): TimeZone | undefined {
   if (name !== undefined) return findTimeZone(name);
-  // The type promises a name; with such a setting there is none.
+  // Undefined with such a setting, despite its type.
   const systemName: string | undefined = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return findTimeZone(systemName ?? 'UTC') ?? findTimeZone('UTC');
 }

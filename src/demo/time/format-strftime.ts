@@ -3,7 +3,7 @@ import type { LocalTime } from './moment.ts';
 import { padded } from './moment.ts';
 import { toOffsetText } from './time-zones.ts';
 
-/** Directives that stand for others, in the C locale. */
+/** Directives that are short for others, in the C locale. */
 const shorthands: Record<string, string> = {
   c: '%a %b %e %H:%M:%S %Y',
   D: '%m/%d/%y',
@@ -61,12 +61,12 @@ const others: Record<string, Directive> = {
 /**
  * Python's `strftime` in the C locale, with the additions of the C library that Python programs rely on (`%e`, `%k`, `%s`, `%-d`, …).
  * Source: the tables of the Python library reference, "strftime() and strptime() Format Codes", and strftime(3).
- * A directive that is none stays as it was written.
+ * Unknown directives are copied unchanged.
  */
 export function formatStrftime(format: string, local: LocalTime): string {
   const { year, month, day, hour, minute, second } = local;
   const date = DateTime.utc(year, month, day, hour, minute, second, { locale: 'en-US' });
-  // `%-f` is missing on purpose: Python leaves it as it is.
+  // `%-f` is missing on purpose: Python copies it unchanged.
   return format.replace(/%(?:-?[A-Za-eg-z%]|f|:z)/g, (written) => {
     const directive = written.replace(/^%-?/, '');
     const shorthand = shorthands[directive];
@@ -74,7 +74,7 @@ export function formatStrftime(format: string, local: LocalTime): string {
     const token = tokens[directive];
     const text = token === undefined ? others[directive]?.(local, date) : date.toFormat(token);
     if (text === undefined) return written;
-    // Without padding: leading zeros and blanks go, a last zero stays.
+    // Without padding: removes leading zeros and spaces, but keeps a final zero.
     return written.startsWith('%-') ? String(text).replace(/^[0 ]+(?=\d)/, '') : String(text);
   });
 }

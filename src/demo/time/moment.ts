@@ -1,7 +1,7 @@
 import type { TimeZone } from './time-zones.ts';
 import { toOffsetText } from './time-zones.ts';
 
-/** A point in time. Two numbers, because one number of microseconds is exact only until the year 2255. */
+/** A point in time. Two numbers, because microseconds in one number are exact only until the year 2255. */
 export interface Moment {
   /** Whole seconds since 1970-01-01T00:00:00Z. */
   epochSeconds: number;
@@ -9,7 +9,7 @@ export interface Moment {
   microsecond: number;
 }
 
-/** What a clock and a calendar on the wall show. Months and days from 1, hours from 0 to 23. */
+/** Date and time of day without a zone. Months and days from 1, hours from 0 to 23. */
 export interface WallTime {
   year: number;
   month: number;
@@ -20,20 +20,20 @@ export interface WallTime {
   microsecond: number;
 }
 
-/** A wall time with the place it hangs in. */
+/** A wall time with its offset from UTC. */
 export interface LocalTime extends WallTime {
   epochSeconds: number;
   offsetSeconds: number;
-  /** `CEST`, `UTC`, `-03`. */
+  /** For example `CEST`, `UTC` or `-03`. */
   zoneAbbreviation: string;
 }
 
-/** The years 1 to 9999, which is what four digits can write and what Python's `datetime` knows. */
+/** The years 1 to 9999: four digits, and the range of Python's `datetime`. */
 const earliestSeconds = Date.parse('0001-01-01T00:00:00Z') / 1000;
 const latestSeconds = Date.parse('9999-12-31T23:59:59Z') / 1000;
 const daySeconds = 86_400;
 
-/** `milliseconds` since 1970, with a fraction where the clock has one. */
+/** `milliseconds` since 1970, perhaps with a fraction. */
 export function momentFromMilliseconds(milliseconds: number): Moment {
   const epochSeconds = Math.floor(milliseconds / 1000);
   return { epochSeconds, microsecond: Math.floor((milliseconds - epochSeconds * 1000) * 1000) };
@@ -47,9 +47,9 @@ export function isWithinYears(moment: Moment): boolean {
  * The moment at which clocks with this offset, or in this zone, show `wall`; undefined for a time that no clock shows (31 June, 25:00).
  * 24:00 is the next midnight (ISO 8601-1:2019, 4.3.8.1).
  *
- * Two wall times of a zone are special. The hour that happens twice, when clocks go back, is taken as the later one; the hour that clocks
- * skip is counted with the offset from before the gap, so that 02:30 becomes 03:30. In both cases the smaller offset applies: standard
- * time, which is also what pytz takes when it is not told otherwise.
+ * Daylight saving time makes two wall times special. In the hour that occurs twice when clocks go back, the later occurrence is meant; in the hour
+ * that clocks skip, the offset before the gap applies, so that 02:30 becomes 03:30. Both are the smaller offset, standard time, as pytz chooses by
+ * default.
  */
 export function toMoment(wall: WallTime, place: TimeZone | number): Moment | undefined {
   const asUtc = secondsAsUtc(wall);
@@ -79,7 +79,7 @@ export function toLocalTime(moment: Moment, zone: TimeZone): LocalTime {
   return { ...toWallTime(moment, offsetSeconds), epochSeconds, offsetSeconds, zoneAbbreviation: zone.abbreviationFor(offsetSeconds) };
 }
 
-/** As Python's `datetime.isoformat()`: six digits of a second where there are any, and the offset for an aware time. */
+/** As Python's `datetime.isoformat()`: microseconds only if they are not zero, and the offset if the time is aware. */
 export function toIsoFormat(local: LocalTime, offset: 'with offset' | 'without offset'): string {
   const date = `${padded(local.year, 4)}-${padded(local.month)}-${padded(local.day)}`;
   const time = `${padded(local.hour)}:${padded(local.minute)}:${padded(local.second)}`;
@@ -95,9 +95,9 @@ function secondsAsUtc(wall: WallTime): number | undefined {
   const { year, month, day, hour, minute, second } = wall;
   if (minute > 59 || second > 59 || hour > 24 || (hour === 24 && minute + second + wall.microsecond > 0)) return undefined;
   const date = new Date(0);
-  // Date.UTC would move the years 0 to 99 into the twentieth century.
+  // Date.UTC maps the years 0 to 99 to 1900 to 1999.
   date.setUTCFullYear(year, month - 1, day);
-  // A day that the month does not have lands in another month.
+  // A day that the month does not have overflows into the next month.
   if (date.getUTCMonth() !== month - 1) return undefined;
   return date.getTime() / 1000 + hour * 3600 + minute * 60 + second;
 }

@@ -1,6 +1,5 @@
 /**
- * The document of the time server: FastAPI's for the same seven operations, so that a frontend names the same functions.
- * The order of the keys is FastAPI's as well.
+ * The OpenAPI document that FastAPI generates for the same seven operations, with the same order of keys, so that frontends see the same functions.
  */
 export const timeServerDocument = {
   openapi: '3.1.0',

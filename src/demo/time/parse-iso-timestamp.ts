@@ -9,12 +9,12 @@ export interface WrittenTime {
   offsetSeconds: number | undefined;
 }
 
-/** A text in the form of a timestamp whose numbers are out of range: no other reading of it would be right. */
+/** `'out of range'`: the text has the form of a timestamp, but its numbers are invalid; it must not be parsed in any other way. */
 export type IsoReading = WrittenTime | 'out of range' | undefined;
 
 type Groups = Record<string, string | undefined>;
 
-/** Calendar, week and ordinal dates, extended and basic, and the year alone. The longest form comes first; none continues with a digit. */
+/** Calendar, week and ordinal dates, extended and basic, and the year alone. Longer forms come first, and no digit may follow a match. */
 const dateForms = [
   /^(?<year>\d{4})(?<separator>[-/.])(?<month>\d{1,2})\k<separator>(?<day>\d{1,2})(?!\d)/,
   /^(?<year>\d{4})-?W(?<week>\d{2})(?:-?(?<weekday>\d))?(?!\d)/i,
@@ -34,21 +34,21 @@ const clockForms = [
 const offsetForm = / ?(?:(?<zero>Z|UTC|GMT)|(?<sign>[+-])(?<hours>\d{2})(?::?(?<minutes>\d{2})(?::?(?<seconds>\d{2}))?)?)$/i;
 
 /**
- * ISO 8601 in every common form, and its relatives: a blank or a comma instead of `T`, slashes or dots in a date that begins with the year,
+ * Parses ISO 8601 in every common form, and variants of it: a space or a comma instead of `T`, slashes or dots in a date that begins with the year,
  * AM and PM, `UTC` and `GMT`. A date alone is its midnight. Digits after the microsecond are dropped.
- * Expects single blanks. Undefined when the text has another form.
+ * Expects single spaces. Undefined if the text has another form.
  */
 export function parseIsoTimestamp(text: string): IsoReading {
   const datePart = matchFirst(dateForms, text);
   const rest = datePart === undefined ? text.replace(/^T/i, '') : text.slice(datePart[0].length);
-  // Four or more digits alone are never a time of day.
+  // Four or more digits without a separator are never a time of day.
   if (datePart === undefined && !/^(?:T|\d{1,2}:|\d{1,2} ?[ap])/i.test(text)) return undefined;
 
   const offsetPart = offsetForm.exec(rest);
   const clockText = (offsetPart === null ? rest : rest.slice(0, offsetPart.index)).replace(/^(?:T|, ?| )/i, '');
   const clockPart = clockText === '' ? undefined : matchFirst(clockForms, clockText);
   if (clockPart === undefined && (clockText !== '' || datePart === undefined)) return undefined;
-  // `20240601150405` is read elsewhere, and a clock directly after a date is none of the known forms.
+  // A time directly after a date is not a known form; `20240601150405` is handled by `parseTimestamp`.
   if (clockPart !== undefined && datePart !== undefined && !/^[T, ]/i.test(rest)) return undefined;
 
   const date = datePart === undefined ? undefined : readDate(datePart.groups ?? {});
@@ -91,7 +91,7 @@ function readClock(groups: Groups): WrittenTime['clock'] | 'out of range' {
   return isReal ? { hour, ...clock } : 'out of range';
 }
 
-/** `12 AM` is midnight and `12 PM` noon. A 24-hour clock with a needless `PM` (`15:00 PM`) means what it says. */
+/** `12 AM` is midnight and `12 PM` noon. A redundant `PM` after a 24-hour time (`15:00 PM`) is accepted. */
 function readHour(hour: number, half: string | undefined): number | undefined {
   if (half === undefined) return hour;
   if (hour > 12) return half === 'p' ? hour : undefined;

@@ -6,23 +6,23 @@ import { parseWordedTimestamp } from './parse-worded-timestamp.ts';
 import type { TimeZone } from './time-zones.ts';
 import { findTimeZone } from './time-zones.ts';
 
-/** No timestamp is longer; what is longer is not read at all. */
+/** No timestamp is longer; longer texts are not parsed at all. */
 export const maxTimestampLength = 200;
 
 export interface TimestampContext {
   /** Milliseconds since 1970: fills in the date of `15:00`, and is what `tomorrow` counts from. */
   now: number;
-  /** Applies when the text itself carries neither offset nor zone. */
+  /** Applies if the text has neither an offset nor a zone. */
   zone: TimeZone;
 }
 
 /**
- * The moment that a text names; undefined when it names none. In this order: digits, ISO 8601, English words.
+ * Parses a text as digits, else as ISO 8601, else as English words; undefined if it is none of these.
  * An offset in the text wins over a zone in the text (`2024-06-01T12:00[Europe/Berlin]`), and that over the assumed zone.
  */
 export function parseTimestamp(text: string, context: TimestampContext): Moment | undefined {
   if (text.length > maxTimestampLength) return undefined;
-  // U+2212 is the minus that ISO 8601 asks for.
+  // U+2212 is the minus sign that ISO 8601 prescribes.
   const plain = text.replace(/\s+/g, ' ').replaceAll('\u2212', '-').trim();
   if (/^-?\d+(?:\.\d+)?$/.test(plain)) return parseDigits(plain, context);
   const named = splitZoneName(plain);
@@ -37,8 +37,8 @@ function parseWritten(text: string, context: TimestampContext): Moment | undefin
 }
 
 /**
- * Digits alone: 9 to 11 are Unix seconds (with a fraction if need be), 13 are Unix milliseconds; 4, 7, 8, 12 and 14 are the basic forms of a year,
- * an ordinal date, a date, and a date with hours and minutes, and seconds. Other lengths could be anything.
+ * Digits only: 9 to 11 are Unix seconds (perhaps with a fraction), 13 are Unix milliseconds; 4, 7, 8, 12 and 14 are the basic forms of a year,
+ * an ordinal date, a date, and a date with hours and minutes, and seconds. Other lengths are ambiguous.
  */
 function parseDigits(text: string, context: TimestampContext): Moment | undefined {
   const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d+)\.?(\d*)$/.exec(text) ?? [];
@@ -57,7 +57,7 @@ function addFraction(count: number, sign: string, fraction: string): Moment {
   return { epochSeconds: count - 1, microsecond: 1_000_000 - microsecond };
 }
 
-/** A time without a date is one of today; what today is, the text's offset says, or else the zone. */
+/** A time without a date is today's, where the text's offset, or else the zone, determines the date. */
 function place(written: WrittenTime, context: TimestampContext): Moment | undefined {
   const now = momentFromMilliseconds(context.now);
   const offsetSeconds = written.offsetSeconds ?? context.zone.offsetSecondsAt(now.epochSeconds);

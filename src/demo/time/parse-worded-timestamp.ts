@@ -5,7 +5,7 @@ import type { Moment } from './moment.ts';
 import { toMoment } from './moment.ts';
 import type { TimeZone } from './time-zones.ts';
 
-/** Loaded with the first words: it takes as long as the rest of the start, and most timestamps are numbers. */
+/** Loaded on first use: loading takes as long as the rest of the startup, and most timestamps need no English. */
 const require = createRequire(import.meta.url);
 let english: typeof English | undefined;
 
@@ -15,12 +15,12 @@ function loadEnglish(): typeof English {
 }
 
 /**
- * Longer English names no single point in time, and chrono's patterns need time that grows faster than the text. With single blanks the worst
- * known texts of this length take some 30 ms; with runs of blanks 200 characters take 20 s, which is why blanks are collapsed before.
+ * A longer text does not name a single point in time, and chrono's patterns take superlinear time. With single spaces the worst known texts of this
+ * length take about 30 ms; with runs of spaces, 200 characters take 20 s, which is why callers collapse spaces.
  */
 const maxWordedLength = 100;
 
-/** Expressions that say a time of day without a clock's number, and so keep the one that chrono puts in. */
+/** Expressions for a time of day without a number; the hour that chrono assumes for them is used. */
 const timesOfDay = ['morning', 'afternoon', 'evening', 'tonight'].map((name) => `casualReference/${name}` as const);
 
 export interface WordedContext {
@@ -30,9 +30,9 @@ export interface WordedContext {
 }
 
 /**
- * Dates in English words, RFC 2822 dates, `06/01/2024` (month first, unless it cannot be a month), and times relative to now. The whole text has
- * to be one point in time: a date somewhere in a sentence, or a range, is refused. A date without a time is its midnight.
- * Expects single blanks.
+ * Dates in English words, RFC 2822 dates, `06/01/2024` (month first, unless it cannot be a month), and times relative to now. The whole text must
+ * be one point in time: a date within a sentence, or a range, is rejected. A date without a time is its midnight.
+ * Expects single spaces.
  */
 export function parseWordedTimestamp(text: string, context: WordedContext): Moment | undefined {
   const wording = withMilliseconds(withoutComment(text));
@@ -46,8 +46,8 @@ export function parseWordedTimestamp(text: string, context: WordedContext): Mome
 }
 
 /**
- * Counts from the parts of the result: its own `date()` goes through the zone of this process and is an hour off where that zone's clocks change.
- * An offset is certain where the text names one, and where it counts in hours from now.
+ * Computed from the components of chrono's result: its `date()` uses this process's time zone, and is an hour off around that zone's clock changes.
+ * chrono marks an offset as certain if the text names one, or is relative to now in hours.
  */
 function toMomentOf(result: ParsedResult, zone: TimeZone): Moment | undefined {
   const { start } = result;
@@ -72,13 +72,13 @@ function part(result: ParsedResult, name: Parameters<ParsedResult['start']['get'
   return result.start.get(name) ?? 0;
 }
 
-/** `… GMT+0200 (Central European Summer Time)`: a comment of RFC 2822, which browsers append to a date. */
+/** `… GMT+0200 (Central European Summer Time)`: a comment of RFC 2822, which JavaScript appends to a date. */
 function withoutComment(text: string): string {
   const start = text.endsWith(')') ? text.lastIndexOf('(') : -1;
   return start < 0 ? text : text.slice(0, start).trimEnd();
 }
 
-/** chrono reads the digits after a second as a count of milliseconds, so `.5` has to be written `.500`. */
+/** chrono reads a fraction of a second as a number of milliseconds, so `.5` must become `.500`. */
 function withMilliseconds(text: string): string {
   return text.replace(/(:\d\d)[.,](\d+)/, (_match, second: string, fraction: string) => `${second}.${fraction.slice(0, 3).padEnd(3, '0')}`);
 }

@@ -1,24 +1,24 @@
 import type { ValidationIssue } from './refusal.ts';
 import { Refusal } from './refusal.ts';
 
-/** A field of a body. Without a fallback it is required; with choices it must be one of them. */
+/** A field of a request body: required if it has no `fallback`, and one of its `choices` if it has any. */
 export interface BodyField {
   fallback?: string;
   choices?: readonly string[];
 }
 
 export interface ReceivedBody {
-  /** The header's value; undefined when there was none. */
+  /** The value of the Content-Type header; undefined if it is missing. */
   contentType: string | undefined;
   text: string;
 }
 
-/** No body of the four operations has a second level; deeper ones would only burden what echoes them. */
+/** Valid bodies are flat; deeper nesting would only make error responses, which repeat the input, expensive. */
 const maxDepth = 64;
 
 /**
- * The fields of a JSON body, fallbacks filled in. Fields without a name here are ignored.
- * @throws Refusal 422 with every issue in the order of the fields, as FastAPI with pydantic 2 reports them; 400 for a body that is nested too deep.
+ * The fields of a JSON body, with fallbacks applied. Unknown fields are ignored.
+ * @throws Refusal 422 with every issue in the order of the fields, as FastAPI with pydantic 2 reports them; 400 for a body that is nested too deeply.
  */
 export function readBody<Name extends string>(body: ReceivedBody | undefined, fields: Record<Name, BodyField>): Record<Name, string> {
   const received = parseBody(body);
@@ -42,7 +42,7 @@ function parseBody(body: ReceivedBody | undefined): unknown {
   if (body === undefined || body.text === '') {
     throw new Refusal(422, [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]);
   }
-  // Another content type is no JSON for FastAPI, whatever the text looks like; without any, it is taken for JSON.
+  // Like FastAPI: parse as JSON if the content type is JSON or missing, and never for another content type.
   if (body.contentType !== undefined && !/^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i.test(body.contentType)) return body.text;
   const parsed = parseJson(body.text);
   if (isDeeperThan(parsed, maxDepth)) throw new Refusal(400, 'There was an error parsing the body');

@@ -1,14 +1,14 @@
-/** One entry of FastAPI's 422 body, as pydantic 2 words it. */
+/** One entry of FastAPI's 422 body, with the wording of pydantic 2. */
 export interface ValidationIssue {
   type: string;
   loc: (string | number)[];
   msg: string;
-  /** What was received. */
+  /** The rejected value. */
   input: unknown;
   ctx?: Record<string, string>;
 }
 
-/** An answer that is no success: `{"detail": …}` with its HTTP status, in FastAPI's words. */
+/** An error response: its HTTP status, and the `detail` of its body, with FastAPI's wording. */
 export class Refusal extends Error {
   readonly status: number;
   readonly detail: string | ValidationIssue[];

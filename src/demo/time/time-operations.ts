@@ -8,9 +8,9 @@ import { Refusal } from './refusal.ts';
 import type { TimeZone } from './time-zones.ts';
 import { findTimeZone, listTimeZones } from './time-zones.ts';
 
-/** A directive can stand for 24 characters, so this bounds the answer as well. */
+/** Also bounds the result, because a directive produces at most 24 characters. */
 const maxFormatLength = 1000;
-/** How much of a refused value comes back in the message. */
+/** How much of an invalid value error messages repeat. */
 const maxEchoLength = 100;
 
 const secondsPerUnit = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 };
@@ -22,7 +22,7 @@ export interface TimeOperationOptions {
   localZone: TimeZone;
 }
 
-/** An operation: its path, its method, and what it answers. It throws a `Refusal` for what it cannot answer. */
+/** One operation of the API. `run` throws `Refusal` for invalid input. */
 export interface TimeOperation {
   method: 'GET' | 'POST';
   path: string;
@@ -55,7 +55,7 @@ export function createTimeOperations({ now, localZone }: TimeOperationOptions): 
         const { timestamp, from_tz, to_tz } = readBody(body, { timestamp: {}, from_tz: {}, to_tz: {} });
         const [fromZone, toZone] = [requireTimeZone(from_tz), requireTimeZone(to_tz)];
         const converted = toLocalTime(parse(timestamp, fromZone), toZone);
-        // The last hours of the year 9999 in UTC are already the year 10000 east of it.
+        // East of UTC, the year 10000 begins while it is still 9999 in UTC.
         if (converted.year < 1 || converted.year > 9999) throw new Refusal(400, 'Invalid timestamp: date value out of range');
         return { converted_time: toIsoFormat(converted, 'with offset') };
       },
@@ -69,7 +69,7 @@ export function createTimeOperations({ now, localZone }: TimeOperationOptions): 
           end: {},
           units: { choices: Object.keys(secondsPerUnit), fallback: 'seconds' },
         });
-        // A timestamp without an offset is one of UTC, as everywhere in this API where nothing else is said.
+        // A timestamp without an offset is in UTC, the default throughout this API.
         return { elapsed: secondsBetween(parse(start, utc), parse(end, utc)) / secondsPerUnit[units as Unit], unit: units };
       },
     },
@@ -85,7 +85,7 @@ export function createTimeOperations({ now, localZone }: TimeOperationOptions): 
   ];
 }
 
-/** Negative when the end comes first. One division of whole microseconds, so that 0.1 s does not become 0.09999. */
+/** Negative if the end is before the start. One division of whole microseconds, so that 0.1 s does not become 0.09999. */
 function secondsBetween(start: Moment, end: Moment): number {
   return ((end.epochSeconds - start.epochSeconds) * 1_000_000 + (end.microsecond - start.microsecond)) / 1_000_000;
 }

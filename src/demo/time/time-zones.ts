@@ -1,12 +1,12 @@
 import { IANAZone } from 'luxon';
 import { timeZoneGroups } from './time-zone-names.ts';
 
-/** A zone under its IANA spelling. */
+/** A time zone, with the IANA spelling of its name. */
 export interface TimeZone {
   name: string;
   /** Seconds east of UTC at an instant (seconds since 1970). Local mean times of the past have odd seconds. */
   offsetSecondsAt(epochSeconds: number): number;
-  /** Letters for an offset (`CEST`), or the offset as the tz database writes it where a zone has no letters (`-03`, `+0545`). */
+  /** The abbreviation for an offset (`CEST`), or the offset as in the tz database if the zone has none (`-03`, `+0545`). */
   abbreviationFor(offsetSeconds: number): string;
 }
 
@@ -14,12 +14,12 @@ const lettersByName = new Map(timeZoneGroups.flatMap(([letters, names]) => names
 const listedByRuntime = new Set(Intl.supportedValuesOf('timeZone'));
 const nameByLowerCase = new Map([...lettersByName.keys(), ...listedByRuntime].map((name) => [name.toLowerCase(), name]));
 
-/** Every name, sorted by code unit. Names that this runtime's zone data is too old for are left out. Takes some ten milliseconds. */
+/** Every name, sorted by code unit. Names missing from this runtime's zone data are omitted. Takes about ten milliseconds. */
 export function listTimeZones(): string[] {
   return [...nameByLowerCase.values()].filter((name) => listedByRuntime.has(name) || IANAZone.isValidZone(name)).sort();
 }
 
-/** By its name in any case, so that `utc` and `europe/berlin` are understood; offsets such as `+02:00` are no names. */
+/** Finds a zone by name, case-insensitively; offsets such as `+02:00` are not names. */
 export function findTimeZone(name: string): TimeZone | undefined {
   const ianaName = nameByLowerCase.get(name.toLowerCase());
   if (ianaName === undefined) return undefined;
@@ -32,7 +32,7 @@ export function findTimeZone(name: string): TimeZone | undefined {
   };
 }
 
-/** `+0200`, and with odd seconds `+005328`; the separator goes between the parts. */
+/** `+0200`, or `+005328` if the offset has seconds; the separator goes between the parts. */
 export function toOffsetText(offsetSeconds: number, separator: '' | ':'): string {
   const total = Math.abs(offsetSeconds);
   const parts = [Math.floor(total / 3600), Math.floor(total / 60) % 60];
