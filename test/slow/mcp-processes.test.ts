@@ -84,7 +84,7 @@ test('a process that ends by itself later is told with its last words', { timeou
     `setTimeout(() => { console.error('out of paper'); process.exit(1); }, 4_000); process.argv[2] = 'stdio'; await import(${JSON.stringify(everything)})`,
   );
   expect(await refresh(app)).toContain('"ok":true');
-  await expect.poll(() => app.logLines.find((line) => line.includes('has ended')), { timeout: 20_000 }).toContain('out of paper');
+  await expect.poll(() => app.logLines.find((line) => line.includes('has exited')), { timeout: 20_000 }).toContain('out of paper');
 });
 
 describe('a process that sends more notifications than are read', () => {
@@ -110,7 +110,7 @@ describe('a process that sends more notifications than are read', () => {
     await listen(app);
     expect(await speak(app, 'flood')).toMatchObject({ error: { code: 'outcome_unknown' } });
     expect(warnings(app)).toHaveLength(1);
-    expect(app.logLines.join('')).toContain('the process of the tool server \\"peer\\" has ended');
+    expect(app.logLines.join('')).toContain('the process of the tool server \\"peer\\" has exited');
     expect(await speak(app, 'words')).toMatchObject({ result: 'Done.' });
   });
 });

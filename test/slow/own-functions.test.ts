@@ -99,7 +99,7 @@ test('what a function has left behind and fails outside of every call is told in
     const invoke = (name: string) =>
       fetch(`${url}/api/tools/${name}/invoke`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
     expect((await invoke('promise')).status).toBe(200);
-    expect(await heard(/left behind[^\n]*\n/)).toMatch(/careless\.mjs:7:\d+[^\n]*a promise failed that nobody waited for/);
+    expect(await heard(/left behind[^\n]*\n/)).toMatch(/careless\.mjs:7:\d+[^\n]*a promise failed without a handler/);
     for (const [name, words] of [
       ['timer', 'left behind'],
       ['word', 'left behind'],
@@ -108,7 +108,7 @@ test('what a function has left behind and fails outside of every call is told in
       ['ended', 'The tool took too long'],
     ] as const) {
       expect((await invoke(name)).status).toBe(200);
-      const line = await heard(/the gateway goes on[^\n]*\n/);
+      const line = await heard(/the gateway continues[^\n]*\n/);
       expect(line).toContain(words);
       expect(line).toMatch(/"fault_id":"[^"]+","module":"[^"]*careless\.mjs"/);
     }
