@@ -394,12 +394,15 @@ describe('leaving', () => {
     expect(await server.requests[0]?.isLeft).toBe(true);
   });
 
-  test('by ending the loop closes the connection', async () => {
+  test('by an error of the reader closes the connection, and rejects with it', async () => {
     server.answers.push([ollamaLine({ content: 'Hi' }), { hang: true }]);
-    for await (const event of answerOf(createOllama(connectionTo(server.url), door.send).backend, question())) {
-      expect(event).toEqual({ type: 'text', text: 'Hi' });
-      break;
-    }
+    const seen: ModelEvent[] = [];
+    const answered = createOllama(connectionTo(server.url), door.send).backend.answer(question(), (events) => {
+      seen.push(...events);
+      throw new Error('enough');
+    });
+    await expect(answered).rejects.toThrow('enough');
+    expect(seen).toEqual([{ type: 'text', text: 'Hi' }]);
     expect(await server.requests[0]?.isLeft).toBe(true);
   });
 });
