@@ -204,6 +204,20 @@ describe('with a registered tool server', () => {
 
   const quoted = '<chat_history>\nUSER: What time is it?\nASSISTANT: Noon.\n</chat_history>';
   const title = `### Task:\nGenerate a concise title summarizing the chat history.\n### Chat History:\n${quoted}`;
+  const compaction = [
+    '### Task:\nSummarize the conversation history that will be compacted out of the active chat context.',
+    '### Previous Summary:\n',
+    '### Messages Being Compacted:\nUSER: What time is it?',
+    '### Recent Messages Kept In Context:\nASSISTANT: Noon.',
+  ].join('\n\n');
+  const face = "Your task is to reflect the speaker's likely facial expression through a fitting emoji.\n\nMessage: ```What time is it?```";
+  const merged =
+    'You have been provided with a set of responses from various models to the latest user query: "Noon?"\n\nJudge them.\n\nResponses from models: """Noon."""\n\n"""One."""';
+  const memories = [
+    'Review the completed conversation turn and decide whether long-term memory should change.',
+    'Existing memories:\n(none)',
+    'Conversation:\nuser: What time is it?',
+  ].join('\n\n');
   const said = (content: string, role = 'user') => ({ role, content });
 
   test.each<[string, object, number]>([
@@ -216,12 +230,25 @@ describe('with a registered tool server', () => {
       0,
     ],
     ['a query under another system prompt', { messages: [said('Be brief.', 'system'), said('Query: Noon?')] }, 1],
+    ['a compaction', { messages: [said(compaction)] }, 0],
+    ['an emoji', { messages: [said(face)] }, 0],
+    ['a review of memories', { messages: [said("You are Open WebUI's private memory reviewer.", 'system'), said(memories)] }, 0],
+    ['merged answers', { messages: [said(merged)] }, 0],
+    ['merged answers, which are streamed', { messages: [said(merged)], stream: true }, 0],
+    ['a title in a stream, as only a person is answered', { messages: [said(title)], stream: true }, 1],
+    ['a compaction in a stream', { messages: [said(compaction)], stream: true }, 1],
+    ['a compaction without its headings', { messages: [said(compaction.slice(0, 100))] }, 1],
+    ['words before a compaction', { messages: [said(`What does this mean? ${compaction}`)] }, 1],
+    ['words after an emoji', { messages: [said(`${face}\nWhat time is it?`)] }, 1],
+    ['words after merged answers', { messages: [said(`${merged}\nWhich of them is right?`)] }, 1],
+    ['words after merged answers, in a stream', { messages: [said(`${merged}\nWhich is right?`)], stream: true }, 1],
+    ['merged answers in a chat that goes on', { messages: [said('Hi'), said('Hello', 'assistant'), said(merged)] }, 1],
     ['words after the quoted chat', { messages: [said(`${title}\nWhat time is it?`)] }, 1],
     ['a task without a quoted chat', { messages: [said('### Task:\nTell me the time.')] }, 1],
     ['a quoted chat without a task', { messages: [said(`Sum up: ${quoted}`)] }, 1],
     ['a chat that goes on', { messages: [said('Hi'), said('Hello', 'assistant'), said(title)] }, 1],
     ['tools that are named', { messages: [said(title)], tool_ids: ['server:time'] }, 1],
-  ])('a hidden task of Open WebUI, whose metadata does not arrive, is told by its form: %s', async (_, body, offered) => {
+  ])('a hidden task of Open WebUI, whose metadata does not arrive, is told by its form: %s [S4-44]', async (_, body, offered) => {
     const model = new ScriptedModel(says('A title'));
     await using app = await testApp({}, { backends: [backendOf(model)], registry, send });
     const payload = { model: 'model', ...body };

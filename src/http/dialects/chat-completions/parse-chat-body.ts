@@ -121,7 +121,7 @@ function toParsedChat(body: Body, wire: JsonObject): Omit<ParsedChat, 'isLegacy'
 function isTask(body: Body, messages: readonly ChatMessage[]): boolean {
   if (body.metadata?.['task'] !== undefined && body.metadata['task'] !== null) return true;
   const namesTools = [body.tools, body.tool_ids, body.tool_servers].some((field) => field !== undefined && field !== null);
-  return !namesTools && isFrontendTask(messages);
+  return !namesTools && isFrontendTask(messages, body.stream ?? false);
 }
 
 /** Parameters for the backend, including unknown ones. Those at the top level override those in `params`. */
