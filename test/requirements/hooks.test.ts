@@ -131,6 +131,52 @@ describe('an afterTool hook', () => {
     expect(listening.heard).toEqual([1]);
   });
 
+  const chart = `import { defineTool, withFiles } from 'toolwharf'; import { z } from 'zod';
+    const file = { type: 'image/png', name: 'chart.png', data: new Uint8Array([1, 2, 3]) };
+    const make = (name, execute) => defineTool({ name, description: name, parameters: z.object({}), execute });
+    export default [
+      make('described', () => withFiles({ rows: 3 }, [file])), make('bare', () => withFiles(undefined, [file])),
+      make('last', (args, { stop }) => { stop(); return 1; }),
+    ];`;
+
+  test('that returns an object around the result keeps its files and what follows it; only the value is replaced [S0-24]', async () => {
+    const hook = `export const afterTool = ({ result }) => typeof result === 'object' ? { ...result, audited: true } : { wrapped: result };`;
+    const turns = [calls(['described', {}], ['bare', {}]), calls(['last', {}])];
+    await using gateway = await functionGateway({ 'chart.mjs': chart, '_hook.mjs': hook }, { hooks, turns });
+    const seen = await gateway.ask();
+    expect(seen.eventsOf('tool.result')).toMatchObject([
+      { response: { rows: 3, audited: true }, files: [{ name: 'chart.png', type: 'image/png' }] },
+      { response: { wrapped: expect.stringContaining('chart.png') }, files: [{ name: 'chart.png' }] },
+      { response: { wrapped: 1 } },
+    ]);
+    expect([seen.finish, gateway.model.requests.length]).toEqual([['stop'], 2]);
+  });
+
+  test('that takes the mention of a file out of a text withholds the file, and no other [S0-24]', async () => {
+    const hook = `export const afterTool = ({ name, result }) => name === 'bare' ? 'withheld' : result;`;
+    await using gateway = await functionGateway(
+      { 'chart.mjs': chart, '_hook.mjs': hook },
+      { hooks, turns: [calls(['bare', {}], ['described', {}]), says('ok')] },
+    );
+    const [bare, described] = (await gateway.ask()).eventsOf('tool.result');
+    expect(bare).toMatchObject({ response: 'withheld' });
+    expect(bare).not.toHaveProperty('files');
+    expect(described).toMatchObject({ files: [{ name: 'chart.png' }] });
+  });
+
+  test('that returns an object around what find_tools has found leaves the functions found on offer [S0-24]', async () => {
+    const many = `import { defineTool } from 'toolwharf'; import { z } from 'zod';
+      export default Array.from({ length: 140 }, (_, i) =>
+        defineTool({ name: 'zebra_' + i, description: 'Feeds zebra ' + i + (i === 139 ? ' quokka' : ''), parameters: z.object({}), execute: () => 'fed ' + i }));`;
+    const hook = `export const afterTool = ({ result }) => typeof result === 'object' ? { ...result, audited: true } : undefined;`;
+    const turns = [calls(['find_tools', { query: 'quokka' }]), calls(['zebra_139', {}]), says('ok')];
+    await using gateway = await functionGateway({ 'many.mjs': many, '_hook.mjs': hook }, { hooks, turns });
+    const seen = await gateway.ask();
+    const namesIn = (turn: number): string[] => (gateway.model.requests[turn]?.tools ?? []).map(({ name }) => name);
+    expect([namesIn(0).includes('zebra_139'), namesIn(1).includes('zebra_139')]).toEqual([false, true]);
+    expect(seen.eventsOf('tool.result')).toMatchObject([{ response: { audited: true } }, { response: 'fed 139' }]);
+  });
+
   test('runs after the state was kept, as the last step of a call [S0-14]', async () => {
     using listening = listen();
     const note = (step: string): string => `globalThis.tell('${step}')`;

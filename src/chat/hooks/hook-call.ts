@@ -1,4 +1,5 @@
 import type { ToolOutcome } from '../../core/tool.ts';
+import type { JsonValue } from '../../shared/json.ts';
 import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
 import { prepareEditedCall } from '../tool-calls/prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall } from '../tool-calls/prepare-tool-call.ts';
@@ -33,7 +34,21 @@ export async function judgeResult({ tool, args }: ReadyCall, outcome: ToolOutcom
   });
   if (decision === undefined) return outcome;
   if (decision.type === 'reject') return { type: 'error', code: 'tool_error', message: decision.message };
-  // Notes, files and the like describe the function's own value, so they are dropped with it.
-  const { followUp } = outcome;
-  return { type: 'result', value: decision.value, ...(followUp !== undefined && { followUp }) };
+  return withValue(outcome, decision.value);
+}
+
+/**
+ * Replaces the value alone: files, notes and what follows belong to the call. But a file that the function's text mentions goes with its mention, so
+ * that a hook which takes the words out withholds the file, too.
+ */
+function withValue(outcome: Extract<ToolOutcome, { type: 'result' }>, value: JsonValue): ToolOutcome {
+  const { files, ...others } = outcome;
+  if (files === undefined) return { ...others, value };
+  const [before, after] = [outcome.value, value].map((each) => JSON.stringify(each));
+  const left = files.filter(({ mention }) => {
+    if (mention === undefined) return true;
+    const written = JSON.stringify(mention).slice(1, -1);
+    return after?.includes(written) === true || before?.includes(written) === false;
+  });
+  return { ...others, value, ...(left.length > 0 && { files: left }) };
 }
