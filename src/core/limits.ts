@@ -51,10 +51,12 @@ export const limits = {
   chatFields: 256,
   /** Replacements in system prompts; frontends send about ten. */
   variables: 1_000,
-  /** OpenAI and its imitators refuse more functions than this in one request. */
+  /** OpenAI and its imitators refuse more functions than this in one request: the caller's own, and all that a model is offered. */
   toolsPerRequest: 128,
   /** Tool servers that one request may supply. */
   toolServersPerRequest: 64,
+  /** Functions of all these servers together: as many as one document may have operations. They are offered like those of registered servers. */
+  requestFunctions: 10_000,
   /** Response headers are sent after this time at the latest, so that proxies in front do not time out. */
   headersDelayMs: 10_000,
   /** Interval of SSE comments while tools run or a model thinks. */
@@ -242,7 +244,7 @@ export const limits = {
   registeredNodes: 2_000_000,
   registeredValues: 5_000_000,
   registeredCharacters: 5_000_000,
-  /** All documents of one request, which any caller may send: 250 ms at worst. 128 functions of the largest real document take a third of it. */
+  /** All documents of one request, which any caller may send: 250 ms at worst, and enough for nine hundred usual functions. */
   requestNodes: 150_000,
   requestValues: 500_000,
   requestCharacters: 1_500_000,

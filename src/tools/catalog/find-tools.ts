@@ -16,7 +16,7 @@ const shownDescription = 300;
 /** A function by which a model searches deferred tools; those found are offered from the next model request on. `name` must be free. */
 export function createFindTools(name: string, { tools, search }: DeferredTools): Tool {
   const run = async (query: string): Promise<ToolOutcome> => {
-    const found = search(query, maxMatches).flatMap((position) => tools[position] ?? []);
+    const found = (await search(query, maxMatches)).flatMap((position) => tools[position] ?? []);
     if (found.length === 0) {
       return { type: 'error', code: 'tool_error', message: 'No function matches these words. Try others, in English, or fewer.' };
     }

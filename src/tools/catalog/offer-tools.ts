@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
 import { createFindTools } from './find-tools.ts';
@@ -22,6 +23,9 @@ interface Named {
   tool: Tool;
 }
 
+/** Functions made in one turn of the event loop: a few milliseconds. */
+const namedPerTurn = 250;
+
 /** Names every candidate; in a clash, the one of the later group is renamed. Adds the names to `taken`. */
 export function* nameInGroups(groups: OfferOptions['groups'], taken: Set<string>): Generator<NamedEntry<Candidate>> {
   for (const group of groups) {
@@ -45,6 +49,7 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
     const tool = created.otherNames === undefined ? withNames(created, entry) : created;
     named.push({ candidate: entry, tool });
     if (renamed !== undefined) renames.push({ ...renamed, server: tool.server });
+    if (named.length % namedPerTurn === 0) await nextTurn();
   }
   const warnings = renamedWarnings(renames);
   const capacity = Math.max(0, limits.offeredFunctions - callerNames.length);
@@ -52,7 +57,7 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
 
   const search = await searchIn?.(named.map(({ candidate, tool }) => candidate.spec ?? tool.spec));
   // One place is for the finder.
-  const chosen = chooseWithin(named, search?.(query, named.length) ?? [], capacity - 1);
+  const chosen = chooseWithin(named, (await search?.(query, named.length)) ?? [], capacity - 1);
   const offered = named.filter((entry) => chosen.has(entry));
   warnings.push(tooManyWarning(named.length, offered.length));
   if (search === undefined) return { tools: byName(offered), warnings };

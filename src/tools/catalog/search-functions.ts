@@ -1,12 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import MiniSearch from 'minisearch';
-
 import type { JsonObject } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import { chooseLosses, sharesOf } from '../../shared/fair-shares.ts';
 
-/** Finds functions by keywords: returns up to `limit` indexes into the searched list, best match first. */
-export type FunctionSearch = (query: string, limit: number) => number[];
+/** Finds functions by keywords: resolves to up to `limit` indexes into the searched list, best match first. */
+export type FunctionSearch = (query: string, limit: number) => Promise<number[]>;
 
 /** Creates a search over a list of functions. `callerId`: the caller to whose share the cached index counts. */
 export type SearchFunctions = (specs: readonly ToolSpec[], callerId: string) => Promise<FunctionSearch>;
@@ -15,6 +15,13 @@ export type SearchFunctions = (specs: readonly ToolSpec[], callerId: string) => 
 const maxQueryLength = 2_000;
 /** Functions indexed per turn of the event loop: a few milliseconds. A thousand at once would block everything else. */
 const indexedPerTurn = 64;
+/**
+ * Characters of one list that are searched, shared evenly by its functions: one word of a question is looked up without a pause, and may match every
+ * word of a list that somebody wrote for that. A thousand functions have their names and one or two sentences.
+ */
+const searchedCharacters = 250_000;
+/** Characters of one function that are searched: more are a manual. */
+const searchedCharactersEach = 4_000;
 /** Cached indexes: one per set of tools that callers use at the same time. */
 export const maxIndexes = 8;
 /** Stop words: common in questions, meaningless in functions. */
@@ -50,18 +57,36 @@ async function createSearch(specs: readonly ToolSpec[]): Promise<FunctionSearch>
     processTerm: toTerm,
     searchOptions: { boost: { name: 3, description: 1.5 }, prefix: (term) => term.length > 3, weights: { prefix: 0.4, fuzzy: 0.2 } },
   });
-  const documents = specs.map(({ name, description, parameters }, id) => ({
-    id,
-    name,
-    description,
-    parameters: textOfParameters(parameters),
-  }));
-  await index.addAllAsync(documents, { chunkSize: indexedPerTurn });
-  return (query, limit) =>
-    index
-      .search(query.slice(-maxQueryLength))
+  const share = Math.min(searchedCharactersEach, searchedCharacters / specs.length);
+  for (let start = 0; start < specs.length; start += indexedPerTurn) {
+    if (start > 0) await nextTurn();
+    index.addAll(
+      specs.slice(start, start + indexedPerTurn).map((spec, offset) => {
+        const name = spec.name.slice(0, share);
+        // Half for what it does, and the rest for what it takes.
+        const description = spec.description.slice(0, Math.max(0, share - name.length) / 2);
+        const parameters = textOfParameters(spec.parameters, share - name.length - description.length);
+        return { id: start + offset, name, description, parameters };
+      }),
+    );
+  }
+  return async (query, limit) => {
+    // Word by word, as the library does it in one go: the sum of the scores, times the number of words that match.
+    const found = new Map<number, { score: number; words: number }>();
+    for (const word of new Set(toWords(query.slice(-maxQueryLength)).map((text) => text.toLowerCase()))) {
+      await nextTurn();
+      for (const { id, score } of index.search(word)) {
+        const sum = found.get(Number(id)) ?? { score: 0, words: 0 };
+        sum.score += score;
+        sum.words += 1;
+        found.set(Number(id), sum);
+      }
+    }
+    return [...found]
+      .toSorted(([, left], [, right]) => right.score * right.words - left.score * left.words)
       .slice(0, limit)
-      .map(({ id }) => Number(id));
+      .map(([id]) => id);
+  };
 }
 
 /** `getIssueComments`, `get_issue_comments` and "get issue comments" are split into the same words. */
@@ -79,14 +104,16 @@ function toTerm(word: string): string | null {
   return term.length > 3 ? term.replace(/(?:ies|y)$/, 'i').replace(/(?<=[^s])s$/, '') : term;
 }
 
-function textOfParameters(schema: JsonObject): string {
+/** At most `room` characters. */
+function textOfParameters(schema: JsonObject, room: number): string {
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
-  return Object.entries(properties)
-    .map(([name, property]) => {
-      const description = isJsonObject(property) ? property['description'] : undefined;
-      return typeof description === 'string' ? `${name} ${description}` : name;
-    })
-    .join(' ');
+  let text = '';
+  for (const [name, property] of Object.entries(properties)) {
+    if (text.length >= room) break;
+    const description = isJsonObject(property) ? property['description'] : undefined;
+    text += typeof description === 'string' ? `${name} ${description} ` : `${name} `;
+  }
+  return text.slice(0, Math.max(0, room));
 }
 
 function isSameList(left: readonly ToolSpec[], right: readonly ToolSpec[]): boolean {

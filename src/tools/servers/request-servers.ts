@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChatRequest, RequestToolServer } from '../../core/chat.ts';
 import { GatewayError, OutboundError } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
@@ -46,7 +47,7 @@ interface ServerContext {
 /**
  * Opens a request's own `tool_servers`; one result per server, in their order. In the browser the functions come from `openapi`, else `specs`, else
  * the fetched document; in the gateway from `openapi`, else the fetched document. A server without a usable document is left out with a warning. A
- * warning also says if functions were left out because of the limit per request or the budget shared by all servers.
+ * warning also says if functions were left out because of the limits that all servers of the request share.
  * @throws GatewayError `document_required` for specs that the gateway would have to execute, `invalid_request`; the signal's reason
  */
 export async function openRequestServers(
@@ -67,7 +68,56 @@ export async function openRequestServers(
   });
   // Checked before anything is fetched, so that an invalid request costs nothing.
   for (const context of contexts) checkServer(context);
-  return Promise.all(contexts.map((context) => openServer(context, options)));
+  const opened = await Promise.all(contexts.map((context) => openServer(context, options)));
+  const supplied: SuppliedFunctions[] = [];
+  let room: number = limits.requestFunctions;
+  // One server after the other: slices of several would run in one turn of the event loop.
+  for (const server of opened) {
+    const functions = await supplyFrom(server, room);
+    room -= functions.candidates.length;
+    supplied.push(functions);
+  }
+  return supplied;
+}
+
+/** A function of a server: a candidate, or the reason why the request's own rules withhold it. */
+type JudgedFunction = Candidate | string;
+
+interface OpenedRequestServer {
+  context: ServerContext;
+  /** Made one by one, because there may be thousands. */
+  functions: Iterable<JudgedFunction>;
+  warnings: Warning[];
+  /** Why there is no function if there is none, unless the rules say so. */
+  whyEmpty?: string;
+}
+
+/** Functions made in one turn of the event loop: a few milliseconds. */
+const madePerTurn = 250;
+
+async function supplyFrom(opened: OpenedRequestServer, room: number): Promise<SuppliedFunctions> {
+  const { context, functions, warnings, whyEmpty } = opened;
+  const candidates: Candidate[] = [];
+  let withheld: string | undefined;
+  let seen = 0;
+  let surplus = 0;
+  for (const judged of functions) {
+    seen += 1;
+    if (seen % madePerTurn === 0) await nextTurn();
+    if (typeof judged === 'string') withheld ??= judged;
+    else if (candidates.length < room) candidates.push(judged);
+    else surplus += 1;
+  }
+  const reason = whyEmpty ?? withheld;
+  if (candidates.length === 0 && surplus === 0) {
+    return { candidates, warnings: reason === undefined ? warnings : [...warnings, leaveOut(context, 'tool_server_empty', reason)] };
+  }
+  const tooMany = { count: surplus, reason: `the servers of a request may have ${limits.requestFunctions} functions together` };
+  return { candidates, warnings: surplus === 0 ? warnings : [...warnings, cutWarning(context, tooMany)] };
+}
+
+function leaveOut({ server, index }: ServerContext, code: string, reason: string): Warning {
+  return leftOutWarning(code, `The tool server ${new URL(server.url).origin} (tool_servers.${index})`, reason);
 }
 
 function checkServer({ server, index, isInBrowser }: ServerContext): void {
@@ -85,36 +135,40 @@ function checkServer({ server, index, isInBrowser }: ServerContext): void {
   }
 }
 
-async function openServer(context: ServerContext, options: RequestServersOptions): Promise<SuppliedFunctions> {
+async function openServer(context: ServerContext, options: RequestServersOptions): Promise<OpenedRequestServer> {
   const { server, isInBrowser } = context;
-  const leaveOut = (code: string, reason: string): SuppliedFunctions => {
-    const what = `The tool server ${new URL(server.url).origin} (tool_servers.${context.index})`;
-    return { candidates: [], warnings: [leftOutWarning(code, what, reason)] };
+  const withoutFunctions = (code: string, reason: string): OpenedRequestServer => {
+    return { context, functions: [], warnings: [leaveOut(context, code, reason)] };
   };
   // A server with session tokens trusts the gateway to say who is calling, and the gateway's rules for it (approvals, functions, keys) apply only to
   // its registration.
   const registered = server.authType === 'session' ? options.sessionServerAt?.(new URL(server.url).origin) : undefined;
-  if (registered !== undefined) return leaveOut('tool_server_registered', `it is registered as "${registered}"; choose it with tool_ids`);
+  if (registered !== undefined)
+    return withoutFunctions('tool_server_registered', `it is registered as "${registered}"; choose it with tool_ids`);
   if (isInBrowser && server.openapi === undefined && server.specs !== undefined) return fromSpecs(context, server.specs, options);
   try {
-    const { conversion, head } = await loadRequested(context, options.send);
-    const { operations, omitted, cut } = conversion;
-    const rules = rulesOfRequest(server);
-    const judged = operations.map((operation) => ({ operation, reason: whyWithheld(operation, rules) }));
-    const createTool = isInBrowser ? browserTools(context, head, options) : gatewayTools(context, head, options);
-    const candidates = judged.flatMap(({ operation, reason }) => {
-      const { method, path } = operation;
-      const key = `${context.index} ${method} ${path}`;
-      return reason === undefined ? [toCandidate(operation, { key, endpoint: `${method} ${path}`, rules, createTool })] : [];
-    });
-    const [first] = omitted;
-    const none = judged[0]?.reason ?? 'its document has no operation';
-    if (candidates.length === 0) return leaveOut('tool_server_empty', first === undefined ? none : `${first.operation}: ${first.reason}`);
-    return { candidates, warnings: cut === undefined ? [] : [cutWarning(context, cut)] };
+    return fromDocument(context, await loadRequested(context, options.send), options);
   } catch (error) {
     context.run.signal.throwIfAborted();
-    return leaveOut(codeOf(error), maskOfEverythingSent(server).text(error instanceof Error ? error.message : String(error)));
+    return withoutFunctions(codeOf(error), maskOfEverythingSent(server).text(error instanceof Error ? error.message : String(error)));
   }
+}
+
+function fromDocument(context: ServerContext, { conversion, head }: OpenedDocument, options: RequestServersOptions): OpenedRequestServer {
+  const { operations, omitted, cut } = conversion;
+  const rules = rulesOfRequest(context.server);
+  const createTool = context.isInBrowser ? browserTools(context, head, options) : gatewayTools(context, head, options);
+  function* judge(): Generator<JudgedFunction> {
+    for (const operation of operations) {
+      const endpoint = `${operation.method} ${operation.path}`;
+      yield whyWithheld(operation, rules) ?? toCandidate(operation, { key: `${context.index} ${endpoint}`, endpoint, rules, createTool });
+    }
+  }
+  const [first] = omitted;
+  const none = operations.length === 0 ? 'its document has no operation' : undefined;
+  const whyEmpty = first === undefined ? none : `${first.operation}: ${first.reason}`;
+  const warnings = cut === undefined || operations.length === 0 ? [] : [cutWarning(context, cut)];
+  return { context, functions: judge(), warnings, ...withoutUndefined({ whyEmpty }) };
 }
 
 function codeOf(error: unknown): string {
@@ -150,7 +204,6 @@ async function loadRequested({ server, run, isInBrowser, budget }: ServerContext
       job: {
         secrets: isInBrowser ? [] : everythingSent(server),
         budget,
-        maxOperations: limits.toolsPerRequest,
         isChecked: false,
       },
       reader: { kind: 'requested', caller: run.caller.id, signal: run.signal },
@@ -168,11 +221,12 @@ function toCandidate<Described extends Pick<Operation, 'spec' | 'operationId'>>(
 ): Candidate {
   const { spec, operationId } = described;
   const wish = { wanted: spec.name, key, otherNames: [operationId] };
-  const names = [operationId, ...possibleNames(wish)];
   return {
     ...wish,
-    toTool: (offeredName) =>
-      withServerRules({ ...createTool(described, offeredName), ...(endpoint !== undefined && { endpoint }) }, names, rules),
+    toTool: (offeredName) => {
+      const names = [operationId, ...possibleNames(wish)];
+      return withServerRules({ ...createTool(described, offeredName), ...(endpoint !== undefined && { endpoint }) }, names, rules);
+    },
   };
 }
 
@@ -203,25 +257,23 @@ function browserTools(
 }
 
 /** Specs lose information, so they are used only if there is no document. */
-function fromSpecs(context: ServerContext, specs: JsonObject[], { callBrowser }: RequestServersOptions): SuppliedFunctions {
+function fromSpecs(context: ServerContext, specs: JsonObject[], { callBrowser }: RequestServersOptions): OpenedRequestServer {
   const { server, index, timeoutMs } = context;
-  const { usable, nameless } = readSpecs(specs.slice(0, limits.toolsPerRequest));
-  const count = Math.max(0, specs.length - limits.toolsPerRequest);
-  const cut = count === 0 ? [] : [cutWarning(context, { count, reason: `a request may have ${limits.toolsPerRequest}` })];
+  const { usable, nameless } = readSpecs(specs);
   const rules = rulesOfRequest(server);
   const shown = { url: server.url, ...withoutUndefined({ info: server.info }) };
-  const candidates = usable.flatMap((described, position) => {
-    const key = `${index} ${described.operationId} ${position}`;
-    const createTool: CreateTool<DescribedFunction> = (_, offeredName) =>
-      createBrowserTool({ described, offeredName, server: shown, callBrowser, timeoutMs });
-    return whyWithheld({ ...described, method: undefined }, rules) === undefined
-      ? [toCandidate(described, { key, rules, createTool })]
-      : [];
-  });
-  const unusable = nameless.map((position) =>
+  const createTool: CreateTool<DescribedFunction> = (described, offeredName) =>
+    createBrowserTool({ described, offeredName, server: shown, callBrowser, timeoutMs });
+  function* judge(): Generator<JudgedFunction> {
+    for (const [position, described] of usable.entries()) {
+      const key = `${index} ${described.operationId} ${position}`;
+      yield whyWithheld({ ...described, method: undefined }, rules) ?? toCandidate(described, { key, rules, createTool });
+    }
+  }
+  const warnings = nameless.map((position) =>
     leftOutWarning('function_invalid', `The function tool_servers.${index}.specs.${position}`, 'it has no name'),
   );
-  return { candidates, warnings: [...unusable, ...cut] };
+  return { context, functions: judge(), warnings };
 }
 
 /** A function as a frontend describes it. */

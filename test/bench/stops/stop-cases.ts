@@ -106,6 +106,26 @@ const bodies: StopCase[] = [
     const specs = times(128, (index) => `{"name":"f${index}","parameters":${parameters}}`);
     return chatWith(`"session_id":"none","tool_servers":[{"url":"http://127.0.0.1:9","specs":[${specs}]}]`);
   }),
+  bodyCase('specs of 10,000 functions in 16 servers of a request', chat, () => {
+    const specs = (server: number): string => times(625, (index) => `{"name":"f${server}_${index}","description":"Looks up ${index}"}`);
+    const server = (index: number): string => `{"url":"http://127.0.0.1:9","execution":"browser","specs":[${specs(index)}]}`;
+    return chatWith(`"session_id":"none","tool_servers":[${times(16, server)}]`);
+  }),
+  bodyCase('specs of 10,000 functions whose descriptions are thousands of similar words, and a question of them', chat, () => {
+    const described = (index: number): string => times(40, (word) => `aaaaaaaaaaa${index}x${word}`).replaceAll(',', ' ');
+    const specs = times(10_000, (index) => `{"name":"f${index}","description":"${described(index)}"}`);
+    const words = times(12, (length) => 'a'.repeat(length)).replaceAll(',', ' ');
+    return (
+      `{"model":"mock","tool_ids":[],"messages":[{"role":"user","content":"${words.repeat(20)}"}],` +
+      `"session_id":"none","tool_servers":[{"url":"http://127.0.0.1:9","execution":"browser","specs":[${specs}]}]}`
+    );
+  }),
+  bodyCase('an inline document of 10,000 operations, twice', chat, () => {
+    const operation = { parameters: [{ name: 'id', in: 'query', schema: { type: 'string' } }] };
+    const paths = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`/things/${index}`, { get: operation }]));
+    const server = { url: 'http://127.0.0.1:9', openapi: { openapi: '3.1.0', paths } };
+    return JSON.stringify({ ...plainChat, tool_servers: [server, server] });
+  }),
   bodyCase('an inline document of 9 MB', chat, () => {
     const schema = {
       type: 'object',

@@ -29,13 +29,13 @@ describe('the search for functions', () => {
     ['delete the last episode', 'deleteEpisodes'],
   ])('finds by %j what it is about', async (query, name) => {
     const search = await createFunctionSearches()(specs, 'ada');
-    const [best] = search(query, 5);
+    const [best] = await search(query, 5);
     expect(specs[best ?? -1]?.name).toBe(name);
   });
 
   it('gives nothing for words that stand in every question', async () => {
     const search = await createFunctionSearches()(specs, 'ada');
-    expect(search('what is this and how can I have it?', 5)).toEqual([]);
+    expect(await search('what is this and how can I have it?', 5)).toEqual([]);
   });
 
   it('keeps to the limit', async () => {
@@ -43,14 +43,23 @@ describe('the search for functions', () => {
       Array.from({ length: 30 }, (_, index) => spec(`photo_${index}`, 'A photo.')),
       'ada',
     );
-    expect(search('photo', 7)).toHaveLength(7);
+    expect(await search('photo', 7)).toHaveLength(7);
+  });
+
+  it('finds in a long list by the name and the first words of the description', async () => {
+    const filler = Array.from({ length: 5_000 }, (_, index) => spec(`photo_${index}`, 'A photo.'));
+    const long = spec('forecast', `The weather of tomorrow. ${'Read the manual. '.repeat(1_000)}Umbrella.`);
+    const search = await createFunctionSearches()([...filler, long], 'ada');
+    expect(await search('weather', 5)).toEqual([5_000]);
+    expect(await search('forecast', 5)).toEqual([5_000]);
+    expect(await search('umbrella', 5)).toEqual([]);
   });
 
   it('is made anew for a list in which one function has changed', async () => {
     const searches = createFunctionSearches();
-    expect((await searches(specs, 'ada'))('weather', 5)).toEqual([]);
+    expect(await (await searches(specs, 'ada'))('weather', 5)).toEqual([]);
     const changed = await searches([...specs.slice(0, -1), spec('forecast', 'The weather of tomorrow.')], 'ada');
-    expect(changed('weather', 5)).toEqual([4]);
+    expect(await changed('weather', 5)).toEqual([4]);
   });
 
   it('is kept for a caller while another one searches ever new lists', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RequestToolServer } from '../../../src/core/chat.ts';
+import { limits } from '../../../src/core/limits.ts';
 import { GatewayError, OutboundError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { RunContext } from '../../../src/core/run.ts';
@@ -260,19 +261,26 @@ describe('a server of a request', () => {
     expect(opened.warnings).toEqual([{ code, message: expect.stringContaining(`${url} (tool_servers.0) is left out: `) }]);
   });
 
-  it('becomes no more functions than a request may have, and a warning says so', async () => {
-    const names = Array.from({ length: 130 }, (_, index) => `f${index}`);
-    const opened = await open([server({ openapi: documentWith(...names) })]);
-    expect(opened.tools.map((tool) => tool.spec.name)).toEqual(names.slice(0, 128));
-    expect(opened.warnings).toMatchObject([
-      { code: 'functions_left_out', message: expect.stringMatching(/^At least 2 .*tool_servers\.0/) },
-    ]);
+  it('supplies every operation and every entry of specs, however many', async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `f${index}`);
     const specs = names.map((name) => ({ ...flatSpec, name }));
-    const described = await open([server({ specs })], { run: browserRun });
-    expect(described.tools).toHaveLength(128);
-    expect(described.warnings).toEqual(
-      opened.warnings.map(({ code }) => ({ code, message: expect.stringContaining('At least 2') as string })),
+    const inBrowser = { run: browserRun };
+    const described = await open([server({ specs })], inBrowser);
+    const converted = await open([server({ openapi: documentWith(...names) })], inBrowser);
+    for (const { count, warnings } of [described, converted]) expect([count, warnings]).toEqual([300, []]);
+  });
+
+  it('gives way where all servers together have more functions than a request may have, and a warning says so', async () => {
+    const half = limits.requestFunctions / 2;
+    const specs = Array.from({ length: half }, (_, index) => ({ name: `f${index}` }));
+    const opened = await open(
+      ['http://a.test', 'http://b.test', 'http://c.test'].map((address) => server({ url: address, specs })),
+      { run: browserRun },
     );
+    expect(opened.count).toBe(limits.requestFunctions);
+    expect(opened.warnings).toEqual([
+      { code: 'functions_left_out', message: expect.stringMatching(`^At least ${half} .*c\\.test \\(tool_servers\\.2\\)`) as string },
+    ]);
   });
 
   it('shares what may be converted with the other servers of its request', async () => {

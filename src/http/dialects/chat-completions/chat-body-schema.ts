@@ -38,7 +38,7 @@ export const serverSchema = z.looseObject({
   /** An object, or JSON or YAML text. */
   openapi: z.union([jsonObject, z.string()], 'must be a document or its text').nullish(),
   info: jsonObject.nullish(),
-  specs: z.array(jsonObject).max(1_000).nullish(),
+  specs: z.array(jsonObject).max(limits.requestFunctions).nullish(),
   auth_type: z
     .enum(['none', 'bearer', 'basic', 'header', 'query', 'session'], 'must be one of none, bearer, basic, header, query, session')
     .nullish(),

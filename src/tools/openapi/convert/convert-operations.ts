@@ -56,8 +56,6 @@ interface ConversionContext {
 export interface ConversionOptions {
   /** Shared by whatever is converted together; without it the document has one of its own. */
   budget?: ConversionBudget;
-  /** Functions that are made; the operations after that are omitted. */
-  maxOperations?: number;
   /** What an operation is called where its own name holds what must not be shown; calls go by method and path. */
   hide?: (operationId: string) => string;
 }
@@ -66,7 +64,7 @@ type UnnamedOperation = Omit<Operation, 'spec'> & { description: string; paramet
 
 /** Every operation of a document as a function. Never throws: an operation that cannot be converted is reported with the reason. */
 export function convertOperations(document: JsonObject, options: ConversionOptions = {}): Conversion {
-  const { budget = createRegisteredBudget(), maxOperations = limits.operations, hide } = options;
+  const { budget = createRegisteredBudget(), hide } = options;
   const spend = spendFrom(budget);
   const { listed: found, omitted } = listOperations(document, spend);
   const listed = hide === undefined ? found : found.map((entry) => ({ ...entry, operationId: hide(entry.operationId) }));
@@ -78,11 +76,10 @@ export function convertOperations(document: JsonObject, options: ConversionOptio
     spend,
     warnings: new Set(),
   };
-  const tooMany = `only the first ${maxOperations} functions of a document are made here`;
-  const cutReasons = new Set([spentReason, outgrownReason, tooManyOperations, tooMany]);
+  const cutReasons = new Set([spentReason, outgrownReason, tooManyOperations]);
   const converted: UnnamedOperation[] = [];
   for (const entry of listed) {
-    const reason = converted.length < maxOperations ? tryConvert(entry, context, converted) : tooMany;
+    const reason = tryConvert(entry, context, converted);
     if (reason !== undefined) omitted.push({ operation: nameOf(entry), reason });
   }
   const cut = omitted.filter(({ reason }) => cutReasons.has(reason));

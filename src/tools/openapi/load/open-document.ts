@@ -1,7 +1,6 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { checkDocument } from './check-document.ts';
 import type { ConversionBudget } from '../convert/conversion-budget.ts';
 import { convertOperations, type Conversion } from '../convert/convert-operations.ts';
@@ -15,8 +14,6 @@ export interface DocumentJob {
   /** Where it lies, if it may refer to files beside it. */
   url?: string;
   budget: ConversionBudget;
-  /** Functions that are made; the operations after that are omitted. */
-  maxOperations?: number;
   /** Whether a validator's remarks are wanted, which take as long as everything else. */
   isChecked: boolean;
   /** What was sent to fetch it: a server may repeat that in its document. */
@@ -40,7 +37,7 @@ const headKeys = ['openapi', 'swagger', 'info', 'servers', 'host', 'basePath', '
  * @throws Error whose message says what is wrong with the document; what `fetchFile` throws is a warning.
  */
 export async function openDocument(job: DocumentJob, fetchFile: FetchFile): Promise<OpenedDocument> {
-  const { source, url, budget, maxOperations } = job;
+  const { source, url, budget } = job;
   const mask = createSecretMask(job.secrets ?? []);
   const document = readSource(job, mask);
   // Before the files are added, so that references to them are not taken for faults of the document.
@@ -51,7 +48,6 @@ export async function openDocument(job: DocumentJob, fetchFile: FetchFile): Prom
       : await gatherFiles(document, url, { fetchFile, parse: hidingSecrets(parseTree, mask.text) });
   const conversion = convertOperations(document, {
     budget,
-    ...withoutUndefined({ maxOperations }),
     ...(!mask.isEmpty && { hide: mask.text }),
   });
   return {
