@@ -3,6 +3,7 @@ import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
 import { createFindTools } from './find-tools.ts';
 import { clashReason, possibleNames, uniqueNames } from './name-functions.ts';
+import { estimateFunctionTokens } from './lazy-spec.ts';
 import type { NamedEntry } from './name-functions.ts';
 import type { FunctionSearch } from './search-functions.ts';
 import type { Candidate, Warning } from './tool-source.ts';
@@ -110,21 +111,6 @@ function tokensOf(named: readonly Named[]): number {
 /** Measures the candidate's cached spec where there is one, because the tool's spec is created anew for each request. */
 function costOf({ candidate, tool }: Named): number {
   return estimateFunctionTokens(candidate.spec ?? tool.spec);
-}
-
-const charactersPerToken = 4;
-/** Cached, because every chat needs the estimate of every function. */
-const estimates = new WeakMap<ToolSpec, number>();
-
-/** Estimates the tokens of a function definition at four characters per token; tokenizers differ by more than the error. */
-export function estimateFunctionTokens(spec: ToolSpec): number {
-  const known = estimates.get(spec);
-  if (known !== undefined) return known;
-  const { name, description, parameters } = spec;
-  const text = JSON.stringify({ type: 'function', function: { name, description, parameters } });
-  const tokens = Math.ceil(text.length / charactersPerToken);
-  estimates.set(spec, tokens);
-  return tokens;
 }
 
 function byName(named: readonly Named[]): Map<string, Tool> {

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import MiniSearch from 'minisearch';
-import type { JsonObject } from '../../shared/json.ts';
-import { isJsonObject } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import { chooseLosses, sharesOf } from '../../shared/fair-shares.ts';
+import { parameterWordsOf } from './lazy-spec.ts';
 
 /** Finds functions by keywords: resolves to up to `limit` indexes into the searched list, best match first. */
 export type FunctionSearch = (query: string, limit: number) => Promise<number[]>;
@@ -65,7 +64,7 @@ async function createSearch(specs: readonly ToolSpec[]): Promise<FunctionSearch>
         const name = spec.name.slice(0, share);
         // Half for what it does, and the rest for what it takes.
         const description = spec.description.slice(0, Math.max(0, share - name.length) / 2);
-        const parameters = textOfParameters(spec.parameters, share - name.length - description.length);
+        const parameters = parameterWordsOf(spec, share - name.length - description.length);
         return { id: start + offset, name, description, parameters };
       }),
     );
@@ -102,18 +101,6 @@ function toTerm(word: string): string | null {
   const term = word.toLowerCase();
   if (term.length < 2 || stopWords.has(term)) return null;
   return term.length > 3 ? term.replace(/(?:ies|y)$/, 'i').replace(/(?<=[^s])s$/, '') : term;
-}
-
-/** At most `room` characters. */
-function textOfParameters(schema: JsonObject, room: number): string {
-  const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
-  let text = '';
-  for (const [name, property] of Object.entries(properties)) {
-    if (text.length >= room) break;
-    const description = isJsonObject(property) ? property['description'] : undefined;
-    text += typeof description === 'string' ? `${name} ${description} ` : `${name} `;
-  }
-  return text.slice(0, Math.max(0, room));
 }
 
 function isSameList(left: readonly ToolSpec[], right: readonly ToolSpec[]): boolean {

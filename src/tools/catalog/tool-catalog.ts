@@ -179,8 +179,19 @@ function latestQuestions(messages: readonly ChatMessage[]): string {
 
 function toListedTool(candidate: Candidate, name: string): ListedTool {
   const { spec, label, server, kind, isReadOnly = false, isIdempotent = false, gateways = [] } = candidate.toTool(name);
-  const { name: offered, description, parameters } = spec;
-  return { id: candidate.id ?? label, name: offered, description, parameters, server, kind, hints: { isReadOnly, isIdempotent, gateways } };
+  const { name: offered, description } = spec;
+  return {
+    id: candidate.id ?? label,
+    name: offered,
+    description,
+    // Most who list functions look for one by its name.
+    get parameters() {
+      return spec.parameters;
+    },
+    server,
+    kind,
+    hints: { isReadOnly, isIdempotent, gateways },
+  };
 }
 
 function toState(record: ToolServerRecord, opening: Opening | undefined): ToolServerState {

@@ -8,6 +8,7 @@ import type { JsonValue } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
+import { renamedSpec } from '../catalog/lazy-spec.ts';
 import { maskOfCredentials } from '../servers/secrets-to-mask.ts';
 import type { McpFunction } from './convert-tools.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
@@ -35,7 +36,7 @@ export function createMcpTool(server: CalledServer, { operation, tool: definitio
   const isReadOnly = readOnlyHint === true;
   const target: Target = { server, definition, offeredName, isIdempotent: isReadOnly || idempotentHint === true };
   return {
-    spec: { ...operation.spec, name: offeredName },
+    spec: renamedSpec(operation.spec, offeredName),
     label: `${id}/${operation.spec.name}`,
     server: id,
     kind: 'mcp',

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../shared/json.ts';
 import type { CallBrowser, PreparedRequest } from '../../core/browser-call.ts';
 import type { Tool, ToolOutcome, ToolSpec } from '../../core/tool.ts';
+import { renamedSpec } from '../catalog/lazy-spec.ts';
 import { ArgumentError } from '../openapi/call/build-request.ts';
 
 export interface BrowserToolOptions {
@@ -20,7 +21,7 @@ export interface BrowserToolOptions {
 export function createBrowserTool(options: BrowserToolOptions): Tool {
   const { described, offeredName, server, prepare, callBrowser, timeoutMs, isReadOnly = false } = options;
   return {
-    spec: { ...described.spec, name: offeredName },
+    spec: renamedSpec(described.spec, offeredName),
     label: described.spec.name,
     server: server.url,
     kind: 'browser',

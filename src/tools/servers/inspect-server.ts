@@ -3,7 +3,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../core/tool-server-report.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import { estimateFunctionTokens } from '../catalog/offer-tools.ts';
+import { estimateFunctionTokens } from '../catalog/lazy-spec.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import { maskOfEverythingSent } from './secrets-to-mask.ts';
 import { lintApprovals, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
 import type { ToolServerInspector } from '../../../src/core/tool-server-report.ts';
-import { estimateFunctionTokens } from '../../../src/tools/catalog/offer-tools.ts';
+import { estimateFunctionTokens } from '../../../src/tools/catalog/lazy-spec.ts';
 import { createServerInspector } from '../../../src/tools/servers/inspect-server.ts';
 import { createRegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
 import type { RegisteredServers } from '../../../src/tools/servers/registered-servers.ts';

@@ -5,6 +5,7 @@ import type { PreparedRequest } from '../../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tool.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../../shared/secrets/secret-names.ts';
+import { renamedSpec } from '../../catalog/lazy-spec.ts';
 import { sessionSecrets } from '../../servers/secrets-to-mask.ts';
 import { laterLimit } from '../../../shared/later-limit.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
@@ -53,7 +54,7 @@ export interface OpenApiToolOptions {
 export function createOpenApiTool({ operation, offeredName, label, server, connection }: OpenApiToolOptions): Tool {
   const { timeoutMs, maxResultBytes } = connection;
   return {
-    spec: { ...operation.spec, name: offeredName },
+    spec: renamedSpec(operation.spec, offeredName),
     label,
     server,
     kind: 'openapi',
