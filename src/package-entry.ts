@@ -9,6 +9,7 @@ export type {
   FunctionState,
   FunctionTool,
   PublicMessage,
+  StateUpdate,
   ToolArguments,
   ToolDefinition,
   ToolParameters,

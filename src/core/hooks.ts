@@ -47,6 +47,8 @@ export interface Hook {
   /** For messages and the log. */
   readonly name: string;
   readonly timeoutMs: number;
+  /** The presets that it belongs to: it is asked only while one of them answers, or one that is based on it. Absent: always. */
+  readonly presets?: readonly string[];
   /** `abort`: a failure ends the run, because a failed guard must not let anything through. `ignore`: as if the hook had changed nothing. */
   readonly onFailure: 'ignore' | 'abort';
   beforeModel?(request: HookedModelRequest, invocation: HookInvocation): Promise<BeforeModelDecision>;

@@ -11,12 +11,16 @@ export interface RunContext {
   readonly caller: Caller;
   readonly chatId: string | undefined;
   readonly messageId: string | undefined;
+  /** The model as the client's request names it, whatever preset answers; absent when a single function is invoked. */
+  readonly model?: string;
   /** The websocket session that executes browser tools; it may have ended or belong to another caller. */
   readonly sessionId: string | undefined;
   /** Aborted when the client disconnects or the run is cancelled. */
   readonly signal: AbortSignal;
   /** The preset that currently answers. */
   readonly preset?: PresetRecord | undefined;
+  /** The ids of that preset and of those that it is based on. */
+  readonly presetIds?: readonly string[];
   /**
    * The combined, strictest approval rule of the current preset, the presets it is based on, those that handed off to it, and those that called it
    * as a tool.
@@ -37,7 +41,7 @@ export interface RunContext {
 }
 
 export interface Conversation {
-  /** The model that the request names. */
+  /** The model that is asked: the base of the current preset. */
   readonly model: string;
   readonly messages: readonly ChatMessage[];
   readonly files: readonly InlineFile[];

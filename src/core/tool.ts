@@ -162,7 +162,7 @@ export interface Tool {
   /** Whether a timeout is an error for the model (default) or ends the run. */
   readonly timeoutBehavior?: 'result' | 'abort';
   /** What an exception becomes: an error for the model (default), the end of the run, or the text that this function returns. */
-  readonly onError?: 'result' | 'abort' | ((error: unknown) => string | Promise<string>);
+  readonly onError?: 'result' | 'abort' | ((error: unknown, invocation: ToolInvocation, context: ToolContext) => string | Promise<string>);
   /** Never runs concurrently with another call of its round, whatever its other properties. */
   readonly isSequential?: boolean;
   /** Changes nothing (a GET): it runs concurrently with others of its kind, may be retried, and a cancelled call has no effect. */
@@ -176,7 +176,7 @@ export interface Tool {
   /** How long an identical call of the same caller gets the cached result; undefined: never. */
   readonly cacheTtlMs?: number;
   /** Whether a human has to approve a call: every call, or depending on the arguments. If the predicate throws, the call does not run. */
-  readonly needsApproval?: boolean | ((args: JsonObject) => boolean | Promise<boolean>);
+  readonly needsApproval?: boolean | ((args: JsonObject, run: RunContext) => boolean | Promise<boolean>);
   /** Internal to the loop, without effects outside of its run: a rule that requires approval of all calls does not apply to it. */
   readonly isHelper?: true;
   /** Once it was called, the files of the request are not added to the model's context. */

@@ -118,9 +118,11 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     controller: AbortController;
     recorder: RunRecorder;
     suspensionWith: (sources: readonly Source[]) => RunSuspension | undefined;
+    /** As the client's request named it; `request` may name a preset that the run was handed off to. */
+    model: string;
   }
 
-  function launch(request: ChatRequest, { runId, caller, controller, recorder, suspensionWith }: RunStart): StartedRun {
+  function launch(request: ChatRequest, { runId, caller, controller, recorder, suspensionWith, model }: RunStart): StartedRun {
     const { chatId, messageId, sessionId } = request;
     const calls = createCancellableCalls();
     const end = new RunEnd();
@@ -128,7 +130,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     const suspension = suspensionWith(sources);
     const stats = new RunStats(services.now);
     const modelRequests = stats.counting(recorder.modelRequests);
-    const ids = { runId, chatId, messageId, sessionId };
+    const ids = { runId, chatId, messageId, sessionId, model };
     const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver: end.whenOver, suspension, modelRequests };
     running.set(runId, { callerId: caller.id, controller, calls, end });
     function finish(): void {
@@ -176,7 +178,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
       // Only an answer over HTTP can carry approval tokens.
       const suspensionWith = (sources: readonly Source[]): RunSuspension | undefined =>
         request.reply === undefined ? undefined : suspensions?.begin({ id: runId, callerId: caller.id, request, sources });
-      return launch(request, { runId, caller, controller, recorder, suspensionWith });
+      return launch(request, { runId, caller, controller, recorder, suspensionWith, model });
     },
     async resume(run, decided, { caller, controller }) {
       const { id: runId, model, request } = run;
@@ -201,6 +203,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         caller,
         controller,
         recorder,
+        model,
         suspensionWith: (sources) => suspensions?.resume(run, decided, sources),
       });
     },

@@ -340,6 +340,57 @@ describe('the state of a chat', () => {
     expect([await ask('a'), await ask('a'), await ask('a'), await ask('b'), await ask()]).toEqual([1, undefined, 2, 1, 1]);
   });
 
+  const sideBySide = (execute: string) =>
+    functionModule('add', { execute, parameters: 'z.object({ n: z.string() })', more: 'parallel: true' });
+  const reading = functionModule('read', { execute: "(args, { state }) => state.get('all')" });
+  /** What is kept after three calls of one round that ran side by side. */
+  async function keptBy(execute: string): Promise<unknown> {
+    const turns = [calls(['add', { n: 'a' }], ['add', { n: 'b' }], ['add', { n: 'c' }]), calls(['read', {}]), says('ok')];
+    await using gateway = await functionGateway({ 'a.js': sideBySide(execute), 'b.js': reading }, { turns });
+    return (await gateway.ask({ chat_id: 'c' })).eventsOf('tool.result').at(-1)?.['response'];
+  }
+  const adding = "state.set('all', [...(state.get('all') ?? []), n].toSorted())";
+
+  test('loses nothing of calls side by side: not of those that read and set without waiting, nor where a function makes the new value [S0-14, S0-20]', async () => {
+    expect(await keptBy(`async ({ n }, { state }) => { ${adding} }`)).toEqual(['a', 'b', 'c']);
+    const wait = 'await new Promise((resolve) => setTimeout(resolve, 5))';
+    const update = "state.set('all', (all = []) => [...all, n].toSorted()); if (!state.get('all').includes(n)) throw new Error('unseen')";
+    expect(await keptBy(`async ({ n }, { state }) => { ${wait}; ${update}; ${wait} }`)).toEqual(['a', 'b', 'c']);
+  });
+
+  test('as a call reads it is what others have saved by now, until the call sets the same key; other keys stay as others left them [S0-14]', async () => {
+    const meanwhile = `({ n }, { state }) => {
+      if (n !== 'a') { state.set('all', n); state.set(n, 1); return; }
+      state.set('own', 1);
+      const before = state.get('all');
+      return new Promise((resolve) => setTimeout(resolve, 20)).then(() => {
+        state.set('all', [before ?? 'nothing', state.get('all'), state.get('b'), state.get('c'), state.get('own')]);
+        state.set('c', undefined);
+      });
+    }`;
+    expect(await keptBy(meanwhile)).toEqual(['nothing', 'c', 1, 1, 1]);
+  });
+
+  test('can be read by the conditions of functions, and what onError sets in it is not kept [S0-20, S2-8]', async () => {
+    const source = `${imports}
+      const make = (name, execute, more) => defineTool({ name, description: name, parameters: z.object({}), execute, ...more });
+      export default [
+        make('unlock', (args, { state }) => state.set('open', true)),
+        make('vault', () => 'gold', { isEnabled: ({ state }) => state.get('open') === true, needsApproval: (args, { state }) => state.get('open') !== true }),
+        make('broken', () => { throw new Error('x') }, { onError: (error, { state }) => { state.set('open', false); return 'mended ' + state.get('open') } }),
+      ];`;
+    const turns = [calls(['unlock', {}]), says('ok'), calls(['broken', {}]), says('ok'), calls(['vault', {}]), says('ok')];
+    await using gateway = await functionGateway({ 'a.js': source }, { turns });
+    for (let chat = 0; chat < 2; chat += 1) await gateway.ask({ chat_id: 'c' });
+    expect(lastRead(gateway)).toBe('{"error":"mended false"}');
+    await gateway.ask({ chat_id: 'c' });
+    expect([offered(gateway, 0), offered(gateway, 2), lastRead(gateway)]).toEqual([
+      ['unlock', 'broken'],
+      ['unlock', 'vault', 'broken'],
+      'gold',
+    ]);
+  });
+
   test('has limits, which a function is told by an error', async () => {
     const execute = "(args, { state }) => { try { state.set('k', 'x'.repeat(70_000)) } catch (error) { return error.message } }";
     await using gateway = await functionGateway({ 'a.js': functionModule('f', { execute }) });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createFunctionStates } from '../../src/tools/functions/run/function-state.ts';
 import { createFunctionFolder } from '../../src/tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../src/tools/functions/run/function-source.ts';
+import type { PresetRecord } from '../../src/core/preset.ts';
 import type { ToolContext, ToolOutcome } from '../../src/core/tool.ts';
 import { superviseCall } from '../../src/chat/tool-calls/supervise-call.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';
@@ -15,7 +16,8 @@ async function callInThread(
   const disk = toolsFolder({ 'a.ts': source, 'lib/part.ts': `export const part: string = 'part';` });
   const folder = createFunctionFolder({ folder: disk.path, toolsets: [], log: () => undefined, load: importNatively });
   const functions = createFunctionSource({ folder, path: disk.path, states: createFunctionStates(), onFault: () => undefined });
-  const run = runContext({ chatId: 'c' });
+  const preset: PresetRecord = { id: 'clerk', origin: 'database', baseModel: 'model', subAgents: [], params: {}, createdAt: 0 };
+  const run = runContext({ chatId: 'c', preset, model: 'named' });
   const { candidates } = await functions.supplyFor(undefined, run, chatRequest());
   // What the file becomes afterwards is nothing to a run that has begun.
   disk[Symbol.dispose]();
@@ -99,4 +101,19 @@ test('a critical section in a thread defers the end of the call [S3-9]', async (
 test('too much memory ends the thread and nothing else', async () => {
   const { call } = await callInThread(worker(`() => { const all = []; for (;;) all.push(new Array(100_000).fill({})); }`));
   await expect(call()).rejects.toThrow(/memory/i);
+});
+
+test('calls in threads side by side lose none of the state that a function makes, and know the preset [S0-14, S0-20]', async () => {
+  const { call } = await callInThread(
+    worker(
+      `async ({ n }, { state, preset, model }) => {
+      if (n === undefined) return { all: state.get('all'), preset, model };
+      state.set('all', (all = []) => [...all, n].toSorted());
+      return state.get('all').includes(n);
+    }`,
+      'z.object({ n: z.int().optional() })',
+    ),
+  );
+  expect(await Promise.all([1, 2, 3].map((n) => call({ n })))).toMatchObject([{ value: true }, { value: true }, { value: true }]);
+  expect(await call()).toMatchObject({ value: { all: [1, 2, 3], preset: 'clerk', model: 'named' } });
 });

@@ -12,12 +12,12 @@ import type { RunHooks } from './run-hooks.ts';
  * client sees the original; otherwise it is streamed.
  */
 export function withModelHooks(backend: ModelBackend, hooks: RunHooks | undefined, run: RunContext): ModelBackend {
-  if (hooks === undefined || (!hooks.hasBeforeModel && !hooks.hasAfterModel)) return backend;
+  if (hooks === undefined || (!hooks.hasBeforeModel(run) && !hooks.hasAfterModel(run))) return backend;
   return {
     async answer(request, emit) {
       const model = run.conversation?.model ?? request.model;
       const { messages, answer } = await hooks.beforeModel({ model, messages: request.messages, tools: request.tools }, run);
-      const withheld = hooks.hasAfterModel ? new WithheldAnswer() : undefined;
+      const withheld = hooks.hasAfterModel(run) ? new WithheldAnswer() : undefined;
       const passOn: Emit<ModelEvent> = withheld === undefined ? emit : (events) => emit(events.filter((event) => !withheld.takes(event)));
       if (answer === undefined) await backend.answer({ ...request, messages: [...messages] }, passOn);
       else await passOn(eventsOf(answer, 'stop', 0));

@@ -14,12 +14,12 @@ import type { JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/run.ts';
 
 /**
- * Runs all hooks in order. Every method @throws GatewayError `refused_by_hook` for an abort, `hook_failed` for a failure whose policy is to end the
+ * Runs the hooks of a run in order: all but those of other presets. Every method @throws GatewayError `refused_by_hook` for an abort, `hook_failed` for a failure whose policy is to end the
  * run; the run signal's reason
  */
 export interface RunHooks {
-  readonly hasBeforeModel: boolean;
-  readonly hasAfterModel: boolean;
+  hasBeforeModel(run: RunContext): boolean;
+  hasAfterModel(run: RunContext): boolean;
   /** The first answer wins; changed messages are passed to the next hook. */
   beforeModel(request: HookedModelRequest, run: RunContext): Promise<{ messages: readonly ChatMessage[]; answer?: AssistantMessage }>;
   /** Each hook gets the output of the previous one; undefined: nothing was changed. */
@@ -54,12 +54,14 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
     return decision as Exclude<Decision, HookAbort> | undefined;
   }
 
+  const hooksOf = (run: RunContext): readonly Hook[] => hooks.filter(({ presets }) => isMeant(presets, run));
+
   return {
-    hasBeforeModel: hooks.some((hook) => hook.beforeModel !== undefined),
-    hasAfterModel: hooks.some((hook) => hook.afterModel !== undefined),
+    hasBeforeModel: (run) => hooksOf(run).some((hook) => hook.beforeModel !== undefined),
+    hasAfterModel: (run) => hooksOf(run).some((hook) => hook.afterModel !== undefined),
     async beforeModel(request, run) {
       let { messages } = request;
-      for (const hook of hooks) {
+      for (const hook of hooksOf(run)) {
         const decision = await runHook(hook, run, (invocation) => hook.beforeModel?.({ ...request, messages }, invocation));
         if (decision?.type === 'answer') return { messages, answer: decision.message };
         if (decision?.type === 'messages') messages = decision.messages;
@@ -68,7 +70,7 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
     },
     async afterModel(message, run) {
       let changed: AssistantMessage | undefined;
-      for (const hook of hooks) {
+      for (const hook of hooksOf(run)) {
         const decision = await runHook(hook, run, (invocation) => hook.afterModel?.(changed ?? message, invocation));
         if (decision !== undefined) changed = decision.message;
       }
@@ -76,7 +78,7 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
     },
     async beforeTool({ name, args }, run) {
       let changed: Extract<BeforeToolDecision, { type: 'arguments' }> | undefined;
-      for (const hook of hooks) {
+      for (const hook of hooksOf(run)) {
         const decision = await runHook(hook, run, (invocation) => hook.beforeTool?.({ name, args: changed?.args ?? args }, invocation));
         if (decision?.type === 'arguments') changed = decision;
         else if (decision !== undefined) return decision;
@@ -85,7 +87,7 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
     },
     async afterTool({ result, ...call }, run) {
       let changed: Extract<AfterToolDecision, { type: 'result' }> | undefined;
-      for (const hook of hooks) {
+      for (const hook of hooksOf(run)) {
         const value = changed === undefined ? result : changed.value;
         const decision = await runHook(hook, run, (invocation) => hook.afterTool?.({ ...call, result: value }, invocation));
         if (decision?.type === 'result') changed = decision;
@@ -94,6 +96,10 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
       return changed;
     },
   };
+}
+
+function isMeant(presets: Hook['presets'], { presetIds = [] }: RunContext): boolean {
+  return presets === undefined || presetIds.some((id) => presets.includes(id));
 }
 
 function isAbort(decision: { type: string } | undefined): decision is HookAbort {

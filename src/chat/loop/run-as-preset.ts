@@ -28,7 +28,8 @@ export async function runAsPreset(
     const applied = await applyPresets(request, services.presets);
     const preset = actingPreset(applied.presets);
     const rule = strictestRule(request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
-    const acting = { ...run, preset, approvalRule: strictestRule(run.approvalRule, rule) };
+    const presetIds = applied.presets.map(({ id }) => id);
+    const acting = { ...run, preset, presetIds, approvalRule: strictestRule(run.approvalRule, rule) };
     const handoff = await answerChat(applied.request, { run: acting, services }, withStartOf(request.model, functionsBefore, emit));
     if (handoff === undefined) return;
     if (handoffs >= limits.handoffs) {

@@ -35,20 +35,10 @@ export async function executeToolCall(execution: Execution): Promise<{ outcome: 
 }
 
 async function attempt(execution: Execution): Promise<ToolOutcome> {
-  const { prepared, settings, supervision, context, timeoutMs } = execution;
-  const { tool, call, args } = prepared;
-  const { results, inner } = execution.scope;
-  const invocation: ToolInvocation = {
-    callId: call.id,
-    args,
-    run: settings.run,
-    signal: supervision.signal,
-    timeoutMs,
-    ...(results && { results }),
-    ...(inner && { resumed: inner }),
-  };
+  const { prepared, supervision, context } = execution;
+  const { tool } = prepared;
   try {
-    const ran = tool.run(invocation, context).then((outcome) => ({ type: 'outcome' as const, outcome }));
+    const ran = tool.run(invocationOf(execution), context).then((outcome) => ({ type: 'outcome' as const, outcome }));
     const first = await Promise.race([ran, supervision.ended]);
     return first.type === 'outcome' ? first.outcome : endedOutcome(tool, first);
   } catch (error) {
@@ -56,6 +46,12 @@ async function attempt(execution: Execution): Promise<ToolOutcome> {
     if (supervision.signal.aborted) return endedOutcome(tool, await supervision.ended);
     return await failedOutcome(execution, error);
   }
+}
+
+function invocationOf({ prepared: { call, args }, settings, scope, supervision, timeoutMs }: Execution): ToolInvocation {
+  const { results, inner } = scope;
+  const { signal } = supervision;
+  return { callId: call.id, args, run: settings.run, signal, timeoutMs, ...(results && { results }), ...(inner && { resumed: inner }) };
 }
 
 /** A call that certainly was not executed may be retried; one that may have been, only if it is idempotent. Timeouts are never retried. */
@@ -109,12 +105,13 @@ async function failedOutcome(execution: Execution, error: unknown): Promise<Tool
 
 /** Calls `onError` with the exception. It may throw too, and in JavaScript it may return anything. */
 async function messageBy(
-  onError: (error: unknown) => unknown,
+  onError: Extract<Tool['onError'], (...args: never) => unknown>,
   error: unknown,
-  { prepared, settings }: Execution,
+  execution: Execution,
 ): Promise<Extract<ToolOutcome, { type: 'error' }>> {
+  const { prepared, settings, context } = execution;
   try {
-    const message = await onError(error);
+    const message: unknown = await onError(error, invocationOf(execution), context);
     if (typeof message === 'string') return { type: 'error', code: 'tool_error', message };
     throw new TypeError(`onError of '${prepared.tool.spec.name}' gave no text for the model`, { cause: error });
   } catch (fault) {

@@ -94,7 +94,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
 async function needsApproval({ tool, args, run }: ApprovalRequest): Promise<boolean> {
   const { approvalRule = false } = run;
   if (isMeantBy(approvalRule, namesOf(tool)) && !(approvalRule === true && tool.isHelper === true)) return true;
-  return typeof tool.needsApproval === 'function' ? tool.needsApproval(args) : tool.needsApproval === true;
+  return typeof tool.needsApproval === 'function' ? tool.needsApproval(args, run) : tool.needsApproval === true;
 }
 
 /** The names by which a rule may refer to the tool, whatever its offered name is. */

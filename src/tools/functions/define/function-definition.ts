@@ -17,20 +17,31 @@ export type ToolArguments<Parameters extends ToolParameters> = Parameters extend
 /** A message in the form of the OpenAI API: `{role, content, tool_calls?, …}`. */
 export type PublicMessage = JsonObject & { role: string };
 
+/** Makes a new value of the one that a key holds; undefined stands for no value, before as after. It may be called several times. */
+export type StateUpdate = (value: JsonValue | undefined) => JsonValue | undefined;
+
 /** Holds JSON values. Changes are saved when the call succeeds: for this caller and chat, or for this run if there is no chat. */
 export interface FunctionState {
+  /** What this call has set, else what is saved by now, also by calls that run beside it. */
   readonly get: (key: string) => JsonValue | undefined;
-  /** `undefined` removes the key. @throws Error beyond `limits.stateKeys` and `limits.stateCharacters` */
-  readonly set: (key: string, value: JsonValue | undefined) => void;
+  /**
+   * `undefined` removes the key. A function is applied to what the key holds when the call succeeds, so that calls side by side lose nothing of each
+   * other. @throws Error beyond `limits.stateKeys` and `limits.stateCharacters`
+   */
+  readonly set: (key: string, value: JsonValue | undefined | StateUpdate) => void;
 }
 
-/** The run that a function is offered or called in; `isEnabled` gets it before any call. */
+/** The run that a function is offered or called in; `isEnabled` and `needsApproval` get it before any call. */
 export interface FunctionPlace {
   readonly runId: string;
   readonly chatId: string | undefined;
   readonly user: { readonly id: string; readonly role: 'admin' | 'user' };
-  /** The model as the request named it; undefined if the call does not come from a model. */
+  /** The id of the preset that answers: after a hand-off the new one, within a preset that was called as a tool that one. Undefined without one. */
+  readonly preset: string | undefined;
+  /** The model as the client's request named it, whatever preset answers; undefined if the call does not come from a chat. */
   readonly model: string | undefined;
+  /** Can only be read before a call. */
+  readonly state: Pick<FunctionState, 'get'>;
   /** The messages of the request. They are copies: changing them has no effect. */
   readonly messages: readonly PublicMessage[];
   /** The request's inline files. */
@@ -75,15 +86,16 @@ export interface ToolDefinition<Parameters extends ToolParameters = ToolParamete
   /** Whether the backend is to enforce the schema (OpenAI's structured outputs). Default: on backends that are known to support it. */
   strict?: boolean;
   /** Called at the start of each run, for all functions in parallel; one that throws or takes too long hides only its own function. */
-  isEnabled?: boolean | ((run: FunctionPlace) => MaybePromise<boolean>);
+  isEnabled?: boolean | ((context: FunctionPlace) => MaybePromise<boolean>);
   /** Whether a human has to approve each call. */
-  needsApproval?: boolean | ((args: ToolArguments<Parameters>) => MaybePromise<boolean>);
+  needsApproval?: boolean | ((args: ToolArguments<Parameters>, context: FunctionPlace) => MaybePromise<boolean>);
   inputGuardrails?: readonly ((args: ToolArguments<Parameters>, context: FunctionContext) => MaybePromise<Verdict>)[];
   outputGuardrails?: readonly ((result: JsonValue, context: FunctionContext) => MaybePromise<Verdict>)[];
   /** In milliseconds. Takes precedence over the time limits of the request and the preset. */
   timeoutMs?: number;
   timeoutBehavior?: 'result' | 'abort';
-  onError?: 'result' | 'abort' | ((error: unknown) => MaybePromise<string>);
+  /** What a function sets in the state of its context is not kept, since the call has failed. */
+  onError?: 'result' | 'abort' | ((error: unknown, context: FunctionContext) => MaybePromise<string>);
   /** Has no side effects: may run in parallel with other read-only calls of its round, and may be retried. */
   readOnly?: boolean;
   /** May run in parallel with other calls of its round although it has side effects: their order does not matter. */

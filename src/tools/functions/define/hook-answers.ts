@@ -38,7 +38,9 @@ export interface HookContext {
   readonly runId: string;
   readonly chatId: string | undefined;
   readonly user: { readonly id: string; readonly role: 'admin' | 'user' };
-  /** The model as the request named it; undefined if the call does not come from a model. */
+  /** The id of the preset that answers; undefined without one. */
+  readonly preset: string | undefined;
+  /** The model as the client's request named it, whatever preset answers; undefined if the call does not come from a chat. */
   readonly model: string | undefined;
 }
 
@@ -69,6 +71,8 @@ export interface HookModule {
   afterModel?: AfterModel;
   beforeTool?: BeforeTool;
   afterTool?: AfterTool;
+  /** The hooks are asked only while one of these presets answers, or one that is based on it. Default: always. */
+  presets?: readonly string[];
   /** Default: `abort`. */
   onFailure?: 'ignore' | 'abort';
 }

@@ -10,7 +10,7 @@ import type { FunctionFolder } from '../load/function-folder.ts';
 import { chooseFunctions, permittedFunctions, isSwitchedOn } from '../load/function-registry.ts';
 import type { RegisteredFunction } from '../load/function-registry.ts';
 import type { FunctionStates } from './function-state.ts';
-import { createFunctionTool, runInfoOf } from './function-tool.ts';
+import { createFunctionTool, placeOf } from './function-tool.ts';
 
 export interface FunctionSourceOptions {
   folder: Pick<FunctionFolder, 'registry'>;
@@ -25,16 +25,17 @@ export interface FunctionSourceOptions {
 export function createFunctionSource({ folder, path, states, onFault }: FunctionSourceOptions): ToolSource {
   /** Evaluates `isEnabled` of all functions in parallel; one that throws or takes too long hides only its own function. */
   async function enabledAmong(functions: readonly RegisteredFunction[], run: RunContext): Promise<RegisteredFunction[]> {
-    const info = runInfoOf(run);
-    const answers = await Promise.all(functions.map((entry) => isEnabled(entry, info)));
+    const hasConditions = functions.some(({ definition }) => typeof definition.options.isEnabled === 'function');
+    const place = placeOf(run, hasConditions ? await states.read(run) : { get: () => undefined });
+    const answers = await Promise.all(functions.map((entry) => isEnabled(entry, place)));
     return functions.filter((_, index) => answers[index] === true);
   }
 
-  async function isEnabled({ definition, id }: RegisteredFunction, run: FunctionPlace): Promise<boolean> {
+  async function isEnabled({ definition, id }: RegisteredFunction, place: FunctionPlace): Promise<boolean> {
     const { isEnabled: condition = true } = definition.options;
     if (typeof condition === 'boolean') return condition;
     try {
-      const answer: unknown = await waitAtMost(limits.enablementMs, Promise.resolve(condition(run)), () => {
+      const answer: unknown = await waitAtMost(limits.enablementMs, Promise.resolve(condition(place)), () => {
         throw new Error(`isEnabled took more than ${limits.enablementMs} ms`);
       });
       return Boolean(answer);

@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { NoteStore } from '../../../core/note-store.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RunContext } from '../../../core/run.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
 import type { JsonValue } from '../../../shared/json.ts';
-import type { FunctionState } from '../define/function-definition.ts';
-import { toJson } from '../define/return-values.ts';
+import type { FunctionState, StateUpdate } from '../define/function-definition.ts';
+import { toStateUpdate } from '../define/state-update.ts';
 
 /** The state that functions keep, by caller and chat. */
 export interface FunctionStates {
-  /** Opens the state of a call's chat. Nothing is saved before `commit`. */
+  /** Reads the state of a run's chat as it is now; what is saved later is seen as well. */
+  read(run: RunContext): Promise<Pick<FunctionState, 'get'>>;
+  /** Opens the state for a call, which disposes of it at its end. Nothing is saved before `commit`. */
   open(run: RunContext): Promise<OpenedState>;
 }
 
@@ -21,16 +24,20 @@ export interface StateStorage {
 }
 
 export interface OpenedState extends FunctionState {
-  /** Saves the changes. Of two concurrent calls the later one wins, key by key. Resolves when the state is durable, if it is stored at all. */
+  /**
+   * Saves the changes of this call key by key, and what is an update by what the key holds by now: another call that ran beside it may have saved
+   * meanwhile. Resolves when the state is durable, if it is stored at all.
+   */
   commit(): Promise<void>;
   /** The saved values, for a worker thread, which cannot read single keys. */
   snapshot(): Record<string, JsonValue>;
+  [Symbol.dispose](): void;
 }
 
 /** By key, the value as JSON text. */
 type Entries = ReadonlyMap<string, string>;
-/** Undefined removes the key. */
-type Changes = ReadonlyMap<string, JsonValue | undefined>;
+/** What a call makes of the saved value of a key; undefined removes the key. */
+type Changes = ReadonlyMap<string, StateUpdate>;
 
 const bounds = { maxNotes: limits.stateChats, maxCharacters: limits.stateLastingCharacters };
 const noEntries: Entries = new Map();
@@ -38,50 +45,105 @@ const noEntries: Entries = new Map();
 /** Without `storage`, state is lost when the process ends. A run without a chat has its own state, which is dropped with the run. */
 export function createFunctionStates(storage?: StateStorage): FunctionStates {
   const chats = new FairMap<Entries>({ entries: limits.stateChats, characters: limits.stateTotalCharacters });
+  /** How many calls have each chat's state open. */
+  const openCalls = new Map<string, number>();
 
   function put(chat: string, owner: string, entries: Entries): void {
     chats.set(chat, { owner, value: entries, characters: sizeOf(entries) });
   }
 
   /** Loads what an earlier process saved, unless this process has saved something meanwhile. */
-  async function load(chat: string, owner: string, { store, now, onFault }: StateStorage): Promise<void> {
+  async function load({ chat, owner, chatStorage }: Place): Promise<void> {
+    if (chatStorage === undefined || chats.has(chat)) return;
+    const { store, now, onFault } = chatStorage;
     const text = await store.find(idOf(chat), now()).catch(onFault);
     if (!chats.has(chat)) put(chat, owner, new Map(text === undefined ? [] : (JSON.parse(text) as [string, string][])));
   }
 
-  async function save(chat: string, callerId: string, { store, now, onFault }: StateStorage): Promise<void> {
+  async function save({ chat, owner, chatStorage }: Place): Promise<void> {
+    if (chatStorage === undefined) return;
+    const { store, now, onFault } = chatStorage;
     const value = JSON.stringify([...(chats.get(chat) ?? [])]);
-    await store.keep({ id: idOf(chat), callerId, value, expires: now() + limits.stateMs }, { ...bounds, time: now() }).catch(onFault);
+    const note = { id: idOf(chat), callerId: owner, value, expires: now() + limits.stateMs };
+    await store.keep(note, { ...bounds, time: now() }).catch(onFault);
+  }
+
+  interface Place {
+    chat: string;
+    owner: string;
+    chatStorage: StateStorage | undefined;
+  }
+
+  function placeOf({ caller, chatId, runId }: RunContext): Place {
+    const chat = JSON.stringify([caller.id, chatId ?? { run: runId }]);
+    return { chat, owner: caller.id, chatStorage: chatId === undefined ? undefined : storage };
+  }
+
+  /** The saved state, always as it is now. If the chat's memory was given up meanwhile, as it was before. */
+  function follow(chat: string): () => Entries {
+    let latest = noEntries;
+    return () => (latest = chats.get(chat) ?? latest);
+  }
+
+  function enter(chat: string): () => void {
+    openCalls.set(chat, (openCalls.get(chat) ?? 0) + 1);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      const others = (openCalls.get(chat) ?? 1) - 1;
+      if (others === 0) openCalls.delete(chat);
+      else openCalls.set(chat, others);
+    };
   }
 
   return {
-    async open({ caller, chatId, runId }) {
-      const chat = JSON.stringify([caller.id, chatId ?? { run: runId }]);
-      const chatStorage = chatId === undefined ? undefined : storage;
-      if (chatStorage !== undefined && !chats.has(chat)) await load(chat, caller.id, chatStorage);
-      const changes = new Map<string, JsonValue | undefined>();
-      const saved = (): Entries => chats.get(chat) ?? noEntries;
+    async read(run) {
+      const place = placeOf(run);
+      await load(place);
+      const saved = follow(place.chat);
+      return { get: (key) => valueOf(saved().get(key)) };
+    },
+
+    async open(run) {
+      const place = placeOf(run);
+      const { chat, owner } = place;
+      const isAlone = !openCalls.has(chat);
+      const leave = enter(chat);
+      await load(place);
+      // Calls that run side by side begin one after the other, so that one which waits for nothing has saved its state before the next one reads it.
+      if (!isAlone) await nextTurn();
+      const changes = new Map<string, StateUpdate>();
+      const saved = follow(chat);
+      saved();
       return {
         get(key) {
-          if (changes.has(key)) return structuredClone(changes.get(key));
-          const text = saved().get(key);
-          return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
+          const value = valueOf(saved().get(key));
+          const update = changes.get(key);
+          return update === undefined ? value : update(value);
         },
-        set(key, value) {
-          const json = value === undefined ? undefined : toJson(value);
-          requireRoom(withChanges(saved(), new Map([...changes, [key, json]])));
-          changes.set(key, json);
+        set(key, change) {
+          const before = changes.get(key);
+          const update = toStateUpdate(change, before);
+          requireRoom(withChanges(saved(), new Map([...changes, [key, update]])));
+          changes.set(key, update);
         },
         async commit() {
           if (changes.size === 0) return;
-          put(chat, caller.id, withChanges(saved(), changes));
+          await load(place);
+          put(chat, owner, withChanges(saved(), changes));
           changes.clear();
-          if (chatStorage !== undefined) await save(chat, caller.id, chatStorage);
+          await save(place);
         },
         snapshot: () => Object.fromEntries(Array.from(saved(), ([key, text]) => [key, JSON.parse(text) as JsonValue])),
+        [Symbol.dispose]: leave,
       };
     },
   };
+}
+
+function valueOf(text: string | undefined): JsonValue | undefined {
+  return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
 }
 
 /** A hash, so that the id has a fixed length however long the chat id is. */
@@ -91,7 +153,8 @@ function idOf(chat: string): string {
 
 function withChanges(saved: Entries, changes: Changes): Entries {
   const entries = new Map(saved);
-  for (const [key, value] of changes) {
+  for (const [key, update] of changes) {
+    const value = update(valueOf(saved.get(key)));
     if (value === undefined) entries.delete(key);
     else entries.set(key, JSON.stringify(value));
   }

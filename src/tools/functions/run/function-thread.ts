@@ -1,11 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { JsonValue } from '../../../shared/json.ts';
 import { isFunctionTool, isToolset } from '../define/function-definition.ts';
-import type { FunctionContext, FunctionTool } from '../define/function-definition.ts';
-import { toJson, toOutcome } from '../define/return-values.ts';
+import type { FunctionContext, FunctionTool, StateUpdate } from '../define/function-definition.ts';
+import { toStateUpdate } from '../define/state-update.ts';
+import { toOutcome } from '../define/return-values.ts';
 import { beginLoad, importModule } from '../load/load-module.ts';
 import { fromPlainError, toPlainError } from './run-in-thread.ts';
-import type { FromThread, ThreadJob, ThreadRequest, ToThread } from './run-in-thread.ts';
+import type { FromThread, StateChange, ThreadJob, ThreadRequest, ToThread } from './run-in-thread.ts';
 
 /**
  * The entry point of a worker thread that runs one call. `run-in-thread.ts` is the gateway's side; it executes everything that the context offers.
@@ -34,14 +35,41 @@ parentPort?.on('message', ({ id, value, error }: ToThread) => {
   else answer?.reject(fromPlainError(error));
 });
 
-const changes = new Map<string, JsonValue | undefined>();
+const changes = new Map<string, StateUpdate>();
+
+function savedIn(state: Record<string, JsonValue>, key: string): JsonValue | undefined {
+  return Object.hasOwn(state, key) ? structuredClone(state[key]) : undefined;
+}
+
+/** Saves the changes before the call ends. They are made anew as often as another call has saved the same keys meanwhile. */
+async function saveState(): Promise<void> {
+  let state: Record<string, JsonValue> | undefined = job.state;
+  while (state !== undefined && changes.size > 0) {
+    const current = state;
+    const made = Array.from(changes, ([key, update]): StateChange => {
+      const from = savedIn(current, key);
+      return { key, from, value: update(from) };
+    });
+    state = (await request('saveState', [made])) as Record<string, JsonValue> | undefined;
+  }
+}
+
 const context: FunctionContext = {
   ...job.run,
   // Never aborts: the gateway terminates the thread instead.
   signal: new AbortController().signal,
   state: {
-    get: (key) => structuredClone(changes.has(key) ? changes.get(key) : Object.hasOwn(job.state, key) ? job.state[key] : undefined),
-    set: (key, value) => void changes.set(key, value === undefined ? undefined : toJson(value)),
+    get(key) {
+      const saved = savedIn(job.state, key);
+      const update = changes.get(key);
+      return update === undefined ? saved : update(saved);
+    },
+    set(key, change) {
+      const update = toStateUpdate(change, changes.get(key));
+      // What it throws belongs here.
+      update(savedIn(job.state, key));
+      changes.set(key, update);
+    },
   },
   status: async (...params) => void (await request('status', params)),
   progress: async (...params) => void (await request('progress', params)),
@@ -62,7 +90,9 @@ const context: FunctionContext = {
 try {
   const { url } = beginLoad(job.path, { folder: job.folder, sources: new Map(job.sources) });
   const { execute } = findFunction((await importModule(url)) as Record<string, unknown>).options;
-  send({ type: 'done', outcome: toOutcome(await execute(job.args, context)), changes });
+  const outcome = toOutcome(await execute(job.args, context));
+  await saveState();
+  send({ type: 'done', outcome });
 } catch (error) {
   send({ type: 'failed', error: toPlainError(error) });
 }

@@ -5,7 +5,14 @@ import type { Tool, ToolContext, ToolInvocation, ToolOutcome, ToolSpec } from '.
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import type { FunctionContext, FunctionPlace, FunctionState, FunctionTool, Verdict } from '../define/function-definition.ts';
+import type {
+  FunctionContext,
+  FunctionPlace,
+  FunctionState,
+  FunctionTool,
+  ToolDefinition,
+  Verdict,
+} from '../define/function-definition.ts';
 import { toPublicMessage } from '../define/public-messages.ts';
 import { toOutcome } from '../define/return-values.ts';
 import type { RegisteredFunction } from '../load/function-registry.ts';
@@ -26,12 +33,13 @@ type FunctionEntry = Pick<RegisteredFunction, 'definition' | 'label' | 'server' 
 export function createFunctionTool(entry: FunctionEntry, options: FunctionToolOptions): Tool {
   const { definition, label, server, module, version } = entry;
   const { timeoutMs, timeoutBehavior, onError, consumesFiles, needsApproval } = definition.options;
+  const { states } = options;
   const { readOnly, parallel, sequential, repeats, idempotent, cacheTtlMs } = definition.options;
   return {
     ...withoutUndefined({
       timeoutMs,
       timeoutBehavior,
-      onError,
+      onError: typeof onError === 'function' ? onErrorInContext(entry, onError, states) : onError,
       consumesFiles,
       cacheTtlMs,
       isSequential: sequential,
@@ -39,7 +47,7 @@ export function createFunctionTool(entry: FunctionEntry, options: FunctionToolOp
       isParallel: parallel === true || sequential === false ? true : undefined,
       mayRepeat: repeats,
       isIdempotent: idempotent,
-      needsApproval: typeof needsApproval === 'function' ? approvalByArguments(definition, needsApproval) : needsApproval,
+      needsApproval: typeof needsApproval === 'function' ? approvalByArguments(entry, needsApproval, states) : needsApproval,
     }),
     spec: specOf(definition, options.offeredName),
     label,
@@ -85,7 +93,7 @@ async function runFunction(
     return { type: 'error', code: 'args_invalid', message, state: 'not_started' };
   }
   const args = read.value as never;
-  const state = await states.open(invocation.run);
+  using state = await states.open(invocation.run);
   const context = contextOf(invocation, runtime, state);
   const refusal = await runGuardrails(inputGuardrails, args, { name: offeredName, context });
   if (refusal !== undefined) return refusal;
@@ -101,14 +109,16 @@ async function runFunction(
 }
 
 /** What a function may know of its run. Messages and files are copied only when they are read. */
-export function runInfoOf({ runId, chatId, caller, conversation }: RunContext): FunctionPlace {
+export function placeOf({ runId, chatId, caller, preset, model, conversation }: RunContext, state: FunctionPlace['state']): FunctionPlace {
   let messages: FunctionPlace['messages'] | undefined;
   let files: FunctionPlace['files'] | undefined;
   return {
     runId,
     chatId,
     user: { id: caller.id, role: caller.role },
-    model: conversation?.model,
+    preset: preset?.id,
+    model,
+    state,
     get messages() {
       messages ??= (conversation?.messages ?? []).map(toPublicMessage);
       return messages;
@@ -123,7 +133,7 @@ export function runInfoOf({ runId, chatId, caller, conversation }: RunContext): 
 /** Without a runtime (in a test or script) status and progress are dropped. */
 function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined, state: FunctionState): FunctionContext {
   let signal: AbortSignal | undefined;
-  const context: Omit<FunctionContext, keyof FunctionPlace> = {
+  const context: Omit<FunctionContext, Exclude<keyof FunctionPlace, 'state'>> = {
     get signal() {
       signal ??= toUserSignal(invocation.signal);
       return signal;
@@ -136,7 +146,7 @@ function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined,
     critical: async (work) => (runtime === undefined ? work() : runtime.critical(work)),
     stop: () => runtime?.stop(),
   };
-  return Object.defineProperties(runInfoOf(invocation.run), Object.getOwnPropertyDescriptors(context)) as FunctionContext;
+  return Object.defineProperties(placeOf(invocation.run, state), Object.getOwnPropertyDescriptors(context)) as FunctionContext;
 }
 
 function requireRuntime(runtime: ToolContext | undefined): ToolContext {
@@ -167,11 +177,29 @@ async function runGuardrails(
 }
 
 /** Invalid arguments need no approval, because the call will be refused. */
-function approvalByArguments(definition: FunctionTool, needsApproval: (args: never) => unknown) {
-  return async (args: JsonObject): Promise<boolean> => {
+function approvalByArguments(
+  { definition, module }: FunctionEntry,
+  needsApproval: Exclude<ToolDefinition['needsApproval'], boolean | undefined>,
+  states: FunctionStates,
+) {
+  return async (args: JsonObject, run: RunContext): Promise<boolean> => {
     const read = await definition.readArguments(args);
+    if (read.type !== 'read') return false;
+    const place = placeOf(run, await states.read(run));
     // User code may return anything; only an explicit `false` skips the approval.
-    return read.type === 'read' && (await needsApproval(read.value as never)) !== false;
+    const answer: unknown = await asUserCode(module.path, () => needsApproval(read.value as never, place));
+    return answer !== false;
+  };
+}
+
+function onErrorInContext(
+  { module }: FunctionEntry,
+  onError: Exclude<ToolDefinition['onError'], string | undefined>,
+  states: FunctionStates,
+) {
+  return async (error: unknown, invocation: ToolInvocation, runtime: ToolContext): Promise<string> => {
+    using state = await states.open(invocation.run);
+    return await asUserCode(module.path, async () => onError(error, contextOf(invocation, runtime, state)));
   };
 }
 

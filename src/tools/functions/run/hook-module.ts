@@ -26,7 +26,8 @@ export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Expo
   const exports: Exports = isJsonObject(exported['default']) ? { ...exported['default'], ...exported } : exported;
   const { beforeModel, afterModel, beforeTool, afterTool } = readHookFunctions(name, exports);
   const onFailureOfModule = readOnFailure(name, exports);
-  const hook: Hook = { name, timeoutMs, onFailure: onFailure ?? onFailureOfModule };
+  const presets = readPresets(name, exports);
+  const hook: Hook = { name, timeoutMs, onFailure: onFailure ?? onFailureOfModule, ...(presets && { presets }) };
   const toAnswer = (value: unknown) => ({ type: 'answer' as const, message: toAssistantMessage(value, newCallId) });
   const toResult = (value: unknown) => ({ type: 'result' as const, value: toJson(value) });
   if (beforeModel !== undefined) {
@@ -79,6 +80,13 @@ function readOnFailure(module: string, { onFailure = 'abort' }: Exports): 'ignor
   return onFailure;
 }
 
+function readPresets(module: string, { presets }: Exports): string[] | undefined {
+  if (presets === undefined) return undefined;
+  const isList = Array.isArray(presets) && presets.length > 0 && presets.every((id) => typeof id === 'string' && id !== '');
+  if (!isList) throw new TypeError(`${module}: presets must be a list of ids, such as ["clerk"]; leave it out for all chats`);
+  return [...(presets as string[])];
+}
+
 /** `toValue` converts a plain return value. `undefined` means that the hook returned nothing; `null` is a valid result. */
 function toDecision<Decision>(
   answer: unknown,
@@ -111,7 +119,7 @@ function toPublicTool({ name, description, parameters }: ToolSpec): JsonObject {
   return structuredClone({ type: 'function', function: { name, description, parameters } });
 }
 
-function contextOf({ run: { runId, chatId, caller, conversation }, signal }: HookInvocation): HookContext {
+function contextOf({ run: { runId, chatId, caller, preset, model }, signal }: HookInvocation): HookContext {
   let userSignal: AbortSignal | undefined;
   return {
     get signal() {
@@ -121,6 +129,7 @@ function contextOf({ run: { runId, chatId, caller, conversation }, signal }: Hoo
     runId,
     chatId,
     user: { id: caller.id, role: caller.role },
-    model: conversation?.model,
+    preset: preset?.id,
+    model,
   };
 }

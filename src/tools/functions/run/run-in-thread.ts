@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../../core/limits.ts';
 import { createFairTurns } from '../../../shared/fair-turns.ts';
@@ -15,18 +16,29 @@ export interface ThreadJob {
   /** The function's name. */
   name: string;
   args: unknown;
-  run: FunctionPlace;
+  run: Omit<FunctionPlace, 'state'>;
   state: Record<string, JsonValue>;
 }
 
+/** What a call makes of the saved value `from` of one key; undefined stands for none. */
+export interface StateChange {
+  key: string;
+  from: JsonValue | undefined;
+  value: JsonValue | undefined;
+}
+
 /** A method of the context that only the gateway's side can execute, and answers. */
-export type ThreadRequest = { id: number; method: 'status' | 'progress' | 'confirm' | 'ask' | 'beginCritical'; params: unknown[] };
+export type ThreadRequest = {
+  id: number;
+  method: 'status' | 'progress' | 'confirm' | 'ask' | 'beginCritical' | 'saveState';
+  params: unknown[];
+};
 
 export type FromThread =
   | ({ type: 'request' } & ThreadRequest)
   | { type: 'end-critical' }
   | { type: 'stop' }
-  | { type: 'done'; outcome: FunctionOutcome; changes: ReadonlyMap<string, JsonValue | undefined> }
+  | { type: 'done'; outcome: FunctionOutcome }
   | { type: 'failed'; error: PlainError };
 
 export type ToThread = { id: number; value?: unknown; error?: PlainError };
@@ -55,9 +67,9 @@ export async function runInThread(
   context: FunctionContext,
   state: OpenedState,
 ): Promise<FunctionOutcome> {
-  const { runId, chatId, user, model, messages, files } = context;
+  const { runId, chatId, user, preset, model, messages, files } = context;
   return threads.run(user.id, context.signal, () => {
-    const run = { runId, chatId, user, model, messages, files };
+    const run = { runId, chatId, user, preset, model, messages, files };
     return runThread({ ...job, run, state: state.snapshot() }, context, state);
   });
 }
@@ -86,8 +98,19 @@ async function runThread(job: ThreadJob, context: FunctionContext, state: Opened
     return started.promise;
   }
 
+  /** Saves nothing, and returns the state, if another call has changed one of the keys meanwhile: the thread makes its changes anew. */
+  async function saveState(changes: readonly StateChange[]): Promise<Record<string, JsonValue> | undefined> {
+    context.signal.throwIfAborted();
+    const saved = state.snapshot();
+    const hasMissed = ({ key, from }: StateChange): boolean => !isDeepStrictEqual(from, Object.hasOwn(saved, key) ? saved[key] : undefined);
+    if (changes.some(hasMissed)) return saved;
+    for (const { key, value } of changes) state.set(key, value);
+    await state.commit();
+    return undefined;
+  }
+
   async function answer({ id, method, params }: ThreadRequest): Promise<void> {
-    const perform = method === 'beginCritical' ? beginCritical : context[method];
+    const perform = method === 'beginCritical' ? beginCritical : method === 'saveState' ? saveState : context[method];
     const reply: ToThread = await (perform as (...args: unknown[]) => Promise<unknown>)(...params).then(
       (value) => ({ id, value }),
       (error: unknown) => ({ id, error: toPlainError(error) }),
@@ -107,7 +130,6 @@ async function runThread(job: ThreadJob, context: FunctionContext, state: Opened
       case 'failed':
         return reject(fromPlainError(message.error));
       case 'done':
-        for (const [key, value] of message.changes) state.set(key, value);
         return resolve(message.outcome);
     }
   });
