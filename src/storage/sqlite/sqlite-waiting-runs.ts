@@ -25,7 +25,7 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
   const cipher = createSecretCipher(secret, 'waiting_run');
   return {
     async keep(run, bounds) {
-      const text = JSON.stringify(run);
+      const text = await stringifyInTurns(run);
       if (text.length > bounds.maxRunCharacters) return { type: 'too_large' };
       // Check before writing anything. The encrypted text is longer, so the transaction checks again.
       const earlyLosses = await connection.read((database) => chooseLossesFor(database, run, { ...bounds, characters: text.length }));
@@ -192,6 +192,20 @@ async function removeParts(connection: DatabaseConnection, partsIds: readonly st
 
 const deletePart = `DELETE FROM waiting_run_parts
   WHERE rowid IN (SELECT rowid FROM waiting_run_parts WHERE parts_id = ? ORDER BY position LIMIT 4)`;
+
+/** As `JSON.stringify`, one field a turn where the fields are large: the request and the loop may both hold the same megabytes. */
+async function stringifyInTurns(run: WaitingRun): Promise<string> {
+  const fields: string[] = [];
+  // From the phase of I/O, the first `setImmediate` comes before any other work; each after it lets that work run.
+  await yieldToEventLoop();
+  for (const [name, value] of Object.entries(run)) {
+    const text: string | undefined = JSON.stringify(value);
+    if (text === undefined) continue;
+    fields.push(`${JSON.stringify(name)}:${text}`);
+    if (text.length > partCharacters) await yieldToEventLoop();
+  }
+  return `{${fields.join(',')}}`;
+}
 
 function splitText(text: string): string[] {
   const parts: string[] = [];

@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import type { WaitingRun } from '../../../src/core/suspended-run.ts';
 import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import { createSqliteWaitingRuns } from '../../../src/storage/sqlite/sqlite-waiting-runs.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
@@ -48,6 +49,23 @@ describe('waiting runs in SQLite', () => {
     const contents = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect(contents.length).toBeGreaterThan(0);
     expect(contents.filter((content) => content.includes('CANARY'))).toEqual([]);
+  });
+
+  it('are serialized one large field in a turn of the event loop, with other work in between', async () => {
+    const store = createSqliteWaitingRuns(connect(':memory:'), 'secret');
+    let turn = 0;
+    let isCounting = true;
+    const countOn = (): void => {
+      turn += 1;
+      if (isCounting) setTimeout(countOn, 0);
+    };
+    countOn();
+    const turns: number[] = [];
+    const large = (): { toJSON: () => string } => ({ toJSON: () => (turns.push(turn), 'x'.repeat(1_000_000)) });
+    const run = { ...waitingRun(), sources: large(), loop: large() } as unknown as WaitingRun;
+    await store.keep(run, noBounds);
+    isCounting = false;
+    expect(new Set(turns).size).toBe(2);
   });
 
   it('cannot be read with another secret, and take no decision then', async () => {
