@@ -37,6 +37,15 @@ test.each(['/v1/chat/completions', '/api/chat/completions', '/api/v1/chat/comple
   expect(response.headers['x-request-id']).toMatch(/^[\w-]{20,}$/);
 });
 
+test('an answer of megabytes comes whole, with the headers of a short one', async () => {
+  const long = 'ä word, '.repeat(400_000);
+  const { response } = await ask({ model: 'model', messages }, [says(long)]);
+  const { response: short } = await ask({ model: 'model', messages }, [says('Hello.')]);
+  expect(response.json().choices[0].message.content === long).toBe(true);
+  expect(response.headers['content-type']).toBe(short.headers['content-type']);
+  expect(response.headers['content-length']).toBe(String(Buffer.byteLength(response.body)));
+});
+
 test('a stream is a sequence of chunks that ends with [DONE] and gives the same answer', async () => {
   const turn = (): ScriptStep[] => [{ type: 'reasoning', text: 'Hm.' }, { type: 'text', text: 'Hel' }, ...says('lo.')];
   const { response } = await ask({ model: 'model', messages, stream: true }, [turn()]);

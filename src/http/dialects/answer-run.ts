@@ -1,7 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ChatEvent } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
 import { logChat } from '../../runs/run-stats.ts';
 import { forbidRetry, suppressErrorLine, logInternalError, toGatewayError } from '../error-handler.ts';
@@ -13,6 +15,9 @@ export interface AnswerOptions {
   stallMs: number;
   now: () => number;
 }
+
+/** About five milliseconds of serializing and writing. */
+const longAnswerCharacters = 1_000_000;
 
 /** The format of one answer. */
 export interface AnswerForm {
@@ -67,14 +72,16 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
         });
       }
       const collector = format.collect(head);
+      let characters = 0;
       await started.stream((events) => {
         for (const event of events) {
           watch(event);
           collector.add(event);
+          if (event.type === 'text') characters += event.text.length;
         }
         return undefined;
       });
-      return collector.body();
+      return characters > longAnswerCharacters ? await serializeInTurns(reply, collector.body()) : collector.body();
     } catch (error) {
       suppressErrorLine(request);
       // The client is gone, so there is no answer; `hijack` tells Fastify not to wait for one.
@@ -82,6 +89,17 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       throw partial.addTo(controller.signal.reason instanceof GatewayError ? controller.signal.reason : error, request.id);
     }
   };
+}
+
+/** Fastify would serialize, measure and write a long answer in one turn of the event loop, which takes tens of milliseconds for megabytes. */
+async function serializeInTurns(reply: FastifyReply, body: JsonObject): Promise<Buffer> {
+  await nextTurn();
+  const text = JSON.stringify(body);
+  await nextTurn();
+  const bytes = Buffer.from(text);
+  await nextTurn();
+  reply.type('application/json; charset=utf-8');
+  return bytes;
 }
 
 function loggedError(error: unknown, request: FastifyRequest, signal: AbortSignal): GatewayError {
