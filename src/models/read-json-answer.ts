@@ -31,13 +31,14 @@ export async function readJsonAnswer(response: OutboundResponse, name: string, m
     maxNumbers: limits.bodyNumbers,
     prototypes: 'remove',
     documents: [],
+    secrets: mask.secrets,
   } as const;
   const parsed = await parseJsonAside(task, { caller: `backend ${name}` }).catch((error: unknown) => {
     throw invalid(name, 'sends an answer that cannot be read', error);
   });
   switch (parsed.type) {
     case 'value':
-      return mask.value(parsed.value);
+      return parsed.value;
     case 'invalid':
       throw invalid(name, 'sends malformed JSON');
     case 'too_deep':

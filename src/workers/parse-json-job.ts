@@ -1,6 +1,8 @@
 import { parse } from 'secure-json-parse';
 import { hasMoreValuesThan, isTextDeeperThan } from '../shared/json-depth.ts';
 import { isJsonObject } from '../shared/json.ts';
+import { createSecretMask } from '../shared/secrets/secret-mask.ts';
+import type { Secret } from '../shared/secrets/secret-mask.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 
 /** The source, and the limits on the parsed value: receiving it from the worker takes time for each part again. */
@@ -19,6 +21,8 @@ export interface ParseTask {
    * is cheap to receive, and do not count towards the limits.
    */
   documents: readonly string[];
+  /** Redacted in the value. */
+  secrets?: readonly Secret[];
 }
 
 export type ParsedJson = { type: 'value'; value: JsonValue } | { type: 'invalid'; message: string } | { type: 'too_deep' } | TooMuch;
@@ -45,7 +49,7 @@ export function parseJsonJob(task: ParseTask): ParsedJson {
     return { type: 'invalid', message: error instanceof Error ? error.message : String(error) };
   }
   for (const path of task.documents) documentsToText(value, path.split('.'));
-  return findTooMuch(value, task) ?? { type: 'value', value };
+  return findTooMuch(value, task) ?? { type: 'value', value: createSecretMask(task.secrets ?? []).value(value) };
 }
 
 function documentsToText(value: JsonValue | undefined, [name, ...rest]: readonly string[]): void {

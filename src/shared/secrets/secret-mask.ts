@@ -13,6 +13,8 @@ const shortestPart = 8;
  * stores never see them.
  */
 export interface SecretMask {
+  /** What it was created of, so that another thread can create it too. */
+  secrets: readonly Secret[];
   /** True if there are no credentials to redact. */
   isEmpty: boolean;
   text: (text: string) => string;
@@ -43,6 +45,7 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask {
   const bytes = (given: Uint8Array): Uint8Array =>
     maskBytes(given, [...inBytes, ...patterns.flatMap((pattern) => matchesIn(given, pattern))]);
   return {
+    secrets,
     isEmpty,
     text,
     value: (value) => (isEmpty ? value : (maskValue(value, text, new Map()) as typeof value)),

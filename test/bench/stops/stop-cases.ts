@@ -683,6 +683,14 @@ const backends: StopCase[] = [
     (peer) => (peer.completion = JSON.stringify(completionOf({ role: 'assistant', content: 'words '.repeat(2_500_000) }, 'stop'))),
     askChat,
   ),
+  {
+    ...backendCase(
+      'a text of 15 MB, of a backend with a key that is looked for in it',
+      (peer) => (peer.completion = JSON.stringify(completionOf({ role: 'assistant', content: 'words '.repeat(2_500_000) }, 'stop'))),
+      askChat,
+    ),
+    environment: () => ({ OPENAI_API_KEYS: 'sk-a-key/of+this-backend' }),
+  },
   lineCase('a line of a stream with 30,000 calls', () => {
     const calls = times(30_000, (index) => `{"index":${index},"function":{}}`);
     return chunkOf(`{"role":"assistant","tool_calls":[${calls}]}`);
