@@ -77,6 +77,8 @@ export type ModelEvent =
   | { type: 'extra'; level: 'delta' | 'choice' | 'response'; fields: JsonObject; choice?: number }
   | { type: 'usage'; usage: Usage }
   | { type: 'finish'; reason: FinishReason; choice?: number }
+  /** A selection of tools begins; the run event `selection` tells its end. */
+  | { type: 'selecting' }
   | { type: 'run-event'; event: RunEvent };
 
 /** An event of a run: from the model, or about what the gateway did. */

@@ -122,6 +122,8 @@ export const limits = {
   toolRetryDelayMs: 250,
   /** Progress events of one call; a tool that reports more is in a loop. */
   progressEventsPerCall: 1_000,
+  /** Lines about what an answer is doing, for Open WebUI, which stores each with its message and writes the whole message anew. */
+  statusChanges: 100,
   /** How long results of calls beside a caller's own functions are kept for the caller's next request. */
   continuationMs: 60 * 60 * 1000,
   continuations: 1_000,

@@ -6,7 +6,7 @@ export interface Remedies<Request, Event> {
   remedy: (error: unknown, failed: Request) => Request | undefined | Promise<Request | undefined>;
   /** How often the request may be repeated. Default: once. */
   maxRepeats?: number;
-  /** Whether an event is part of the answer, after which nothing is repeated, to avoid duplicate output. Default: all but run events. */
+  /** Whether an event is part of the answer, after which nothing is repeated, to avoid duplicate output. Default: all but events of the run. */
   isAnswer?: (event: Event) => boolean;
 }
 
@@ -14,7 +14,7 @@ export interface Remedies<Request, Event> {
 export async function withRemedies<Request, Event extends { type: string }, Result>(
   first: Request,
   attempt: (request: Request, emit: Emit<Event>) => Promise<Result>,
-  { emit, remedy, maxRepeats = 1, isAnswer = isNoRunEvent }: Remedies<Request, Event>,
+  { emit, remedy, maxRepeats = 1, isAnswer = isOfModel }: Remedies<Request, Event>,
 ): Promise<Result> {
   let request = first;
   let hasBegun = false;
@@ -33,6 +33,6 @@ export async function withRemedies<Request, Event extends { type: string }, Resu
   }
 }
 
-function isNoRunEvent({ type }: { type: string }): boolean {
-  return type !== 'run-event';
+function isOfModel({ type }: { type: string }): boolean {
+  return type !== 'run-event' && type !== 'selecting';
 }

@@ -198,7 +198,9 @@ describe('with a registered tool server', () => {
   test('the HTTP client of Open WebUI gets sources as events too, which is the form that it keeps', async () => {
     const headers = { 'user-agent': 'Python/3.12 aiohttp/3.13.2' };
     const chunks = readChunks((await askWithTool({ stream: true }, headers)).body).filter((chunk) => typeof chunk !== 'string');
-    const extensions = chunks.filter((chunk) => chunk['sources'] !== undefined || chunk['event'] !== undefined);
+    const extensions = chunks.filter(
+      (chunk) => chunk['sources'] !== undefined || (chunk['event'] as { type: string } | undefined)?.type === 'source',
+    );
     const source = expect.objectContaining({ source: { name: 'TOOL:time/now' }, tool_result: true });
     expect(extensions).toEqual([expect.objectContaining({ sources: [source], event: { type: 'source', data: source } })]);
   });

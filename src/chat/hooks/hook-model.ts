@@ -37,7 +37,8 @@ class WithheldAnswer {
 
   /** Buffers the event if it is part of the answer, and returns whether it is. @throws GatewayError `hook_failed` if the answer is too long */
   takes(event: ModelEvent): boolean {
-    if (event.type === 'usage' || event.type === 'run-event' || (event.type === 'extra' && event.level === 'response')) return false;
+    if (event.type === 'usage' || event.type === 'selecting' || event.type === 'run-event') return false;
+    if (event.type === 'extra' && event.level === 'response') return false;
     const index = event.choice ?? 0;
     const choice = this.choices.get(index) ?? { events: [], text: '', reason: 'stop' };
     this.choices.set(index, choice);

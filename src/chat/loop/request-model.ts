@@ -46,6 +46,7 @@ function isForReader(event: ChatEvent, turn: Turn): boolean {
       if (event.level === 'delta') turn.isSilent = false;
       return true;
     case 'usage':
+    case 'selecting':
     case 'run-event':
     case 'source':
     case 'approval':

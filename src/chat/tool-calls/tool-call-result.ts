@@ -107,7 +107,11 @@ function valueText(value: JsonValue): string {
 function withFilesApart(outcome: ToolOutcome): ToolOutcome {
   if (outcome.type === 'error') return outcome;
   const { value, files } = extractDataUris(outcome.value);
-  return files.length === 0 ? outcome : { ...outcome, value, files: [...(outcome.files ?? []), ...files] };
+  if (files.length === 0) return outcome;
+  // A small file may be the value itself as well.
+  const given = outcome.files ?? [];
+  const others = given.filter(({ url }) => !files.some((file) => file.url === url));
+  return { ...outcome, value, files: [...others, ...files.map((file) => ({ ...given.find(({ url }) => url === file.url), ...file }))] };
 }
 
 /**

@@ -21,6 +21,8 @@ export interface StreamEncoder {
   readonly keepAlive: string;
   /** Empty for events that are not part of the answer. */
   encode(event: ChatEvent): string;
+  /** What follows on events that were emitted together; absent if nothing ever does. */
+  afterBatch?(): string;
   /** The end of a complete stream. */
   end(): string;
   /** The end of a stream that fails after its headers were sent. */

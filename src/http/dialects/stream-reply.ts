@@ -61,6 +61,9 @@ export async function streamReply(
       text += encoder.encode(event);
       isOpening ||= (opening !== '' || text !== '') && !isBeforeModel(event);
     }
+    const due = encoder.afterBatch?.() ?? '';
+    isOpening ||= due !== '';
+    text += due;
     if (writer !== undefined) writer.write(text);
     else {
       opening += text;
@@ -90,6 +93,7 @@ function isDeliberate(signal: AbortSignal): boolean {
 
 /** Events before the first model request. They are buffered, so that a refusal by the model can still have an HTTP status. */
 function isBeforeModel(event: ChatEvent): boolean {
+  if (event.type === 'selecting') return true;
   return event.type === 'run-event' && (event.event.type === 'run.start' || event.event.type === 'warning');
 }
 

@@ -218,7 +218,7 @@ function addPieces(pieces: ReasoningPiece[], index: number, events: ModelEvent[]
 }
 
 /** Adds the choice's index to an event; the first choice needs none. */
-function at(index: number, event: Exclude<ModelEvent, { type: 'usage' | 'run-event' }>): ModelEvent {
+function at(index: number, event: Exclude<ModelEvent, { type: 'usage' | 'selecting' | 'run-event' }>): ModelEvent {
   return index === 0 ? event : { ...event, choice: index };
 }
 

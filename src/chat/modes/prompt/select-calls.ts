@@ -68,6 +68,7 @@ const nothing: Selection = { calls: [], refused: [] };
  */
 export async function selectCalls(request: SelectionRequest): Promise<Selection> {
   const log: SelectionLog = { requests: 0, dropped: [], repaired: [], more: {} };
+  await request.emit([{ type: 'selecting' }]);
   let selection = nothing;
   try {
     selection = await choose(request, log);

@@ -7,6 +7,8 @@ import { addUsage } from '../../../core/usage.ts';
 import { errorBody } from '../../error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
 import { toFunctionCall } from './legacy-functions.ts';
+import { createOpenWebUiEvents, isOpenWebUi } from './open-webui-events.ts';
+import type { OpenWebUiEvents, OpenWebUiPart } from './open-webui-events.ts';
 
 export interface CompletionOptions {
   includeUsage: boolean;
@@ -18,17 +20,9 @@ export interface CompletionOptions {
 /** OpenAI's completions and chunks, with the gateway's extensions. `headers` are those of the request. */
 export function chatCompletionFormat(options: CompletionOptions, headers: IncomingHttpHeaders): AnswerFormat {
   return {
-    stream: (head) => createChunkEncoder(head, { ...options, sourcesAreEvents: keepsEventsAlone(headers) }),
+    stream: (head) => createChunkEncoder(head, options, isOpenWebUi(headers) ? createOpenWebUiEvents() : undefined),
     collect: (head) => createCompletionCollector(head, options),
   };
-}
-
-/**
- * Open WebUI shows only the `sources` of the first chunk that has some, and stores none; those that come as events it shows and stores. Only its HTTP
- * client identifies it.
- */
-function keepsEventsAlone(headers: IncomingHttpHeaders): boolean {
-  return headers['user-agent']?.includes('aiohttp/') === true;
 }
 
 /** The id of a run's completion, streamed and not. */
@@ -39,7 +33,8 @@ export function completionId(runId: string): string {
 /** Server-sent events, one OpenAI chunk each. */
 function createChunkEncoder(
   { runId, created, model }: AnswerHead,
-  options: CompletionOptions & { sourcesAreEvents: boolean },
+  options: CompletionOptions,
+  openWebUi: OpenWebUiEvents | undefined,
 ): StreamEncoder {
   // Serialized once per run, not for each chunk.
   const prefix = `data: ${JSON.stringify({ id: completionId(runId), object: 'chat.completion.chunk', created, model }).slice(0, -1)}`;
@@ -65,6 +60,9 @@ function createChunkEncoder(
     const shown = { ...(warning !== undefined && { warnings: [{ ...warning }] }), ...(options.includeEvents && { event: { ...event } }) };
     return choiceChunk(0, {}, shown);
   };
+  const partChunks = (parts: readonly OpenWebUiPart[]): string =>
+    parts.map((part) => ('event' in part ? choiceChunk(0, {}, part) : choiceChunk(0, { delta: part }))).join('');
+  const lastParts = (): string => (openWebUi === undefined ? '' : partChunks(openWebUi.end()));
   const callChunk = (call: ToolCall, choice: number): string => {
     const index = callCounts.get(choice) ?? 0;
     callCounts.set(choice, index + 1);
@@ -76,6 +74,7 @@ function createChunkEncoder(
     contentType: 'text/event-stream; charset=utf-8',
     keepAlive: ': keep-alive\n\n',
     encode(event) {
+      openWebUi?.note(event);
       const choice = 'choice' in event ? (event.choice ?? 0) : 0;
       switch (event.type) {
         case 'text':
@@ -92,7 +91,8 @@ function createChunkEncoder(
           return begin(choice) + choiceChunk(choice, { finish_reason: toWireReason(event.reason, options, callCounts.has(choice)) });
         case 'source': {
           const source = event.source as unknown as JsonObject;
-          return choiceChunk(0, {}, { sources: [source], ...(options.sourcesAreEvents && { event: { type: 'source', data: source } }) });
+          // Open WebUI shows only the `sources` of the first chunk that has some, and stores none; those that come as events it shows and stores.
+          return choiceChunk(0, {}, { sources: [source], ...(openWebUi && { event: { type: 'source', data: source } }) });
         }
         case 'run-event':
           return runEventChunk(event.event);
@@ -104,13 +104,16 @@ function createChunkEncoder(
         case 'usage':
           usage = addUsage(usage, event.usage);
           return '';
+        case 'selecting':
+          return '';
         default:
           return event satisfies never;
       }
     },
-    end: () => `${options.includeUsage ? chunk({ choices: [], usage: usage ?? emptyUsage }) : ''}data: [DONE]\n\n`,
+    ...(openWebUi && { afterBatch: () => partChunks(openWebUi.pending()) }),
+    end: () => `${lastParts()}${options.includeUsage ? chunk({ choices: [], usage: usage ?? emptyUsage }) : ''}data: [DONE]\n\n`,
     // A failed stream ends without `[DONE]`.
-    failure: (error) => `data: ${JSON.stringify(errorBody(error))}\n\n`,
+    failure: (error) => `${lastParts()}data: ${JSON.stringify(errorBody(error))}\n\n`,
   };
 }
 

@@ -92,6 +92,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
           return [];
         // Approval tokens are for clients without a session.
         case 'approval':
+        case 'selecting':
         case 'thought':
         case 'extra':
           return [];

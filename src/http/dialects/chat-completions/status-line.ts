@@ -1,0 +1,164 @@
+import type { ChatEvent } from '../../../core/chat.ts';
+import { limits } from '../../../core/limits.ts';
+import type { RunEvent } from '../../../core/run-event.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+
+/** One state of a status line. `isDone`: nothing is going on any more. A hidden line is not shown. */
+export interface Status {
+  text: string;
+  isDone: boolean;
+  isHidden?: true;
+}
+
+/** One line, in plain words, about what a run does beside writing. */
+export interface StatusLine {
+  note(event: ChatEvent): void;
+  /** The line, if it has changed since it was last asked for. */
+  change(): Status | undefined;
+  /** The last state of a line that still says that something is going on. */
+  end(): Status | undefined;
+}
+
+export function createStatusLine(): StatusLine {
+  /** Names of functions by the ids of their calls. */
+  const running = new Map<string, string>();
+  const waiting = new Map<string, string>();
+  let succeeded: string[] = [];
+  /** Names of functions by what became of them. */
+  let failed = new Map<string, string[]>();
+  const reports = new Map<string, number>();
+  let report: string | undefined;
+  let isChoosing = false;
+  let hasChanged = false;
+  let shown: Status | undefined;
+  let changes = 0;
+
+  function begin(id: string, name: string): void {
+    if (running.size === 0 && waiting.size === 0) {
+      succeeded = [];
+      failed = new Map();
+    }
+    isChoosing = false;
+    report = undefined;
+    running.set(id, name);
+  }
+
+  function settle(id: string, name: string, error: JsonValue | undefined): void {
+    running.delete(id);
+    waiting.delete(id);
+    report = undefined;
+    if (error === undefined) succeeded.push(name);
+    else {
+      const end = endOf(error);
+      failed.set(end, [...(failed.get(end) ?? []), name]);
+    }
+  }
+
+  function noteRunEvent({ type, data }: RunEvent): void {
+    // The call around a nested run reports what that run does.
+    if (data['within'] !== undefined) return;
+    const id = textIn(data['id']);
+    const name = textIn(data['tool']);
+    if (type === 'selection') isChoosing &&= Array.isArray(data['found']) && data['found'].length > 0;
+    else if (type === 'tool.call') begin(id, name);
+    else if (type === 'tool.result') settle(id, name, data['error']);
+    else if (type === 'tool.progress') {
+      const count = (reports.get(id) ?? 0) + 1;
+      reports.set(id, count);
+      if (isRound(count)) report = reportOf(name, data) ?? report;
+    } else if (type === 'approval.request') {
+      running.delete(id);
+      waiting.set(id, name);
+    } else if (type === 'approval.response') {
+      waiting.delete(id);
+      if (data['decision'] === 'approve') running.set(id, name);
+    } else return;
+    hasChanged = true;
+  }
+
+  function current(): Status | undefined {
+    if (isChoosing) return { text: 'Choosing tools…', isDone: false };
+    if (running.size > 0) return { text: report ?? `Calling ${listed(running.values())}…`, isDone: false };
+    if (waiting.size > 0) return { text: `Waiting for approval of ${listed(waiting.values())}`, isDone: false };
+    const ends = succeeded.length === 0 ? [] : [`Called ${listed(succeeded)}`];
+    for (const [end, names] of failed) ends.push(`${ends.length === 0 ? capitalized(end) : end}: ${listed(names)}`);
+    if (ends.length > 0) return { text: ends.join('; '), isDone: true };
+    return shown && { ...shown, isDone: true, isHidden: true };
+  }
+
+  return {
+    note(event) {
+      if (event.type === 'run-event') noteRunEvent(event.event);
+      else if (event.type === 'selecting') {
+        isChoosing = true;
+        hasChanged = true;
+      } else if (event.type === 'approval') {
+        // Calls behind those that wait for approval wait with them.
+        running.clear();
+        hasChanged = true;
+      }
+    },
+    change() {
+      if (!hasChanged) return undefined;
+      hasChanged = false;
+      const next = current();
+      if (next === undefined || (next.text === shown?.text && next.isDone === shown.isDone)) return undefined;
+      if (!next.isDone && changes >= limits.statusChanges) return undefined;
+      changes += 1;
+      shown = next;
+      return next;
+    },
+    end() {
+      if (shown === undefined || shown.isDone) return undefined;
+      const { text } = shown;
+      if (isChoosing) return { text, isDone: true, isHidden: true };
+      return { text: running.size > 0 ? `Stopped calling ${listed(running.values())}` : text, isDone: true };
+    },
+  };
+}
+
+const failures: Readonly<Record<string, string>> = {
+  approval_rejected: 'rejected',
+  approval_expired: 'not approved in time',
+  tool_cancelled: 'cancelled',
+  tool_timeout: 'timed out',
+};
+
+function endOf(error: JsonValue): string {
+  return failures[isJsonObject(error) ? textIn(error['code']) : ''] ?? 'failed';
+}
+
+/** Of many reports of one call the first nine are shown, then every tenth, then every hundredth. */
+function isRound(count: number): boolean {
+  return count % 10 ** Math.floor(Math.log10(count)) === 0;
+}
+
+/** Characters of a function's own words about its progress. */
+const reportCharacters = 200;
+
+function reportOf(name: string, { status, progress, total }: JsonObject): string | undefined {
+  if (typeof status === 'string' && status !== '') return `${name}: ${status.slice(0, reportCharacters)}`;
+  if (typeof progress !== 'number' || typeof total !== 'number' || total <= 0) return undefined;
+  return `${name}: ${Math.round((progress / total) * 100)} %`;
+}
+
+const listedNames = 3;
+
+/** Names as in a sentence, each of them once. */
+function listed(names: Iterable<string>): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const words = [...counts].map(([name, count]) => (count === 1 ? name : `${name} (${count} times)`));
+  const rest = words.length - listedNames;
+  const named = rest > 1 ? [...words.slice(0, listedNames), `${rest} others`] : words;
+  return named.length < 2 ? named.join('') : `${named.slice(0, -1).join(', ')} and ${named.at(-1)}`;
+}
+
+function capitalized(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+function textIn(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
