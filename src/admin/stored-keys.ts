@@ -28,6 +28,8 @@ export interface StoredKeysOptions {
 export interface StoredKeys {
   /** Undefined for an unknown hash and for an expired key. @throws GatewayError `storage_unavailable` */
   findCaller(hash: string): Promise<Caller | undefined>;
+  /** The same by the id of a key; not cached. @throws GatewayError `storage_unavailable` */
+  findById(id: string): Promise<Caller | undefined>;
   /** Whether any key is stored, even an expired one. @throws GatewayError `storage_unavailable` */
   hasAny(): Promise<boolean>;
   forget: () => void;
@@ -63,6 +65,12 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
       if (entry === undefined || isExpired(entry.record, now())) return undefined;
       if (entry.caller.expiresAt !== undefined) onExpiring?.(entry.caller.id, entry.caller.expiresAt);
       return entry.caller;
+    },
+    async findById(id) {
+      const record = (await readStore(() => registry.listKeys())).find((key) => key.id === id);
+      if (record === undefined || isExpired(record, now())) return undefined;
+      if (record.expiresAt !== undefined) onExpiring?.(id, record.expiresAt);
+      return toCaller(record);
     },
     async hasAny() {
       if (any !== undefined && isFresh(any.readAt)) return any.answer;

@@ -9,6 +9,8 @@ import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
 import type { ActiveRuns } from '../runs/active-runs.ts';
 import { createRunLog } from '../observability/run-log.ts';
 import type { WritingRunLog } from '../observability/run-log.ts';
+import { createApprovalLinks } from '../policy/approvals/approval-links.ts';
+import type { ApprovalLinks } from '../policy/approvals/approval-links.ts';
 import { createApprovalTokens } from '../policy/approvals/approval-tokens.ts';
 import { createApprovalGate } from '../policy/approvals/approval-gate.ts';
 import { createRememberedApprovals } from '../policy/approvals/remembered-approvals.ts';
@@ -18,6 +20,7 @@ export interface Approvals {
   /** Requests approvals for tool calls, and input for functions. */
   runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'elicitations'>;
   runLog: WritingRunLog;
+  links: ApprovalLinks;
   /** Suspends runs that wait for an approval in another request. */
   suspensions: RunSuspensions;
   decisionsFor(runs: ActiveRuns): ApprovalDecisions;
@@ -30,7 +33,9 @@ export function composeApprovals(
 ): Approvals {
   const { waitingRuns: store, noteStores } = storage;
   // Without a secret suspended runs are in memory, so their tokens need a secret for this process only.
-  const tokens = createApprovalTokens(config.secret ?? newId(), now);
+  const secret = config.secret ?? newId();
+  const tokens = createApprovalTokens(secret, now);
+  const links = createApprovalLinks(secret);
   const remembered = createRememberedApprovals({
     store: noteStores.approval,
     now,
@@ -57,9 +62,11 @@ export function composeApprovals(
       elicitations: { ask: sendElicitation, timeoutMs },
     },
     runLog,
+    links,
     suspensions: createRunSuspensions({
       store,
       tokens,
+      links,
       flushLog: () => runLog.flush(),
       onGivenUp: failGivenUp,
       onFault: (error) => logger.error({ err: error }, 'a cancelled run that waits for an approval cannot be closed at the moment'),

@@ -9,6 +9,8 @@ import type { ActiveRuns } from '../runs/active-runs.ts';
 import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
 import { createInvokeFunction } from '../runs/invoke-function.ts';
 import type { InvokeFunction } from '../runs/invoke-function.ts';
+import { createLinkedApprovals } from '../runs/linked-approvals.ts';
+import type { LinkedApprovals } from '../runs/linked-approvals.ts';
 import type { AppContext } from './app-context.ts';
 import type { Approvals } from './compose-approvals.ts';
 import type { Storage } from './compose-storage.ts';
@@ -18,6 +20,7 @@ export interface Runs {
   /** Runs one function outside of a chat. */
   invoke: InvokeFunction;
   decisions: ApprovalDecisions;
+  linked: LinkedApprovals;
   /** Ends the runs and calls of a key; after its deletion no new ones start. */
   endAllOf: (callerId: string, cause: 'deleted' | 'changed' | 'expired') => void;
   /** Admits no more runs and calls; resolves when all have ended, or shortly after `DRAIN_TIMEOUT_MS`, when the rest is aborted. */
@@ -38,10 +41,12 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
   const runs = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
   const calls = createActiveInvocations();
   const { tools, runtime } = services;
+  const decisions = approvals.decisionsFor(runs);
   return {
     runs,
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, now }),
-    decisions: approvals.decisionsFor(runs),
+    decisions,
+    linked: createLinkedApprovals({ store: storage.waitingRuns, links: approvals.links, decisions, runs, log: runLog, now }),
     endAllOf(callerId, cause) {
       const verb = cause === 'expired' ? 'has' : 'was';
       if (cause === 'deleted') runs.cancelAllOf(callerId);

@@ -5,6 +5,7 @@ import type { RunLog } from '../core/run-log.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 import { createDefaultModel } from '../http/dialects/socket/default-model.ts';
 import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
+import { approvalPageRoutes } from '../http/routes/approval-page.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
 import { chatRoute } from '../http/routes/chat.ts';
 import { gatewayRoutes } from '../http/routes/gateway.ts';
@@ -44,7 +45,7 @@ export interface RouteParts extends Models, Runs, Access {
 
 /** Every route of the gateway, with the services that it needs. */
 export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
-  const { context, storage, models, embed, tools, runs, invoke, decisions, relay, limiter, authenticator, keys, gatewayId } = parts;
+  const { context, storage, models, embed, tools, runs, invoke, decisions, linked, relay, limiter, authenticator, keys, gatewayId } = parts;
   const { config, now } = context;
   const { registry, presets, chats } = storage;
   const { corsOrigins: allowedOrigins, clientStallTimeoutMs: stallMs, storeChats: isStoring } = config;
@@ -63,11 +64,12 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     defaultModel: createDefaultModel(models),
   });
   const runInBackground = createBackgroundRuns({ runs, relay, log: app.log });
-  await app.register(chatRoute, { startRun: runs.start, runInBackground, stallMs, now });
+  await app.register(chatRoute, { publicUrl: config.publicUrl, startRun: runs.start, runInBackground, stallMs, now });
   await app.register(modelRoutes, { models, embed });
   await app.register(storedChatRoutes, { store: chats, isStoring });
   await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
   await app.register(approvalRoutes, { decisions, runs, stallMs, now });
+  await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
   await app.register(toolRoutes, { tools, invoke });
   await app.register(mcpRoute, { tools, invoke, version, gatewayId, allowedOrigins });
 

@@ -8,7 +8,12 @@ export interface PendingApproval {
   run_id: string;
   calls: { id: string; tool: string; arguments: JsonObject; token: string }[];
   token?: string;
+  /** The gateway's page that takes the decision; absent if it is not known where people reach the gateway. */
+  url?: string;
 }
+
+/** The path of that page begins with this; the rest is the secret part of the link. */
+export const approvalPagePath = '/approvals/';
 
 /** Which calls wait for a human: all, none, or those of the functions named. */
 export type ApprovalRule = boolean | readonly string[];

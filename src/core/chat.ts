@@ -121,8 +121,11 @@ export interface ChatRequest {
   isHandover?: true;
   /** The approval rule of the presets that handed the conversation over; clients cannot set it. */
   approvalRule?: ApprovalRule;
-  /** The format of an answer over HTTP, which can return approval tokens; absent for an answer over a socket. `isLegacy`: with `function_call`. */
-  reply?: { includeUsage: boolean; includeEvents: boolean; isLegacy?: true };
+  /**
+   * The format of an answer over HTTP, which can return approval tokens; absent for an answer over a socket. `isLegacy`: with `function_call`.
+   * `address`: where people reach the gateway, without a slash at the end; absent if that is not known.
+   */
+  reply?: { includeUsage: boolean; includeEvents: boolean; isLegacy?: true; address?: string };
   /** Present with `store: true`: the answer is to be stored. `metadata` is not validated. */
   store?: { metadata: JsonValue };
 }

@@ -17,6 +17,9 @@ export interface WaitingCall {
   parameters: JsonObject;
   /** The definition of the function, from `ApprovalDecision`. */
   definition: string;
+  /** Of the tool, for whoever decides. */
+  server?: string;
+  endpoint?: string;
   /** The enclosing calls of presets, outermost first, each with its index among the calls of its turn; absent if there are none. */
   within?: { index: number; callId: string }[];
 }
@@ -71,8 +74,20 @@ export interface DecidedCall {
   answer: ApprovalAnswer;
 }
 
-/** `closed`: the run was resumed or cancelled, or all its calls are decided. */
-export type FoundWait = { callerId: string } & ({ type: 'open'; run: WaitingRun } | { type: 'closed' });
+/** A suspension without what is encrypted. `isOpen` is false if the run was resumed or cancelled, or all its calls are decided. */
+export interface WaitHead {
+  callerId: string;
+  waitId: string;
+  /** Milliseconds since 1970. */
+  expires: number;
+  isOpen: boolean;
+}
+
+/** `answers`: the decisions so far, by the id of the call. `closed`: as `isOpen` of `WaitHead`. */
+export type FoundWait = { callerId: string } & (
+  | { type: 'open'; run: WaitingRun; answers: ReadonlyMap<string, ApprovalAnswer> }
+  | { type: 'closed' }
+);
 
 export type DecisionEffect =
   /** Recorded, while other calls wait: their ids. */
@@ -102,6 +117,8 @@ export type KeptWait = { type: 'kept'; givenUp: string[] } | { type: 'refused' }
 export interface WaitingRunStore {
   /** Adds a run, or reopens the one of this id. Resolves when it is durable. */
   keep(run: WaitingRun, bounds: WaitingBounds): Promise<KeptWait>;
+  /** Cheap, as nothing is decrypted. Undefined if no run of that id was suspended in the last day. */
+  findHead(id: string): Promise<WaitHead | undefined>;
   /** Undefined also for a run that cannot be decrypted with the current secret. */
   find(id: string): Promise<FoundWait | undefined>;
   /** Stores a decision, at most one for each call, even with concurrent requests. */

@@ -6,6 +6,7 @@ import type { Authenticator } from './auth/authenticate.ts';
 import { installGuard } from './auth/guard.ts';
 import { installCallerLimits } from './auth/limit-callers.ts';
 import { installJsonBodies } from './body/json-bodies.ts';
+import { loggedPath } from './logged-path.ts';
 import { installErrorHandling, sendMalformedRequest, sendMalformedUrl } from './error-handler.ts';
 
 export interface ServerOptions {
@@ -32,7 +33,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     routerOptions: { maxParamLength: 1_024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     genReqId: () => newId(),
     childLoggerFactory: (...[log, bindings, options, { method, url = '' }]) =>
-      log.child({ ...bindings, method, path: url.split('?', 1)[0]?.slice(0, 200) }, options),
+      log.child({ ...bindings, method, path: loggedPath(url) }, options),
     // Fastify would log two lines for every request; a chat logs one at its end.
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,

@@ -4,6 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { loggedPath } from './logged-path.ts';
 import { notFoundHint, tidyPath } from './not-found-hints.ts';
 import { leaveBodyUnread } from './body/unread-bodies.ts';
 
@@ -59,7 +60,7 @@ export function installErrorHandling(app: FastifyInstance): void {
 export function sendNotFound(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const path = tidyPath(request.url.split('?', 1)[0] ?? '/');
   const allowed = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => app.findRoute({ url: path, method }) !== null);
-  const shown = path.slice(0, 200);
+  const shown = loggedPath(path);
   if (allowed.length === 0)
     return sendError(
       new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${notFoundHint(shown)}`),
@@ -84,7 +85,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 
 /** For Fastify's option `frameworkErrors`: malformed URLs, which reach no route and no hook. */
 export function sendMalformedUrl(error: Error, request: FastifyRequest, reply: FastifyReply): void {
-  const path = request.url.split('?', 1)[0]?.slice(0, 200) ?? '';
+  const path = loggedPath(request.url);
   const message = `The path ${JSON.stringify(path)} is malformed: write "%" as "%25", and percent-encode other special characters.`;
   sendError(new GatewayError('invalid_request', message, { cause: error }), request, reply);
 }

@@ -24,7 +24,8 @@ export interface ApprovalDecisionsOptions {
 }
 
 export interface SubmittedDecision {
-  token: string;
+  /** The token of the call, or the suspension that the page of an approval has shown. */
+  proof: string | { waitId: string };
   answer: ApprovalAnswer;
   isRemembered: boolean;
 }
@@ -66,9 +67,10 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
   }
 
   return {
-    async decide({ runId, callId }, { token, answer, isRemembered }, caller) {
+    async decide({ runId, callId }, { proof, answer, isRemembered }, caller) {
       const { run, call } = await findOpen({ runId, callId }, caller);
-      requireToken(tokens.check(token, { runId, waitId: run.waitId, callId, args: call.args }));
+      if (typeof proof === 'string') requireToken(tokens.check(proof, { runId, waitId: run.waitId, callId, args: call.args }));
+      else if (proof.waitId !== run.waitId) throw alreadyDecided();
       const { again } = run;
       if (again !== undefined) requireSame(answer, again.decided, call);
       else if (answer.decision === 'approve' && answer.args !== undefined) await requireValidArguments(answer.args, call, caller);

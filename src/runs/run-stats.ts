@@ -58,8 +58,8 @@ export interface AnsweredChat {
   model: string;
   stream: boolean;
   caller?: string;
-  /** Absent: HTTP. */
-  over?: 'socket';
+  /** Absent: HTTP. `page`: of an approval, for the run that it resumes. */
+  over?: 'socket' | 'page';
   status?: number;
 }
 

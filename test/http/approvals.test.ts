@@ -18,7 +18,7 @@ describe('an answer that waits for an approval', () => {
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }])] });
     const asked = await askPlainly(gateway);
     expect(asked.choices[0]).toMatchObject({
-      message: { content: 'Waiting for your approval: pay({"amount":5}).' },
+      message: { content: `Waiting for your approval: pay({"amount":5}).\n\nDecide here: ${asked.approval.url}` },
       finish_reason: 'stop',
     });
     const [waiting] = asked.approval.calls;
@@ -26,6 +26,7 @@ describe('an answer that waits for an approval', () => {
       run_id: expect.stringMatching(/^\w{16,}$/),
       calls: [{ id: expect.any(String), tool: 'pay', arguments: { amount: 5 }, token: expect.stringMatching(/^v1\.\d+\.[\w-]{43}$/) }],
       token: waiting?.token,
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:8080\/approvals\/\w+\.[\w-]{43}$/),
     });
     expect(gateway.sent).toEqual([]);
     const run = await readRun(gateway, asked);
@@ -49,7 +50,10 @@ describe('an answer that waits for an approval', () => {
         approval: expect.objectContaining({ run_id: expect.any(String), token: expect.any(String) }),
       },
     ]);
-    expect([seen.text, seen.finish]).toEqual(['Waiting for your approval: pay({"amount":5}).', ['stop']]);
+    expect([seen.text, seen.finish]).toEqual([
+      expect.stringMatching(/^Waiting for your approval: pay\(\{"amount":5\}\)\.\n\nDecide here: http:/),
+      ['stop'],
+    ]);
     expect(seen.eventsOf('approval.request')).toHaveLength(1);
     expect(seen.eventsOf('run.end')).toEqual([{ run_id: expect.any(String), status: 'waiting' }]);
     expect(seen.raw.endsWith('data: [DONE]\n\n')).toBe(true);

@@ -48,7 +48,7 @@ describe('an approval that a preset called as a tool needs', () => {
     ]);
     const asked = await askPlainly(gateway, withPayer);
     expect(asked.choices[0]).toMatchObject({
-      message: { content: 'Waiting for your approval: pay({"amount":5}).' },
+      message: { content: expect.stringContaining('Waiting for your approval: pay({"amount":5}).') },
       finish_reason: 'stop',
     });
     expect(shownBy(asked)).toEqual([['out.in', 'pay', { amount: 5 }]]);

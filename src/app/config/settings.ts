@@ -47,7 +47,8 @@ export const settingTable = {
     field: 'publicUrl',
     shownDefault: 'the address it listens on',
     parse: (value) => httpUrl(text(value)),
-    meaning: 'where people and tool servers reach the gateway: the issuer of [session tokens](openapi-tools.md#session-tokens)',
+    meaning:
+      'where people and tool servers reach the gateway: links to [its pages](approvals.md#the-page), and the issuer of [session tokens](openapi-tools.md#session-tokens)',
   },
   TOOLWHARF_CONFIG: { shownDefault: './toolwharf.yaml when it exists', parse: text, meaning: 'path of the configuration file' },
   OLLAMA_BASE_URLS: {

@@ -1,4 +1,5 @@
 import type { DecidedCall, RunSuspension, RunSuspensions, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
+import { approvalPagePath } from '../../core/approval.ts';
 import type { PendingApproval } from '../../core/approval.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -11,9 +12,15 @@ export interface ApprovalTokenSigner {
   sign(call: { runId: string; waitId: string; callId: string; args: JsonObject }, expires: number): string;
 }
 
+/** Signs the secret part of a link to the page of an approval. */
+export interface ApprovalLinkSigner {
+  sign(wait: { runId: string; waitId: string; callerId: string; expires: number }): string;
+}
+
 export interface RunSuspensionsOptions {
   store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
   tokens: ApprovalTokenSigner;
+  links: ApprovalLinkSigner;
   /** Called with runs that were evicted because the store was full and their caller had the most in it. Never rejects. */
   onGivenUp: (runIds: readonly string[]) => Promise<void>;
   /** Makes the log of the run durable. */
@@ -47,7 +54,7 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
         const waiting: WaitingRun = { id, callerId, waitId: options.newId(), expires, model, ...progress };
         await keep(waiting, limits.waitingRunsPerCaller, options);
         isSuspended = true;
-        return toPendingApproval(waiting, options.tokens);
+        return toPendingApproval(waiting, options);
       },
       async keepForRetry() {
         const checkpoint = isSuspended ? undefined : before?.resumed.retryFrom();
@@ -105,7 +112,10 @@ async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
   await flushLog();
 }
 
-function toPendingApproval({ id: runId, waitId, calls, expires }: WaitingRun, tokens: ApprovalTokenSigner): PendingApproval {
+function toPendingApproval(
+  { id: runId, callerId, waitId, calls, expires, request }: WaitingRun,
+  { tokens, links }: Pick<RunSuspensionsOptions, 'tokens' | 'links'>,
+): PendingApproval {
   const shown = calls.map(({ id, tool, args }) => ({
     id,
     tool,
@@ -113,5 +123,11 @@ function toPendingApproval({ id: runId, waitId, calls, expires }: WaitingRun, to
     token: tokens.sign({ runId, waitId, callId: id, args }, expires),
   }));
   const [only, ...others] = shown;
-  return { run_id: runId, calls: shown, ...(only !== undefined && others.length === 0 && { token: only.token }) };
+  const address = request.reply?.address;
+  return {
+    run_id: runId,
+    calls: shown,
+    ...(only !== undefined && others.length === 0 && { token: only.token }),
+    ...(address !== undefined && { url: `${address}${approvalPagePath}${links.sign({ runId, waitId, callerId, expires })}` }),
+  };
 }

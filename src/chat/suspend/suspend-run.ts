@@ -21,6 +21,8 @@ export interface RoundToSuspend {
   separator: TurnSeparator;
 }
 
+const noLink = 'There is no link to decide with, because the gateway does not know its own address: its operator has to set PUBLIC_URL.';
+
 /** Characters of arguments that the message shows; the approval shows all of them. */
 const shownCharacters = 200;
 
@@ -40,7 +42,7 @@ export async function suspendRun({ suspension, loop, separator, ...round }: Roun
     return false;
   }
   await emit(usageEvents(round.results));
-  await separator.separate(emit)([announcement(calls)]);
+  await separator.separate(emit)([announcement(calls, approval.url)]);
   await emit([
     { type: 'approval', approval },
     { type: 'finish', reason: 'stop' },
@@ -57,10 +59,12 @@ function refusalEvents({ code, message }: GatewayError, calls: readonly WaitingC
   return [{ type: 'run-event', event: { type: 'warning', data: { code, message } } }, ...responses, ...unrun.flatMap(resultEvents)];
 }
 
-function announcement(calls: readonly WaitingCall[]): ChatEvent {
+/** The link ends the text and has a line of its own, so that every frontend makes it one that can be clicked. */
+function announcement(calls: readonly WaitingCall[], url: string | undefined): ChatEvent {
   const shown = calls.map(({ tool, args }) => {
     const text = JSON.stringify(args);
     return `${tool}(${text.length > shownCharacters ? `${text.slice(0, shownCharacters).toWellFormed()}…` : text})`;
   });
-  return { type: 'text', text: `Waiting for your approval: ${shown.join(', ')}.` };
+  const way = url === undefined ? noLink : `Decide here: ${url}`;
+  return { type: 'text', text: `Waiting for your approval: ${shown.join(', ')}.\n\n${way}` };
 }

@@ -139,7 +139,8 @@ async function approve(prepared: ReadyCall, { settings, scope, turn, supervision
 
 function waitingCall({ call, tool, args }: ReadyCall, definition: string): Omit<WaitingCall, 'id'> {
   const { name, parameters } = tool.spec;
-  return { callId: call.id, tool: name, label: tool.label, args, parameters, definition };
+  const { label, server, endpoint } = tool;
+  return { callId: call.id, tool: name, label, args, parameters, definition, server, ...(endpoint !== undefined && { endpoint }) };
 }
 
 async function runReady(prepared: ReadyCall, circumstances: Circumstances): Promise<ToolCallResult> {

@@ -21,6 +21,11 @@ export interface Authenticator {
   findByToken: (token: string) => Promise<Caller | undefined>;
   /** The caller in open mode; undefined when this request needs a key. */
   findOpenCaller: (request: Credentials) => Promise<Caller | undefined>;
+  /**
+   * The caller of this id, for work that a caller has begun and that a request without their key continues. Undefined when their key is gone or has
+   * expired, and in open mode when the request does not come from this machine. Whether it comes from a page of another site is not checked.
+   */
+  findById: (id: string, request: Credentials) => Promise<Caller | undefined>;
   isOpen: () => Promise<boolean>;
   /** Drops cached keys. To be called after keys were created, changed or deleted. */
   forget: () => void;
@@ -82,13 +87,19 @@ export function createAuthenticator({
     return stored.findCaller(hashKey(token, pepper));
   }
 
+  const findOpenCaller = async (request: Credentials): Promise<Caller | undefined> =>
+    (await isOpen()) && openModeRefusal(request, allowedOrigins) === undefined ? openCaller : undefined;
+
   return {
     isOpen,
     findByToken,
-    forget: stored.forget,
-    async findOpenCaller(request) {
-      return (await isOpen()) && openModeRefusal(request, allowedOrigins) === undefined ? openCaller : undefined;
+    findOpenCaller,
+    async findById(id, request) {
+      if (id === openCallerId) return (await isOpen()) && strangerRefusal(request) === undefined ? openCaller : undefined;
+      if (id === fixedCallerId) return fixedHash && fixedCaller;
+      return stored.findById(id);
     },
+    forget: stored.forget,
     async requireCaller(request) {
       if (await isOpen()) {
         const refusal = openModeRefusal(request, allowedOrigins);
@@ -144,23 +155,12 @@ export function tokenOf(headers: Credentials['headers']): string | undefined {
  * Open mode is for users of this machine only. So it refuses pages of other sites (`Origin`), DNS rebinding (`Host`), and requests through a
  * proxy, which may come from anywhere (`Forwarded` and the like).
  */
-function openModeRefusal({ headers }: Credentials, allowedOrigins: readonly string[]): GatewayError | undefined {
-  const proxied = Object.keys(headers).find((name) => proxyHeader.test(name));
-  if (proxied !== undefined) {
-    return new GatewayError(
-      'invalid_api_key',
-      `This request came through a proxy (${proxied}), so others can reach this gateway: set TOOLWHARF_ADMIN_KEY and send it as a bearer token.`,
-    );
-  }
-  if (!isLoopbackName(hostnameOf(single(headers['host']) ?? ''))) {
-    return new GatewayError(
-      'forbidden',
-      'Without a key this gateway answers to 127.0.0.1, localhost and [::1] only. Use one of these, or set TOOLWHARF_ADMIN_KEY.',
-    );
-  }
+function openModeRefusal(request: Credentials, allowedOrigins: readonly string[]): GatewayError | undefined {
+  const refusal = strangerRefusal(request);
+  if (refusal !== undefined) return refusal;
   // Also for reads: with `*` in CORS_ALLOW_ORIGIN a browser would hand every answer to any page. So `*` never applies without a key.
   const origin = foreignOrigin(
-    headers,
+    request.headers,
     allowedOrigins.filter((allowed) => allowed !== '*'),
   );
   if (origin === undefined) return undefined;
@@ -168,6 +168,24 @@ function openModeRefusal({ headers }: Credentials, allowedOrigins: readonly stri
     'forbidden',
     `The page ${origin} may not use this gateway without a key. Name its origin in CORS_ALLOW_ORIGIN, or set TOOLWHARF_ADMIN_KEY and send the key.`,
   );
+}
+
+/** The part of it that holds for whatever sends the request. */
+function strangerRefusal({ headers }: Credentials): GatewayError | undefined {
+  const proxied = proxyHeaderIn(headers);
+  if (proxied !== undefined) {
+    return new GatewayError(
+      'invalid_api_key',
+      `This request came through a proxy (${proxied}), so others can reach this gateway: set TOOLWHARF_ADMIN_KEY and send it as a bearer token.`,
+    );
+  }
+  if (loopbackAddress(headers) === undefined) {
+    return new GatewayError(
+      'forbidden',
+      'Without a key this gateway answers to 127.0.0.1, localhost and [::1] only. Use one of these, or set TOOLWHARF_ADMIN_KEY.',
+    );
+  }
+  return undefined;
 }
 
 /** The `Origin` of a request, shortened, if it is neither the gateway's own nor one of the allowed ones (`*`: all); otherwise undefined. */
@@ -178,9 +196,17 @@ export function foreignOrigin(headers: Credentials['headers'], allowed: readonly
   return isOwn ? undefined : origin.slice(0, 200);
 }
 
-function hostnameOf(host: string): string {
+/** The name of a header that only proxies add. */
+export function proxyHeaderIn(headers: Credentials['headers']): string | undefined {
+  return Object.keys(headers).find((name) => proxyHeader.test(name));
+}
+
+/** The URL that `Host` names, if it is one of this machine. */
+export function loopbackAddress(headers: Credentials['headers']): string | undefined {
+  const host = single(headers['host']) ?? '';
   // No legitimate client sends user information or a path in `Host`.
-  return /^[^/@?#\\\s]+$/.test(host) && URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : '';
+  const url = /^[^/@?#\\\s]+$/.test(host) && URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : undefined;
+  return url !== undefined && isLoopbackName(url.hostname) ? url.origin : undefined;
 }
 
 /** `localhost` or a loopback address, in any spelling that the URL parser normalises. */

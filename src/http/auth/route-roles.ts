@@ -12,6 +12,9 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /health': 'public',
   'GET /ready': 'public',
   'GET /client.js': 'public',
+  // The link is the proof: it names one suspension of one run, and nobody can guess it.
+  'GET /approvals/:link': 'public',
+  'POST /approvals/:link': 'public',
   // The public key of session tokens, for tool servers.
   'GET /.well-known/jwks.json': 'public',
   // The answer to a browser's preflight, which never carries a key.

@@ -57,5 +57,5 @@ function parseDecision(value: unknown): SubmittedDecision {
   const { decision, token, arguments: edited, params, message, remember } = parseInput(body, value, 'an object with decision and token');
   const args = edited ?? params;
   const answer: ApprovalAnswer = decision === 'approve' ? { decision, ...(args && { args }) } : { decision, ...(message && { message }) };
-  return { token, answer, isRemembered: remember === true };
+  return { proof: token, answer, isRemembered: remember === true };
 }

@@ -7,11 +7,14 @@ import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions } from '../dialects/answer-run.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
 import { chatCompletionFormat } from '../dialects/chat-completions/openai-wire.ts';
+import { publicAddress } from '../public-address.ts';
 import { takeOverAdmission } from '../auth/limit-callers.ts';
 import { parseChatBody } from '../dialects/chat-completions/parse-chat-body.ts';
 import type { ParsedChat } from '../dialects/chat-completions/parse-chat-body.ts';
 
 export interface ChatRouteOptions extends AnswerOptions {
+  /** `PUBLIC_URL`. */
+  publicUrl: string | undefined;
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
   startRun(request: ChatRequest, caller: Caller, controller: AbortController): StartedRun;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
@@ -28,7 +31,9 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     const { includeUsage, includeEvents, isLegacy } = parsed;
     const { model, stream } = parsed.request;
     const controller = new AbortController();
-    const chat = { ...parsed.request, reply: { includeUsage, includeEvents, ...(isLegacy && { isLegacy }) } };
+    const address = publicAddress(request.headers, options.publicUrl);
+    const answerForm = { includeUsage, includeEvents, ...(isLegacy && { isLegacy }), ...(address !== undefined && { address }) };
+    const chat = { ...parsed.request, reply: answerForm };
     const started = options.startRun(chat, request.caller, controller);
     const format = chatCompletionFormat({ includeUsage, includeEvents, isLegacy }, request.headers);
     return answerRun({ request, reply, controller }, started, { model, stream, format });

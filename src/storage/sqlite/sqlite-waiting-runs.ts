@@ -61,11 +61,17 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
       }
     },
 
+    async findHead(id) {
+      const row = await connection.read((database) => findRow(database, id));
+      return row && { callerId: row.callerId, waitId: row.waitId, expires: row.expires, isOpen: row.isOpen === 1 };
+    },
+
     async find(id) {
       const { row, run } = await load(connection, cipher, id);
       if (row === undefined) return undefined;
       if (row.isOpen === 0) return { callerId: row.callerId, type: 'closed' };
-      return run && { callerId: row.callerId, type: 'open', run };
+      if (run === undefined) return undefined;
+      return { callerId: row.callerId, type: 'open', run, answers: await connection.read((database) => answersOf(database, run, cipher)) };
     },
 
     async decide({ id, waitId, callId }, answer) {
@@ -131,6 +137,7 @@ interface Row {
   id: string;
   callerId: string;
   waitId: string;
+  expires: number;
   isOpen: 0 | 1;
   /** The first part. Identifies one stored version of the run, because the random initialization vector makes every ciphertext unique. */
   encrypted: string;
@@ -139,7 +146,7 @@ interface Row {
 }
 
 function findRow(database: DatabaseSync, id: string): Row | undefined {
-  const columns = 'id, caller_id AS callerId, wait_id AS waitId, is_open AS isOpen, run AS encrypted, parts_id AS partsId';
+  const columns = 'id, caller_id AS callerId, wait_id AS waitId, expires, is_open AS isOpen, run AS encrypted, parts_id AS partsId';
   return selectFirst<Row>(database, `SELECT ${columns} FROM waiting_runs WHERE id = ?`, id);
 }
 

@@ -19,6 +19,7 @@ function openWaits() {
       },
     },
     tokens: { sign: ({ callId }) => (steps.push(`sign ${callId}`), `token of ${callId}`) },
+    links: { sign: ({ runId, waitId }) => `link to ${runId} ${waitId}` },
     flushLog: async () => void steps.push('flush'),
     onGivenUp: async (ids) => void steps.push(`gave up ${ids.join(', ')}`),
     onFault: () => undefined,

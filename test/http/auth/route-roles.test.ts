@@ -171,7 +171,16 @@ describe('the door of every route', () => {
 describe('the table', () => {
   test('leaves no more than these to everybody, and administration to administrators', () => {
     const rowsOf = (access: Access): string[] => Object.keys(routeRoles).filter((row) => routeRoles[row] === access);
-    expect(rowsOf('public')).toEqual(['GET /', 'GET /health', 'GET /ready', 'GET /client.js', 'GET /.well-known/jwks.json', 'OPTIONS *']);
+    expect(rowsOf('public')).toEqual([
+      'GET /',
+      'GET /health',
+      'GET /ready',
+      'GET /client.js',
+      'GET /approvals/:link',
+      'POST /approvals/:link',
+      'GET /.well-known/jwks.json',
+      'OPTIONS *',
+    ]);
     expect(rowsOf('socket')).toEqual(['GET /ws']);
     expect(rowsOf('user').filter((row) => /keys|tool-servers|configs|settings/.test(row))).toEqual([]);
   });

@@ -1,0 +1,245 @@
+import type { ApprovalAnswer } from '../../core/approval.ts';
+import type { Caller } from '../../core/caller.ts';
+import { limits } from '../../core/limits.ts';
+import type { KeptRun } from '../../core/run-log.ts';
+import type { WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { html } from './html.ts';
+import type { Html } from './html.ts';
+import type { Page } from './page.ts';
+
+export interface OpenApproval {
+  run: WaitingRun;
+  answers: ReadonlyMap<string, ApprovalAnswer>;
+  caller: Caller;
+  /** What was sent and could not be taken. `callId`: absent if it concerns all calls. */
+  refused?: { callId: string | undefined; message: string; args?: string; words?: string };
+}
+
+/** Arguments with more characters in a form cannot be changed on the page. */
+const editableCharacters = limits.smallBodyBytes / 2;
+const mostRows = 16;
+
+/** The calls of a suspended run, with a form for each that is not decided yet. */
+export function openApprovalPage({ run, answers, caller, refused }: OpenApproval): Page {
+  const { calls, expires, model, request } = run;
+  const open = calls.filter(({ id }) => !answers.has(id));
+  const title = open.length === 1 ? 'May this call run?' : `May these ${open.length} calls run?`;
+  const canRemember = request.chatId !== undefined;
+  const showing = { canRemember, isRetry: run.again !== undefined, refused };
+  const body = html`<h1>${title}</h1>
+    <p>
+      The model <strong>${model}</strong> asks for it, in a chat of
+      ${caller.isOpen ? 'this machine' : html`<strong>${caller.name ?? caller.id}</strong>`}.
+      ${calls.length === 1 ? 'It has not run, and does not run unless you approve it.' : 'None of them has run. The chat goes on once all are decided.'}
+    </p>
+    <p class="soft">The link of this page is good for one decision on each call, until ${timeOf(expires)}.</p>
+    ${refused !== undefined && refused.callId === undefined && problem(refused.message)}
+    ${calls.map((call, index) => callCard(call, { ...showing, index, answer: answers.get(call.id) }))}
+    ${open.length > 1 && run.again === undefined && allCard(open.length, canRemember)}`;
+  return { title, body };
+}
+
+interface CallShowing {
+  index: number;
+  answer: ApprovalAnswer | undefined;
+  canRemember: boolean;
+  /** The calls have run with earlier decisions, but the answer failed. */
+  isRetry: boolean;
+  refused: OpenApproval['refused'];
+}
+
+function callCard(call: WaitingCall, { index, answer, canRemember, isRetry, refused }: CallShowing): Html {
+  const { id, tool, server, endpoint, args, within } = call;
+  const facts: [name: string, value: Html][] = [
+    ...(server === undefined ? [] : [['From', html`${server}`] satisfies [string, Html]]),
+    ...(endpoint === undefined ? [] : [['Sends', html`<code>${withoutOrigin(endpoint)}</code>`] satisfies [string, Html]]),
+    ...(within === undefined ? [] : [['Within', html`a call of another assistant`] satisfies [string, Html]]),
+  ];
+  const text = JSON.stringify(args, null, 2);
+  const refusal = refused?.callId === id ? refused : undefined;
+  const isEditable = !isRetry && encodeURIComponent(text).length <= editableCharacters;
+  const number = index + 1;
+  return html`<section class="card" aria-labelledby="call-${number}">
+    <h2 id="call-${number}"><code>${tool}</code></h2>
+    ${
+      facts.length > 0 &&
+      html`<dl>
+        ${facts.map(
+          ([name, value]) =>
+            html`<dt>${name}</dt>
+              <dd>${value}</dd>`,
+        )}
+      </dl>`
+    }
+    ${refusal !== undefined && problem(refusal.message)}
+    ${
+      answer === undefined
+        ? html`<form method="post">
+            ${noImplicitSubmission}
+            <input type="hidden" name="call" value="${id}" />
+            ${isEditable ? argumentsField(number, refusal?.args ?? text) : argumentsShown(number, text)}
+            ${!isRetry && furtherFields(String(number), { canRemember, words: refusal?.words, about: 'this function' })}
+            ${choices(isRetry ? 'Approve again' : 'Approve', isRetry ? 'Reject again' : 'Reject')}
+          </form>`
+        : html`${argumentsShown(number, text)}
+            <p class="state">${answer.decision === 'approve' ? 'Approved' : 'Rejected'}</p>`
+    }
+  </section>`;
+}
+
+/** Otherwise the Enter key in a field would press the first button. */
+const noImplicitSubmission = html`<button type="submit" disabled hidden></button>`;
+
+function argumentsField(number: number, text: string): Html {
+  const rows = Math.min(mostRows, text.split('\n').length + 1);
+  return html`<label for="arguments-${number}">Arguments, which you may change</label>
+    <textarea id="arguments-${number}" name="arguments" rows="${rows}" spellcheck="false" autocomplete="off">${text}</textarea>`;
+}
+
+function argumentsShown(number: number, text: string): Html {
+  return html`<p id="shown-${number}">Arguments</p>
+    <pre role="group" tabindex="0" aria-labelledby="shown-${number}">${text}</pre>`;
+}
+
+function furtherFields(
+  name: string,
+  { canRemember, words, about }: { canRemember: boolean; words?: string | undefined; about: string },
+): Html {
+  return html`<label for="message-${name}">Message for the model, if you reject</label>
+    <textarea id="message-${name}" name="message" rows="2" maxlength="${limits.approvalMessageCharacters}">${words}</textarea>
+    ${
+      canRemember &&
+      html`<label class="check"
+        ><input type="checkbox" name="remember" value="true" /><span
+          >The same for ${about} in the rest of this chat, for a day at most</span
+        ></label
+      >`
+    }`;
+}
+
+function choices(approve: string, reject: string): Html {
+  return html`<div class="choices">
+    <button type="submit" name="decision" value="approve">${approve}</button>
+    <button type="submit" name="decision" value="reject">${reject}</button>
+  </div>`;
+}
+
+function allCard(count: number, canRemember: boolean): Html {
+  return html`<section class="card" aria-labelledby="all">
+    <h2 id="all">All ${count} calls, as they stand</h2>
+    <form method="post">
+      ${noImplicitSubmission} ${furtherFields('all', { canRemember, about: 'these functions' })} ${choices('Approve all', 'Reject all')}
+    </form>
+  </section>`;
+}
+
+function problem(message: string): Html {
+  return html`<p class="problem" role="alert">${message}</p>`;
+}
+
+/** What came of the calls that a run has asked about, as its log tells. `run` is undefined if the log has it no more. */
+export function decidedApprovalPage(run: KeptRun | undefined, { seconds, answer }: { seconds: number; answer?: string | undefined }): Page {
+  const { title, message, isGoingOn } = stateOf(run);
+  const body = html`<h1>${title}</h1>
+    <p role="status">${message}</p>
+    ${run !== undefined && callsOf(run).map(decidedCard)}
+    ${
+      answer !== undefined &&
+      answer !== '' &&
+      html`<section aria-labelledby="answer">
+        <h2 id="answer">The answer</h2>
+        <pre role="group" tabindex="0" aria-labelledby="answer">${answer}</pre>
+      </section>`
+    }`;
+  return { title, body, ...(isGoingOn && { refreshSeconds: seconds }) };
+}
+
+function stateOf(run: KeptRun | undefined): { title: string; message: string; isGoingOn: boolean } {
+  const ended = { isGoingOn: false };
+  switch (run?.status) {
+    case 'running':
+    case 'waiting':
+      return { title: 'Decided', message: 'The chat goes on. This page shows what comes of it by itself.', isGoingOn: true };
+    case 'completed':
+      return { title: 'Decided', message: 'The chat has gone on. The model knows what came of it with your next message there.', ...ended };
+    case 'cancelled':
+      return { title: 'Cancelled', message: 'This run was cancelled. What had not run by then does not run any more.', ...ended };
+    case 'failed':
+      return { title: 'Decided, but the answer failed', message: errorIn(run) ?? 'Ask again in the chat.', ...ended };
+    case undefined:
+      return { title: 'Decided', message: 'These calls were decided. What came of them is not kept any more.', ...ended };
+  }
+}
+
+function errorIn({ events }: KeptRun): string | undefined {
+  const error = events.findLast(({ type }) => type === 'run.end')?.data['error'];
+  return isJsonObject(error) ? textIn(error['message']) : undefined;
+}
+
+interface DecidedCall {
+  tool: string;
+  args: JsonValue | undefined;
+  decision: JsonObject | undefined;
+  result: JsonObject | undefined;
+}
+
+/** The calls that needed an approval, in their order. Ids may come again in a later turn, and then mean the later call. */
+function callsOf({ events }: KeptRun): DecidedCall[] {
+  return events.flatMap(({ type, data }, index): DecidedCall[] => {
+    if (type !== 'approval.request') return [];
+    const later = events.slice(index + 1);
+    const next = later.findIndex((event) => event.type === 'approval.request' && event.data['id'] === data['id']);
+    const own = (next < 0 ? later : later.slice(0, next)).filter((event) => event.data['id'] === data['id']);
+    return [
+      {
+        tool: textIn(data['tool']) ?? '',
+        args: data['args'],
+        decision: own.find((event) => event.type === 'approval.response')?.data,
+        result: own.find((event) => event.type === 'tool.result')?.data,
+      },
+    ];
+  });
+}
+
+function decidedCard({ tool, args, decision, result }: DecidedCall, index: number): Html {
+  const number = index + 1;
+  const isApproved = decision?.['decision'] === 'approve';
+  const said = decision === undefined ? 'Not decided' : isApproved ? 'Approved' : 'Rejected';
+  const error = isJsonObject(result?.['error']) ? textIn(result['error']['message']) : undefined;
+  const outcome = error ?? (result === undefined ? undefined : shownValue(result['response']));
+  const state =
+    result === undefined ? (isApproved ? ', no result yet' : '') : error === undefined ? ', has run' : isApproved ? ', has failed' : '';
+  return html`<section class="card" aria-labelledby="call-${number}">
+    <h2 id="call-${number}"><code>${tool}</code></h2>
+    <p class="state ${isApproved ? 'good' : 'bad'}">${said}${state}</p>
+    <p id="shown-${number}">Arguments${decision?.['edited'] === true && ', before they were changed'}</p>
+    <pre role="group" tabindex="0" aria-labelledby="shown-${number}">${shownValue(args)}</pre>
+    ${
+      outcome !== undefined &&
+      html`<p id="result-${number}">Result</p>
+        <pre role="group" tabindex="0" aria-labelledby="result-${number}">${outcome}</pre>`
+    }
+  </section>`;
+}
+
+function shownValue(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null, null, 2);
+}
+
+function textIn(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The address of a tool server is its administrators' business. */
+function withoutOrigin(endpoint: string): string {
+  const [method = '', url = ''] = endpoint.split(' ', 2);
+  return URL.canParse(url) ? `${method} ${new URL(url).pathname}` : endpoint;
+}
+
+const shownTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+
+function timeOf(time: number): Html {
+  return html`<time datetime="${new Date(time).toISOString()}">${shownTime.format(time)} UTC</time>`;
+}

@@ -1,0 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { loopbackAddress, proxyHeaderIn } from './auth/authenticate.ts';
+
+/**
+ * Where people reach the gateway, for links: `PUBLIC_URL`, or the address that the request came to if that is one of this machine. Undefined for any
+ * other request: whoever sends it chooses its `Host`, and a link in an answer must not lead to a host of their choice.
+ */
+export function publicAddress(headers: IncomingHttpHeaders, publicUrl: string | undefined): string | undefined {
+  if (publicUrl !== undefined) return publicUrl;
+  return proxyHeaderIn(headers) === undefined ? loopbackAddress(headers) : undefined;
+}

@@ -1,0 +1,186 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ApprovalAnswer } from '../../core/approval.ts';
+import type { Caller } from '../../core/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { RateLimiter } from '../../core/rate-limit.ts';
+import type { WaitingCall } from '../../core/suspended-run.ts';
+import type { LinkedApprovals, LinkedDecision, LinkedRun } from '../../runs/linked-approvals.ts';
+import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { withoutExcerpt } from '../../shared/without-excerpt.ts';
+import { foreignOrigin, tokenOf } from '../auth/authenticate.ts';
+import type { Authenticator } from '../auth/authenticate.ts';
+import { leaveBodyUnread } from '../body/unread-bodies.ts';
+import { logError, toGatewayError } from '../error-handler.ts';
+import { decidedApprovalPage, openApprovalPage } from '../pages/approval-page.ts';
+import type { OpenApproval } from '../pages/approval-page.ts';
+import { messagePage, renderPage } from '../pages/page.ts';
+import type { Page } from '../pages/page.ts';
+import { parseInput } from '../parse-input.ts';
+
+export interface ApprovalPageOptions {
+  linked: LinkedApprovals;
+  callers: Pick<Authenticator, 'findById' | 'findByToken'>;
+  limiter: Pick<RateLimiter, 'admit'>;
+  /** `PUBLIC_URL`: behind a proxy the gateway sees another `Host` than the browser. */
+  publicUrl: string | undefined;
+}
+
+/** How often the page asks whether a run that goes on has ended. */
+const refreshSeconds = 2;
+
+/**
+ * `GET /approvals/{link}` shows the calls that wait, or what came of them; it changes nothing, because previews of links fetch it too. `POST` takes
+ * decisions as a form, and leads back to the page. For people whose frontend knows nothing of approvals.
+ */
+export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async (app, { linked, callers, limiter, publicUrl }) => {
+  const ownOrigins = publicUrl === undefined ? [] : [new URL(publicUrl).origin];
+  // In this plugin alone: everywhere else a form of another site has to be refused.
+  const parsing = { parseAs: 'string', bodyLimit: limits.smallBodyBytes } as const;
+  app.addContentTypeParser<string>('application/x-www-form-urlencoded', parsing, (_, text, done) => done(null, new URLSearchParams(text)));
+  app.setErrorHandler((error, request, reply) => {
+    const shown = toGatewayError(error, request.id);
+    logError(error, shown, { request, reply });
+    leaveBodyUnread(request, reply);
+    if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
+    return send(reply.code(shown.status), messagePage(titleOf(shown), shown.message));
+  });
+
+  async function requireCaller(request: FastifyRequest, { callerId }: LinkedRun): Promise<Caller> {
+    const token = tokenOf(request.headers);
+    const shown = token === undefined ? undefined : await callers.findByToken(token);
+    const caller = await callers.findById(callerId, request);
+    if (caller !== undefined && (shown === undefined || shown.id === callerId)) return caller;
+    throw new GatewayError('not_found', 'No calls of yours wait behind this link: whoever asked has another key, or their key has ended.');
+  }
+
+  app.get<{ Params: { link: string } }>('/approvals/:link', async (request, reply) => {
+    const found = await linked.find(request.params.link);
+    const caller = await requireCaller(request, found);
+    return send(
+      reply,
+      found.type === 'open' ? openApprovalPage({ ...found, caller }) : decidedApprovalPage(found.run, { seconds: refreshSeconds }),
+    );
+  });
+
+  app.post<{ Params: { link: string } }>('/approvals/:link', async (request, reply) => {
+    refuseOtherSites(request, ownOrigins);
+    const found = await linked.find(request.params.link);
+    const caller = await requireCaller(request, found);
+    if (found.type === 'over') {
+      const page = decidedApprovalPage(found.run, { seconds: refreshSeconds });
+      return send(reply.code(409), { ...page, title: 'Decided already' });
+    }
+    const form = parseForm(request.body);
+    try {
+      const release = await limiter.admit(caller);
+      await linked.decide(found, decisionsIn(form, found), { caller, log: request.log, release });
+    } catch (error) {
+      const shown = toGatewayError(error, request.id);
+      logError(error, shown, { request, reply });
+      return send(reply.code(shown.status), await pageAfter(shown, { link: request.params.link, form, caller }));
+    }
+    // Without a path, which a proxy in front may have shortened: it leads to where the browser is.
+    return reply.code(303).header('location', '?').header('cache-control', 'no-store').send();
+  });
+
+  /** The page as it is now, with what was wrong about the form and with what was written into it. */
+  async function pageAfter(
+    { message, code }: GatewayError,
+    { link, form, caller }: { link: string; form: DecisionForm; caller: Caller },
+  ): Promise<Page> {
+    const found = await linked.find(link);
+    if (found.type === 'over')
+      return code === 'conflict' ? decidedApprovalPage(found.run, { seconds: refreshSeconds }) : messagePage('Not decided', message);
+    const { call: callId, arguments: args, message: words } = form;
+    const refused: OpenApproval['refused'] = {
+      callId,
+      message,
+      ...(args !== undefined && { args }),
+      ...(words !== undefined && { words }),
+    };
+    return openApprovalPage({ ...found, caller, refused });
+  }
+};
+
+function send(reply: FastifyReply, page: Page): FastifyReply {
+  const { headers, document } = renderPage(page);
+  return reply.headers(headers).send(document);
+}
+
+const titles: Partial<Record<GatewayError['code'], string>> = {
+  not_found: 'Nothing waits here',
+  approval_expired: 'Too late',
+  forbidden: 'Not from there',
+};
+
+function titleOf({ code, status }: GatewayError): string {
+  return titles[code] ?? (status >= 500 ? 'That did not work' : 'That is not possible');
+}
+
+/**
+ * The link is a secret that no other site knows, so this only makes sure. A page that gives no referrer sends `Origin: null` with its own form; then
+ * browsers say in `Sec-Fetch-Site` whether it was its own.
+ * @throws GatewayError `forbidden`
+ */
+function refuseOtherSites({ headers }: FastifyRequest, ownOrigins: readonly string[]): void {
+  const site = headers['sec-fetch-site'];
+  const isForeign = site === undefined ? foreignOrigin(headers, [...ownOrigins, 'null']) !== undefined : site !== 'same-origin';
+  if (isForeign)
+    throw new GatewayError('forbidden', 'Decisions are taken from this page alone. Open the link of the chat, and decide there.');
+}
+
+const formSchema = z.object({
+  call: z.string().optional(),
+  decision: z.enum(['approve', 'reject'], 'must be "approve" or "reject"'),
+  arguments: z.string().optional(),
+  message: z.string().max(limits.approvalMessageCharacters).optional(),
+  remember: z.literal('true').optional(),
+});
+
+/** `call`: absent for all calls that wait. */
+type DecisionForm = z.infer<typeof formSchema>;
+
+/** @throws GatewayError `invalid_request`, `unsupported_media_type` */
+function parseForm(body: unknown): DecisionForm {
+  if (body instanceof URLSearchParams) return parseInput(formSchema, Object.fromEntries(body), 'the form of this page');
+  throw new GatewayError(
+    'unsupported_media_type',
+    'Decisions are taken as the form of this page. Programs use POST /api/runs/{id}/approvals/{call_id}.',
+  );
+}
+
+/** @throws GatewayError `invalid_request`, `conflict` */
+function decisionsIn(
+  { call, decision, remember, message, arguments: args }: DecisionForm,
+  { run, answers }: LinkedRun & { type: 'open' },
+): LinkedDecision[] {
+  const isRemembered = remember === 'true';
+  const chosen = run.calls.filter(({ id }) => (call === undefined ? !answers.has(id) : id === call));
+  if (chosen.length === 0) throw new GatewayError('conflict', 'These calls were decided meanwhile.');
+  return chosen.map((waiting) => {
+    const rejection: ApprovalAnswer = {
+      decision: 'reject',
+      ...(message !== undefined && message.trim() !== '' && { message: message.trim() }),
+    };
+    const edited = args === undefined || decision === 'reject' ? undefined : editedArguments(args, waiting);
+    const answer = decision === 'reject' ? rejection : { decision, ...(edited !== undefined && { args: edited }) };
+    return { callId: waiting.id, answer, isRemembered };
+  });
+}
+
+/** Undefined if they are as they were. @throws GatewayError `invalid_request` */
+function editedArguments(text: string, { args }: WaitingCall): JsonObject | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new GatewayError('invalid_request', `The arguments are not JSON: ${withoutExcerpt((error as Error).message)}.`);
+  }
+  if (!isJsonObject(value) || isDeeperThan(value, limits.jsonDepth))
+    throw new GatewayError('invalid_request', `The arguments must be a JSON object, nested at most ${limits.jsonDepth} levels deep.`);
+  return isDeepStrictEqual(value, args) ? undefined : value;
+}

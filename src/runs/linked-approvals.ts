@@ -1,0 +1,111 @@
+import type { ApprovalAnswer } from '../core/approval.ts';
+import type { Caller } from '../core/caller.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { KeptRun, RunLog } from '../core/run-log.ts';
+import type { WaitHead, WaitingRun, WaitingRunStore } from '../core/suspended-run.ts';
+import type { ActiveRuns } from './active-runs.ts';
+import type { ApprovalDecisions } from './approval-decisions.ts';
+import { logChat } from './run-stats.ts';
+import type { ChatLog } from './run-stats.ts';
+
+export interface LinkedApprovalsOptions {
+  store: Pick<WaitingRunStore, 'findHead' | 'find'>;
+  links: {
+    check(link: string, wait: { runId: string; waitId: string; callerId: string; expires: number }): boolean;
+    runIdOf(link: string): string | undefined;
+  };
+  decisions: Pick<ApprovalDecisions, 'decide'>;
+  runs: Pick<ActiveRuns, 'resume'>;
+  log: Pick<RunLog, 'find'>;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** What a link leads to. `over`: nothing of it waits any more; `run` is the log of the run, as long as it is kept. */
+export type LinkedRun = { runId: string; callerId: string } & (
+  | { type: 'open'; run: WaitingRun; answers: ReadonlyMap<string, ApprovalAnswer> }
+  | { type: 'over'; run: KeptRun | undefined }
+);
+
+export interface LinkedDecision {
+  callId: string;
+  answer: ApprovalAnswer;
+  isRemembered: boolean;
+}
+
+/**
+ * Decisions by the link to the page of an approval. The link is proof enough, for the calls of one suspension and for nothing else; the run continues
+ * as the caller whom it belongs to, without anybody who reads its answer as it comes.
+ */
+export interface LinkedApprovals {
+  /** Changes nothing, because previews of links fetch them too. @throws GatewayError `not_found`, `approval_expired` */
+  find(link: string): Promise<LinkedRun>;
+  /**
+   * Decides calls one after the other. The last decision resumes the run, and `release` is called at its end; otherwise when this resolves or rejects.
+   * @throws GatewayError as `ApprovalDecisions.decide` and `ActiveRuns.resume`
+   */
+  decide(
+    run: LinkedRun & { type: 'open' },
+    decisions: readonly LinkedDecision[],
+    by: { caller: Caller; log: BackgroundLog; release: () => void },
+  ): Promise<void>;
+}
+
+export interface BackgroundLog extends ChatLog {
+  error(fields: object, message: string): void;
+}
+
+export function createLinkedApprovals({ store, links, decisions, runs, log, now }: LinkedApprovalsOptions): LinkedApprovals {
+  async function findHead(link: string): Promise<WaitHead & { runId: string }> {
+    const runId = links.runIdOf(link);
+    const head = runId === undefined ? undefined : await store.findHead(runId);
+    if (runId === undefined || head === undefined || !links.check(link, { runId, ...head })) throw unknownLink();
+    return { runId, ...head };
+  }
+
+  return {
+    async find(link) {
+      const { runId, callerId, expires, isOpen } = await findHead(link);
+      const found = isOpen ? await store.find(runId) : undefined;
+      if (found?.type !== 'open') return { type: 'over', runId, callerId, run: await log.find(runId) };
+      if (expires <= now())
+        throw new GatewayError('approval_expired', 'This link expired after 24 hours, so nothing was run. Ask again in the chat.');
+      return { ...found, runId };
+    },
+
+    async decide({ runId, run: { waitId } }, chosen, { caller, log: lines, release }) {
+      let isUnderWay = false;
+      try {
+        for (const { callId, answer, isRemembered } of chosen) {
+          const decision = await decisions.decide({ runId, callId }, { proof: { waitId }, answer, isRemembered }, caller);
+          lines.info({ run_id: runId, call_id: callId, decision: answer.decision, by: caller.id, over: 'page' }, 'call decided');
+          if (decision.type === 'recorded') continue;
+          const { run, decided } = decision;
+          const started = await runs.resume(run, decided, { caller, controller: new AbortController() });
+          isUnderWay = true;
+          // Decisions that failed on the way are sent again together; the first of them is enough.
+          void started
+            .stream(() => undefined)
+            .catch((error: unknown) => {
+              if (!(error instanceof GatewayError)) lines.error({ err: error, run_id: runId }, 'run failed after its approval');
+            })
+            .finally(() => {
+              logChat(lines, started.stats, { run_id: runId, model: run.model, stream: false, over: 'page' });
+              release();
+            });
+          return;
+        }
+      } finally {
+        if (!isUnderWay) release();
+      }
+    },
+  };
+}
+
+/** The same for a link that was made up and for one whose run is gone, which nobody can tell apart. */
+function unknownLink(): GatewayError {
+  return new GatewayError(
+    'not_found',
+    'No calls wait behind this link. It is complete only as it stands in the chat, and good for 24 hours.',
+  );
+}
