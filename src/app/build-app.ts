@@ -22,7 +22,7 @@ import type { OpenedStores } from './compose-storage.ts';
 import { composeTools } from './compose-tools.ts';
 import type { Config } from './config/config.ts';
 import { allRoutes } from './register-routes.ts';
-import { logBackends, warnOfUnlistedTaskModels } from './startup-warnings.ts';
+import { logBackends, warnOfRecordedPrompts, warnOfUnlistedTaskModels } from './startup-warnings.ts';
 
 /** The opened stores, and what tests replace; everything else follows from the configuration. */
 export interface AppParts extends OpenedStores {
@@ -104,6 +104,9 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   server.addHook('onListen', async () => {
     tools.start();
     extensions.start();
+    warnOfRecordedPrompts(config, logger);
+    // Also deletes what became too old while the gateway did not run.
+    void runLog.flush();
     void logBackends(config, models, logger);
     void warnOfUnlistedTaskModels(config, models, logger);
   });

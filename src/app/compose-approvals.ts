@@ -7,6 +7,7 @@ import type { SendElicitation } from '../core/elicitation.ts';
 import { createApprovalDecisions } from '../runs/approval-decisions.ts';
 import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
 import type { ActiveRuns } from '../runs/active-runs.ts';
+import { createPromptLog } from '../observability/prompt-log.ts';
 import { createRunLog } from '../observability/run-log.ts';
 import type { WritingRunLog } from '../observability/run-log.ts';
 import { createApprovalLinks } from '../policy/approvals/approval-links.ts';
@@ -42,7 +43,8 @@ export function composeApprovals(
     onFault: (error) => logger.error({ err: error }, 'remembered decisions cannot be stored or read at the moment; users are asked again'),
   });
   const timeoutMs = config.approvalTimeoutMs;
-  const runLog = createRunLog({ store: storage.runs, now, logger, waitingIds: () => store.openIds(now()) });
+  const prompts = createPromptLog({ store: noteStores.prompt, isRecording: config.recordPrompts, now, logger });
+  const runLog = createRunLog({ store: storage.runs, prompts, now, logger, waitingIds: () => store.openIds(now()) });
 
   async function failGivenUp(runIds: readonly string[]): Promise<void> {
     const message = 'This run was waiting for an approval when the store became full, and its caller used the most space. Ask again.';

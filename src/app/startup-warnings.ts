@@ -31,6 +31,14 @@ export async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<
     );
 }
 
+/** Warns at each start, because users may not know. */
+export function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPrompts'>, log: FaultLog): void {
+  if (!recordPrompts) return;
+  const message =
+    'RECORD_PROMPTS is on: what users ask and models answer is kept word by word for 24 hours, and administrators can read it at GET /api/runs/{id}';
+  log.warn({ setting: 'RECORD_PROMPTS' }, message);
+}
+
 /**
  * Logs one line for each backend: whether it answers, and with how many models. Never rejects; takes as long as the slowest list. If there is no
  * Ollama at the default address, that is no warning.

@@ -352,6 +352,20 @@ export const limits = {
   /** Runs in one page of the list. */
   runsPerPage: 200,
 
+  // Recorded prompts and answers (`RECORD_PROMPTS`), which are stored beside the log, so that they never displace its events
+
+  /** One text of a prompt or answer: fifty pages. */
+  recordedTextCharacters: 100_000,
+  /** One prompt, and one answer: a context of a hundred thousand tokens. More would hold up the gateway while it is encrypted. */
+  recordedPromptCharacters: 400_000,
+  /** All prompts and answers of one run, which are read together; later ones are left out. */
+  recordedRunCharacters: 4 * 1024 * 1024,
+  /** All recorded prompts, encrypted: an eighth of the largest database. */
+  recordedPrompts: 20_000,
+  recordedPromptsCharacters: 128 * 1024 * 1024,
+  /** Recorded prompts of one caller in memory while the store is slow; beyond it they are left out. */
+  unsavedPromptsCharacters: 4 * 1024 * 1024,
+
   // Approvals and suspended runs
 
   /** How long an approval token is valid and its run waits: a day, so that a decision can be made the next morning. */

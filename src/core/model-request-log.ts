@@ -1,4 +1,4 @@
-import type { ChatEvent } from './chat.ts';
+import type { ChatEvent, ChatMessage } from './chat.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 
 /** What a model request is for in its run: for the log, and for the loop, which must not begin again once calls have run. */
@@ -28,8 +28,19 @@ export interface AnswerLog {
   end(how?: AnswerFault | 'stopped'): void;
 }
 
+/** What was sent to a model; only looked at if prompts are recorded. */
+export interface SentPrompt {
+  readonly model: string;
+  readonly messages: readonly ChatMessage[];
+  readonly tools: readonly { name: string; description: string; parameters: JsonObject }[];
+  readonly callerTools: readonly JsonObject[];
+  readonly toolChoice: JsonValue | undefined;
+  readonly parameters: JsonObject;
+  readonly output?: { schema: JsonObject };
+}
+
 /** Records the model requests of one run, and their answers. */
 export interface ModelRequestLog {
   /** `data` is the data of a `model.request` event, without its number. It is not copied. */
-  begin(data: JsonObject): AnswerLog;
+  begin(data: JsonObject, sent: SentPrompt): AnswerLog;
 }

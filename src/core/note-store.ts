@@ -1,6 +1,6 @@
-/** A note about one chat of one caller. */
+/** A note about one chat or run of one caller. */
 export interface Note {
-  /** Derived from caller and chat, so that no caller can find another's note. */
+  /** Derived from caller and chat, or from the run, so that no caller can find another's note. */
   id: string;
   callerId: string;
   value: string;
@@ -27,8 +27,11 @@ export interface NoteStore {
   find(id: string, time: number): Promise<string | undefined>;
   forget(id: string): Promise<void>;
   forgetAllOf(callerId: string): Promise<void>;
+  /** Deletes the notes that expire until `time`; resolves to their number. */
+  forgetUntil(time: number): Promise<number>;
 }
 
-/** `approval`: remembered decisions. `state`: the state of functions. `continuation`: results of calls that ran beside calls of the caller's functions. */
-export type NoteKind = 'approval' | 'state' | 'continuation';
+/** `approval`: remembered decisions. `state`: the state of functions. `continuation`: results of calls that ran beside calls of the caller's functions.
+ * `prompt`: what a model was asked in a run, and answered. */
+export type NoteKind = 'approval' | 'state' | 'continuation' | 'prompt';
 export type NoteStores = Record<NoteKind, NoteStore>;

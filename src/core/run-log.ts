@@ -60,6 +60,8 @@ export interface RunLog {
   /** Resolves when everything so far is durable, or the store has failed. */
   flush(): Promise<void>;
   find(id: string): Promise<KeptRun | undefined>;
+  /** The recorded prompts and answers of a run, each as JSON, in the order in which they were asked; none if none are recorded. */
+  promptsOf(run: KeptRun): Promise<string[]>;
   /** Newest first. */
   list(page: RunPage): Promise<RunSummary[]>;
 }

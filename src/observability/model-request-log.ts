@@ -3,6 +3,8 @@ import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { AnswerLog, ModelRequestLog } from '../core/model-request-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
+import { withoutUndefined } from '../shared/without-undefined.ts';
+import type { PromptAnswer, PromptRecorder } from './prompt-log.ts';
 
 /** What one of these events counts, beside its names and its words. */
 const plainCharacters = 200;
@@ -13,10 +15,12 @@ export interface ModelRequestOptions {
   now: () => number;
   /** Model requests of the run before it was resumed. */
   earlier: number;
+  /** Records prompts and answers in full; undefined: nothing does. */
+  prompts: PromptRecorder | undefined;
 }
 
 /** Numbers the model requests of a run, and adds each of them and its answer as an event. */
-export function createModelRequestLog({ add, now, earlier }: ModelRequestOptions): ModelRequestLog {
+export function createModelRequestLog({ add, now, earlier, prompts }: ModelRequestOptions): ModelRequestLog {
   let count = earlier;
   let namesBefore = '';
 
@@ -33,7 +37,7 @@ export function createModelRequestLog({ add, now, earlier }: ModelRequestOptions
     return { data: others, characters: plainCharacters };
   }
 
-  function answerTo(number: number): AnswerLog {
+  function answerTo(number: number, prompt: PromptAnswer | undefined): AnswerLog {
     const began = now();
     let text = 0;
     let reasoning = 0;
@@ -42,6 +46,7 @@ export function createModelRequestLog({ add, now, earlier }: ModelRequestOptions
     let usage: Usage | undefined;
     return {
       note(event) {
+        prompt?.note(event);
         if (event.type === 'text') text += event.text.length;
         else if (event.type === 'reasoning') reasoning += event.text.length;
         else if (event.type === 'tool-call') calls += 1;
@@ -56,16 +61,17 @@ export function createModelRequestLog({ add, now, earlier }: ModelRequestOptions
         const message = typeof how === 'object' ? how.message.slice(0, limits.loggedTextCharacters) : '';
         if (typeof how === 'object') data['error'] = { code: how.code, message };
         add({ type: 'model.response', data }, plainCharacters + message.length);
+        prompt?.end(withoutUndefined({ finish_reason: data['finish_reason'], stopped: data['stopped'], error: data['error'] }));
       },
     };
   }
 
   return {
-    begin(request) {
+    begin(request, sent) {
       count += 1;
       const { data, characters } = withNewNames(request);
       add({ type: 'model.request', data }, characters);
-      return answerTo(count);
+      return answerTo(count, prompts?.begin(count, sent));
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError, OutboundError } from '../core/errors.ts';
 import { isSecretField } from '../shared/secrets/secret-names.ts';
 import { withoutExcerpt } from '../shared/without-excerpt.ts';
@@ -69,21 +70,30 @@ function isPlain(value: unknown): value is string | number {
 const secretName = '(?:proxy-)?authorization|(?:set-)?cookie|(?:x-)?api[-_]?key|keys?|(?:[a-z]{1,20}[-_]?)?(?:token|secret|password)';
 
 /**
- * For secrets without a field name: in messages, stacks, and text that contains JSON. Each match stays within one JSON string, and every repetition
- * is bounded, because a hostile message must not slow down the log.
+ * For secrets without a field name: in messages, stacks, and text that contains JSON. Each match stays within one JSON string. No character is read
+ * more than a few times, because texts may be long and hostile: a pattern begins only where none of its own characters stands before, or it takes
+ * all that it has read.
  */
 const patterns: readonly [RegExp, string][] = [
   [/\b(Bearer|Basic)\s{1,4}(?!authentication\b)[^\s"'\\,;]{6,}/gi, `$1 ${redacted}`],
   [/\b(sk|pk|rk)-[A-Za-z0-9_-]{6,}/g, `$1-${redacted}`],
-  [/\beyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_.-]+/g, redacted],
-  // Not a secret: removes the query with which a module of `tools_dir` is reloaded, so that stacks keep their line numbers.
-  [/(file:\/\/[^\s"'\\?#]{1,2048})\?toolwharf-load=\d{1,9}(?=[:)\s"'\\])/g, '$1'],
-  // User information and the query of a URL.
-  [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/"'\\@]{1,512}@/gi, `$1${redacted}@`],
-  [/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s"'\\?#]{0,2048})\?[^\s"'\\]*/gi, `$1?${redacted}`],
+  [/(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_.-]+/g, redacted],
   // A field of JSON within a string.
   [new RegExp(String.raw`(\\{1,4}"(?:${secretName})\\{1,4}"\s{0,4}:\s{0,4}\\{1,4}")[^"\\]+`, 'gi'), `$1${redacted}`],
 ];
+
+/** A URL up to its end, and what of it is hidden: user information, also of a URL within it, and the query. */
+const url = /\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"'\\]*/gi;
+const userInformation = /(:\/\/)[^/@]{1,512}@/g;
+const query = /^([^?#]*)\?.*$/;
+/** Not a secret: the query with which a module of `tools_dir` is reloaded, which goes, so that stacks keep their line numbers. */
+const reload = /^(file:\/\/[^?#]+)\?toolwharf-load=\d{1,9}(?=[:)]|$)/i;
+
+function maskUrl(text: string): string {
+  if (!text.includes('?') && !text.includes('@')) return text;
+  const loaded = reload.test(text) ? text.replace(reload, '$1') : text.replace(query, `$1?${redacted}`);
+  return loaded.replaceAll(userInformation, `$1${redacted}@`);
+}
 
 /** A quick check: every pattern requires one of these, and most lines have none. */
 const mark = /bearer|basic|[spr]k-|eyJ|:\/\/|\\"/i;
@@ -91,5 +101,38 @@ const mark = /bearer|basic|[spr]k-|eyJ|:\/\/|\\"/i;
 /** The finished line with everything that looks like a secret replaced; it stays valid JSON. */
 export function maskSecrets(line: string): string {
   if (!mark.test(line)) return line;
-  return patterns.reduce((text, [pattern, replacement]) => text.replaceAll(pattern, replacement), line);
+  return patterns.reduce((text, [pattern, replacement]) => text.replaceAll(pattern, replacement), line.replaceAll(url, maskUrl));
+}
+
+/** Characters that are masked in one turn of the event loop: a few milliseconds, if they are hostile. */
+const maskedPerTurn = 25_000;
+
+/** The same for a text that may be long. */
+export async function maskSecretsOfLong(text: string): Promise<string> {
+  let masked = '';
+  for (let start = 0; start < text.length;) {
+    const end = endOfPiece(text, start);
+    masked += maskSecrets(text.slice(start, end));
+    start = end;
+    if (start < text.length) await nextTurn();
+  }
+  return masked;
+}
+
+/** What ends before a space that may belong to a secret: `Bearer <secret>`, `"token": "<secret>"`. */
+const beforeSecret = /(?:bearer|basic|[:"\\])\s{0,4}$/i;
+
+const triedSpaces = 100;
+
+/** The end of a piece that does not cut a secret in two: before a space, where there is one. */
+function endOfPiece(text: string, start: number): number {
+  const latest = start + maskedPerTurn;
+  if (latest >= text.length) return text.length;
+  let at = latest;
+  for (let tries = 0; tries < triedSpaces; tries += 1) {
+    at = text.lastIndexOf(' ', at - 1);
+    if (at <= start) return latest;
+    if (!beforeSecret.test(text.slice(Math.max(start, at - 12), at))) return at;
+  }
+  return latest;
 }

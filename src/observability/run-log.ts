@@ -4,6 +4,7 @@ import type { KeptRun, RunLog, RunRecorder, RunStore, RunSummary } from '../core
 import { addUsage } from '../core/usage.ts';
 import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
 import { createModelRequestLog } from './model-request-log.ts';
+import type { PromptLog } from './prompt-log.ts';
 import { createRunRecord } from './run-record.ts';
 import type { RunRecord } from './run-record.ts';
 
@@ -22,6 +23,8 @@ const leftWhenFull = 0.95;
 
 export interface RunLogOptions {
   store: RunStore;
+  /** The whole prompts and answers of the runs, beside their events; absent: none are recorded. */
+  prompts?: PromptLog;
   /** Milliseconds since 1970. */
   now: () => number;
   /** Ids of the suspended runs, which are stored elsewhere. Other waiting runs waited for a socket of an earlier process, so they have failed. */
@@ -45,7 +48,7 @@ interface Entry {
  * Logs runs in memory and saves them in batches, a second later. A run that starts to wait is saved at once, because it must outlive
  * this process. A crash loses the last second: runs that ended in it are shown as failed, or not at all if they also started in it.
  */
-export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions): WritingRunLog {
+export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLogOptions): WritingRunLog {
   /** Active runs, and those whose last state is not saved. */
   const entries = new Map<string, Entry>();
   const unsaved = new Set<Entry>();
@@ -103,6 +106,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     for (let first = 0; first < due.length; first += runsPerSave) await save(due.slice(first, first + runsPerSave));
     savedSincePrune += due.length;
     if (savedSincePrune < savesPerPrune && now() - prunedAt < pruneIntervalMs) return;
+    await prompts?.prune();
     await store.prune({ since: now() - limits.runLogMs, maxRuns: limits.loggedRuns, maxCharacters: limits.loggedRunsCharacters });
     prunedAt = now();
     savedSincePrune = 0;
@@ -161,6 +165,11 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
       },
       now,
       earlier: run.events.filter(({ type }) => type === 'model.request').length,
+      prompts: prompts?.begin(run, () => {
+        const message = 'This run has more prompts and answers than are recorded. Further ones are left out.';
+        record.add({ type: 'warning', data: { code: 'prompts_left_out', message } }, now());
+        touch(entry);
+      }),
     });
     return {
       modelRequests,
@@ -204,6 +213,8 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
       return found === undefined || isExpired(found) ? undefined : found;
     },
 
+    promptsOf: async (run) => (await prompts?.promptsOf(run)) ?? [],
+
     async list(page) {
       await recover();
       // Read before the store, so that a run that is saved meanwhile is in at least one of the two.
@@ -216,7 +227,7 @@ export function createRunLog({ store, now, logger, waitingIds }: RunLogOptions):
     flush,
     async close() {
       clearInterval(sweep);
-      await flush();
+      await Promise.all([flush(), prompts?.flush()]);
       isClosed = true;
       clearTimeout(timer);
     },

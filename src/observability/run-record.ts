@@ -2,7 +2,7 @@ import { limits } from '../core/limits.ts';
 import type { KeptEvent, KeptRun, RunEnding } from '../core/run-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 import type { RunStatus } from '../core/run.ts';
-import { shortenEvent } from './shorten-event.ts';
+import { shortenValues } from './shorten-values.ts';
 
 /** The log of one active run. */
 export interface RunRecord {
@@ -13,6 +13,7 @@ export interface RunRecord {
   end(ending: RunEnding, time: number): void;
 }
 
+const eventBounds = { textCharacters: limits.loggedTextCharacters, characters: limits.loggedEventCharacters };
 const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed', 'cancelled'] satisfies RunStatus[];
 
 /**
@@ -45,7 +46,7 @@ export function createRunRecord(start: Omit<KeptRun, 'status' | 'events'> & { ev
     if (type === 'run.end' && data['status'] === 'waiting') return;
     if (type === 'run.start' && start.events !== undefined) return;
     if (type === 'tool.progress' && ++progressEvents > limits.loggedProgressEvents) return;
-    const shortened = shortenEvent(data);
+    const shortened = shortenValues(data, eventBounds);
     keep({ type, time, data: shortened.data }, shortened.characters);
   }
 

@@ -31,9 +31,9 @@ export class RunStats {
   counting(log: ModelRequestLog | undefined): ModelRequestLog | undefined {
     return (
       log && {
-        begin: (data) => {
+        begin: (data, sent) => {
           this.#rounds += 1;
-          return log.begin(data);
+          return log.begin(data, sent);
         },
       }
     );

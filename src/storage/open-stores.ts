@@ -38,7 +38,12 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     registry: createSqliteRegistry(connection, { secret, now, cacheMs }),
     runs: createSqliteRuns(connection),
     waitingRuns: createSqliteWaitingRuns(connection, secret),
-    noteStores: { approval: createNotes('approval'), state: createNotes('state'), continuation: createNotes('continuation') },
+    noteStores: {
+      approval: createNotes('approval'),
+      state: createNotes('state'),
+      continuation: createNotes('continuation'),
+      prompt: createNotes('prompt'),
+    },
     chats: createSqliteChats(connection, { now }),
     connection,
   };

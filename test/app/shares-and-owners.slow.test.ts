@@ -179,6 +179,7 @@ const kinds: [NoteKind, string, keyof typeof limits][] = [
   ['approval', 'remembered decisions', 'rememberedApprovals'],
   ['state', 'state of functions', 'stateChats'],
   ['continuation', 'turns that go on', 'continuations'],
+  ['prompt', 'recorded prompts', 'recordedPrompts'],
 ];
 const rows: StoreRow[] = [
   {

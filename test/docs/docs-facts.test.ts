@@ -213,7 +213,16 @@ test.each<[(typeof pageNames)[number], string[]]>([
       `${limits.callsPerRound} in a turn, ${limits.callsPerRun} in a run`,
     ],
   ],
-  ['runs-and-events', [`at most ${thousands(limits.loggedRuns)} of them`, `kept for ${limits.runLogMs / 3_600_000} hours`]],
+  [
+    'runs-and-events',
+    [
+      `at most ${thousands(limits.loggedRuns)} of them`,
+      `kept for ${limits.runLogMs / 3_600_000} hours`,
+      `beyond ${thousands(limits.recordedTextCharacters)} characters and a prompt or answer beyond ${thousands(limits.recordedPromptCharacters)} are cut`,
+      `beyond ${limits.recordedRunCharacters / 1024 ** 2} MB for a run`,
+      `${limits.recordedPromptsCharacters / 1024 ** 2} MB at most`,
+    ],
+  ],
 ])('docs/%s.md states limits as they are', (name, statements) => {
   const text = page(name);
   expect(statements.filter((statement) => !text.includes(statement))).toEqual([]);

@@ -8,6 +8,7 @@ import { createRunLog } from '../../src/observability/run-log.ts';
 import type { WritingRunLog } from '../../src/observability/run-log.ts';
 import { memoryRuns } from '../_support/memory-stores.ts';
 
+const sent = { model: 'm', messages: [], tools: [], callerTools: [], toolChoice: undefined, parameters: {} };
 const page = { callerId: undefined, limit: 100, after: undefined };
 const event = (type: EventType, data: JsonObject = {}): ChatEvent => ({ type: 'run-event', event: { type, data } });
 
@@ -333,8 +334,8 @@ describe('what is written down', () => {
     const { log, begin } = openDesk();
     const recorder = begin('a');
     const { modelRequests } = recorder;
-    modelRequests?.begin({ purpose: 'round' }).end({ code: 'upstream_invalid_response', message: 'x'.repeat(1_000_000) });
-    for (let count = 0; count < limits.loggedRunEvents; count += 1) modelRequests?.begin({ purpose: 'round' }).end();
+    modelRequests?.begin({ purpose: 'round' }, sent).end({ code: 'upstream_invalid_response', message: 'x'.repeat(1_000_000) });
+    for (let count = 0; count < limits.loggedRunEvents; count += 1) modelRequests?.begin({ purpose: 'round' }, sent).end();
     recorder.end({ status: 'failed', error: end.data.error });
     const run = await log.find('a');
     expect(run?.events[1]).toMatchObject({ type: 'model.response', data: { error: { code: 'upstream_invalid_response' } } });
@@ -348,7 +349,7 @@ describe('what is written down', () => {
     const { log, begin } = openDesk();
     const { modelRequests } = begin('a');
     for (const names of [['one'], ['one'], undefined, ['one'], ['two'], ['one']])
-      modelRequests?.begin({ functions: 1, ...(names !== undefined && { names }) }).end();
+      modelRequests?.begin({ functions: 1, ...(names !== undefined && { names }) }, sent).end();
     const run = await log.find('a');
     const asked = run?.events.filter(({ type }) => type === 'model.request');
     expect(asked?.map(({ data }) => data['names'])).toEqual([['one'], undefined, undefined, undefined, ['two'], ['one']]);

@@ -52,6 +52,13 @@ export function describeNoteStore(name: string, createStore: () => NoteStore): v
       expect(await found('of bob', 'c', 'd', 'e', 'f')).toEqual([true, false, false, false, true]);
     });
 
+    it('forgets what expires until a time, and says how many those were', async () => {
+      await keep('a');
+      await keep('b', { expires: 9_000 });
+      expect([await store.forgetUntil(4_999), await store.forgetUntil(5_000)]).toEqual([0, 1]);
+      expect(await found('a', 'b')).toEqual([false, true]);
+    });
+
     it('forgets one, and all of a caller', async () => {
       for (const id of ['a', 'b', 'c']) await keep(id);
       await keep('of bob', { callerId: 'bob' });

@@ -141,6 +141,12 @@ export const settingTable = {
     parse: flag,
     meaning: '`true`: chats sent with `"store": true` are kept for 30 days and can be searched by the function `search_chats`',
   },
+  RECORD_PROMPTS: {
+    field: 'recordPrompts',
+    fallback: 'false',
+    parse: flag,
+    meaning: '`true`: the log of runs keeps for 24 hours, encrypted, what models are asked and answer, word by word',
+  },
   TOOLWHARF_ADMIN_KEY: {
     field: 'adminKey',
     parse: credential(1),

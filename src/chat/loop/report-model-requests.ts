@@ -37,10 +37,10 @@ export function reportModelRequests(log: ModelRequestLog | undefined, requester:
 function reportingBackend(backend: ModelBackend, log: ModelRequestLog, requester: Requester): ModelBackend {
   return {
     async answer(request, emit) {
-      let answer = log.begin(describeModelRequest(request, requester));
+      let answer = log.begin(describeModelRequest(request, requester), request);
       const onRepeat: ModelRequest['onRepeat'] = (next, fault) => {
         answer.end(fault === undefined ? undefined : faultOf(fault, request.signal));
-        answer = log.begin(describeModelRequest(next, requester));
+        answer = log.begin(describeModelRequest(next, requester), next);
         request.onRepeat?.(next, fault);
       };
       try {

@@ -10,7 +10,7 @@ import { mayAccess } from '../../runs/active-runs.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
 
 export interface RunRouteOptions {
-  log: Pick<RunLog, 'find' | 'list'>;
+  log: Pick<RunLog, 'find' | 'list' | 'promptsOf'>;
   runs: Pick<ActiveRuns, 'cancel' | 'cancelCall'>;
   /** Ends a suspended run; false when there is none of that id. */
   cancelWaiting: (id: string) => Promise<boolean>;
@@ -35,9 +35,14 @@ export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log,
     };
   });
 
-  app.get<WithId>('/api/runs/:id', async (request) => {
+  app.get<WithId>('/api/runs/:id', async (request, reply) => {
     const { caller } = request;
-    return toWire(await requireRun(request.params.id, caller, log), caller);
+    const run = await requireRun(request.params.id, caller, log);
+    const prompts = await log.promptsOf(run);
+    if (prompts.length === 0) return toWire(run, caller);
+    // They are JSON already, and may be megabytes.
+    const text = JSON.stringify(toWire(run, caller));
+    return reply.type('application/json; charset=utf-8').send(`${text.slice(0, -1)},"prompts":[${prompts.join()}]}`);
   });
 
   for (const path of ['/api/runs/:id/cancel', '/api/tasks/stop/:id']) {

@@ -40,6 +40,13 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
         database.prepare('DELETE FROM chat_memory WHERE caller_id = ? AND kind = ?').run(callerId, kind),
       );
     },
+
+    async forgetUntil(time) {
+      const find = 'SELECT 1 FROM chat_memory WHERE kind = ? AND expires <= ? LIMIT 1';
+      if ((await connection.read((database) => database.prepare(find).get(kind, time))) === undefined) return 0;
+      const sql = 'DELETE FROM chat_memory WHERE kind = ? AND expires <= ?';
+      return connection.write((database) => Number(database.prepare(sql).run(kind, time).changes));
+    },
   };
 }
 

@@ -1,5 +1,4 @@
 import type { JsonObject, JsonValue } from '../shared/json.ts';
-import { limits } from '../core/limits.ts';
 import { isHiddenField, redacted } from './remove-secrets.ts';
 
 /** Nesting of logged arguments and results, which bounds the recursion. */
@@ -9,18 +8,29 @@ const smallest = 4;
 /** The log redacts `body`, but as a tool's argument it is the text of a mail or a note. */
 const plainName = 'body';
 
+/** Characters of a file within a text (`data:…`), which only its type can be told of. */
+const dataUrlCharacters = 100;
+
+export interface Bounds {
+  /** Of one text. */
+  textCharacters: number;
+  /** Of all texts and other values together. */
+  characters: number;
+}
+
 /**
- * Copies an event's data for the log of its run, and counts its characters. Texts beyond `limits.loggedTextCharacters`, and everything
- * beyond `limits.loggedEventCharacters` in all, are truncated with a mark; values under secret names are redacted.
+ * Copies an object for the log of a run, and counts its characters. Texts beyond the bounds, and everything beyond them in all, are truncated with a
+ * mark; values under secret names are redacted.
  */
-export function shortenEvent(data: JsonObject): { data: JsonObject; characters: number } {
-  const budget = { left: limits.loggedEventCharacters };
+export function shortenValues(data: JsonObject, { textCharacters, characters }: Bounds): { data: JsonObject; characters: number } {
+  const budget = { left: characters, textCharacters };
   const copy = shortenObject(data, budget, 0);
-  return { data: copy, characters: limits.loggedEventCharacters - budget.left };
+  return { data: copy, characters: characters - budget.left };
 }
 
 interface Budget {
   left: number;
+  readonly textCharacters: number;
 }
 
 function shorten(value: JsonValue, budget: Budget, depth: number): JsonValue {
@@ -32,7 +42,8 @@ function shorten(value: JsonValue, budget: Budget, depth: number): JsonValue {
 }
 
 function shortenText(text: string, budget: Budget): string {
-  const room = Math.max(0, Math.min(limits.loggedTextCharacters, budget.left));
+  const most = text.startsWith('data:') ? dataUrlCharacters : budget.textCharacters;
+  const room = Math.max(0, Math.min(most, budget.left));
   budget.left -= Math.min(text.length, room) + smallest;
   return text.length <= room ? text : `${text.slice(0, room).toWellFormed()}… [${text.length - room} more characters]`;
 }
