@@ -34,6 +34,8 @@ export interface AssistantMessage {
   role: 'assistant';
   content: MessageContent | null;
   toolCalls: ToolCall[];
+  /** The end of a textual `content` that functions have said while the calls ran, not the model. */
+  said?: string;
   extra?: JsonObject;
 }
 export interface ToolMessage {

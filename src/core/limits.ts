@@ -124,6 +124,8 @@ export const limits = {
   progressEventsPerCall: 1_000,
   /** Lines about what an answer is doing, for Open WebUI, which stores each with its message and writes the whole message anew. */
   statusChanges: 100,
+  /** What a function may say to the user in one call: many pages. The model reads it, too. */
+  saidCharacters: 64 * 1024,
   /** How long results of calls beside a caller's own functions are kept for the caller's next request. */
   continuationMs: 60 * 60 * 1000,
   continuations: 1_000,

@@ -23,8 +23,8 @@ export type EventType =
  * `tool.progress` `{id, tool}` with `status`, or with `progress` and perhaps `total` ·
  * `approval.request` `{id, tool, args, server}` · `approval.response` `{id, tool, decision}`, with `message`, `edited` or `remembered` ·
  * `tool.result` `{id, tool, response, duration_ms}` with `truncated`, `cached`, `attempts` where they apply, or with `error:{code, message, state?}`
- * (`CallState`) · `limit.reached` `{limit, value}`, where `limit` is `tool_rounds`, `reasks`, `calls_per_round`, `calls_per_run`, `tool_phase_ms`, or
- * `result_bytes` with the `id` of the call and its `bytes` before the cut · `warning` `{code, message}` ·
+ * (`CallState`) · `limit.reached` `{limit, value}`, where `limit` is `tool_rounds`, `reasks`, `calls_per_round`, `calls_per_run`, `tool_phase_ms`,
+ * `said_characters` with the `id` of the call, or `result_bytes` with the `id` of the call and its `bytes` before the cut · `warning` `{code, message}` ·
  * `run.end` `{run_id, status}`, with `error:{code, message}` when it failed or was cancelled (only in the log of the run; in a stream the error event says so).
  * Events of a preset that was called as a tool have `within`, the id of that call, and an `id` that begins with it and a dot.
  */

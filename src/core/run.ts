@@ -26,6 +26,8 @@ export interface RunContext {
    * as a tool.
    */
   readonly approvalRule?: ApprovalRule | undefined;
+  /** Within a preset that was called as a tool: says something to the user, in the answer of the outermost run. */
+  readonly say?: ((text: string) => Promise<void>) | undefined;
   /** Ids of the presets that called this one as a tool, outermost first. */
   readonly presetPath?: readonly string[];
   /** Absent when a single function is invoked, whose call cannot be cancelled by id. */

@@ -122,6 +122,11 @@ export interface ToolContext {
   status(text: string): Promise<void>;
   /** The same with an amount, and the total if it is known. */
   progress(done: number, total?: number): Promise<void>;
+  /**
+   * Streams text to the user, as part of the answer; resolves when it is delivered. Where there is no textual answer (a single function is invoked,
+   * the caller demands an output format), it is shown as a status.
+   */
+  say(text: string): Promise<void>;
   /** Emits an event of the run; resolves when it is delivered. */
   emit(event: RunEvent): Promise<void>;
   /** Pauses the time limits of the call while a human is asked, until the returned function is called. */

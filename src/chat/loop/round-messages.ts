@@ -6,7 +6,7 @@ import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /**
  * The messages that a round adds to the history. Arguments are a JSON object: as the model meant them if they could be parsed, so that it can correct
- * them, otherwise an empty one.
+ * them, otherwise an empty one. What functions have said stands after the model's own words, so that it does not repeat it.
  */
 export function messagesOfRound(
   { text, thought }: Pick<Turn, 'text' | 'thought'>,
@@ -18,10 +18,13 @@ export function messagesOfRound(
     const result = resultOfCall.get(call);
     return result === undefined ? call : { ...call, name: nameInHistory(result), arguments: argumentsInHistory(result) };
   });
+  const said = results.flatMap((result) => result.said ?? []).join('\n\n');
+  const content = [text, said].filter((part) => part !== '').join('\n\n');
   const assistant: AssistantMessage = {
     role: 'assistant',
-    content: text === '' ? null : text,
+    content: content === '' ? null : content,
     toolCalls: canonical,
+    ...(said !== '' && { said }),
     ...(thought && { extra: thought }),
   };
   return [assistant, ...results.map(toolMessage)];

@@ -9,6 +9,7 @@ import { offerCalledTools, offerFoundTools } from './deferred-tools.ts';
 import { createDuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult, ToolCallScope, ToolCallSettings } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
+import { demandedForm } from '../modes/demanded-form.ts';
 import { forcedChoiceIn, requestCall } from '../tool-choice/force-tool-choice.ts';
 import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 import { resultShareBytes, shareAmong } from '../results/truncate-result.ts';
@@ -165,6 +166,8 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
     tools,
     settings,
     scope: { ...loop.scope, resultBytes: shareAmong(loop.shareBytes, gatewayCalls.length) },
+    // Words would spoil an answer in a demanded format.
+    toParagraph: demandedForm(chat.parameters) === undefined ? (text: string) => separator.paragraph(text) : undefined,
     callsLeft: budget.callsLeft(),
     finderName: readsOn(chat) ? finder?.tool.spec.name : undefined,
     ...resumedRound(resumed, gatewayCalls, settings.run),

@@ -32,7 +32,8 @@ export function createSubAgentRunner(servicesOf: () => ChatServices & { presets:
     const request = resumed?.run.request ?? requestTo(preset, invocation);
     const suspension = run.suspension === undefined ? undefined : nestedSuspension(request, resumed, () => output.text);
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
-    const inner: RunContext = { ...run, presetPath: path, preset, signal, suspension, ...(calls && { calls }) };
+    const say = context && ((text: string): Promise<void> => context.say(text));
+    const inner: RunContext = { ...run, presetPath: path, preset, signal, suspension, say, ...(calls && { calls }) };
     const services = servicesOf();
     const thinking = pauseWhileAsked(context);
     const outside = { callId: invocation.callId, context, thinking, now: services.now };

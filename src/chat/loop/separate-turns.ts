@@ -4,21 +4,31 @@ import type { Emit } from '../../shared/emit.ts';
 export interface TurnSeparator {
   /** Wraps the emitter of one turn. */
   separate(emit: Emit<ChatEvent>): Emit<ChatEvent>;
+  /** The events of a text that stands by itself. */
+  paragraph(text: string): ChatEvent[];
 }
+
+const lineBreak: ChatEvent = { type: 'text', text: '\n\n' };
 
 /** Inserts a blank line between the texts before and after tool calls, so that they do not run together. */
 export function createTurnSeparator(): TurnSeparator {
   let lastCharacter = '';
+  const needsBreak = (): boolean => lastCharacter !== '' && lastCharacter !== '\n';
   return {
+    paragraph(text) {
+      const isBreakDue = needsBreak();
+      lastCharacter = text.slice(-1);
+      return [...(isBreakDue ? [lineBreak] : []), { type: 'text', text }];
+    },
     separate(emit) {
-      let isBreakDue = lastCharacter !== '' && lastCharacter !== '\n';
+      let isBreakDue = needsBreak();
       return (events) => {
         const last = events.findLast(isWords);
         if (last === undefined) return emit(events);
         lastCharacter = last.text.slice(-1);
         if (!isBreakDue) return emit(events);
         isBreakDue = false;
-        return emit(events.toSpliced(events.findIndex(isWords), 0, { type: 'text', text: '\n\n' }));
+        return emit(events.toSpliced(events.findIndex(isWords), 0, lineBreak));
       };
     },
   };

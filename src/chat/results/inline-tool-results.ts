@@ -1,4 +1,4 @@
-import type { ChatMessage, MessageContent, ToolMessage } from '../../core/chat.ts';
+import type { AssistantMessage, ChatMessage, MessageContent, ToolMessage } from '../../core/chat.ts';
 import { textOf } from '../../core/chat.ts';
 
 /**
@@ -11,10 +11,24 @@ export function inlineToolResults(messages: readonly ChatMessage[]): ChatMessage
   for (const message of messages) {
     if (message.role === 'tool') appendToLastUser(folded, outputOf(message, names));
     else if (message.role === 'assistant' && message.toolCalls.length > 0) {
-      if (textOf(message.content) !== '') folded.push({ ...message, toolCalls: [] });
+      const { said, ...others } = message;
+      const own = ownText(message);
+      if (own !== '') folded.push({ ...others, ...(said !== undefined && { content: own }), toolCalls: [] });
+      if (said !== undefined) appendToLastUser(folded, `\n\n${saidMeanwhile(said)}`);
     } else folded.push(message);
   }
   return folded;
+}
+
+/** The model's own words in a message with calls. */
+export function ownText({ content, said = '' }: AssistantMessage): string {
+  const text = textOf(content);
+  return said === '' ? text : text.slice(0, -said.length).trimEnd();
+}
+
+/** How a model without a tool role reads what functions have said to the user. */
+export function saidMeanwhile(said: string): string {
+  return `The user has been told meanwhile: ${said}`;
 }
 
 function calledNames(messages: readonly ChatMessage[]): Map<string, string> {

@@ -18,6 +18,8 @@ export interface ToolRound {
   settings: ToolCallSettings;
   /** Shared by all rounds of a run. */
   scope: ToolCallScope;
+  /** Makes events of what a function says in the answer; absent if the answer is no text. */
+  toParagraph?: ((text: string) => ChatEvent[]) | undefined;
   /** The calls that the run may still make. Default: the limit of a round. */
   callsLeft?: number;
   /** The name of the tool that finds deferred functions, if there is one. */
@@ -39,7 +41,7 @@ export interface InnerCall extends ResumedInner {
  * @throws the run signal's reason after the results; GatewayError as `runToolCall`; what `emit` throws
  */
 export async function runRound(calls: readonly ToolCall[], round: ToolRound, emit: Emit<ChatEvent>): Promise<ToolCallResult[]> {
-  const { settings, resumed } = round;
+  const { settings, resumed, toParagraph } = round;
   const { signal: runSignal } = settings.run;
   const prepared: PreparedCall[] = [];
   for (const [index, call] of calls.entries()) prepared.push(await prepareInRound(call, index, round));
@@ -50,6 +52,7 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
     ...round.scope,
     signal: AbortSignal.any([runSignal, end.signal]),
     emit: (event) => queue.emit([{ type: 'run-event', event }]),
+    ...(toParagraph && { say: (text) => queue.emit(toParagraph(text)) }),
   };
   const { turns, open } = takeTurns(callsInRound(prepared, round));
   const running = prepared.map(async (call, index): Promise<ToolCallResult> => {

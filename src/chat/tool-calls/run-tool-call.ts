@@ -166,19 +166,29 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
 
   // 9. Truncate a result that is too large for the model, and store the whole for `read_result`.
   const durationMs = Math.max(0, Math.round(settings.now() - started));
-  const result = toToolCallResult({ prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }) }, scope);
+  const spoken = said.texts.length > 0 && { said: said.texts.join('\n\n') };
+  const result = toToolCallResult({ prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }), ...spoken }, scope);
   // A call that was ended meanwhile does not wait for approval.
   const suspension = judged.type === 'error' && judged.code === 'approval_required' ? said.inner : undefined;
   return suspension === undefined ? result : { ...result, suspended: { type: 'inner', suspension } };
+}
+
+/** What a call has said through its context, beside its result. */
+interface SaidByCall {
+  isStopped: boolean;
+  inner?: InnerSuspension;
+  /** To the user, in the answer. */
+  texts: string[];
 }
 
 /** The `ToolContext` of a running call. Nothing has an effect once it has settled. */
 function createContext(
   { call, tool, args }: ReadyCall,
   { settings, scope, supervision }: Circumstances,
-): { context: ToolContext; said: { isStopped: boolean; inner?: InnerSuspension } } {
-  const said: { isStopped: boolean; inner?: InnerSuspension } = { isStopped: false };
+): { context: ToolContext; said: SaidByCall } {
+  const said: SaidByCall = { isStopped: false, texts: [] };
   let shown = 0;
+  let charactersLeft: number = limits.saidCharacters;
   async function showProgress(data: JsonObject): Promise<void> {
     if (supervision.isOver) return;
     supervision.touch();
@@ -187,9 +197,26 @@ function createContext(
     await scope.emit?.({ type: 'tool.progress', data: { id: call.id, tool: tool.spec.name, ...data } });
   }
   const { run, elicitations } = settings;
+  const sayInAnswer = run.say ?? scope.say;
+  async function say(text: string): Promise<void> {
+    if (text === '' || supervision.isOver) return;
+    if (sayInAnswer === undefined) return showProgress({ status: text });
+    supervision.touch();
+    const hadRoom = charactersLeft > 0;
+    charactersLeft -= text.length;
+    if (charactersLeft >= 0) {
+      said.texts.push(text);
+      await sayInAnswer(text);
+    } else if (hadRoom) {
+      const data = { limit: 'said_characters', value: limits.saidCharacters, id: call.id };
+      charactersLeft = 0;
+      await scope.emit?.({ type: 'limit.reached', data });
+    }
+  }
   const context: ToolContext = {
     status: (text) => showProgress({ status: text }),
     progress: (done, total) => showProgress({ progress: done, ...(total !== undefined && { total }) }),
+    say,
     emit: async (event) => scope.emit?.(event),
     pause: () => supervision.pause(),
     critical: (work) => supervision.critical(work),

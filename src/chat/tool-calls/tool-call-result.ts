@@ -43,6 +43,8 @@ export interface ToolCallResult {
   followUp?: FollowUp;
   /** A hook returned the result instead of the tool. */
   isByHook?: true;
+  /** What the function said to the user while it ran. */
+  said?: string;
   /** The size before truncation. */
   cutFromBytes?: number;
   /** Set if the call continues in another request; `outcome` is then for a run that cannot be suspended. */
@@ -80,6 +82,8 @@ export interface ToolCallScope {
   guard?: DuplicateCallGuard;
   /** Emits an event; resolves when it was delivered, never rejects. Absent if there is no reader. */
   emit?: ((event: RunEvent) => Promise<void>) | undefined;
+  /** Says something in the answer; resolves when it was delivered, never rejects. Absent if there is no textual answer. */
+  say?: (text: string) => Promise<void>;
   /** Absent if no model can call `read_result`. */
   results?: ResultStore;
   readerName?: string;
@@ -123,7 +127,7 @@ export function toToolCallResult(
     prepared,
     attempts = 0,
     ...given
-  }: Pick<ToolCallResult, 'outcome' | 'durationMs' | 'followUp'> & { prepared: PreparedCall; attempts?: number },
+  }: Pick<ToolCallResult, 'outcome' | 'durationMs' | 'followUp' | 'said'> & { prepared: PreparedCall; attempts?: number },
   scope: ToolCallScope,
 ): ToolCallResult {
   const { call, tool, args } = prepared;

@@ -61,6 +61,7 @@ export function callTool(
   const silent: ToolContext = {
     status: async () => undefined,
     progress: async () => undefined,
+    say: async () => undefined,
     emit: async () => undefined,
     pause: () => () => undefined,
     critical: async (work) => work(),

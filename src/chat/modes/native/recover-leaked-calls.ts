@@ -12,6 +12,7 @@ import { callerSpecs } from '../../tool-choice/caller-functions.ts';
 import { canonicalJson } from '../../tool-calls/canonical-json.ts';
 import type { AnswerPiece, DamagedCall } from '../../parse-tool-calls/answer-pieces.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
+import { demandedForm } from '../demanded-form.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
 import { slicesOf } from '../slices-of.ts';
 
@@ -28,19 +29,12 @@ export interface RecoveryOptions {
 export function recoverLeakedCalls({ backend, newCallId, caller }: RecoveryOptions): ModelBackend {
   return {
     answer(request, emit) {
-      const { response_format: form, format } = request.parameters;
-      const hasForm = (form !== undefined && form !== null && !isPlainText(form)) || (format !== undefined && format !== null);
-      if (request.toolChoice === 'none' || hasForm) return backend.answer(request, emit);
+      if (request.toolChoice === 'none' || demandedForm(request.parameters) !== undefined) return backend.answer(request, emit);
       const specs = [...request.tools, ...callerSpecs(request.callerTools)];
       if (specs.length === 0) return backend.answer(request, emit);
       return answerWithLeakedCalls({ backend, newCallId, caller }, { request, specs, emit });
     },
   };
-}
-
-/** `{"type": "text"}` is the default and demands no format. */
-function isPlainText(form: unknown): boolean {
-  return typeof form === 'object' && form !== null && 'type' in form && form.type === 'text';
 }
 
 interface LeakedCall {

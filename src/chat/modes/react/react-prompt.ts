@@ -1,7 +1,7 @@
 import type { AssistantMessage, ChatMessage, MessageContent } from '../../../core/chat.ts';
 import { textOf } from '../../../core/chat.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
-import { appended } from '../../results/inline-tool-results.ts';
+import { appended, ownText, saidMeanwhile } from '../../results/inline-tool-results.ts';
 
 /** The system prompt of a ReAct run. The demo model recognises the mode by the first line. */
 function instructions(specs: readonly ToolSpec[]): string {
@@ -35,19 +35,21 @@ export function reactMessages(
   const rewritten: ChatMessage[] = [];
   for (const message of messages) {
     if (message.role === 'tool') addObservation(rewritten, textOf(message.content));
-    else if (message.role === 'assistant' && message.toolCalls.length > 0)
+    else if (message.role === 'assistant' && message.toolCalls.length > 0) {
       rewritten.push({ role: 'assistant', content: stepOf(message, steps), toolCalls: [] });
-    else rewritten.push(message);
+      if (message.said !== undefined) addToLast(rewritten, saidMeanwhile(message.said));
+    } else rewritten.push(message);
   }
   if (specs.length > 0) return withSystem(rewritten, instructions(specs));
   addToLast(rewritten, finalAnswerRequest);
   return rewritten;
 }
 
-function stepOf({ content, toolCalls }: AssistantMessage, steps: ReadonlyMap<string, string>): string {
+function stepOf(message: AssistantMessage, steps: ReadonlyMap<string, string>): string {
+  const { toolCalls } = message;
   const known = toolCalls.flatMap((call) => steps.get(call.id) ?? []);
   if (known.length === toolCalls.length) return known.join('\n');
-  const text = textOf(content);
+  const text = ownText(message);
   const written = toolCalls.map((call) => `Action: ${call.name}\nAction Input: ${call.arguments}`);
   return [...(text === '' ? [] : [`Thought: ${text}`]), ...written].join('\n');
 }

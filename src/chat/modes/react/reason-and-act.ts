@@ -5,7 +5,6 @@ import { GatewayError } from '../../../core/errors.ts';
 import { runSteps, StopReading } from '../../../shared/emit.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { withRemedies } from '../../../shared/with-remedies.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
 import type { ToolSpec } from '../../../core/tool.ts';
@@ -14,6 +13,7 @@ import { inlineToolResults } from '../../results/inline-tool-results.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { reactMessages } from './react-prompt.ts';
 import { createStep } from './react-step.ts';
+import { demandedForm } from '../demanded-form.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
 import { slicesOf } from '../slices-of.ts';
 
@@ -49,7 +49,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
   }
 
   async function takeStep(request: ModelRequest, specs: readonly ToolSpec[], emit: Emit<ModelEvent>): Promise<void> {
-    const form = answerForm(request.parameters);
+    const form = demandedForm(request.parameters);
     const inLabels = withLoggedOffer(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
     // A call that the model merely repeats from a page, a result or a message must not run, in whatever form it is written.
     const texts = request.messages.map((message) => textOf(message.content));
@@ -110,15 +110,10 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
       const isAmidSteps = request.messages.some(
         (message) => message.role === 'assistant' && message.toolCalls.some(({ id }) => steps.has(id)),
       );
-      if (specs.length > 0 || (isAmidSteps && answerForm(request.parameters) === undefined)) return takeStep(request, specs, emit);
+      if (specs.length > 0 || (isAmidSteps && demandedForm(request.parameters) === undefined)) return takeStep(request, specs, emit);
       return backend.answer(plainRequest(request), emit);
     },
   };
-}
-
-/** The output format that the caller demands, in OpenAI's field or Ollama's. */
-function answerForm(parameters: JsonObject): JsonValue | undefined {
-  return parameters['response_format'] ?? parameters['format'] ?? undefined;
 }
 
 function stepRequest(request: ModelRequest, messages: ChatMessage[]): ModelRequest {

@@ -56,6 +56,11 @@ export interface FunctionContext extends FunctionPlace {
   /** Shows the user a status line; resolves when it has been delivered. Restarts the call's time limit. */
   readonly status: (text: string) => Promise<void>;
   readonly progress: (done: number, total?: number) => Promise<void>;
+  /**
+   * Streams text to the user as a paragraph of the answer; resolves when it has been delivered. Shown as a status where the answer is not text: in
+   * `invoke`, to MCP clients, and where the request demands an output format. Restarts the call's time limit.
+   */
+  readonly say: (text: string) => Promise<void>;
   /** Asks the user to confirm, over their websocket session; anything but a clear yes is a no. @throws ToolError without a session */
   readonly confirm: (title: string, message?: string) => Promise<boolean>;
   /** Asks the user for a value, optionally described by a JSON Schema; undefined if they give none. @throws ToolError without a session */

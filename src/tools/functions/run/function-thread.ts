@@ -73,6 +73,7 @@ const context: FunctionContext = {
   },
   status: async (...params) => void (await request('status', params)),
   progress: async (...params) => void (await request('progress', params)),
+  say: async (...params) => void (await request('say', params)),
   confirm: async (...params) => (await request('confirm', params)) === true,
   ask: (...params) => request('ask', params) as Promise<JsonValue | undefined>,
   async critical(work) {

@@ -141,6 +141,10 @@ function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined,
     state: { get: (key) => state.get(key), set: (key, value) => state.set(key, value) },
     status: async (text) => runtime?.status(text),
     progress: async (done, total) => runtime?.progress(done, total),
+    async say(text: unknown) {
+      if (typeof text !== 'string') throw new TypeError(`say: pass a text, not a value of type ${typeof text}`);
+      await runtime?.say(text);
+    },
     confirm: async (title, message) => requireRuntime(runtime).confirm(title, message),
     ask: async (title, question) => requireRuntime(runtime).ask(title, question),
     critical: async (work) => (runtime === undefined ? work() : runtime.critical(work)),

@@ -30,7 +30,7 @@ export interface StateChange {
 /** A method of the context that only the gateway's side can execute, and answers. */
 export type ThreadRequest = {
   id: number;
-  method: 'status' | 'progress' | 'confirm' | 'ask' | 'beginCritical' | 'saveState';
+  method: 'status' | 'progress' | 'say' | 'confirm' | 'ask' | 'beginCritical' | 'saveState';
   params: unknown[];
 };
 

@@ -1,0 +1,8 @@
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+
+/** The output format that the caller demands, in OpenAI's field or Ollama's; undefined: none. `{"type": "text"}` is the default and demands nothing. */
+export function demandedForm({ response_format: form, format }: JsonObject): JsonValue | undefined {
+  const isPlainText = isJsonObject(form) && form['type'] === 'text';
+  return (isPlainText ? undefined : form) ?? format ?? undefined;
+}
