@@ -2,13 +2,13 @@ import { buildApp } from '../app/build-app.ts';
 import { readConfig } from '../app/config/config.ts';
 import { runDemonstration } from '../demo/tell-runs.ts';
 import { startTimeServer } from '../demo/time-server.ts';
-import { createLogger } from '../observability/logger.ts';
+import { openLogger } from '../observability/logger.ts';
 
 /** Demonstrates tool calls end to end in a terminal: starts its own servers on free ports and does three runs. Exit code 1 if one of them fails. */
 export async function runDemo(): Promise<void> {
   const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
   const config = readConfig({ TOOLWHARF_DEMO: 'true', DRAIN_TIMEOUT_MS: '1000' }, () => undefined);
-  const app = await buildApp(config, { logger: createLogger({ level: 'error', format: 'pretty' }) });
+  const app = await buildApp(config, { logger: await openLogger({ level: 'error', format: 'pretty' }) });
   const gatewayUrl = await app.server.listen({ host: '127.0.0.1', port: 0 });
   try {
     const print = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -12,7 +12,7 @@ import { loadSecret } from '../storage/secrets/secret-file.ts';
 import { openStores } from '../storage/open-stores.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { isLoopbackName } from '../http/auth/authenticate.ts';
-import { createLogger } from '../observability/logger.ts';
+import { openLogger } from '../observability/logger.ts';
 import { guardUserCode } from './guard-user-code.ts';
 import { version } from '../app/version.ts';
 
@@ -25,7 +25,7 @@ const closingMs = 5_000;
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const envFile = addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile, process.stdout.isTTY);
-  const logger = createLogger({ level: config.logLevel, format: config.logFormat });
+  const logger = await openLogger({ level: config.logLevel, format: config.logFormat });
   if (envFile !== undefined) logger.info({ file: envFile }, `settings of ${envFile} apply unless the environment sets them`);
   const file = databaseFile(config.databaseUrl);
   // Before anything is read or created there.

@@ -2,9 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import fastify from 'fastify';
 import { timeServerDocument } from './time/openapi-document.ts';
 import { Refusal } from './time/refusal.ts';
-import { createTimeOperations } from './time/time-operations.ts';
-import type { TimeZone } from './time/time-zones.ts';
-import { findTimeZone } from './time/time-zones.ts';
+import type { TimeOperations } from './time/time-operations.ts';
 
 /** Ample for the largest valid body, a timestamp and two time zones. */
 const bodyLimitBytes = 64 * 1024;
@@ -34,9 +32,14 @@ export interface StartTimeServerOptions extends TimeServerOptions {
  * @throws when `localZone` is no IANA zone.
  */
 export function createTimeServer(options: TimeServerOptions = {}): FastifyInstance {
-  const localZone = findLocalZone(options.localZone);
-  if (localZone === undefined)
-    throw new Error(`The time zone ${options.localZone} is unknown: name one of the IANA database, such as UTC.`);
+  const { now = Date.now, localZone = systemZone() } = options;
+  if (!isTimeZone(localZone)) throw new Error(`The time zone ${localZone} is unknown: name one of the IANA database, such as UTC.`);
+  let loading: Promise<TimeOperations> | undefined;
+  /** Loaded with the first call, because dates and time zones take two packages. */
+  const load = (): Promise<TimeOperations> => {
+    loading ??= import('./time/time-operations.ts').then(({ createTimeOperations }) => createTimeOperations({ now, localZone }));
+    return loading;
+  };
 
   const app = fastify({
     logger: false,
@@ -55,13 +58,10 @@ export function createTimeServer(options: TimeServerOptions = {}): FastifyInstan
 
   const methods = new Map([['/openapi.json', 'GET']]);
   app.get('/openapi.json', () => timeServerDocument);
-  for (const operation of createTimeOperations({ now: options.now ?? Date.now, localZone })) {
-    methods.set(operation.path, operation.method);
-    app.route({
-      method: operation.method,
-      url: operation.path,
-      handler: (request, reply) => reply.send(operation.run(receivedBody(request))),
-    });
+  for (const [path, item] of Object.entries(timeServerDocument.paths)) {
+    const method = 'get' in item ? 'GET' : 'POST';
+    methods.set(path, method);
+    app.route({ method, url: path, handler: async (request) => (await load())[path as keyof TimeOperations](receivedBody(request)) });
   }
 
   app.setNotFoundHandler((request, reply) => {
@@ -117,11 +117,19 @@ async function openToEveryOrigin(request: FastifyRequest, reply: FastifyReply): 
 }
 
 /** UTC on a system whose time zone has no IANA name (`TZ=UTC+3`, a minimal container). */
-function findLocalZone(name: string | undefined): TimeZone | undefined {
-  if (name !== undefined) return findTimeZone(name);
+function systemZone(): string {
   // Undefined with such a setting, despite its type.
-  const systemName: string | undefined = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return findTimeZone(systemName ?? 'UTC') ?? findTimeZone('UTC');
+  const name: string | undefined = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return name !== undefined && isTimeZone(name) ? name : 'UTC';
+}
+
+/** Offsets such as `+02:00`, which `Intl` takes as well, are no names. */
+function isTimeZone(name: string): boolean {
+  try {
+    return /^[a-z]/i.test(name) && Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 function receivedBody(request: FastifyRequest) {

@@ -1,9 +1,9 @@
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { statusPhrases } from '../shared/status-phrases.ts';
 import { loggedPath } from './logged-path.ts';
 import { notFoundHint, tidyPath } from './not-found-hints.ts';
 import { leaveBodyUnread } from './body/unread-bodies.ts';
@@ -115,7 +115,7 @@ function fromParser(code: string | undefined): GatewayError {
 export function endWithError(socket: Socket, shown: GatewayError): void {
   const body = JSON.stringify(errorBody(shown));
   const head = [
-    `HTTP/1.1 ${shown.status} ${STATUS_CODES[shown.status] ?? ''}`,
+    `HTTP/1.1 ${shown.status} ${statusPhrases[shown.status] ?? ''}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',

@@ -1,16 +1,13 @@
-import { createRequire } from 'node:module';
 import { pino } from 'pino';
 import type { DestinationStream, Logger as PinoLogger } from 'pino';
-import type PinoPretty from 'pino-pretty';
+import { escapeControls } from './escape-controls.ts';
 import { describeError, isHiddenField, maskSecrets, redacted, withoutSecrets } from './remove-secrets.ts';
 
 export type Logger = PinoLogger;
 
 export interface LoggerOptions {
   level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
-  /** `pretty` is for people at a terminal; everything else reads `json`, one object a line. */
-  format: 'json' | 'pretty';
-  /** Receives whole lines. Default: standard output; JSON lines are buffered and written twenty times a second and when the process exits. */
+  /** Receives whole lines, each a JSON object. Default: standard output; JSON lines are buffered and written twenty times a second and when the process exits. */
   destination?: DestinationStream;
 }
 
@@ -18,7 +15,7 @@ export interface LoggerOptions {
  * Creates the gateway's logger. Secrets are removed in three ways: by field name at every level, by rebuilding objects of known shape
  * (`req`, `res`, `err`), and by pattern in the finished line, because a message or stack may quote one.
  */
-export function createLogger({ level, format, destination }: LoggerOptions): Logger {
+export function createLogger({ level, destination = standardOutput() }: LoggerOptions): Logger {
   const logger = pino(
     {
       level,
@@ -28,10 +25,17 @@ export function createLogger({ level, format, destination }: LoggerOptions): Log
       serializers: { req: describeRequest, res: describeReply, err: (error: unknown) => error },
       hooks: { streamWrite: (text) => escapeControls(maskSecrets(text)) },
     },
-    destinationFor(format, destination),
+    destination,
   );
   cleanChildBindings(logger);
   return logger;
+}
+
+/** A logger to standard output. `pretty` is for people at a terminal; everything else reads `json`, one object a line. */
+export async function openLogger({ level, format }: Pick<LoggerOptions, 'level'> & { format: 'json' | 'pretty' }): Promise<Logger> {
+  if (format === 'json') return createLogger({ level });
+  const { prettyLines } = await import('./pretty-lines.ts');
+  return createLogger({ level, destination: prettyLines() });
 }
 
 /** Formatters do not see the bindings of child loggers, so clean them here; children of children inherit this. */
@@ -40,45 +44,6 @@ function cleanChildBindings(logger: Logger): void {
   logger.child = function child(this: Logger, bindings: Record<string, unknown>, options?: object) {
     return createChild.call(this, cleanFields(bindings), options);
   } as unknown as Logger['child'];
-}
-
-function destinationFor(format: LoggerOptions['format'], destination: DestinationStream | undefined): DestinationStream {
-  if (format === 'json') return destination ?? standardOutput();
-  const pretty = loadPretty();
-  const output = destination ?? pino.destination({ fd: 1, sync: true });
-  const toPretty = pretty.prettyFactory({
-    colorize: destination === undefined && pretty.isColorSupported,
-    translateTime: 'SYS:HH:MM:ss.l',
-    singleLine: true,
-    messageFormat: (line, key) => escapeLineBreaks(line[key]),
-    // pino-pretty writes these two fields into the head of the line without escaping them.
-    customPrettifiers: { caller: escapeLineBreaks, name: escapeLineBreaks },
-  });
-  return { write: (line) => output.write(escapeControls(toPretty(line))) };
-}
-
-/** DEL and C1 control characters, which JSON does not escape, Unicode line separators, and characters that change the text direction. */
-const controlCharacters = /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g;
-
-/** Foreign text must not control the terminal that shows the log. The line stays valid JSON. */
-function escapeControls(line: string): string {
-  return line.replaceAll(controlCharacters, escapeCharacter);
-}
-
-/** Pretty output is not JSON, so foreign text must not start a new line. */
-function escapeLineBreaks(value: unknown): string {
-  const message = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  // eslint-disable-next-line no-control-regex -- matches control characters on purpose
-  return message.replaceAll(/[\u0000-\u001F]/g, escapeCharacter);
-}
-
-function escapeCharacter(character: string): string {
-  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
-}
-
-/** Loaded on demand, because only terminals need it. */
-function loadPretty(): typeof PinoPretty {
-  return createRequire(import.meta.url)('pino-pretty') as typeof PinoPretty;
 }
 
 /** How long lines are buffered: writing each line would be a tenth of the cost of a short chat. */

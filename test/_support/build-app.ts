@@ -28,7 +28,7 @@ export async function testApp(
   const { config: overrides, showsStartKey = true, ...rest } = parts;
   const config = { ...readConfig({ DRAIN_TIMEOUT_MS: '1000', ...environment }, () => undefined), ...overrides };
   const logLines: string[] = [];
-  const logger = createLogger({ level: 'trace', format: 'json', destination: { write: (line) => void logLines.push(line) } });
+  const logger = createLogger({ level: 'trace', destination: { write: (line) => void logLines.push(line) } });
   const app = await buildApp(config, { logger, ...rest });
   if (showsStartKey && app.startKey !== undefined) showStartKey(app.server, app.startKey);
   return { ...app, config, logLines, [Symbol.asyncDispose]: () => app.close() };

@@ -33,7 +33,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
     files: /^src\/(?:http\/.+|app\/(?:build-app|register-routes)|cli\/serve|demo\/time-server)\.ts$/,
   },
   { packages: /^undici$/, files: /^src\/policy\/outbound\/outbound-request\.ts$/ },
-  { packages: /^pino(?:-pretty)?$/, files: /^src\/observability\/logger\.ts$/ },
+  { packages: /^pino(?:-pretty)?$/, files: /^src\/observability\/(?:logger|pretty-lines)\.ts$/ },
   { packages: /^ollama$/, files: /^src\/models\/ollama\/.+\.ts$/ },
   { packages: /^jose$/, files: /^src\/policy\/session-tokens\.ts$/ },
   { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/load\/parse-document|app\/config\/.+)\.ts$/ },

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createLogger } from '../../src/observability/logger.ts';
+import { prettyLines } from '../../src/observability/pretty-lines.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
@@ -145,7 +146,8 @@ test('a chat over a socket is one line too', async () => {
 
 test.each(['json', 'pretty'] as const)('no text of others begins a line of its own or steers a terminal (%s)', (format) => {
   let output = '';
-  const logger = createLogger({ level: 'info', format, destination: { write: (text: string) => void (output += text) } });
+  const destination = { write: (text: string) => void (output += text) };
+  const logger = createLogger({ level: 'info', destination: format === 'json' ? destination : prettyLines(destination) });
   const foreign = 'x\r\nINFO: forged\u001B[2J\u009B31m\u2028\u202Eend\u007F';
   logger.child({ caller: foreign }).warn({ reason: foreign, list: [foreign], [foreign]: 1 }, foreign);
   expect(output.trimEnd().split(/[\n\r\u2028]/)).toHaveLength(1);
@@ -155,7 +157,7 @@ test.each(['json', 'pretty'] as const)('no text of others begins a line of its o
 
 test('pretty lines are one line each', () => {
   let output = '';
-  const logger = createLogger({ level: 'info', format: 'pretty', destination: { write: (text: string) => void (output += text) } });
+  const logger = createLogger({ level: 'info', destination: prettyLines({ write: (text: string) => void (output += text) }) });
   logger.info({ run_id: 'r', model: 'm', duration_ms: 5 }, 'chat answered');
   expect(output.trimEnd()).toMatch(/^\[.*\] INFO: chat answered \{.*"duration_ms":5.*\}$/);
 });

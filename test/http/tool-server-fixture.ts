@@ -67,11 +67,7 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
     browserToolTimeoutMs: 1_000,
     now: Date.now,
   });
-  const logger: FastifyBaseLogger = createLogger({
-    level: 'trace',
-    format: 'json',
-    destination: { write: (line) => void logLines.push(line) },
-  });
+  const logger: FastifyBaseLogger = createLogger({ level: 'trace', destination: { write: (line) => void logLines.push(line) } });
   const server = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),

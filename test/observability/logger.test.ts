@@ -2,11 +2,17 @@ import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import type { Logger, LoggerOptions } from '../../src/observability/logger.ts';
+import { prettyLines } from '../../src/observability/pretty-lines.ts';
 
-function logged(write: (logger: Logger) => void, options: Partial<LoggerOptions> = {}): string {
+interface LogOptions {
+  level?: LoggerOptions['level'];
+  format?: 'json' | 'pretty';
+}
+
+function logged(write: (logger: Logger) => void, { level = 'info', format = 'json' }: LogOptions = {}): string {
   let output = '';
   const destination = { write: (line: string) => void (output += line) };
-  write(createLogger({ level: 'info', format: 'json', destination, ...options }));
+  write(createLogger({ level, destination: format === 'json' ? destination : prettyLines(destination) }));
   return output;
 }
 

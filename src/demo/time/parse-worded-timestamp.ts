@@ -1,18 +1,8 @@
-import { createRequire } from 'node:module';
 import type { ParsedResult } from 'chrono-node';
-import type * as English from 'chrono-node/en';
+import { casual } from 'chrono-node/en';
 import type { Moment } from './moment.ts';
 import { toMoment } from './moment.ts';
 import type { TimeZone } from './time-zones.ts';
-
-/** Loaded on first use: loading takes as long as the rest of the startup, and most timestamps need no English. */
-const require = createRequire(import.meta.url);
-let english: typeof English | undefined;
-
-function loadEnglish(): typeof English {
-  english ??= require('chrono-node/en') as typeof English;
-  return english;
-}
 
 /**
  * A longer text does not name a single point in time, and chrono's patterns take superlinear time. With single spaces the worst known texts of this
@@ -38,7 +28,7 @@ export function parseWordedTimestamp(text: string, context: WordedContext): Mome
   const wording = withMilliseconds(withoutComment(text));
   if (wording.length > maxWordedLength) return undefined;
   const offsetMinutes = context.zone.offsetSecondsAt(Math.floor(context.now / 1000)) / 60;
-  const results = loadEnglish().casual.parse(wording, { instant: new Date(context.now), timezone: offsetMinutes });
+  const results = casual.parse(wording, { instant: new Date(context.now), timezone: offsetMinutes });
   const [result] = results;
   if (result === undefined || results.length > 1 || result.end) return undefined;
   const around = wording.slice(0, result.index) + wording.slice(result.index + result.text.length);

@@ -1,6 +1,7 @@
 import { formatStrftime } from './format-strftime.ts';
 import type { Moment } from './moment.ts';
 import { momentFromMilliseconds, toIsoFormat, toLocalTime } from './moment.ts';
+import type { timeServerDocument } from './openapi-document.ts';
 import { maxTimestampLength, parseTimestamp } from './parse-timestamp.ts';
 import type { ReceivedBody } from './read-body.ts';
 import { readBody } from './read-body.ts';
@@ -19,70 +20,54 @@ type Unit = keyof typeof secondsPerUnit;
 export interface TimeOperationOptions {
   /** Milliseconds since 1970. */
   now: () => number;
-  localZone: TimeZone;
+  /** The name of a time zone. */
+  localZone: string;
 }
 
-/** One operation of the API. `run` throws `Refusal` for invalid input. */
-export interface TimeOperation {
-  method: 'GET' | 'POST';
-  path: string;
-  run(body: ReceivedBody | undefined): unknown;
-}
+/** One operation of the API. Throws `Refusal` for invalid input. */
+type TimeOperation = (body: ReceivedBody | undefined) => unknown;
 
-/** The seven operations of the time server's document. */
-export function createTimeOperations({ now, localZone }: TimeOperationOptions): TimeOperation[] {
+/** The operations of the time server's document, by path. */
+export type TimeOperations = Record<keyof typeof timeServerDocument.paths, TimeOperation>;
+
+export function createTimeOperations({ now, localZone }: TimeOperationOptions): TimeOperations {
   const utc = requireTimeZone('UTC');
+  const local = requireTimeZone(localZone);
   let timeZones: string[] | undefined;
   const parse = (text: string, zone: TimeZone) => requireMoment(text, { now: now(), zone });
   const currentTime = (zone: TimeZone) => toLocalTime(momentFromMilliseconds(now()), zone);
-  return [
-    { method: 'GET', path: '/get_current_utc_time', run: () => ({ utc: toIsoFormat(currentTime(utc), 'with offset') }) },
-    { method: 'GET', path: '/get_current_local_time', run: () => ({ local_time: toIsoFormat(currentTime(localZone), 'without offset') }) },
-    {
-      method: 'POST',
-      path: '/format_time',
-      run(body) {
-        const { format, timezone } = readBody(body, { format: { fallback: '%Y-%m-%d %H:%M:%S' }, timezone: { fallback: 'UTC' } });
-        const zone = requireTimeZone(timezone);
-        if (format.length > maxFormatLength) throw new Refusal(400, `Invalid format string: more than ${maxFormatLength} characters`);
-        return { formatted_time: formatStrftime(format, currentTime(zone)) };
-      },
+  return {
+    '/get_current_utc_time': () => ({ utc: toIsoFormat(currentTime(utc), 'with offset') }),
+    '/get_current_local_time': () => ({ local_time: toIsoFormat(currentTime(local), 'without offset') }),
+    '/format_time'(body) {
+      const { format, timezone } = readBody(body, { format: { fallback: '%Y-%m-%d %H:%M:%S' }, timezone: { fallback: 'UTC' } });
+      const zone = requireTimeZone(timezone);
+      if (format.length > maxFormatLength) throw new Refusal(400, `Invalid format string: more than ${maxFormatLength} characters`);
+      return { formatted_time: formatStrftime(format, currentTime(zone)) };
     },
-    {
-      method: 'POST',
-      path: '/convert_time',
-      run(body) {
-        const { timestamp, from_tz, to_tz } = readBody(body, { timestamp: {}, from_tz: {}, to_tz: {} });
-        const [fromZone, toZone] = [requireTimeZone(from_tz), requireTimeZone(to_tz)];
-        const converted = toLocalTime(parse(timestamp, fromZone), toZone);
-        // East of UTC, the year 10000 begins while it is still 9999 in UTC.
-        if (converted.year < 1 || converted.year > 9999) throw new Refusal(400, 'Invalid timestamp: date value out of range');
-        return { converted_time: toIsoFormat(converted, 'with offset') };
-      },
+    '/convert_time'(body) {
+      const { timestamp, from_tz, to_tz } = readBody(body, { timestamp: {}, from_tz: {}, to_tz: {} });
+      const [fromZone, toZone] = [requireTimeZone(from_tz), requireTimeZone(to_tz)];
+      const converted = toLocalTime(parse(timestamp, fromZone), toZone);
+      // East of UTC, the year 10000 begins while it is still 9999 in UTC.
+      if (converted.year < 1 || converted.year > 9999) throw new Refusal(400, 'Invalid timestamp: date value out of range');
+      return { converted_time: toIsoFormat(converted, 'with offset') };
     },
-    {
-      method: 'POST',
-      path: '/elapsed_time',
-      run(body) {
-        const { start, end, units } = readBody(body, {
-          start: {},
-          end: {},
-          units: { choices: Object.keys(secondsPerUnit), fallback: 'seconds' },
-        });
-        // A timestamp without an offset is in UTC, the default throughout this API.
-        return { elapsed: secondsBetween(parse(start, utc), parse(end, utc)) / secondsPerUnit[units as Unit], unit: units };
-      },
+    '/elapsed_time'(body) {
+      const { start, end, units } = readBody(body, {
+        start: {},
+        end: {},
+        units: { choices: Object.keys(secondsPerUnit), fallback: 'seconds' },
+      });
+      // A timestamp without an offset is in UTC, the default throughout this API.
+      return { elapsed: secondsBetween(parse(start, utc), parse(end, utc)) / secondsPerUnit[units as Unit], unit: units };
     },
-    {
-      method: 'POST',
-      path: '/parse_timestamp',
-      run(body) {
-        const { timestamp, timezone } = readBody(body, { timestamp: {}, timezone: { fallback: 'UTC' } });
-        return { utc: toIsoFormat(toLocalTime(parse(timestamp, requireTimeZone(timezone)), utc), 'with offset') };
-      },
+    '/parse_timestamp'(body) {
+      const { timestamp, timezone } = readBody(body, { timestamp: {}, timezone: { fallback: 'UTC' } });
+      return { utc: toIsoFormat(toLocalTime(parse(timestamp, requireTimeZone(timezone)), utc), 'with offset') };
     },
-    { method: 'GET', path: '/list_time_zones', run: () => (timeZones ??= listTimeZones()) },
-  ];
+    '/list_time_zones': () => (timeZones ??= listTimeZones()),
+  };
 }
 
 /** Negative if the end is before the start. One division of whole microseconds, so that 0.1 s does not become 0.09999. */

@@ -1,16 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChatMessage, ModelEvent, Usage } from '../../core/chat.ts';
 import { textOf } from '../../core/chat.ts';
-import { limits } from '../../core/limits.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
-import { answerQuestion, answerResults } from './answer-text.ts';
-import { chooseCalls, chooseNames } from './choose-calls.ts';
-import type { ChosenCall } from './choose-calls.ts';
-import { propertiesOf } from './fill-arguments.ts';
-import { readConversation, toSpec } from './read-conversation.ts';
-import type { Reading } from './read-conversation.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
 
 export const demoModel: ModelRecord = {
@@ -40,53 +33,18 @@ export function createDemoBackend({ now = Date.now, newCallId = makeCallId }: De
   return {
     async answer(request, emit) {
       request.signal.throwIfAborted();
+      // With its first question: most gateways have models, and reading dates takes a package.
+      const { offeredTo, replyTo } = await import('./reply.ts');
       const reply = replyTo(request, now());
       if (reply.calls === undefined) await emitWords(reply.text, request.signal, emit);
       const calls = (reply.calls ?? []).map(({ name, args }): ModelEvent => {
         return { type: 'tool-call', call: { id: newCallId(), name, arguments: JSON.stringify(args) } };
       });
       const written = reply.calls === undefined ? reply.text : JSON.stringify(reply.calls);
-      const usage: ModelEvent = { type: 'usage', usage: usageOf(request, written) };
+      const usage: ModelEvent = { type: 'usage', usage: usageOf(request, offeredTo(request), written) };
       await emit([...calls, usage, { type: 'finish', reason: reply.calls === undefined ? 'stop' : 'tool_calls' }]);
     },
   };
-}
-
-type Reply = { text: string; calls?: undefined } | { calls: ChosenCall[] };
-
-function replyTo(request: ModelRequest, now: number): Reply {
-  const reading = readConversation(request.messages);
-  if (reading.type === 'results') return { text: answerResults(reading.results) };
-  if (reading.type === 'selection') return { text: selectionOf(reading, now) };
-  if (reading.type === 'steps') return { text: nextStep(reading, now) };
-  const specs = offeredTo(request);
-  const calls = chooseCalls({ question: reading.question, specs, toolChoice: request.toolChoice, now });
-  if (calls.length > 0) return { calls: request.parallelToolCalls === false ? calls.slice(0, 1) : calls };
-  return { text: answerQuestion(reading.question, namesOf(specs)) };
-}
-
-/** As the selection's prompt asks for it. So many functions are shown by their names alone: then names are asked for. */
-function selectionOf({ specs, question }: Reading & { type: 'selection' }, now: number): string {
-  const areNames = specs.length > limits.selectedAtOnce && specs.every((spec) => propertiesOf(spec).length === 0);
-  const calls = areNames ? chooseNames({ question, specs, now }) : chooseCalls({ question, specs, toolChoice: undefined, now });
-  return JSON.stringify({ tool_calls: calls.map(({ name, args }) => ({ name, parameters: args })) });
-}
-
-/** In the labelled text of `react`: one action for each call that fits the question, then the answer. */
-function nextStep({ specs, question, results }: Reading & { type: 'steps' }, now: number): string {
-  const next = chooseCalls({ question, specs, toolChoice: undefined, now })[results.length];
-  if (next !== undefined)
-    return `Thought: ${next.name} fits the question.\nAction: ${next.name}\nAction Input: ${JSON.stringify(next.args)}\n`;
-  if (results.length > 0) return `Thought: The functions have answered.\nFinal Answer: ${answerResults(results)}`;
-  return `Thought: No function fits the question.\nFinal Answer: ${answerQuestion(question, namesOf(specs))}`;
-}
-
-function namesOf(specs: readonly ToolSpec[]): string[] {
-  return specs.map(({ name }) => name);
-}
-
-function offeredTo({ tools, callerTools, toolChoice }: ModelRequest): ToolSpec[] {
-  return toolChoice === 'none' ? [] : [...tools, ...callerTools.flatMap((entry) => toSpec(entry) ?? [])];
 }
 
 /** One event for each word, so that the answer streams like that of a model. */
@@ -100,9 +58,9 @@ async function emitWords(text: string, signal: AbortSignal, emit: Emit<ModelEven
 }
 
 /** Words stand for tokens. */
-function usageOf(request: ModelRequest, reply: string): Usage {
-  const read = request.messages.reduce((sum, message) => sum + wordsIn(message), 0);
-  const prompt = read + offeredTo(request).reduce((sum, spec) => sum + countWords(JSON.stringify(spec)), 0);
+function usageOf({ messages }: ModelRequest, offered: readonly ToolSpec[], reply: string): Usage {
+  const read = messages.reduce((sum, message) => sum + wordsIn(message), 0);
+  const prompt = read + offered.reduce((sum, spec) => sum + countWords(JSON.stringify(spec)), 0);
   const completion = countWords(reply);
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

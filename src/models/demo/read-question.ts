@@ -1,6 +1,5 @@
-import { createRequire } from 'node:module';
 import type { Component, ParsedComponents } from 'chrono-node';
-import type * as English from 'chrono-node/en';
+import { casual } from 'chrono-node/en';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { findPlaces } from './places.ts';
@@ -66,11 +65,7 @@ export function readQuestion(question: string, now: number): Question {
 /** chrono's patterns need time that grows faster than the text. */
 const datedCharacters = 200;
 
-/** Loaded with the first question, because it takes as long as the rest of the start. */
-const require = createRequire(import.meta.url);
-
 function findDates(english: string, now: number): { text: string; moments: string[] }[] {
-  const { casual } = require('chrono-node/en') as typeof English;
   const found = casual.parse(english.slice(0, datedCharacters), { instant: new Date(now), timezone: 0 });
   return found
     .filter(({ text }) => text.toLowerCase() !== 'now')

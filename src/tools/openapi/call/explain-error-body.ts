@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { statusPhrases } from '../../../shared/status-phrases.ts';
 import { shortened } from '../convert/schema-keywords.ts';
 
 /** Enough for a list of wrong fields; a stack trace or an error page tells a model nothing more. */
@@ -15,14 +15,14 @@ const causeKeys = ['error', 'error_description', 'details', 'reason', 'descripti
 /** At least three words: a word or two, like a reason phrase, say nothing new. */
 const sentence = /\S\s+\S+\s+\S/;
 
-const reasonPhrases = new Set(Object.values(STATUS_CODES));
+const reasonPhrases = new Set(Object.values(statusPhrases));
 
 /**
  * One sentence for the model: the status, what the server says about it, and when to come back. `body` is the parsed JSON, the text, or nothing
  * readable.
  */
 export function explainErrorBody(status: number, body: JsonValue | undefined, retryAfter?: string): string {
-  const reason = STATUS_CODES[status];
+  const reason = statusPhrases[status];
   const head = `HTTP ${status}${reason === undefined ? '' : ` ${reason}`}`;
   const words = body === undefined ? '' : wordsOf(body).trim();
   const said = words === '' ? head : `${head}: ${shortened(words, messageCharacters)}`;
