@@ -237,21 +237,24 @@ export const limits = {
   serverPatienceMs: 2_000,
   /** Operations of one document. */
   operations: 10_000,
-  /** Nodes that one function's schema may have once its references are inlined. */
-  schemaNodes: 20_000,
-  /** Parameters of one function, as JSON: twice the largest in real documents. No model's context fits more than a few of these. */
-  functionCharacters: 200_000,
   /**
-   * One document of a registered server (`ConversionBudget` says what each of the three counts): seventeen times what the largest of the real
-   * ones takes; at worst two or three seconds.
+   * The whole schema of one function, as JSON: seven times the largest in real documents, Kubernetes'. What is beyond it takes any value. Parsing
+   * this much takes 10 ms.
    */
-  registeredNodes: 2_000_000,
+  functionCharacters: 2_000_000,
+  /** Schemas of one document that are kept as they were built, in tokens: a few chats' worth of functions. */
+  builtSchemasTokens: 500_000,
+  /**
+   * One document of a registered server (`ConversionBudget` says what each of the three counts), against hostile ones: no real document takes a
+   * tenth of it. At worst ten seconds in a thread.
+   */
+  registeredNodes: 8_000_000,
   registeredValues: 5_000_000,
-  registeredCharacters: 5_000_000,
-  /** All documents of one request, which any caller may send: 250 ms at worst, and enough for nine hundred usual functions. */
-  requestNodes: 150_000,
+  registeredCharacters: 32_000_000,
+  /** All documents of one request, which any caller may send: half a second of a thread at worst, and enough for all functions of the largest real ones. */
+  requestNodes: 300_000,
   requestValues: 500_000,
-  requestCharacters: 1_500_000,
+  requestCharacters: 6_000_000,
   /** What is converted on the main thread, which blocks everything else: 20 ms. Documents of 64 KB take a quarter of it. */
   waitedForNodes: 15_000,
   waitedForValues: 50_000,

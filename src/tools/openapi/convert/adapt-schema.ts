@@ -1,7 +1,7 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import { spendFrom, spendOnNames, spendOnValue, textCost, type ConversionBudget, type Spend } from './conversion-budget.ts';
+import { BudgetSpent, spendFrom, spendOnNames, spendOnValue, textCost, type ConversionBudget, type Spend } from './conversion-budget.ts';
 import type { RecursionFinder } from './find-recursion.ts';
 import { joinSchemas, mergeSchemas } from './merge-schemas.ts';
 import { choiceTags, tagFitting } from './name-choices.ts';
@@ -34,6 +34,8 @@ export interface SharedAdaptation {
   budget: ConversionBudget;
   /** By reference: hundreds of functions use the same few schemas. Only schemas without definitions, which belong to one function. */
   inlined: Map<string, InlinedSchema>;
+  /** By reference: how many nodes a schema has at least that turned out too large, so that it is not tried again by each function. */
+  leastNodes: Map<string, number>;
 }
 
 /** An adapted schema, for the next reference to it. */
@@ -52,6 +54,10 @@ export interface AdapterOptions {
   keepsReferences: boolean;
   maxNodes: number;
   shared: SharedAdaptation;
+  /** Where given, a definition that cannot be written is noted here by its name; else it is thrown. */
+  problems?: Map<string, OmittedOperation>;
+  /** What a definition is called where its name holds what must not be shown. */
+  hide?: (name: string) => string;
 }
 
 /** Turns schemas of a document into JSON Schema for one function; all of them share its definitions. */
@@ -79,9 +85,9 @@ type Place = Omit<Position, 'opened'>;
 
 const outermost: Place = { around: [], depth: 0 };
 
-/** @throws OmittedOperation for a reference that cannot be resolved, SchemaTooLarge beyond the limits. */
+/** @throws OmittedOperation for a reference that cannot be resolved, SchemaTooLarge beyond `maxNodes` or the depth of documents. */
 export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
-  const { shared } = options;
+  const { shared, problems, hide = (name: string) => name } = options;
   const spend = spendFrom(shared.budget);
   const definitions: JsonObject = {};
   const names = new Map<string, string>();
@@ -91,12 +97,14 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   let deepest = 0;
   let pointers = 0;
 
+  const tooManyNodes = (): SchemaTooLarge => new SchemaTooLarge(`its parameters have more than ${options.maxNodes} schemas`);
+
   const count = (depth: number, added = { nodes: 1, cost: 1 }): void => {
     nodes += added.nodes;
     deepest = Math.max(deepest, depth);
     spend(added.cost);
-    if (nodes > options.maxNodes) throw new SchemaTooLarge(`its parameters have more than ${options.maxNodes} schemas`);
-    if (depth > limits.documentDepth) throw new OmittedOperation(`its parameters are nested deeper than ${limits.documentDepth} levels`);
+    if (nodes > options.maxNodes) throw tooManyNodes();
+    if (depth > limits.documentDepth) throw new SchemaTooLarge(`its parameters are nested deeper than ${limits.documentDepth} levels`);
   };
 
   /** A value of its own: a property, an item. */
@@ -121,7 +129,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   const define = (reference: string): string => {
     const known = names.get(reference);
     if (known !== undefined) return known;
-    const name = freeName(reference);
+    const name = freeName(hide(reference));
     names.set(reference, name);
     definitions[name] = {};
     waiting.push({ name, reference });
@@ -130,8 +138,14 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
 
   /** One after the other and not within each other, so that long chains of definitions are not taken for depth. */
   const writeDefinitions = (): void => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-      definitions[next.name] = adaptWhole({ $ref: next.reference }, outermost);
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      try {
+        definitions[next.name] = adaptWhole({ $ref: next.reference }, outermost);
+      } catch (error) {
+        if (problems === undefined || error instanceof BudgetSpent || !(error instanceof OmittedOperation)) throw error;
+        problems.set(next.name, error);
+      }
+    }
   };
 
   const adaptWhole = (schema: JsonObject, place: Place): JsonObject =>
@@ -162,10 +176,13 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
       count(position.depth + known.height, known);
       return known.schema;
     }
+    if (isSharable && nodes + (shared.leastNodes.get(reference) ?? 0) > options.maxNodes) throw tooManyNodes();
     const before = { nodes, deepest, pointers, nodesLeft: shared.budget.nodesLeft };
     deepest = position.depth;
     const target = resolveReference(options.document, reference, spend);
-    const schema = isJsonObject(target) ? adaptHere(target, position) : adaptChild(target, position);
+    const schema = withinNodes(isSharable ? reference : undefined, before.nodes, () =>
+      isJsonObject(target) ? adaptHere(target, position) : adaptChild(target, position),
+    );
     if (schema !== undefined) rememberName(schema, reference);
     if (isSharable && schema !== undefined && pointers === before.pointers)
       shared.inlined.set(reference, {
@@ -176,6 +193,17 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
       });
     deepest = Math.max(deepest, before.deepest);
     return schema;
+  };
+
+  /** Remembers of a reference whose schema turns out too large how large it is at least. */
+  const withinNodes = <Result>(reference: string | undefined, nodesBefore: number, adapt: () => Result): Result => {
+    try {
+      return adapt();
+    } catch (error) {
+      if (reference !== undefined && error instanceof SchemaTooLarge && nodes > options.maxNodes)
+        shared.leastNodes.set(reference, Math.max(shared.leastNodes.get(reference) ?? 0, nodes - nodesBefore));
+      throw error;
+    }
   };
 
   const adaptOwn = (schema: JsonObject, position: Position): JsonObject => {

@@ -8,8 +8,10 @@ export interface ConversionBudget {
   nodesLeft: number;
   /** Values that may still be searched for recursion; each takes a tenth of a microsecond. */
   valuesLeft: number;
-  /** Characters that the parameters of functions may still have, as JSON: later steps read, count and serialize them. */
+  /** Characters that may still be packed, as JSON. */
   charactersLeft: number;
+  /** With less left, schemas are no longer written out in each function, but refer to definitions that all share. */
+  sparing: { nodes: number; characters: number };
 }
 
 /** Takes nodes from the budget. @throws BudgetSpent when there are not as many. */
@@ -33,19 +35,35 @@ const charactersPerNode = 256;
 /** For one document of a registered server. */
 export function createRegisteredBudget(): ConversionBudget {
   const { registeredNodes, registeredValues, registeredCharacters } = limits;
-  return { nodesLeft: registeredNodes, valuesLeft: registeredValues, charactersLeft: registeredCharacters };
+  return createBudget({ nodesLeft: registeredNodes, valuesLeft: registeredValues, charactersLeft: registeredCharacters });
 }
 
 /** For all documents of one request together. */
 export function createRequestBudget(): ConversionBudget {
   const { requestNodes, requestValues, requestCharacters } = limits;
-  return { nodesLeft: requestNodes, valuesLeft: requestValues, charactersLeft: requestCharacters };
+  return createBudget({ nodesLeft: requestNodes, valuesLeft: requestValues, charactersLeft: requestCharacters });
+}
+
+/** One half may be spent on what is easier to read; the other is for those who come later. */
+export function createBudget(left: Omit<ConversionBudget, 'sparing'>): ConversionBudget {
+  return { ...left, sparing: { nodes: left.nodesLeft / 2, characters: left.charactersLeft / 2 } };
 }
 
 /** What of a budget may be spent on the main thread, while everything else waits. */
-export function createTrialBudget({ nodesLeft, valuesLeft, charactersLeft }: ConversionBudget): ConversionBudget {
-  const { waitedForNodes, waitedForValues } = limits;
-  return { nodesLeft: Math.min(nodesLeft, waitedForNodes), valuesLeft: Math.min(valuesLeft, waitedForValues), charactersLeft };
+export function createTrialBudget({ nodesLeft, valuesLeft, charactersLeft, sparing }: ConversionBudget): ConversionBudget {
+  const nodes = Math.min(nodesLeft, limits.waitedForNodes);
+  return {
+    nodesLeft: nodes,
+    valuesLeft: Math.min(valuesLeft, limits.waitedForValues),
+    charactersLeft,
+    // Reached after as many nodes as it would be with the whole budget.
+    sparing: { ...sparing, nodes: sparing.nodes - (nodesLeft - nodes) },
+  };
+}
+
+/** Whether schemas are shared as far as possible, so that what is left is enough for all. */
+export function isSparing({ nodesLeft, charactersLeft, sparing }: ConversionBudget): boolean {
+  return nodesLeft < sparing.nodes || charactersLeft < sparing.characters;
 }
 
 /** Whether too little is left to convert anything. */
@@ -59,6 +77,12 @@ export function spendFrom(budget: ConversionBudget): Spend {
     budget.nodesLeft -= nodes;
     if (budget.nodesLeft < 0) throw new BudgetSpent();
   };
+}
+
+/** @throws OmittedOperation when there is no room for so many characters; what is smaller may still fit. */
+export function spendOnCharacters(budget: ConversionBudget, characters: number): void {
+  if (characters > budget.charactersLeft) throw new OmittedOperation(outgrownReason);
+  budget.charactersLeft -= characters;
 }
 
 /** What a text costs beyond the node that holds it. */

@@ -1,13 +1,16 @@
-import { ownValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
+import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { tokensOfDefinition, wordsOfParameters } from '../../catalog/lazy-spec.ts';
 import { uniqueNames } from '../../catalog/name-functions.ts';
 import { componentName, createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
 import { planParameters, type PlannedArgument } from './convert-parameters.ts';
 import {
   createRegisteredBudget,
+  isSparing,
   operationNodes,
   outgrownReason,
   spendFrom,
@@ -17,6 +20,7 @@ import {
 } from './conversion-budget.ts';
 import { describeOperation } from './describe-operation.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
+import { definitionsIn, openDefinition } from './gather-definitions.ts';
 import { nameArguments } from './name-arguments.ts';
 import {
   OmittedOperation,
@@ -27,16 +31,23 @@ import {
   type Operation,
 } from '../operation.ts';
 import { explainNoOperations, listOperations, tooManyOperations, type ListedOperation } from './list-operations.ts';
+import { createSchemaPacker, unpackConversion, type PackedConversion, type PackedOperation, type SchemaPacker } from './packed-schemas.ts';
 import { readRequestParts } from './read-request-parts.ts';
 import { readSecurity, type SecuritySchemes } from './read-security.ts';
 import { shortened } from './schema-keywords.ts';
 import { shareDefinitions } from './share-definitions.ts';
+import { createSharedDefinitions, type SharedDefinitions } from './shared-definitions.ts';
 import { serverPathIn } from '../load/server-base-url.ts';
 
 export type { ArgumentBinding, BodyPlan, Conversion, Operation } from '../operation.ts';
 
-/** Beyond this a function's schemas are written as definitions, which says the same in a tenth of the tokens. */
-const inlinedNodes = 2_000;
+/** Beyond one of these a function's schemas are written as definitions. */
+const writtenOutNodes = 2_000;
+const writtenOutCharacters = 200_000;
+/** Words of the arguments of one function that are searched. */
+const wordsCharacters = 4_000;
+/** What the frame of all definitions takes: `,"$defs":{}`. */
+const definitionsFrame = 11;
 const otherServers =
   'Of the servers that single paths or operations name, only the path is used: all are addressed at the origin of this connection.';
 /** A report is read by people. */
@@ -49,6 +60,9 @@ interface ConversionContext {
   isRecursive: RecursionFinder;
   security: SecuritySchemes;
   shared: SharedAdaptation;
+  definitions: SharedDefinitions;
+  packer: SchemaPacker;
+  mask: SecretMask;
   spend: Spend;
   warnings: Set<string>;
 }
@@ -56,30 +70,45 @@ interface ConversionContext {
 export interface ConversionOptions {
   /** Shared by whatever is converted together; without it the document has one of its own. */
   budget?: ConversionBudget;
-  /** What an operation is called where its own name holds what must not be shown; calls go by method and path. */
-  hide?: (operationId: string) => string;
+  /** For what must not be shown. It may change the name of an operation, which is called by method and path. */
+  mask?: SecretMask;
 }
 
-type UnnamedOperation = Omit<Operation, 'spec'> & { description: string; parameters: JsonObject };
+type UnpackedOperation = Omit<Operation, 'spec'> & { description: string; parameters: JsonObject };
+/** `characters`: of the whole schema. */
+interface Converted {
+  operation: Omit<PackedOperation, 'name' | 'tokens'>;
+  characters: number;
+}
 
 /** Every operation of a document as a function. Never throws: an operation that cannot be converted is reported with the reason. */
 export function convertOperations(document: JsonObject, options: ConversionOptions = {}): Conversion {
-  const { budget = createRegisteredBudget(), hide } = options;
+  return unpackConversion(packOperations(document, options));
+}
+
+/** The same, as it is posted from a thread and kept. */
+export function packOperations(document: JsonObject, options: ConversionOptions = {}): PackedConversion {
+  const { budget = createRegisteredBudget(), mask = createSecretMask([]) } = options;
   const spend = spendFrom(budget);
-  const { listed: found, omitted } = listOperations(document, spend);
-  const listed = hide === undefined ? found : found.map((entry) => ({ ...entry, operationId: hide(entry.operationId) }));
+  const { listed, omitted } = listOperations(document, spend);
+  const shared: SharedAdaptation = { budget, inlined: new Map(), leastNodes: new Map() };
+  const isRecursive = createRecursionFinder(document, budget);
+  const packer = createSchemaPacker(budget);
   const context: ConversionContext = {
     document,
-    isRecursive: createRecursionFinder(document, budget),
+    isRecursive,
     security: readSecurity(document, spend),
-    shared: { budget, inlined: new Map() },
+    shared,
+    definitions: createSharedDefinitions({ document, isRecursive, shared }, { packer, mask }),
+    packer,
+    mask,
     spend,
     warnings: new Set(),
   };
   const cutReasons = new Set([spentReason, outgrownReason, tooManyOperations]);
-  const converted: UnnamedOperation[] = [];
+  const converted: Converted[] = [];
   for (const entry of listed) {
-    const reason = tryConvert(entry, context, converted);
+    const reason = tryConvert({ ...entry, operationId: mask.text(entry.operationId) }, context, converted);
     if (reason !== undefined) omitted.push({ operation: nameOf(entry), reason });
   }
   const cut = omitted.filter(({ reason }) => cutReasons.has(reason));
@@ -89,67 +118,101 @@ export function convertOperations(document: JsonObject, options: ConversionOptio
     omitted,
     warnings: listed.length + omitted.length === 0 ? [explainNoOperations(document)] : [...context.warnings],
     ...(first !== undefined && { cut: { count: cut.length, reason: first.reason } }),
+    schemas: packer.finish(context.definitions.directory),
   };
 }
 
 /** Adds to `converted`, or returns the reason why not. */
-function tryConvert(entry: ListedOperation, context: ConversionContext, converted: UnnamedOperation[]): string | undefined {
+function tryConvert(entry: ListedOperation, context: ConversionContext, converted: Converted[]): string | undefined {
   // Cheaper than to find it out by an error for each of many thousand operations.
   if (context.shared.budget.nodesLeft < operationNodes) return spentReason;
   try {
     context.spend(operationNodes);
-    const operation = convertOperation(entry, context);
-    const reason = whyTooLarge(operation, context.shared.budget);
-    if (reason === undefined) converted.push(operation);
-    return reason;
+    converted.push(convertOperation(entry, context));
+    return undefined;
   } catch (error) {
     if (!(error instanceof OmittedOperation)) throw error;
     return error.message;
   }
 }
 
-/** A smaller function after it may still fit. */
-function whyTooLarge({ parameters }: UnnamedOperation, budget: ConversionBudget): string | undefined {
-  const { length } = JSON.stringify(parameters);
-  if (length > limits.functionCharacters) return `its parameters take more than ${limits.functionCharacters} characters`;
-  if (length > budget.charactersLeft) return outgrownReason;
-  budget.charactersLeft -= length;
-  return undefined;
-}
-
 function nameOf({ method, path }: { method: string; path: string }): string {
   return `${method} ${path}`;
 }
 
-function nameOperations(converted: UnnamedOperation[]): Pick<Conversion, 'operations' | 'renamed'> {
-  const wishes = converted.map((entry) => ({ wanted: entry.operationId, key: nameOf(entry), entry }));
+function nameOperations(converted: readonly Converted[]): Pick<PackedConversion, 'operations' | 'renamed'> {
+  const wishes = converted.map((entry) => ({ wanted: entry.operation.operationId, key: nameOf(entry.operation), entry }));
   const named = uniqueNames(wishes, new Set());
   return {
-    operations: named.map(({ name, entry: { description, parameters, ...rest } }) => ({
-      ...rest,
-      spec: { name, description, parameters },
-    })),
+    operations: named.map(({ name, entry: { operation, characters } }) => {
+      const { description } = operation;
+      return { ...operation, name, tokens: tokensOfDefinition({ name, description }, characters) };
+    }),
     renamed: named.flatMap(({ renamed }) => (renamed === undefined ? [] : [renamed])),
   };
 }
 
-function convertOperation(entry: ListedOperation, context: ConversionContext): UnnamedOperation {
+/** With its schemas written out where that is short; else they refer to definitions, which says the same in a tenth of the tokens. */
+function convertOperation(entry: ListedOperation, context: ConversionContext): Converted {
+  return convertWrittenOut(entry, context) ?? convertShared(entry, context);
+}
+
+function convertWrittenOut(entry: ListedOperation, context: ConversionContext): Converted | undefined {
+  const { document, isRecursive, shared } = context;
+  if (isSparing(shared.budget)) return undefined;
   try {
-    return convertWith(entry, context, { keepsReferences: false, maxNodes: inlinedNodes });
+    const adapter = createSchemaAdapter({ document, isRecursive, shared, keepsReferences: false, maxNodes: writtenOutNodes });
+    const operation = convertWith(entry, context, adapter);
+    const hasDefinitions = Object.keys(adapter.definitions).length > 0;
+    const whole = { ...operation.parameters, ...(hasDefinitions && { $defs: adapter.definitions }) };
+    const parameters = context.mask.value(shareDefinitions(whole, componentName));
+    const text = JSON.stringify(parameters);
+    return text.length > writtenOutCharacters ? undefined : packed({ ...operation, parameters, text }, context);
   } catch (error) {
-    if (!(error instanceof SchemaTooLarge)) throw error;
-    return convertWith(entry, context, { keepsReferences: true, maxNodes: limits.schemaNodes });
+    if (error instanceof SchemaTooLarge) return undefined;
+    throw error;
   }
 }
 
-function convertWith(
-  entry: ListedOperation,
-  context: ConversionContext,
-  size: { keepsReferences: boolean; maxNodes: number },
-): UnnamedOperation {
-  const { document, isRecursive, shared, security, spend } = context;
+function convertShared(entry: ListedOperation, context: ConversionContext): Converted {
+  const operation = convertWith(entry, context, context.definitions.adapter);
+  const { parameters, text } = withinCharacters(context.mask.value(operation.parameters));
+  const names = definitionsIn(parameters);
+  const { characters } = context.definitions.gather(names);
+  const own = packed({ ...operation, parameters, text }, context);
+  if (names.length === 0) return own;
+  return { operation: { ...own.operation, sharesDefinitions: true }, characters: own.characters + definitionsFrame + characters };
+}
+
+/** Arguments for which there is no room take any value, the largest first. */
+function withinCharacters(parameters: JsonObject): { parameters: JsonObject; text: string } {
+  const text = JSON.stringify(parameters);
+  const { properties } = parameters;
+  if (text.length <= limits.functionCharacters || !isJsonObject(properties)) return { parameters, text };
+  const sizes = Object.entries(properties).map(([name, schema]) => ({ name, schema, characters: JSON.stringify(schema)?.length ?? 0 }));
+  let tooMany = text.length - limits.functionCharacters;
+  const open = new Set<string>();
+  for (const { name, characters } of sizes.toSorted((a, b) => b.characters - a.characters)) {
+    if (tooMany <= 0) break;
+    open.add(name);
+    tooMany -= characters;
+  }
+  const kept = Object.fromEntries(sizes.map(({ name, schema }) => [name, open.has(name) ? openDefinition : schema]));
+  const within = { ...parameters, properties: kept };
+  return { parameters: within, text: JSON.stringify(within) };
+}
+
+/** `text`: its parameters as JSON. */
+function packed({ parameters, text, ...operation }: UnpackedOperation & { text: string }, { packer, mask }: ConversionContext): Converted {
+  const words = wordsOfParameters(parameters, wordsCharacters);
+  const description = mask.text(operation.description);
+  const pieces = { parameters: packer.pack(text), words: packer.pack(words) };
+  return { operation: { ...operation, description, ...pieces, sharesDefinitions: false }, characters: text.length };
+}
+
+function convertWith(entry: ListedOperation, context: ConversionContext, adapter: SchemaAdapter): UnpackedOperation {
+  const { document, security, spend } = context;
   const { method, path, pathItem, operation } = entry;
-  const adapter = createSchemaAdapter({ document, isRecursive, shared, ...size });
   const warn = (message: string): void => {
     if (context.warnings.size < maxWarnings) context.warnings.add(shortened(`${nameOf(entry)}: ${message}`, warningCharacters));
   };
@@ -176,10 +239,7 @@ function convertWith(
       choices: bodyChoices(bindings, alternatives),
       spend,
     }),
-    parameters: toParameters(
-      named.map((argument) => asOneOfAll(argument, body)),
-      adapter,
-    ),
+    parameters: toParameters(named.map((argument) => asOneOfAll(argument, body))),
     ...(tags.length > 0 && { tags }),
     ...withoutUndefined({ serverPath, security: security.alternativesFor(operation) }),
   };
@@ -261,12 +321,7 @@ function toBodyPlan(
 }
 
 /** `required` is always there: some servers of models refuse a function without it. */
-function toParameters(named: readonly (ArgumentBinding & { schema: JsonObject })[], adapter: SchemaAdapter): JsonObject {
+function toParameters(named: readonly (ArgumentBinding & { schema: JsonObject })[]): JsonObject {
   const properties = Object.fromEntries(named.map(({ argument, schema }) => [argument, schema]));
-  const required = named.filter(({ isRequired }) => isRequired).map(({ argument }) => argument);
-  const hasDefinitions = Object.keys(adapter.definitions).length > 0;
-  return shareDefinitions(
-    { type: 'object', properties, required, ...(hasDefinitions ? { $defs: adapter.definitions } : {}) },
-    componentName,
-  );
+  return { type: 'object', properties, required: named.filter(({ isRequired }) => isRequired).map(({ argument }) => argument) };
 }

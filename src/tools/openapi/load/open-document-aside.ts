@@ -6,8 +6,8 @@ import { createWorkerPool, jobOf, TookTooLong, TookTooMuchMemory } from '../../.
 import { createTrialBudget, isSpent, type ConversionBudget } from '../convert/conversion-budget.ts';
 import type { FetchFile } from './gather-files.ts';
 import type { openDocumentInWorker, FromDocumentJob, ToDocumentJob } from './open-document-job.ts';
-import type { Operation } from '../operation.ts';
-import { openDocument, type DocumentJob, type OpenedDocument } from './open-document.ts';
+import type { PackedOperation } from '../convert/packed-schemas.ts';
+import { openDocument, unpackDocument, type DocumentJob, type OpenedDocument } from './open-document.ts';
 import { isJsonText } from './parse-document.ts';
 import { nestedValues } from './resolve-references.ts';
 
@@ -103,7 +103,7 @@ function sizeOf(source: JsonObject): number {
 
 async function openInThread(job: DocumentJob, fetchFile: FetchFile, { kind, caller, signal }: DocumentReader): Promise<OpenedDocument> {
   const { port1, port2 } = new MessageChannel();
-  const operations: Operation[] = [];
+  const operations: PackedOperation[] = [];
   port1.on('message', ({ id, url, operations: slice }: FromDocumentJob) => {
     if (url !== undefined) return void readFile(url, fetchFile).then((file) => post(port1, { id, ...file }));
     operations.push(...slice);
@@ -120,7 +120,7 @@ async function openInThread(job: DocumentJob, fetchFile: FetchFile, { kind, call
       timeoutMs: limits.documentReadingMs,
     });
     Object.assign(job.budget, budget);
-    return { ...opened, conversion: { ...opened.conversion, operations } };
+    return unpackDocument({ ...opened, conversion: { ...opened.conversion, operations } });
   } catch (error) {
     if (error instanceof TookTooLong) throw new Error(tookTooLong, { cause: error });
     if (error instanceof TookTooMuchMemory) throw new Error(tooMuchMemory, { cause: error });

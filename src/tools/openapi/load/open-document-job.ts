@@ -1,10 +1,13 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ConversionBudget } from '../convert/conversion-budget.ts';
-import { openDocument, type DocumentJob, type OpenedDocument } from './open-document.ts';
-import type { Operation } from '../operation.ts';
+import type { PackedOperation } from '../convert/packed-schemas.ts';
+import { packDocument, type DocumentJob, type PackedDocument } from './open-document.ts';
 
 /** A file is requested, or a slice of the operations is sent: to read all of them at once would stop everything else. Both are answered by their id. */
-export type FromDocumentJob = { id: number } & ({ url: string; operations?: undefined } | { url?: undefined; operations: Operation[] });
+export type FromDocumentJob = { id: number } & (
+  | { url: string; operations?: undefined }
+  | { url?: undefined; operations: PackedOperation[] }
+);
 /** `bytes` or `problem` of a file; neither of a slice. */
 export interface ToDocumentJob {
   id: number;
@@ -12,11 +15,11 @@ export interface ToDocumentJob {
   problem?: string;
 }
 
-/** About as much as a millisecond reads; a single function may be larger. */
+/** About as much as a millisecond reads. */
 const sliceCharacters = 100_000;
 
 /**
- * `openDocument` in a worker thread, for `open-document-aside`. It has no network: files are requested at the port, and the
+ * `packDocument` in a worker thread, for `open-document-aside`. It has no network: files are requested at the port, and the
  * main thread decides. The operations go to the port too; all else is the result.
  */
 export async function openDocumentInWorker({
@@ -25,10 +28,10 @@ export async function openDocumentInWorker({
 }: {
   job: DocumentJob;
   port: MessagePort;
-}): Promise<{ opened: OpenedDocument; budget: ConversionBudget }> {
+}): Promise<{ opened: PackedDocument; budget: ConversionBudget }> {
   const request = requestsAt(port);
   try {
-    const opened = await openDocument(job, (url) => request({ url }));
+    const opened = await packDocument(job, (url) => request({ url }));
     for (const operations of slicesOf(opened.conversion.operations)) await request({ operations });
     return { opened: { ...opened, conversion: { ...opened.conversion, operations: [] } }, budget: job.budget };
   } finally {
@@ -36,7 +39,7 @@ export async function openDocumentInWorker({
   }
 }
 
-function requestsAt(port: MessagePort): (request: { url: string } | { operations: Operation[] }) => Promise<Uint8Array> {
+function requestsAt(port: MessagePort): (request: { url: string } | { operations: PackedOperation[] }) => Promise<Uint8Array> {
   const waiting = new Map<number, PromiseWithResolvers<Uint8Array>>();
   let lastId = 0;
   port.on('message', ({ id, bytes = new Uint8Array(), problem }: ToDocumentJob) => {
@@ -54,8 +57,8 @@ function requestsAt(port: MessagePort): (request: { url: string } | { operations
   };
 }
 
-function* slicesOf(operations: readonly Operation[]): Generator<Operation[]> {
-  let slice: Operation[] = [];
+function* slicesOf(operations: readonly PackedOperation[]): Generator<PackedOperation[]> {
+  let slice: PackedOperation[] = [];
   let characters = 0;
   for (const operation of operations) {
     slice.push(operation);

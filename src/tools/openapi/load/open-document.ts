@@ -3,7 +3,8 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { checkDocument } from './check-document.ts';
 import type { ConversionBudget } from '../convert/conversion-budget.ts';
-import { convertOperations, type Conversion } from '../convert/convert-operations.ts';
+import { packOperations, type Conversion } from '../convert/convert-operations.ts';
+import { unpackConversion, type PackedConversion } from '../convert/packed-schemas.ts';
 import { gatherFiles, type FetchFile } from './gather-files.ts';
 import { checkDocumentKind, hidingSecrets, parseDocument, parseTree } from './parse-document.ts';
 
@@ -20,9 +21,9 @@ export interface DocumentJob {
   secrets?: readonly Secret[];
 }
 
-/** What became of it. Everything in it can be posted from one thread to another. */
-export interface OpenedDocument {
-  conversion: Conversion;
+/** What became of it. */
+export interface OpenedDocument<Converted = Conversion> {
+  conversion: Converted;
   /** The document without its schemas, and of its paths the names alone: `info`, `servers`, security. */
   head: JsonObject;
   /** What a validator says about it, where that was wanted. */
@@ -32,11 +33,24 @@ export interface OpenedDocument {
 }
 
 const headKeys = ['openapi', 'swagger', 'info', 'servers', 'host', 'basePath', 'schemes', 'security', 'securityDefinitions', 'tags'];
+
+/** Everything in it can be posted from one thread to another. */
+export type PackedDocument = OpenedDocument<PackedConversion>;
+
 /**
  * Parses, gathers the files that the document refers to, and converts. What it costs is taken from the job's budget.
  * @throws Error whose message says what is wrong with the document; what `fetchFile` throws is a warning.
  */
 export async function openDocument(job: DocumentJob, fetchFile: FetchFile): Promise<OpenedDocument> {
+  return unpackDocument(await packDocument(job, fetchFile));
+}
+
+export function unpackDocument({ conversion, ...rest }: PackedDocument): OpenedDocument {
+  return { ...rest, conversion: unpackConversion(conversion) };
+}
+
+/** The same, as it is posted from a thread. */
+export async function packDocument(job: DocumentJob, fetchFile: FetchFile): Promise<PackedDocument> {
   const { source, url, budget } = job;
   const mask = createSecretMask(job.secrets ?? []);
   const document = readSource(job, mask);
@@ -46,30 +60,19 @@ export async function openDocument(job: DocumentJob, fetchFile: FetchFile): Prom
     url === undefined
       ? { warnings: [], files: 0 }
       : await gatherFiles(document, url, { fetchFile, parse: hidingSecrets(parseTree, mask.text) });
-  const conversion = convertOperations(document, {
-    budget,
-    ...(!mask.isEmpty && { hide: mask.text }),
-  });
+  const conversion = packOperations(document, { budget, mask });
+  const { renamed, omitted } = conversion;
   return {
-    conversion: withoutSecrets({ ...conversion, warnings: [...gathered.warnings, ...conversion.warnings] }, mask),
+    // Paths and the names of parameters stay: requests need them.
+    conversion: {
+      ...conversion,
+      renamed: mask.value(renamed),
+      omitted: mask.value(omitted),
+      warnings: mask.value([...gathered.warnings, ...conversion.warnings]),
+    },
     head: headOf(document, mask),
     remarks: mask.value(remarks),
     isOneFile: gathered.files === 0,
-  };
-}
-
-/** Paths and the names of parameters stay: requests need them. */
-function withoutSecrets(conversion: Conversion, mask: SecretMask): Conversion {
-  if (mask.isEmpty) return conversion;
-  const { operations, renamed, omitted, warnings } = conversion;
-  // All at once, because they share what their schemas refer to.
-  const specs = mask.value(operations.map(({ spec }) => ({ description: spec.description, parameters: spec.parameters })));
-  return {
-    ...conversion,
-    operations: operations.map((operation, index) => ({ ...operation, spec: { ...operation.spec, ...specs[index] } })),
-    renamed: mask.value(renamed),
-    omitted: mask.value(omitted),
-    warnings: mask.value(warnings),
   };
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import {
+  createBudget,
   createRequestBudget,
   outgrownReason,
   spentReason,
@@ -24,7 +25,7 @@ function documentOf(count: number, pathItem: JsonObject, components: JsonObject 
 }
 
 const wide = (count: number): JsonObject => ({ type: 'object', properties: numbered(count, 'p', () => text) });
-const largeBudget = (): ConversionBudget => ({ nodesLeft: 1e9, valuesLeft: 1e9, charactersLeft: 1e9 });
+const largeBudget = (): ConversionBudget => createBudget({ nodesLeft: 1e9, valuesLeft: 1e9, charactersLeft: 1e9 });
 
 /** What converting a document takes. */
 function costOf(document: JsonObject): number {
@@ -102,7 +103,7 @@ describe('the budget of a conversion', () => {
         { requestBodies: { B: { content: names(90_000) } } },
       ),
     ],
-    ['security schemes', documentOf(200, { get: {} }, { securitySchemes: names(160_000) })],
+    ['security schemes', documentOf(200, { get: {} }, { securitySchemes: names(320_000) })],
     [
       'shared parameters',
       {
@@ -117,30 +118,64 @@ describe('the budget of a conversion', () => {
     expect(cut?.reason).toBe(spentReason);
   });
 
-  it('is spent on the characters of functions too, because others read and write them again', () => {
-    const union = {
-      schemas: { U: { anyOf: Object.keys(numbered(600, 'a', () => 1)).map((name) => ({ properties: { [name]: text } })) } },
-    };
+  const union = (count: number): JsonObject => ({
+    anyOf: Object.keys(numbered(count, 'a', () => 1)).map((name) => ({ properties: { [name]: text } })),
+  });
+
+  it('is spent on the characters that are kept, once on what is the same', () => {
     const budget = largeBudget();
     budget.charactersLeft = 100_000;
-    const document = documentOf(10, post(ref('U')), union);
-    document['paths'] = { ...(document['paths'] as JsonObject), '/small': { get: {} } };
-    const { operations, omitted, cut } = convertOperations(document, { budget });
-    const sizes = operations.map(({ spec }) => JSON.stringify(spec.parameters).length);
-    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(100_000 - budget.charactersLeft);
-    expect(sizes[0]).toBeGreaterThan(20_000);
+    const same = documentOf(10, post(ref('U')), { schemas: { U: union(600) } });
+    expect(convertOperations(same, { budget }).omitted).toEqual([]);
+    expect(budget.charactersLeft).toBeGreaterThan(60_000);
+    const different = { openapi: '3.1.0', paths: numbered(10, '/p', (index) => post(union(600 + index))) };
+    Object.assign(different.paths, { '/small': { get: {} } });
+    const { operations, omitted, cut } = convertOperations(different, { budget });
+    expect(operations.length).toBeGreaterThan(1);
     // What is small fits nevertheless.
     expect(operations.at(-1)?.path).toBe('/small');
     expect(operations.length + omitted.length).toBe(11);
     expect(cut).toEqual({ count: omitted.length, reason: outgrownReason });
   });
 
-  it('has no room for a function that no model could read', () => {
-    const description = 'd'.repeat(290);
-    const schema = { type: 'object', properties: numbered(900, 'p', () => ({ type: 'string', description })) };
-    const { operations, omitted } = convertOperations(documentOf(2, post(schema)), { budget: largeBudget() });
-    expect(operations).toEqual([]);
-    expect(omitted[0]?.reason).toBe('its parameters take more than 200000 characters');
+  const described = (count: number, length: number): JsonObject => ({
+    type: 'object',
+    properties: numbered(count, 'p', () => ({ type: 'string', enum: ['x'.repeat(length)] })),
+  });
+
+  it('has room for a function that no model could read', () => {
+    const { operations } = convertOperations(documentOf(2, post(described(900, 300))));
+    expect(operations).toHaveLength(2);
+    expect(JSON.stringify(operations[0]?.spec.parameters).length).toBeGreaterThan(270_000);
+  });
+
+  it('leaves the largest arguments of a function open that has more than any program could read', () => {
+    const properties = { large: described(1, 2_000_000), small: text };
+    const { operations } = convertOperations(documentOf(1, post({ type: 'object', properties })));
+    const parameters = operations[0]?.spec.parameters ?? {};
+    expect(parameters['properties']).toEqual({ large: { description: expect.stringContaining('too large') }, small: text });
+  });
+
+  it('leaves the farthest definitions of such a function open', () => {
+    const schemas = numbered(8, 'C', (index) => {
+      const { properties } = described(1, 500_000);
+      return { type: 'object', properties: { ...(properties as JsonObject), next: ref(`C${index + 1}`) } };
+    });
+    const { operations } = convertOperations(documentOf(1, post(ref('C0')), { schemas: { ...schemas, C8: text } }));
+    const definitions = operations[0]?.spec.parameters['$defs'] as Record<string, JsonObject>;
+    expect(Object.keys(definitions)).toEqual(['C1', 'C2', 'C3', 'C4']);
+    expect(definitions['C4']).toEqual({ description: expect.stringContaining('too large') });
+    expect(definitions['C3']).toMatchObject({ type: 'object', properties: { next: { $ref: '#/$defs/C4' } } });
+  });
+
+  it('writes schemas out in functions while more than half of it is left, and then shares them', () => {
+    const budget = createRequestBudget();
+    const wideOnes = documentOf(400, post({ type: 'object', properties: { b: ref('B') } }), { schemas: { B: wide(400) } });
+    const { operations, omitted } = convertOperations(wideOnes, { budget });
+    expect(omitted).toEqual([]);
+    const isShared = operations.map(({ spec }) => spec.parameters['$defs'] !== undefined);
+    expect(isShared.slice(0, 50)).not.toContain(true);
+    expect(isShared.slice(-50)).not.toContain(false);
   });
 
   it('ends a list of more operations than a document may have', () => {

@@ -1,0 +1,52 @@
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { nestedValues, referenceOf } from '../load/resolve-references.ts';
+
+const pointer = '#/$defs/';
+
+/** The definitions that a schema refers to, each once, in the order in which they are met. */
+export function definitionsIn(schema: JsonValue): string[] {
+  const names = new Set<string>();
+  for (const value of nestedValues(schema)) {
+    const reference = isJsonObject(value) ? referenceOf(value) : undefined;
+    if (reference?.startsWith(pointer) === true) names.add(reference.slice(pointer.length));
+  }
+  return [...names];
+}
+
+/** A definition as it is counted: its characters as JSON, and the definitions that it refers to, which are only asked for where there is room for it. */
+export interface CountedDefinition {
+  characters: number;
+  targets(): readonly string[];
+}
+
+export interface GatheredDefinitions {
+  names: string[];
+  /** Those for which there is no room: they stay open, so that any value is taken for them. */
+  open: string[];
+  /** Of all of them, with their names. */
+  characters: number;
+}
+
+/** What the frame of a definition takes: quotes, a colon and a comma. */
+const frameCharacters = 4;
+/** For what has no room: any value. */
+export const openDefinition: JsonObject = { description: 'Any value: it is too large to be described here.' };
+const openCharacters = JSON.stringify(openDefinition).length;
+
+/** All definitions that these lead to, nearest first, as many as one function may have (`limits.functionCharacters`). */
+export function gatherDefinitions(names: readonly string[], find: (name: string) => CountedDefinition | undefined): GatheredDefinitions {
+  const gathered: GatheredDefinitions = { names: [], open: [], characters: 0 };
+  const waiting = new Set(names);
+  // A set is iterated in the order of insertion, also over what is added meanwhile.
+  for (const name of waiting) {
+    const definition = find(name);
+    if (definition === undefined) continue;
+    const hasRoom = gathered.characters + definition.characters <= limits.functionCharacters;
+    gathered.characters += name.length + frameCharacters + (hasRoom ? definition.characters : openCharacters);
+    (hasRoom ? gathered.names : gathered.open).push(name);
+    if (hasRoom) for (const target of definition.targets()) waiting.add(target);
+  }
+  return gathered;
+}
