@@ -5,6 +5,7 @@ import type { SendOutbound } from '../core/outbound.ts';
 import { createServer } from '../http/create-server.ts';
 import type { ShownSetting } from '../http/routes/gateway.ts';
 import type { CatalogBackend } from '../models/model-catalog.ts';
+import { createPrometheusMetrics } from '../observability/prometheus-metrics.ts';
 import { createRateLimiter } from '../policy/rate-limits.ts';
 import { createBrowserRelay } from '../relay/browser-relay.ts';
 import { createInProcessBus } from '../relay/bus.ts';
@@ -77,13 +78,24 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const services = composeChat(context, { storage, models, tools, approvals, extensions });
 
   // Runs, who may start them, and HTTP.
-  const runs = composeRuns(context, { services, storage, approvals, relay });
+  const metrics = createPrometheusMetrics();
+  const runs = composeRuns(context, { services, storage, approvals, relay, metrics });
   const access = composeAccess(context, { registry, endAllOf: runs.endAllOf, relay, onOpened: parts.onOpened });
   const limiter = createRateLimiter({ now });
   const { bodyLimitBytes, corsOrigins } = config;
   const { authenticator } = access;
-  const server = await createServer({ logger, authenticator, limiter, bodyLimitBytes, corsOrigins, now, newId });
+  const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, now, newId });
   const { runLog } = approvals;
+  metrics.observe({
+    activeRuns: () => runs.runs.countRunning(),
+    approvalsWaiting: () =>
+      storage.waitingRuns.openIds(now()).then(
+        (ids) => ids.length,
+        () => undefined,
+      ),
+    sessions: () => relay.counts().sessions,
+    sockets: () => relay.counts().connected,
+  });
   const { settings = [] } = parts;
   await server.register(allRoutes, {
     ...runs,
@@ -95,6 +107,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     tools,
     relay,
     limiter,
+    metrics,
     runLog,
     keySet,
     settings,

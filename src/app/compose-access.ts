@@ -51,6 +51,7 @@ export function composeAccess({ config, logger, now, newId }: AppContext, { regi
   const authenticator = createAuthenticator({
     registry,
     adminKey: config.adminKey,
+    metricsKey: config.metricsKey,
     startKey,
     isLoopback,
     pepper,

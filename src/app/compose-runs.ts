@@ -1,4 +1,5 @@
 import type { ChatServices } from '../chat/loop/answer-chat.ts';
+import type { Metrics } from '../core/metrics.ts';
 import type { PresetBook } from '../core/preset.ts';
 import { storeCompletions } from '../http/dialects/chat-completions/store-completions.ts';
 import { createSessionEvents } from '../http/dialects/socket/session-events.ts';
@@ -32,19 +33,21 @@ export interface RunParts {
   storage: Storage;
   approvals: Approvals;
   relay: BrowserRelay;
+  metrics: Metrics;
 }
 
 /** Active work: runs, function calls outside of chats, and decisions on suspended runs. */
-export function composeRuns({ config, logger, now, newId }: AppContext, { services, storage, approvals, relay }: RunParts): Runs {
+export function composeRuns({ config, logger, now, newId }: AppContext, { services, storage, approvals, relay, metrics }: RunParts): Runs {
   const { runLog, suspensions } = approvals;
-  const active = createActiveRuns({ services, newRunId: newId, log: runLog, suspensions, sessionEvents: createSessionEvents(relay) });
+  const sessionEvents = createSessionEvents(relay);
+  const active = createActiveRuns({ services, newRunId: newId, log: runLog, suspensions, sessionEvents, metrics });
   const runs = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
   const calls = createActiveInvocations();
   const { tools, runtime } = services;
   const decisions = approvals.decisionsFor(runs);
   return {
     runs,
-    invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, now }),
+    invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, metrics, now }),
     decisions,
     linked: createLinkedApprovals({ store: storage.waitingRuns, links: approvals.links, decisions, runs, log: runLog, now }),
     endAllOf(callerId, cause) {

@@ -12,6 +12,7 @@ import { gatewayRoutes } from '../http/routes/gateway.ts';
 import type { ShownSetting } from '../http/routes/gateway.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
 import { mcpRoute } from '../http/routes/mcp.ts';
+import { metricsRoute } from '../http/routes/metrics.ts';
 import { modelRoutes } from '../http/routes/models.ts';
 import { openWebUiConfigRoutes } from '../http/routes/open-webui-config.ts';
 import { presetRoutes } from '../http/routes/presets.ts';
@@ -20,6 +21,7 @@ import { socketRoute } from '../http/routes/socket.ts';
 import { storedChatRoutes } from '../http/routes/stored-chats.ts';
 import { toolServerRoutes } from '../http/routes/tool-servers.ts';
 import { toolRoutes } from '../http/routes/tools.ts';
+import type { PrometheusMetrics } from '../observability/prometheus-metrics.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import { toPresetWire } from '../storage/preset-schema.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../storage/tool-server-connection.ts';
@@ -37,6 +39,7 @@ export interface RouteParts extends Models, Runs, Access {
   tools: ToolCatalog;
   relay: BrowserRelay;
   limiter: RateLimiter;
+  metrics: PrometheusMetrics;
   runLog: RunLog;
   keySet: () => Promise<object>;
   settings: readonly ShownSetting[];
@@ -52,6 +55,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   const { inspector } = tools;
 
   await app.register(gatewayRoutes, { ...parts, version, isDraining: () => runs.isDraining(), registry });
+  await app.register(metricsRoute, { metrics: parts.metrics });
   await app.register(socketRoute, {
     relay,
     authenticateToken: authenticator.findByToken,

@@ -1,6 +1,7 @@
 import cors from '@fastify/cors';
 import { fastify, LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Metrics } from '../core/metrics.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 import type { Authenticator } from './auth/authenticate.ts';
 import { installGuard } from './auth/guard.ts';
@@ -13,6 +14,7 @@ export interface ServerOptions {
   logger: FastifyBaseLogger;
   authenticator: Authenticator;
   limiter: RateLimiter;
+  metrics: Pick<Metrics, 'countRequest'>;
   bodyLimitBytes: number;
   corsOrigins: readonly string[];
   /** Milliseconds since 1970. */
@@ -22,7 +24,7 @@ export interface ServerOptions {
 
 /** Creates Fastify with everything that runs before the routes: body limits, errors, CORS, and the guard, in this order. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { logger, authenticator, limiter, bodyLimitBytes, corsOrigins, now, newId } = options;
+  const { logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, now, newId } = options;
   const server = fastify({
     loggerInstance: logger,
     bodyLimit: bodyLimitBytes,
@@ -41,6 +43,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     clientErrorHandler: sendMalformedRequest,
   });
   server.server.headersTimeout = 30_000;
+  server.addHook('onResponse', (request, reply, done) => {
+    const route = request.is404 ? undefined : request.routeOptions.url;
+    metrics.countRequest({ method: request.method, route, status: reply.statusCode });
+    done();
+  });
   installJsonBodies(server, { ownerOf: (request) => request.caller.id });
   installErrorHandling(server);
   if (corsOrigins.length > 0)

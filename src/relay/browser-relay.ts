@@ -29,8 +29,8 @@ export interface BrowserRelay {
   endOf(sessionId: string, caller: Caller): AbortSignal | undefined;
   /** Closes every session of a caller, on all replicas, with 4401, after its key was deleted or has expired. @throws when the other replicas could not be reached. */
   closeSessionsOf(callerId: string): Promise<void>;
-  /** `pendingCalls`: calls in sessions of this replica, and calls of this replica in sessions of others. `ignoredAnswers`: late, duplicate and foreign answers so far. */
-  counts(): { sessions: number; pendingCalls: number; ignoredAnswers: number };
+  /** `connected`: sessions of this replica whose browser is there. `pendingCalls`: calls in sessions of this replica, and calls of this replica in sessions of others. `ignoredAnswers`: late, duplicate and foreign answers so far. */
+  counts(): { sessions: number; connected: number; pendingCalls: number; ignoredAnswers: number };
   close(): Promise<void>;
 }
 
@@ -95,7 +95,8 @@ export function createBrowserRelay({ bus, replicaId, newId, now, graceMs }: Brow
 
     counts() {
       const local = [...sessions.values()].reduce((sum, session) => sum + session.pendingCalls(), 0);
-      return { sessions: sessions.size, pendingCalls: local + rpc.countRemoteCalls(), ignoredAnswers };
+      const connected = [...sessions.values()].filter((session) => !session.isAway()).length;
+      return { sessions: sessions.size, connected, pendingCalls: local + rpc.countRemoteCalls(), ignoredAnswers };
     },
 
     async close() {

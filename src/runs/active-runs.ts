@@ -2,6 +2,7 @@ import type { DecidedCall, RunSuspension, RunSuspensions, WaitingRun } from '../
 import type { Caller } from '../core/caller.ts';
 import type { ChatEvent, ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { Metrics } from '../core/metrics.ts';
 import type { RunEnding, RunLog, RunRecorder } from '../core/run-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 import type { Emit } from '../shared/emit.ts';
@@ -66,6 +67,7 @@ export interface ActiveRunsOptions {
   suspensions?: RunSuspensions;
   /** Sends the events of an HTTP chat to the websocket session that it names. */
   sessionEvents?: SessionEvents;
+  metrics?: Metrics;
 }
 
 /** Forwards the events of one run to the session that its chat names. Neither function throws or waits. */
@@ -88,7 +90,7 @@ interface RunningRun {
   end: RunEnd;
 }
 
-export function createActiveRuns({ services, newRunId, log, suspensions, sessionEvents }: ActiveRunsOptions): ActiveRuns {
+export function createActiveRuns({ services, newRunId, log, suspensions, sessionEvents, metrics }: ActiveRunsOptions): ActiveRuns {
   const running = new Map<string, RunningRun>();
   const drain = new Drain(
     () => running.size,
@@ -128,7 +130,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     const end = new RunEnd();
     const sources: Source[] = [];
     const suspension = suspensionWith(sources);
-    const stats = new RunStats(services.now);
+    const stats = new RunStats({ now: services.now, model, metrics });
     const modelRequests = stats.counting(recorder.modelRequests);
     const ids = { runId, chatId, messageId, sessionId, model };
     const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver: end.whenOver, suspension, modelRequests };
@@ -153,8 +155,9 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         // Its approval tokens may have been sent already, so the suspended run must be closed before one can be used.
         const isAbandoned = isSuspended && isCancelled(controller.signal);
         const actual = isAbandoned ? endingOf(undefined, controller.signal) : ending;
-        stats.ending = isSuspended && !isAbandoned ? { status: 'waiting' } : actual;
-        recorder.end(stats.ending);
+        const logged: RunEnding = isSuspended && !isAbandoned ? { status: 'waiting' } : actual;
+        stats.end(logged);
+        recorder.end(logged);
         session?.end(actual);
         if (isAbandoned) void suspension.abandon().then(finish);
         else finish();

@@ -5,6 +5,7 @@ import type { ToolCallScope } from '../chat/tool-calls/tool-call-result.ts';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
+import type { Metrics } from '../core/metrics.ts';
 import { plainRequest } from '../core/plain-request.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../core/tool.ts';
@@ -31,12 +32,13 @@ export interface InvokeOptions {
   toolTimeoutMs: number;
   /** What all calls of all runs share, as in a chat: hooks, the result cache, and the log of masked exceptions. */
   runtime?: ChatServices['runtime'];
+  metrics?: Pick<Metrics, 'countCall'>;
   now: () => number;
 }
 
 const longestShownId = 200;
 
-export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runtime, now }: InvokeOptions): InvokeFunction {
+export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runtime, metrics, now }: InvokeOptions): InvokeFunction {
   async function invoke(
     { idOrName, args }: { idOrName: string; args: JsonObject },
     { caller, signal, emit }: { caller: Caller; signal: AbortSignal; emit: ToolCallScope['emit'] },
@@ -51,6 +53,7 @@ export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runti
     const settings = { ...runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
     const prepared = await prepareToolCall(call, new Map([[spec.name, tool]]), run);
     const { outcome, durationMs } = await runToolCall(prepared, settings, { emit });
+    metrics?.countCall({ server: tool.server, tool: spec.name, code: outcome.type === 'error' ? outcome.code : undefined, durationMs });
     signal.throwIfAborted();
     return { id: isToolId(id) ? id : label, name: spec.name, outcome, durationMs };
   }

@@ -1,30 +1,81 @@
 import type { ChatEvent, Usage } from '../core/chat.ts';
+import type { Metrics } from '../core/metrics.ts';
 import type { ModelRequestLog } from '../core/model-request-log.ts';
+import type { RunEvent } from '../core/run-event.ts';
 import type { RunEnding } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
+import { isJsonObject } from '../shared/json.ts';
+import type { JsonValue } from '../shared/json.ts';
 
-/** Time, tokens and counts of one run, for its log line. It sees every event, thousands in a long answer. */
+export interface RunStatsOptions {
+  /** Milliseconds of a monotonic clock. */
+  now: () => number;
+  /** As the request names it. */
+  model: string;
+  metrics?: Pick<Metrics, 'countRun' | 'countCall'> | undefined;
+}
+
+/** Time, tokens and counts of one run, for its log line and the metrics. It sees every event, thousands in a long answer. */
 export class RunStats {
-  /** Set when the run has ended. */
-  ending: RunEnding | undefined;
-  readonly #now: () => number;
+  readonly #options: RunStatsOptions;
+  /** Where the calls under way are made, by call id. */
+  readonly #servers = new Map<unknown, string>();
+  #ending: RunEnding | undefined;
+  #repairedSelections = 0;
   readonly #began: number;
   #firstTokenMs: number | undefined;
   #usage: Usage | undefined;
   #rounds = 0;
   #toolCalls = 0;
 
-  /** `now` returns milliseconds of a monotonic clock. */
-  constructor(now: () => number) {
-    this.#now = now;
-    this.#began = now();
+  constructor(options: RunStatsOptions) {
+    this.#options = options;
+    this.#began = options.now();
   }
 
   note(event: ChatEvent): void {
     if (this.#firstTokenMs === undefined && (event.type === 'text' || event.type === 'reasoning' || event.type === 'tool-call'))
-      this.#firstTokenMs = this.#now() - this.#began;
+      this.#firstTokenMs = this.#elapsed();
     if (event.type === 'usage') this.#usage = addUsage(this.#usage, event.usage);
-    else if (event.type === 'run-event' && event.event.type === 'tool.call') this.#toolCalls += 1;
+    else if (event.type === 'run-event') this.#noteRunEvent(event.event);
+  }
+
+  /** Undefined until the run has ended. */
+  get ending(): RunEnding | undefined {
+    return this.#ending;
+  }
+
+  /** To be called once. */
+  end(ending: RunEnding): void {
+    this.#ending = ending;
+    const code = 'error' in ending ? ending.error.code : undefined;
+    this.#options.metrics?.countRun({
+      model: this.#options.model,
+      outcome: ending.status,
+      code,
+      durationMs: this.#elapsed(),
+      firstTokenMs: this.#firstTokenMs,
+      modelRequests: this.#rounds,
+      repairedSelections: this.#repairedSelections,
+      usage: this.#usage,
+    });
+  }
+
+  #elapsed(): number {
+    return this.#options.now() - this.#began;
+  }
+
+  #noteRunEvent({ type, data }: RunEvent): void {
+    if (type === 'tool.call') {
+      this.#toolCalls += 1;
+      if (typeof data['server'] === 'string') this.#servers.set(data['id'], data['server']);
+    } else if (type === 'tool.result') {
+      const { id, tool, error, duration_ms } = data;
+      const code = isJsonObject(error) ? textOf(error['code']) : undefined;
+      const server = this.#servers.get(id);
+      this.#servers.delete(id);
+      this.#options.metrics?.countCall({ server, tool: textOf(tool), code, durationMs: Number(duration_ms ?? 0) });
+    } else if (type === 'selection' && Array.isArray(data['repaired']) && data['repaired'].length > 0) this.#repairedSelections += 1;
   }
 
   /** Wraps the log of model requests, to count them. */
@@ -42,7 +93,7 @@ export class RunStats {
   /** `rounds`: model requests, those of selections included. `tool_calls`: executed by the gateway or the browser. */
   fields(): Record<string, number | undefined> {
     return {
-      duration_ms: this.#now() - this.#began,
+      duration_ms: this.#elapsed(),
       first_token_ms: this.#firstTokenMs,
       prompt_tokens: this.#usage?.prompt_tokens,
       completion_tokens: this.#usage?.completion_tokens,
@@ -50,6 +101,10 @@ export class RunStats {
       tool_calls: this.#toolCalls,
     };
   }
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
 }
 
 /** The fields that identify a chat in the log, and the HTTP status of its answer. */

@@ -71,7 +71,7 @@ describe('a call in the browser', () => {
     session.answer({ id, result: 'second' });
     expect(await outcome).toEqual({ type: 'result', value: 'first' });
     session.answer({ id, result: 'late' });
-    expect(door.counts()).toEqual({ sessions: 1, pendingCalls: 0, ignoredAnswers: 3 });
+    expect(door.counts()).toEqual({ sessions: 1, connected: 1, pendingCalls: 0, ignoredAnswers: 3 });
   });
 
   it("ignores an answer from the same user's other socket and from another user", async () => {

@@ -153,6 +153,12 @@ export const settingTable = {
     isSecret: true,
     meaning: 'an administrator key of your own choice, which is never stored',
   },
+  METRICS_KEY: {
+    field: 'metricsKey',
+    parse: credential(16),
+    isSecret: true,
+    meaning: 'a key for [`GET /metrics`](operations.md#metrics) alone; administrators need none; at least 16 characters',
+  },
   TOOLWHARF_SECRET: {
     field: 'secret',
     shownDefault: 'generated into the data folder',

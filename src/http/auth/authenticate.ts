@@ -27,6 +27,8 @@ export interface Authenticator {
    */
   findById: (id: string, request: Credentials) => Promise<Caller | undefined>;
   isOpen: () => Promise<boolean>;
+  /** Whether the request carries `METRICS_KEY`, which is good for `GET /metrics` alone. */
+  hasMetricsKey: (request: Pick<Credentials, 'headers'>) => boolean;
   /** Drops cached keys. To be called after keys were created, changed or deleted. */
   forget: () => void;
 }
@@ -35,6 +37,8 @@ export interface AuthenticatorOptions {
   registry: Registry;
   /** `TOOLWHARF_ADMIN_KEY`; works whatever the state of the store. */
   adminKey: string | undefined;
+  /** `METRICS_KEY`. */
+  metricsKey?: string | undefined;
   /** The administrator key that is printed at startup; changes require it in open mode. It is never stored and is valid until the process ends. */
   startKey?: string | undefined;
   /** Called each time a key with an expiry date is used. */
@@ -66,6 +70,7 @@ const proxyHeader =
 export function createAuthenticator({
   registry,
   adminKey,
+  metricsKey,
   startKey,
   isLoopback,
   pepper,
@@ -75,6 +80,7 @@ export function createAuthenticator({
 }: AuthenticatorOptions): Authenticator {
   const fixedHash = adminKey === undefined ? undefined : digest(adminKey);
   const startHash = startKey === undefined ? undefined : digest(startKey);
+  const metricsHash = metricsKey === undefined ? undefined : digest(metricsKey);
   const stored = createStoredKeys({ registry, now, onExpiring });
 
   const isKey = (token: string, expected: Buffer | undefined): boolean =>
@@ -93,6 +99,7 @@ export function createAuthenticator({
   return {
     isOpen,
     findByToken,
+    hasMetricsKey: ({ headers }) => isKey(tokenOf(headers) ?? '', metricsHash),
     findOpenCaller,
     async findById(id, request) {
       if (id === openCallerId) return (await isOpen()) && strangerRefusal(request) === undefined ? openCaller : undefined;

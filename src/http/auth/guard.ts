@@ -17,7 +17,7 @@ declare module 'fastify' {
 }
 
 export interface GuardOptions {
-  authenticator: Pick<Authenticator, 'requireCaller'>;
+  authenticator: Pick<Authenticator, 'requireCaller' | 'hasMetricsKey'>;
   /** Milliseconds since 1970. */
   now: () => number;
   /** Default: the gateway's own table. */
@@ -49,6 +49,7 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
       refuseUnexpectedBody(request, access);
       if (access === 'public' || access === 'socket') return undefined;
       await turns.take();
+      if (access === 'metrics' && authenticator.hasMetricsKey(request)) return undefined;
       const caller = await authenticator.requireCaller(request);
       requireRight(caller, access);
       request.caller = caller;
@@ -89,7 +90,7 @@ function requireRight(caller: Caller, access: Access | undefined): void {
   if (access === 'user' || caller.role === 'admin') return;
   if (!caller.isOpen)
     throw new GatewayError('forbidden', 'Only administrators may do this, and this key has the role "user". Use an administrator key.');
-  if (access !== 'admin-read') throw startKeyNeeded();
+  if (access !== 'admin-read' && access !== 'metrics') throw startKeyNeeded();
 }
 
 const bodiless = new Set(['GET', 'HEAD', 'OPTIONS']);

@@ -2,9 +2,9 @@
  * Who may call a route. `public`: everybody, without a key. `socket`: the route checks the key itself, because a page can send one only in a
  * subprotocol or a frame. `user`: every caller, for using the gateway and managing their own data. `admin-read`: administrators, for inspecting the
  * gateway. `admin-change`: administrators, for changing the gateway for everybody or making it connect to an address of their choice. In open
- * mode every caller may use `admin-read` routes too; `admin-change` routes require the startup key.
+ * mode every caller may use `admin-read` routes too; `admin-change` routes require the startup key. `metrics`: as `admin-read`, and with `METRICS_KEY`.
  */
-export type Access = 'public' | 'socket' | 'user' | 'admin-read' | 'admin-change';
+export type Access = 'public' | 'socket' | 'user' | 'admin-read' | 'admin-change' | 'metrics';
 
 /** Every route of the gateway and who may call it. The gateway does not start if a registered route is missing here. */
 export const routeRoles: Readonly<Record<string, Access>> = {
@@ -73,6 +73,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /api/v1/configs/tool_servers': 'admin-change',
   'POST /api/v1/configs/tool_servers/verify': 'admin-change',
   'GET /api/settings': 'admin-read',
+  'GET /metrics': 'metrics',
 };
 
 /** Undefined for a route without a row. `HEAD` is `GET` without the body. */

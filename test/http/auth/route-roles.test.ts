@@ -45,7 +45,8 @@ const carriers: Record<string, (key: string) => Record<string, string>> = {
 function expectedRefusal(access: Access, kind: string): number | undefined {
   if (access === 'public') return undefined;
   if (['none', 'wrong', 'expired'].includes(kind)) return 401;
-  return access.startsWith('admin') && kind === 'user' ? 403 : undefined;
+  const isForAdministrators = access.startsWith('admin') || access === 'metrics';
+  return isForAdministrators && kind === 'user' ? 403 : undefined;
 }
 
 const rows = Object.entries(routeRoles).filter(([row]) => row !== 'GET /ws' && !row.startsWith('OPTIONS'));
@@ -193,7 +194,7 @@ describe('the table', () => {
   });
 
   const user: Caller = { id: 'u', role: 'user', isOpen: false };
-  const authenticator = { requireCaller: async () => user };
+  const authenticator = { requireCaller: async () => user, hasMetricsKey: () => false };
 
   test('a route without a row keeps the gateway from starting, in a plugin too', async () => {
     const server = fastify();

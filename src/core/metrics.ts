@@ -1,0 +1,37 @@
+import type { Usage } from './chat.ts';
+
+/** A run that has ended. */
+export interface EndedRun {
+  /** As the request names it. */
+  model: string;
+  outcome: 'completed' | 'waiting' | 'failed' | 'cancelled';
+  /** The error code of a run that failed or was cancelled. */
+  code: string | undefined;
+  durationMs: number;
+  /** Undefined if the model said nothing. */
+  firstTokenMs: number | undefined;
+  /** Requests of models, those of selections included. */
+  modelRequests: number;
+  /** Selections that could be read only after repair. */
+  repairedSelections: number;
+  usage: Usage | undefined;
+}
+
+/** A tool call that has ended. */
+export interface EndedCall {
+  /** As in events: an id, or the URL of a server that a request supplied. Undefined for a call of a function that was not on offer. */
+  server: string | undefined;
+  /** As offered. */
+  tool: string;
+  /** Undefined for success. */
+  code: string | undefined;
+  durationMs: number;
+}
+
+/** Counts what happens, for `GET /metrics`. Called in the middle of other work: cheap, and never throws. */
+export interface Metrics {
+  countRun(run: EndedRun): void;
+  countCall(call: EndedCall): void;
+  /** `route` is the pattern (`/api/runs/:id`), undefined for an unknown path. */
+  countRequest(request: { method: string; route: string | undefined; status: number }): void;
+}

@@ -1,0 +1,170 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { EndedCall, EndedRun, Metrics } from '../core/metrics.ts';
+
+/** What is true at the moment of a scrape. */
+export interface Gauges {
+  activeRuns: () => number;
+  /** Undefined while the store cannot be read. */
+  approvalsWaiting: () => Promise<number | undefined>;
+  sessions: () => number;
+  sockets: () => number;
+}
+
+export interface PrometheusMetrics extends Metrics {
+  /** To be called once, before the first scrape. */
+  observe(gauges: Gauges): void;
+  contentType: string;
+  /** All metrics in Prometheus' text format. */
+  text(): Promise<string>;
+}
+
+/**
+ * Different values of a label, or of labels together; others count as `other`. Model names and functions come from requests and documents, and each
+ * value takes memory for good.
+ */
+const maxModels = 100;
+const maxFunctions = 1_000;
+const other = 'other';
+/** Seconds. Local models take minutes, remote ones less than a second. */
+const modelSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+const callSeconds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** Metrics of one gateway, with those of its process (`process_…`, `nodejs_…`: memory, CPU, delay of the event loop). */
+export function createPrometheusMetrics(): PrometheusMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'toolwharf_http_requests_total',
+    help: 'Answered HTTP requests, by the pattern of the route (none: an unknown path) and status',
+    labelNames: ['method', 'route', 'status'],
+    registers,
+  });
+  const runs = new Counter({ name: 'toolwharf_runs_total', help: 'Runs that ended, by outcome', labelNames: ['outcome'], registers });
+  const upstreamErrors = new Counter({
+    name: 'toolwharf_upstream_errors_total',
+    help: 'Runs that failed by a fault of the model backend, by error code',
+    labelNames: ['code'],
+    registers,
+  });
+  const modelRequests = new Counter({
+    name: 'toolwharf_model_requests_total',
+    help: 'Requests of models: one for each round, and those of selections',
+    labelNames: ['model'],
+    registers,
+  });
+  const tokens = new Counter({
+    name: 'toolwharf_tokens_total',
+    help: 'Tokens as the backends count them, by kind: prompt, completion',
+    labelNames: ['model', 'kind'],
+    registers,
+  });
+  const firstToken = new Histogram({
+    name: 'toolwharf_time_to_first_token_seconds',
+    help: 'From the beginning of a run to the first text, reasoning or call of the model',
+    labelNames: ['model'],
+    buckets: modelSeconds,
+    registers,
+  });
+  const runSeconds = new Histogram({ name: 'toolwharf_run_duration_seconds', help: 'Length of runs', buckets: modelSeconds, registers });
+  const repairs = new Counter({ name: 'toolwharf_selection_repairs_total', help: 'Selections that were read after repair', registers });
+  const calls = new Counter({
+    name: 'toolwharf_tool_calls_total',
+    help: 'Tool calls, by outcome (ok, or the error code). Those of servers that a request supplied count together as request, and of functions that were not on offer as none',
+    labelNames: ['server', 'function', 'outcome'],
+    registers,
+  });
+  const callTimes = new Histogram({
+    name: 'toolwharf_tool_call_duration_seconds',
+    help: 'Length of tool calls',
+    labelNames: ['server'],
+    buckets: callSeconds,
+    registers,
+  });
+
+  const countOutcome = cached((outcome: string) => runs.labels(outcome));
+  const ofModel = cached(
+    (model: string) => ({
+      requests: modelRequests.labels(model),
+      firstToken: firstToken.labels(model),
+      prompt: tokens.labels(model, 'prompt'),
+      completion: tokens.labels(model, 'completion'),
+    }),
+    maxModels,
+  );
+  const ofFunction = cached((server: string, name: string, outcome: string) => calls.labels(server, name, outcome), maxFunctions);
+  const ofServer = cached((server: string) => callTimes.labels(server), maxFunctions);
+  const ofRoute = cached((method: string, route: string, status: string) => requests.labels(method, route, status), maxFunctions);
+
+  return {
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    countRun({ model, outcome, code, durationMs, firstTokenMs, modelRequests: count, repairedSelections, usage }: EndedRun) {
+      countOutcome(outcome).inc();
+      runSeconds.observe(durationMs / 1_000);
+      if (code?.startsWith('upstream_') === true) upstreamErrors.inc({ code });
+      if (repairedSelections > 0) repairs.inc(repairedSelections);
+      // No backend was asked, so the name may be anything.
+      if (count === 0) return;
+      const counters = ofModel(model);
+      counters.requests.inc(count);
+      if (firstTokenMs !== undefined) counters.firstToken.observe(firstTokenMs / 1_000);
+      if (usage === undefined) return;
+      counters.prompt.inc(countOf(usage.prompt_tokens));
+      counters.completion.inc(countOf(usage.completion_tokens));
+    },
+    countCall({ server, tool, code, durationMs }: EndedCall) {
+      const isRegistered = server?.includes('://') === false;
+      const shown = isRegistered ? server : server === undefined ? 'none' : 'request';
+      // A model or a request may write any name.
+      ofFunction(shown, isRegistered ? tool : '', code ?? 'ok').inc();
+      ofServer(shown).observe(durationMs / 1_000);
+    },
+    countRequest({ method, route = 'none', status }) {
+      ofRoute(method, route, String(status)).inc();
+    },
+    observe({ activeRuns, approvalsWaiting, sessions, sockets }) {
+      const gauge = (name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void => {
+        const created: Gauge = new Gauge({
+          name,
+          help,
+          registers,
+          async collect() {
+            const value = await read();
+            if (value === undefined) created.reset();
+            else created.set(value);
+          },
+        });
+      };
+      gauge('toolwharf_active_runs', 'Runs under way', activeRuns);
+      gauge('toolwharf_approvals_waiting', 'Suspended runs that wait for a decision', approvalsWaiting);
+      gauge('toolwharf_sessions', 'Websocket sessions, those included that wait for their browser to come back', sessions);
+      gauge('toolwharf_sockets', 'Open websockets', sockets);
+    },
+  };
+}
+
+/** Token counts come from backends; a counter refuses what is negative or no number. */
+function countOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0;
+}
+
+/**
+ * Looks up the counter of label values once, which costs more than counting. Beyond `max` combinations the values count as `other`.
+ */
+function cached<Labels extends string[], Labelled>(
+  create: (...labels: Labels) => Labelled,
+  max = Infinity,
+): (...labels: Labels) => Labelled {
+  const known = new Map<string, Labelled>();
+  const find = (labels: Labels): Labelled => {
+    const key = labels.length === 1 ? (labels[0] ?? '') : labels.join('\n');
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    if (known.size >= max && labels.some((label) => label !== other)) return find(labels.map(() => other) as Labels);
+    const created = create(...labels);
+    known.set(key, created);
+    return created;
+  };
+  return (...labels) => find(labels);
+}

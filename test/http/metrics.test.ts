@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
+import { createPrometheusMetrics } from '../../src/observability/prometheus-metrics.ts';
+import { testApp } from '../_support/build-app.ts';
+import type { TestApp } from '../_support/build-app.ts';
+import { calls, says } from '../_support/scripted-model.ts';
+import type { ScriptStep } from '../_support/scripted-model.ts';
+import { answerOf, documentOf, gatewayOf, selects, serverOf } from '../requirements/gateway.ts';
+
+const usage: ScriptStep = { type: 'usage', usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } };
+const order = { type: 'object', properties: { item: { type: 'string' } } };
+const host = { host: '127.0.0.1:8080' };
+
+/** The lines of the metrics of the gateway itself, without help and buckets. */
+async function scrape({ server }: TestApp): Promise<string[]> {
+  const { body } = await server.inject({ url: '/metrics', headers: host });
+  return body.split('\n').filter((line) => line.startsWith('toolwharf_') && !line.includes('_bucket{'));
+}
+
+test('a chat with a tool call counts as a run, its rounds, its tokens and the call', async () => {
+  const servers = [serverOf('shop', documentOf({ order }))];
+  const turns = [
+    [usage, ...calls(['order', { item: 'tea' }], ['nothing', {}])],
+    [usage, ...says('Ordered.')],
+  ];
+  await using gateway = await gatewayOf({ turns, servers, answers: { 'http://shop.test/order': answerOf('{}') } });
+  await gateway.ask({ params: { function_calling: 'native' } });
+  const lines = await scrape(gateway.app);
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'toolwharf_http_requests_total{method="POST",route="/v1/chat/completions",status="200"} 1',
+      'toolwharf_runs_total{outcome="completed"} 1',
+      'toolwharf_run_duration_seconds_count 1',
+      'toolwharf_model_requests_total{model="model"} 2',
+      'toolwharf_tokens_total{model="model",kind="prompt"} 14',
+      'toolwharf_tokens_total{model="model",kind="completion"} 6',
+      'toolwharf_time_to_first_token_seconds_count{model="model"} 1',
+      'toolwharf_tool_calls_total{server="shop",function="order",outcome="ok"} 1',
+      'toolwharf_tool_call_duration_seconds_count{server="shop"} 1',
+      'toolwharf_active_runs 0',
+      'toolwharf_approvals_waiting 0',
+      'toolwharf_sessions 0',
+      'toolwharf_sockets 0',
+    ]),
+  );
+  expect(lines).toContain('toolwharf_tool_calls_total{server="none",function="",outcome="tool_not_found"} 1');
+});
+
+test('a function that is invoked counts as a call; a run that waits, a repair and a fault of the backend are told apart', async () => {
+  const servers = [serverOf('shop', documentOf({ order, look_up: order }), { extra: { config: { needs_approval: ['order'] } } })];
+  const answers = { 'http://shop.test/look_up': answerOf('{}', { status: 500 }) };
+  const failing = new GatewayError('upstream_timeout', 'The backend was silent.');
+  const turns = [[...calls(['order', { item: 'tea' }])], selects(['lookup', { item: 'tea' }]), says('Looked.'), [failing]];
+  await using gateway = await gatewayOf({ turns, servers, answers });
+  await gateway.ask({ params: { function_calling: 'native' } });
+  await gateway.ask({ params: { function_calling: 'default' } });
+  await gateway.ask({ tool_ids: [] });
+  await gateway.ask({ model: 'no such model' });
+  await gateway.app.server.inject({
+    method: 'POST',
+    url: '/api/tools/shop/look_up/invoke',
+    headers: host,
+    payload: { arguments: { item: 'tea' } },
+  });
+  await gateway.get('/no/such/path');
+  const lines = await scrape(gateway.app);
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'toolwharf_runs_total{outcome="waiting"} 1',
+      'toolwharf_runs_total{outcome="completed"} 1',
+      'toolwharf_runs_total{outcome="failed"} 2',
+      'toolwharf_approvals_waiting 1',
+      'toolwharf_selection_repairs_total 1',
+      'toolwharf_upstream_errors_total{code="upstream_timeout"} 1',
+      'toolwharf_tool_calls_total{server="shop",function="look_up",outcome="tool_error"} 2',
+      'toolwharf_http_requests_total{method="GET",route="none",status="404"} 1',
+    ]),
+  );
+  expect(lines.join('\n')).not.toContain('no such model');
+});
+
+test('calls of a server that a request supplied count together, whatever it is called', async () => {
+  const document = documentOf({ order });
+  const turns = [calls(['order', { item: 'tea' }]), says('Ordered.')];
+  await using gateway = await gatewayOf({ turns, answers: { 'http://93.184.216.34/order': answerOf('{}') } });
+  await gateway.ask({ tool_servers: [{ url: 'http://93.184.216.34', openapi: document }], params: { function_calling: 'native' } });
+  const lines = await scrape(gateway.app);
+  expect(lines).toContain('toolwharf_tool_calls_total{server="request",function="",outcome="ok"} 1');
+  expect(lines.join('\n')).not.toContain('93.184');
+});
+
+test('beyond a hundred models the rest counts as other', async () => {
+  const names = Array.from({ length: 105 }, (_, index) => `model-${index}`);
+  const metrics = createPrometheusMetrics();
+  const run = { outcome: 'completed', code: undefined, durationMs: 1, firstTokenMs: 1, repairedSelections: 0, usage: undefined } as const;
+  for (const model of names) metrics.countRun({ ...run, model, modelRequests: 1 });
+  const lines = (await metrics.text()).split('\n').filter((line) => line.startsWith('toolwharf_model_requests_total{'));
+  expect(lines).toHaveLength(101);
+  expect(lines).toContain('toolwharf_model_requests_total{model="other"} 5');
+});
+
+test('administrators and the metrics key may read it, users may not; the metrics key opens nothing else', async () => {
+  await using app = await testApp({ TOOLWHARF_ADMIN_KEY: 'sk-tw-admin', METRICS_KEY: 'only-for-the-metrics' }, { backends: [] });
+  const payload = { name: 'ada', role: 'user' };
+  const made = await app.server.inject({ method: 'POST', url: '/api/keys', headers: { authorization: 'Bearer sk-tw-admin' }, payload });
+  const statusOf = async (url: string, key: string): Promise<number> =>
+    (await app.server.inject({ url, headers: { ...(key !== '' && { authorization: `Bearer ${key}` }) } })).statusCode;
+  expect(await statusOf('/metrics', 'sk-tw-admin')).toBe(200);
+  expect(await statusOf('/metrics', 'only-for-the-metrics')).toBe(200);
+  expect(await statusOf('/metrics', 'only-for-the-metric')).toBe(401);
+  expect(await statusOf('/metrics', made.json().key)).toBe(403);
+  expect(await statusOf('/metrics', '')).toBe(401);
+  expect(await statusOf('/v1/models', 'only-for-the-metrics')).toBe(401);
+});
