@@ -46,7 +46,7 @@ test('without the setting no prompt is recorded', async () => {
   expect(await runsOf(gateway)).toEqual([expect.not.objectContaining({ prompts: expect.anything() as unknown })]);
 });
 
-test('each model request of a run is recorded with what was sent and what was answered', async () => {
+test('each model request of a run is recorded with what was sent and what was answered [S1-24]', async () => {
   const thought: ScriptStep = { type: 'reasoning', text: 'I need the time.' };
   await using gateway = await gatewayWith([[thought, ...calls(['now', { city: 'Osaka' }])], says('Noon.')]);
   await gateway.ask({

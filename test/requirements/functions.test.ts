@@ -42,6 +42,20 @@ describe('a function in this process', () => {
     ]);
   });
 
+  test('written in plain JSON Schema has its defaults filled in too, and further ones in its code [S0-10]', async () => {
+    const parameters = `{ type: 'object', required: ['sql'], properties: {
+      sql: { type: 'string' }, dialect: { type: 'string', default: 'sqlite' }, limit: { type: 'integer' } } }`;
+    const execute = '({ sql, dialect, limit = 100, ...rest }) => [sql, dialect, limit, rest]';
+    const files = { 'a.js': functionModule('query_database', { parameters, execute }) };
+    const turns = [calls(['query_database', { sql: 'a' }]), calls(['query_database', { sql: 'b', dialect: 'x', limit: 5 }]), says('ok')];
+    await using gateway = await functionGateway(files, { turns });
+    const seen = await gateway.ask();
+    expect(seen.eventsOf('tool.result').map(({ response }) => response)).toEqual([
+      ['a', 'sqlite', 100, {}],
+      ['b', 'x', 5, {}],
+    ]);
+  });
+
   test('runs with its defaults filled in, and its result is cited under its name [S0-10]', async () => {
     const parameters = 'z.object({ city: z.string(), days: z.int().default(3) })';
     const files = { 'a.js': functionModule('get_weather', { parameters, execute: '(args) => args' }) };
@@ -215,6 +229,16 @@ describe('a function in this process', () => {
     const has = (turn: number): boolean => JSON.stringify(gateway.model.requests[turn]?.messages).includes('CANARY');
     expect([has(0), has(1)]).toEqual([true, false]);
     expect(lastRead(gateway)).toBe('1');
+  });
+
+  test('may decide by its arguments whether a call waits for approval [S2-8, S2-11]', async () => {
+    const parameters = 'z.object({ amount: z.number() })';
+    const more = 'needsApproval: ({ amount }) => amount > 10';
+    const files = { 'a.js': functionModule('pay', { parameters, execute: '({ amount }) => amount', more }) };
+    await using gateway = await functionGateway(files, { turns: [calls(['pay', { amount: 5 }]), calls(['pay', { amount: 50 }])] });
+    const seen = await gateway.ask();
+    expect(seen.eventsOf('tool.result')).toMatchObject([{ response: 5 }]);
+    expect(seen.eventsOf('approval.request')).toMatchObject([{ tool: 'pay', args: { amount: 50 } }]);
   });
 
   test('with strict is offered in the strict form, and in its plain one to a backend that is not to have it [S2-8, S2-9]', async () => {

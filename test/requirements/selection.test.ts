@@ -284,6 +284,24 @@ describe('inline files', () => {
     ]);
   });
 
+  test('stand before the first user message for a model of Ollama, and in a system message for others [S4-42]', async () => {
+    const messages = [
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Hi.' },
+      { role: 'user', content: 'What is the code?' },
+    ];
+    const sentTo = async (owner: string): Promise<unknown[]> => {
+      const model = new ScriptedModel(says('7'));
+      await using gateway = await gatewayOf({ backends: [backendOf(model, ['model'], { owner })], environment });
+      await gateway.ask({ messages, tool_ids: [], files: [{ ...files[0], content: 'It is 7.' }] });
+      return model.requests[0]?.messages.map(({ role, content }) => [role, content]) ?? [];
+    };
+    const context = 'Know <source id="1" name="notes.txt">It is 7.</source> for What is the code?';
+    const conversation = messages.map(({ role, content }) => [role, content]);
+    expect(await sentTo('openai')).toEqual([['system', context], ...conversation]);
+    expect(await sentTo('ollama')).toEqual([['user', `${context}\n\nHello`], ...conversation.slice(1)]);
+  });
+
   test('that are not there add nothing [S4-42]', async () => {
     await using gateway = await clockGateway([selects(['now', {}]), says('Noon.')], { environment });
     const seen = await gateway.ask(byPrompt);

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { httpPeer, textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 import { scriptedSend } from '../tools/scripted-send.ts';
 import { functionGateway } from './function-gateway.ts';
-import { documentOf, readSeen, serverOf } from './gateway.ts';
+import { documentOf, gatewayOf, readSeen, serverOf } from './gateway.ts';
 
 const code = `
 import { defineTool } from 'toolwharf';
@@ -59,5 +60,52 @@ test('functions of an OpenAPI server, an MCP server, this process, a preset and 
   ]);
   expect(seen.eventsOf('tool.result').filter((data) => data['error'] !== undefined)).toEqual([]);
   expect(seen.sources).toHaveLength(5);
+  await browser.close();
+});
+
+test('a required argument that a model leaves out gets its default everywhere, an optional one is left to tool servers and pages [S0-10]', async () => {
+  const parameters: JsonObject = {
+    type: 'object',
+    properties: { size: { type: 'string', default: 'small' }, colour: { type: 'string', default: 'red' } },
+    required: ['size'],
+  };
+  const received: Record<string, unknown> = {};
+  const peer = httpPeer([toolOf('search', { inputSchema: parameters as never })], (name, args) => {
+    received[name] = args;
+    return textResult('done');
+  });
+  const script = scriptedSend({ 'http://lab.test/measure': { done: true } });
+  const [mcp] = parseToolServerConnections([{ id: 'peer', type: 'mcp', url: 'http://peer.test/mcp' }], 'file');
+  const turns = [calls(['measure', {}], ['search', {}], ['read_page', {}]), says('Done.')];
+  await using gateway = await gatewayOf({
+    turns,
+    servers: [serverOf('lab', documentOf({ measure: parameters })), ...(mcp === undefined ? [] : [mcp])],
+    send: (request) => (request.url.startsWith('http://peer.test/') ? peer.send(request) : script.send(request)),
+  });
+  const url = await listen(gateway.app);
+  const browser = await connectFakeBrowser({
+    url,
+    onExecuteTool({ name, params }) {
+      received[String(name)] = params;
+      return 'done';
+    },
+  });
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'model',
+      messages: [{ role: 'user', content: 'Go.' }],
+      session_id: browser.sessionId(),
+      tool_servers: [{ url: 'http://page.test', specs: [{ name: 'read_page', description: 'Reads', parameters }] }],
+    }),
+  });
+  expect(await response.json()).toMatchObject({ choices: [{ message: { content: 'Done.' } }] });
+  const [sent] = script.requests;
+  expect({ ...received, measure: JSON.parse(String(sent?.body)) as unknown }).toEqual({
+    measure: { size: 'small' },
+    search: { size: 'small' },
+    read_page: { size: 'small' },
+  });
   await browser.close();
 });

@@ -28,7 +28,7 @@ test.each([
   ['openai', false, undefined],
   ['ollama', true, undefined],
   ['gemini', true, undefined],
-] as const)('for a %s backend, a function that wishes for strict: %s is sent with strict: %s', (profile, wish, sent) => {
+] as const)('for a %s backend, a function that wishes for strict: %s is sent with strict: %s [S2-9]', (profile, wish, sent) => {
   const { strict, parameters: schema } = specInProfile(spec(wish), profile);
   expect(strict).toBe(sent);
   expect(schema['additionalProperties'] === false).toBe(sent === true);

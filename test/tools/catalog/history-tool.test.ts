@@ -45,7 +45,7 @@ function resultIn(messages: readonly ChatMessage[] | undefined): JsonObject {
 const long = `${'Many words before it. '.repeat(20)}The blue kettle stands on the upper shelf.${' And many words after it.'.repeat(20)}`;
 
 describe('search_chats', () => {
-  test('gives a model short excerpts of the caller’s stored chats', async () => {
+  test('gives a model short excerpts of the caller’s stored chats, in a later chat [S0-26]', async () => {
     const { ask, model } = await openGateway({
       turns: [says(long), says('Bread.'), calls(['search_chats', { query: 'blue kettle' }]), says('On the upper shelf.')],
     });
@@ -59,7 +59,7 @@ describe('search_chats', () => {
     expect(excerpt.length).toBeLessThan(250);
   });
 
-  test('never finds another caller’s chats, an administrator’s included', async () => {
+  test('never finds another caller’s chats, an administrator’s included [S0-26]', async () => {
     const search = { query: 'kettle', limit: 20 };
     const { ask, model, makeKey } = await openGateway({
       turns: [
