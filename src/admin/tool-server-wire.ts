@@ -74,7 +74,10 @@ export function withoutShownOnly(value: unknown): unknown {
 
 /** A report without the functions' schemas, which would make a list several megabytes large; the report of a single connection has them. */
 export function toListedReport(report: ToolServerReport): JsonObject {
-  return { ...toReportWire(report), functions: report.functions.map(({ parameters: _parameters, ...entry }) => entry) };
+  return {
+    ...toReportWire(report),
+    functions: report.functions.map(({ name, operation, description, tokens }) => ({ name, operation, description, tokens })),
+  };
 }
 
 /** A report as JSON; unknown `info` and `version` are null. */

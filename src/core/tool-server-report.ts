@@ -10,7 +10,7 @@ export interface ToolServerReport {
   info?: JsonObject;
   /** The document's version of OpenAPI or Swagger, e.g. `3.1.0`. */
   version?: string;
-  /** `tokens`: estimated size of the function as a model reads it. */
+  /** `tokens`: estimated size of the whole function. `parameters` is built whenever it is read: a large document has megabytes of them. */
   functions: { name: string; operation: string; description: string; parameters: JsonObject; tokens: number }[];
   renamed: { from: string; to: string; reason: string }[];
   omitted: { operation: string; reason: string }[];

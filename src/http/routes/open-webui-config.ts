@@ -8,6 +8,7 @@ import { errorBody, logError, toGatewayError } from '../error-handler.ts';
 import { loadReports } from '../../admin/tool-server-reports.ts';
 import { toOpenWebUiWire, toReportWire } from '../../admin/tool-server-wire.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
+import { sendInSlices } from '../send-in-slices.ts';
 import type { ToolServerRouteOptions } from './tool-servers.ts';
 
 const path = '/api/v1/configs/tool_servers';
@@ -40,7 +41,7 @@ export const openWebUiConfigRoutes: FastifyPluginAsync<ToolServerRouteOptions> =
   app.post(`${path}/verify`, async (request, reply) => {
     const signal = disconnectSignal(reply);
     const report = await admin.verify(withoutEmptyKey(request.body), signal);
-    if (report.ok) return toVerified(report);
+    if (report.ok) return sendInSlices(reply, toVerified(report));
     const message = `Failed to connect to the tool server: ${report.error ?? 'unknown reason'}`;
     throw new GatewayError('upstream_unreachable', message, { status: 400 });
   });
@@ -52,7 +53,13 @@ function toList(records: readonly ToolServerRecord[]): JsonObject {
 
 /** The report, with the functions also as Open WebUI's `specs`. */
 function toVerified(report: ToolServerReport): JsonObject {
-  const specs = report.functions.map(({ name, description, parameters }) => ({ name, description, parameters }));
+  const specs = report.functions.map((fn) => ({
+    name: fn.name,
+    description: fn.description,
+    get parameters() {
+      return fn.parameters;
+    },
+  }));
   return { status: true, ...toReportWire(report), specs };
 }
 

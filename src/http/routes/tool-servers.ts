@@ -8,6 +8,7 @@ import type { ToolServerInspector, ToolServerReport } from '../../core/tool-serv
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
+import { sendInSlices } from '../send-in-slices.ts';
 
 export interface ToolServerRouteOptions {
   admin: ToolServerAdmin;
@@ -27,8 +28,7 @@ export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = asyn
     const signal = disconnectSignal(reply);
     const record = await admin.create(request.body, signal);
     log(request, record.id, 'tool server created');
-    reply.code(201);
-    return toShown(record, await inspector.refresh(record, signal));
+    return sendInSlices(reply.code(201), toShown(record, await inspector.refresh(record, signal)));
   });
 
   app.put('/api/tool-servers', async (request, reply) => {
@@ -47,7 +47,7 @@ export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = asyn
   app.get<WithId>('/api/tool-servers/:id', async (request, reply) => {
     const signal = disconnectSignal(reply);
     const record = await admin.require(request.params.id);
-    return toShown(record, inspector.reportOf(record) ?? (await loadReport(inspector, record, signal)));
+    return sendInSlices(reply, toShown(record, inspector.reportOf(record) ?? (await loadReport(inspector, record, signal))));
   });
 
   app.patch<WithId>('/api/tool-servers/:id', async (request, reply) => {
@@ -55,7 +55,7 @@ export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = asyn
     const changed = await admin.change(request.params.id, request.body);
     const { record } = changed;
     log(request, record.id, 'tool server changed');
-    return toShown(record, withDropped(changed, await loadReport(inspector, record, signal)));
+    return sendInSlices(reply, toShown(record, withDropped(changed, await loadReport(inspector, record, signal))));
   });
 
   app.delete<WithId>('/api/tool-servers/:id', async (request) => {
@@ -66,7 +66,7 @@ export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = asyn
   });
 
   app.post<WithId>('/api/tool-servers/:id/refresh', async (request, reply) =>
-    toReportWire(await inspector.refresh(await admin.require(request.params.id), disconnectSignal(reply))),
+    sendInSlices(reply, toReportWire(await inspector.refresh(await admin.require(request.params.id), disconnectSignal(reply)))),
   );
 
   app.post<WithId>('/api/tool-servers/:id/accept', async (request, reply) => {
@@ -75,10 +75,12 @@ export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = asyn
     const accepted = acceptedIn(request.body);
     const report = await inspector.accept(record, accepted, signal);
     request.log.info({ tool_server: record.id, functions: [...accepted.keys()], by: request.caller.id }, 'definitions accepted');
-    return toReportWire(report);
+    return sendInSlices(reply, toReportWire(report));
   });
 
-  app.post('/api/tool-servers/verify', async (request, reply) => toReportWire(await admin.verify(request.body, disconnectSignal(reply))));
+  app.post('/api/tool-servers/verify', async (request, reply) =>
+    sendInSlices(reply, toReportWire(await admin.verify(request.body, disconnectSignal(reply)))),
+  );
 };
 
 /** A bare array, or `{"data": […]}` as `GET` returns it. The parser refuses anything else. */

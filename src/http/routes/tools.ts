@@ -1,11 +1,12 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { ToolErrorCode, ToolFinder } from '../../core/tool.ts';
+import type { ListedTool, ToolErrorCode, ToolFinder } from '../../core/tool.ts';
 import type { InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
+import { sendInSlices } from '../send-in-slices.ts';
 
 export interface ToolRouteOptions {
   tools: ToolFinder;
@@ -17,9 +18,9 @@ const pathEnd = '/invoke';
 
 /** `GET /api/tools` lists the registered functions that the caller may use. `POST /api/tools/{id or name}/invoke` runs one, with the checks of a chat. */
 export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { tools, invoke }) => {
-  app.get('/api/tools', async ({ caller }) => {
+  app.get('/api/tools', async ({ caller }, reply) => {
     const listed = await tools.list(caller, AbortSignal.timeout(2 * limits.documentTimeoutMs));
-    return { data: listed.map(({ hints: _hints, ...shown }) => shown) };
+    return sendInSlices(reply, { data: listed.map(toListedWire) });
   });
 
   app.post<{ Params: { '*': string } }>('/api/tools/*', async (request, reply) => {
@@ -34,6 +35,20 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
     return reply.code(status).send(toWire(invoked));
   });
 };
+
+function toListedWire(tool: ListedTool): JsonObject {
+  const { id, name, description, server, kind } = tool;
+  return {
+    id,
+    name,
+    description,
+    get parameters() {
+      return tool.parameters;
+    },
+    server,
+    kind,
+  };
+}
 
 /** @throws GatewayError `invalid_request` */
 function argumentsIn(body: unknown): JsonObject {

@@ -11,8 +11,8 @@ export interface SpecSummary {
 }
 
 interface LazySpec extends SpecSummary {
-  /** The whole schema. Called for each use of `parameters`, so it keeps what it has built. */
-  build(): JsonObject;
+  /** The whole schema. Called for each use of `parameters`, so it keeps what it has built; unless it is read only once (`isKept`: false). */
+  build(isKept: boolean): JsonObject;
 }
 
 const lazySpecs = new WeakMap<ToolSpec, LazySpec>();
@@ -26,11 +26,16 @@ export function lazySpec({ name, description }: Pick<ToolSpec, 'name' | 'descrip
     name,
     description,
     get parameters() {
-      return lazy.build();
+      return lazy.build(true);
     },
   };
   lazySpecs.set(spec, lazy);
   return spec;
+}
+
+/** The whole schema for somebody who reads those of all functions: what chats use stays built. */
+export function parametersOnce(spec: ToolSpec): JsonObject {
+  return lazySpecs.get(spec)?.build(false) ?? spec.parameters;
 }
 
 /** The same function under another name; its schema is built no sooner than before. */

@@ -3,7 +3,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../core/tool-server-report.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import { estimateFunctionTokens } from '../catalog/lazy-spec.ts';
+import { estimateFunctionTokens, parametersOnce } from '../catalog/lazy-spec.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import { maskOfEverythingSent } from './secrets-to-mask.ts';
 import { lintApprovals, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';
@@ -57,9 +57,20 @@ function toReport(opening: Opening, record: ToolServerRecord, failure?: string):
   const report = opening.type === 'opened' ? toOpenedReport(opening.server, record, failure) : toFailedReport(opening.reason);
   const renamed = wantedId === undefined ? [] : [`The id "${wantedId}" was changed to "${id}", because it was not legal or already taken.`];
   const approvals = report.ok ? lintApprovals(report.functions, report.renamed, record) : [];
-  const complete = { ...report, warnings: [...renamed, ...lintConfig(record), ...approvals, ...report.warnings] };
+  const { functions, ...rest } = { ...report, warnings: [...renamed, ...lintConfig(record), ...approvals, ...report.warnings] };
   // Redacts the report. Paths and names of operations have been left as the server needs them, and messages repeat them.
-  return maskOfEverythingSent(record).value(complete);
+  const mask = maskOfEverythingSent(record);
+  const redacted = functions.map((fn) => {
+    const { name, operation, description, tokens } = fn;
+    return {
+      ...mask.value({ name, operation, description }),
+      get parameters() {
+        return mask.value(fn.parameters);
+      },
+      tokens,
+    };
+  });
+  return { ...mask.value(rest), functions: redacted };
 }
 
 function toFailedReport(error: string): ToolServerReport {
@@ -71,8 +82,16 @@ function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure:
   const { info, version, remarks } = about;
   const stderr = server.stderr?.() ?? [];
   const listed = functions.map(({ method, path, spec }) => {
-    const { name, description, parameters } = spec;
-    return { name, operation: `${method} ${path}`, description, parameters, tokens: estimateFunctionTokens(spec) };
+    const { name, description } = spec;
+    return {
+      name,
+      operation: `${method} ${path}`,
+      description,
+      get parameters() {
+        return parametersOnce(spec);
+      },
+      tokens: estimateFunctionTokens(spec),
+    };
   });
   return {
     ok: failure === undefined,

@@ -110,12 +110,12 @@ export function unpackConversion({ operations, schemas, ...rest }: PackedConvers
     return { ...own, $defs: Object.fromEntries([...definitions, ...open.map((name) => [name, openDefinition] as const)]) };
   };
 
-  const build = (operation: PackedOperation): JsonObject => {
+  const build = (operation: PackedOperation, isKept: boolean): JsonObject => {
     const known = built.get(operation);
     if (known !== undefined) return known;
     const own = objectAt(operation.parameters);
     const parameters = operation.sharesDefinitions ? addDefinitions(own) : own;
-    built.set(operation, parameters, { size: Math.max(1, operation.tokens) });
+    if (isKept) built.set(operation, parameters, { size: Math.max(1, operation.tokens) });
     if (builtEvents.hasSubscribers) builtEvents.publish({ name: operation.name } satisfies SchemaBuiltEvent);
     return parameters;
   };
@@ -124,7 +124,7 @@ export function unpackConversion({ operations, schemas, ...rest }: PackedConvers
     ...rest,
     operations: operations.map((operation): Operation => {
       const { name, description, parameters: _parameters, sharesDefinitions: _shares, words, tokens, ...kept } = operation;
-      const lazy = { tokens, parameterWords: () => textAt(words), build: () => build(operation) };
+      const lazy = { tokens, parameterWords: () => textAt(words), build: (isKept: boolean) => build(operation, isKept) };
       return { ...kept, spec: lazySpec({ name, description }, lazy) };
     }),
   };
